@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static int64_t read_clock(clockid_t which)
+{
+    struct timespec ts;
+
+    ASSERT(clock_gettime(which, &ts) == 0);
+    return (int64_t)ts.tv_sec * US_PER_S + ts.tv_nsec / 1000;
+}
+
+int64_t clock_wall_us(void)
+{
+    return read_clock(CLOCK_REALTIME);
+}
+
+int64_t clock_mono_us(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* Days since 1970 of a civil date: years begin in March, so that leap days come last. */
+static int64_t days_from_civil(int64_t y, int m, int d)
+{
+    y -= m <= 2;
+    int64_t era = y / 400;
+    int64_t yoe = y - era * 400;
+    int64_t doy = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
+    int64_t doe = yoe * 365 + yoe / 4 - yoe / 100 + doy;
+
+    return era * 146097 + doe - 719468;
+}
+
+const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE])
+{
+    time_t seconds = (time_t)(at / US_PER_S);
+    int fraction = (int)(at % US_PER_S);
+    struct tm tm;
+
+    if (fraction < 0) {
+        fraction += (int)US_PER_S;
+        seconds--;
+    }
+    gmtime_r(&seconds, &tm);
+    char tail[16] = "";
+
+    if (fraction % 1000 != 0)
+        snprintf(tail, sizeof(tail), ".%06d", fraction);
+    else if (fraction != 0)
+        snprintf(tail, sizeof(tail), ".%03d", fraction / 1000);
+    snprintf(text, TIME_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", (tm.tm_year + 1900) % 10000,
+             (tm.tm_mon + 1) % 100, tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100,
+             tm.tm_sec % 100, tail);
+    return text;
+}
+
+struct cursor {
+    const char *at;
+    const char *end;
+};
+
+static bool take_digits(struct cursor *c, int count, int *ret)
+{
+    int value = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (c->at == c->end || *c->at < '0' || *c->at > '9')
+            return false;
+        value = value * 10 + (*c->at++ - '0');
+    }
+    *ret = value;
+    return true;
+}
+
+static bool take_char(struct cursor *c, const char *any_of)
+{
+    if (c->at == c->end || *c->at == '\0' || strchr(any_of, *c->at) == NULL)
+        return false;
+    c->at++;
+    return true;
+}
+
+/* Digits after the point; what is finer than a microsecond is cut off. */
+static bool take_fraction(struct cursor *c, int64_t *ret_us)
+{
+    int64_t unit = US_PER_S / 10;
+    int64_t us = 0;
+    const char *first = c->at;
+
+    while (c->at < c->end && *c->at >= '0' && *c->at <= '9') {
+        us += (*c->at++ - '0') * unit;
+        unit /= 10;
+    }
+    *ret_us = us;
+    return c->at > first;
+}
+
+static bool take_offset(struct cursor *c, int64_t *ret_us)
+{
+    int hours;
+    int minutes;
+
+    *ret_us = 0;
+    if (take_char(c, "Zz"))
+        return true;
+    if (c->at == c->end)
+        return false;
+    int64_t sign = *c->at == '-' ? -1 : 1;
+
+    if (!take_char(c, "+-") || !take_digits(c, 2, &hours) || !take_char(c, ":") ||
+        !take_digits(c, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    *ret_us = sign * (hours * US_PER_HOUR + minutes * US_PER_MIN);
+    return true;
+}
+
+static int days_in_month(int y, int m)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (y % 4 == 0 && y % 100 != 0) || y % 400 == 0;
+
+    return m == 2 && leap ? 29 : days[m - 1];
+}
+
+enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err)
+{
+    struct cursor c = {text.data, text.data + text.size};
+    int y, mo, d, h, mi, s;
+    int64_t fraction_us = 0;
+    int64_t offset_us = 0;
+    bool ok = take_digits(&c, 4, &y) && take_char(&c, "-") && take_digits(&c, 2, &mo) &&
+              take_char(&c, "-") && take_digits(&c, 2, &d) && take_char(&c, "Tt ") &&
+              take_digits(&c, 2, &h) && take_char(&c, ":") && take_digits(&c, 2, &mi) &&
+              take_char(&c, ":") && take_digits(&c, 2, &s);
+
+    if (ok && take_char(&c, "."))
+        ok = take_fraction(&c, &fraction_us);
+    ok = ok && take_offset(&c, &offset_us) && c.at == c.end;
+    ok = ok && y >= 1970 && mo >= 1 && mo <= 12 && d >= 1 && d <= days_in_month(y, mo) && h < 24 &&
+         mi < 60 && s <= 60;
+    if (!ok)
+        return err_set(err, E_INVALID, "'%.*s' is not a time like 2026-11-15T21:30:00Z",
+                       (int)(text.size > 40 ? 40 : text.size), text.data);
+    *ret_at = days_from_civil(y, mo, d) * US_PER_DAY + h * US_PER_HOUR + mi * US_PER_MIN +
+              s * US_PER_S + fraction_us - offset_us;
+    return E_OK;
+}
+
+static const struct {
+    const char *name;
+    int64_t us;
+} units[] = {
+    {"d", US_PER_DAY}, {"h", US_PER_HOUR}, {"m", US_PER_MIN}, {"s", US_PER_S}, {"ms", US_PER_MS},
+};
+
+#define LONGEST_US (10000 * US_PER_DAY)
+
+static enum err_code from_units(double count, int64_t unit_us, int64_t *ret_us, struct err *err)
+{
+    double us = count * (double)unit_us;
+
+    if (!(us >= 0))
+        return err_set(err, E_INVALID, "a length of time cannot be negative");
+    if (us > (double)LONGEST_US)
+        return err_set(err, E_INVALID, "a length of time is at most 10000d");
+    *ret_us = llround(us);
+    return E_OK;
+}
+
+enum err_code duration_from_seconds(double seconds, int64_t *ret_us, struct err *err)
+{
+    return from_units(seconds, US_PER_S, ret_us, err);
+}
+
+enum err_code duration_parse(struct slice text, int64_t *ret_us, struct err *err)
+{
+    char copy[32];
+    char *rest;
+
+    if (text.size == 0 || text.size >= sizeof(copy))
+        goto malformed;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    if (strspn(copy, "0123456789.-") == 0)
+        goto malformed;
+    double count = strtod(copy, &rest);
+
+    if (rest == copy || strpbrk(copy, "eExXnN") != NULL || strlen(copy) != text.size)
+        goto malformed;
+    if (*rest == '\0')
+        return from_units(count, US_PER_S, ret_us, err);
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (strcmp(rest, units[i].name) == 0)
+            return from_units(count, units[i].us, ret_us, err);
+malformed:
+    return err_set(err, E_INVALID, "'%.*s' is not a length of time like 500ms, 10s, 5m, 2h or 30d",
+                   (int)(text.size > 40 ? 40 : text.size), text.data == NULL ? "" : text.data);
+}
+
+const char *duration_format(int64_t us, char text[static DURATION_TEXT_SIZE])
+{
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (us != 0 && us % units[i].us == 0) {
+            snprintf(text, DURATION_TEXT_SIZE, "%lld%s", (long long)(us / units[i].us),
+                     units[i].name);
+            return text;
+        }
+    snprintf(text, DURATION_TEXT_SIZE, "%gs", (double)us / (double)US_PER_S);
+    return text;
+}

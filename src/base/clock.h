@@ -1,0 +1,42 @@
+/*
+ * Time: the only place that reads a clock, and the text forms of instants and lengths.
+ *
+ * Instants (…_at) are microseconds since 1970 UTC, lengths (…_us) are microseconds.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+#define US_PER_MS INT64_C(1000)
+#define US_PER_S INT64_C(1000000)
+#define US_PER_MIN (60 * US_PER_S)
+#define US_PER_HOUR (60 * US_PER_MIN)
+#define US_PER_DAY (24 * US_PER_HOUR)
+
+/* "No instant": later than all others. */
+#define TIME_NEVER INT64_MAX
+
+#define TIME_TEXT_SIZE 28     /* 2026-11-15T21:30:00.000000Z and its NUL */
+#define DURATION_TEXT_SIZE 32
+
+int64_t clock_wall_us(void);
+int64_t clock_mono_us(void);
+
+/* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits). */
+const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE]);
+
+/* RFC 3339 with any offset, years 1970 to 9999. */
+MUST_CHECK enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err);
+
+/* `500ms 10s 5m 2h 30d`, fractions allowed, or a plain number of seconds.  0 to 10,000 days. */
+MUST_CHECK enum err_code duration_parse(struct slice text, int64_t *ret_us, struct err *err);
+
+/* The same from a number of seconds. */
+MUST_CHECK enum err_code duration_from_seconds(double seconds, int64_t *ret_us, struct err *err);
+
+/* The shortest of those forms: 90s, 5m, 2h, 500ms. */
+const char *duration_format(int64_t us, char text[static DURATION_TEXT_SIZE]);

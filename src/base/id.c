@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/id.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+
+enum { SEQUENCE_BITS = 12, NODE_BITS = 10, TEXT_DIGITS = 13 };
+
+#define EPOCH_2024_AT INT64_C(1704067200000000)
+#define SEQUENCE_MASK ((INT64_C(1) << SEQUENCE_BITS) - 1)
+
+static int64_t compose(int64_t ms, uint32_t node, int64_t sequence)
+{
+    return ms << (NODE_BITS + SEQUENCE_BITS) | (int64_t)node << SEQUENCE_BITS | sequence;
+}
+
+static int64_t ms_of(int64_t id)
+{
+    return id >> (NODE_BITS + SEQUENCE_BITS);
+}
+
+static int64_t ms_since_2024(int64_t at)
+{
+    return at <= EPOCH_2024_AT ? 0 : (at - EPOCH_2024_AT) / US_PER_MS;
+}
+
+void id_gen_init(struct id_gen *g, uint32_t node, int64_t floor)
+{
+    ASSERT(node <= ID_NODE_MAX);
+    g->node = node;
+    g->last = floor;
+}
+
+int64_t id_gen_next(struct id_gen *g, int64_t now_at)
+{
+    int64_t id = compose(ms_since_2024(now_at), g->node, 0);
+
+    if (id <= g->last) {
+        int64_t sequence = (g->last & SEQUENCE_MASK) + 1;
+        int64_t ms = ms_of(g->last);
+
+        id = sequence <= SEQUENCE_MASK ? compose(ms, g->node, sequence) : 0;
+        if (id <= g->last)
+            id = compose(ms + 1, g->node, 0);
+    }
+    g->last = id;
+    return id;
+}
+
+int64_t id_time(int64_t id)
+{
+    return EPOCH_2024_AT + ms_of(id) * US_PER_MS;
+}
+
+int64_t id_at_time(int64_t at)
+{
+    return compose(ms_since_2024(at), 0, 0);
+}
+
+static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+const char *id_format(int64_t id, char text[static ID_TEXT_SIZE])
+{
+    uint64_t rest = (uint64_t)id;
+
+    for (int i = TEXT_DIGITS - 1; i >= 0; i--) {
+        text[i] = digits[rest & 31];
+        rest >>= 5;
+    }
+    text[TEXT_DIGITS] = '\0';
+    return text;
+}
+
+/* Crockford reads O as 0, I and L as 1. */
+static int digit_value(char c)
+{
+    if (c >= 'a' && c <= 'z')
+        c = (char)(c - 'a' + 'A');
+    if (c == 'O')
+        return 0;
+    if (c == 'I' || c == 'L')
+        return 1;
+    for (int i = 0; i < 32; i++)
+        if (digits[i] == c)
+            return i;
+    return -1;
+}
+
+bool id_parse(struct slice text, int64_t *ret_id)
+{
+    uint64_t id = 0;
+
+    if (text.size != TEXT_DIGITS)
+        return false;
+    for (size_t i = 0; i < TEXT_DIGITS; i++) {
+        int value = digit_value(text.data[i]);
+
+        if (value < 0 || (i == 0 && value > 7))
+            return false;
+        id = id << 5 | (uint64_t)value;
+    }
+    *ret_id = (int64_t)id;
+    return true;
+}

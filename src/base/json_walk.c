@@ -1,0 +1,277 @@
+/*
+ * Walking checked text in place.  Every loop is bounded by the text's end all the same.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
+
+static const char *skip_space(const char *at, const char *end)
+{
+    while (at < end && json_is_space(*at))
+        at++;
+    return at;
+}
+
+/* The next quote or backslash, or the end. */
+static const char *skip_to_quote(const char *at, const char *end)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = json_load(at);
+        uint64_t marks = json_mark(word, '"') | json_mark(word, '\\');
+
+        if (marks != 0)
+            return at + json_first_mark(marks);
+    }
+    while (at < end && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+/* From an opening quote to behind the closing one. */
+static const char *skip_string(const char *at, const char *end)
+{
+    at = skip_to_quote(at + 1, end);
+    while (at < end && *at == '\\')
+        at = skip_to_quote(end - at > 2 ? at + 2 : end, end);
+    return at < end ? at + 1 : end;
+}
+
+static const char *skip_container(const char *at, const char *end)
+{
+    size_t depth = 0;
+
+    while (at < end) {
+        switch (*at) {
+        case '"':
+            at = skip_string(at, end);
+            continue;
+        case '{':
+        case '[':
+            depth++;
+            break;
+        case '}':
+        case ']':
+            if (--depth == 0)
+                return at + 1;
+            break;
+        default:
+            break;
+        }
+        at++;
+    }
+    return end;
+}
+
+static const char *skip_scalar(const char *at, const char *end)
+{
+    while (at < end && *at != ',' && *at != ']' && *at != '}' && !json_is_space(*at))
+        at++;
+    return at;
+}
+
+static struct slice take_value(const char **at, const char *end)
+{
+    const char *first = skip_space(*at, end);
+
+    if (first == end)
+        *at = end;
+    else if (*first == '"')
+        *at = skip_string(first, end);
+    else if (*first == '{' || *first == '[')
+        *at = skip_container(first, end);
+    else
+        *at = skip_scalar(first, end);
+    return slice_make(first, (size_t)(*at - first));
+}
+
+enum json_type json_type_of(struct slice value)
+{
+    ASSERT(value.size > 0);
+    switch (value.data[0]) {
+    case '{': return JSON_T_OBJECT;
+    case '[': return JSON_T_ARRAY;
+    case '"': return JSON_T_STRING;
+    case 't': return JSON_T_TRUE;
+    case 'f': return JSON_T_FALSE;
+    case 'n': return JSON_T_NULL;
+    default: break;
+    }
+    for (size_t i = 1; i < value.size; i++)
+        if (value.data[i] == '.' || value.data[i] == 'e' || value.data[i] == 'E')
+            return JSON_T_REAL;
+    return JSON_T_INT;
+}
+
+const char *json_type_name(enum json_type type)
+{
+    static const char *const names[] = {
+        [JSON_T_NULL] = "null",          [JSON_T_FALSE] = "false",    [JSON_T_TRUE] = "true",
+        [JSON_T_INT] = "a whole number", [JSON_T_REAL] = "a number",  [JSON_T_STRING] = "a string",
+        [JSON_T_ARRAY] = "an array",     [JSON_T_OBJECT] = "an object",
+    };
+
+    return names[type];
+}
+
+struct json_iter json_members(struct slice object)
+{
+    ASSERT(object.size >= 2 && object.data[0] == '{');
+    return (struct json_iter){object.data + 1, object.data + object.size - 1};
+}
+
+struct json_iter json_items(struct slice array)
+{
+    ASSERT(array.size >= 2 && array.data[0] == '[');
+    return (struct json_iter){array.data + 1, array.data + array.size - 1};
+}
+
+bool json_next_item(struct json_iter *it, struct slice *ret_value)
+{
+    const char *at = skip_space(it->at, it->end);
+
+    if (at < it->end && *at == ',')
+        at = skip_space(at + 1, it->end);
+    if (at == it->end)
+        return false;
+    *ret_value = take_value(&at, it->end);
+    it->at = at;
+    return true;
+}
+
+bool json_next_member(struct json_iter *it, struct slice *ret_key, struct slice *ret_value)
+{
+    if (!json_next_item(it, ret_key))
+        return false;
+    const char *at = skip_space(it->at, it->end);
+
+    if (at < it->end && *at == ':')
+        at++;
+    *ret_value = take_value(&at, it->end);
+    it->at = at;
+    return true;
+}
+
+static char simple_escape(char which)
+{
+    switch (which) {
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return which;
+    }
+}
+
+size_t json_decode_step(const char **at, char to[static 4])
+{
+    const char *p = *at;
+
+    if (*p != '\\') {
+        to[0] = *p;
+        *at = p + 1;
+        return 1;
+    }
+    if (p[1] != 'u') {
+        to[0] = simple_escape(p[1]);
+        *at = p + 2;
+        return 1;
+    }
+    uint32_t code = json_hex4(p + 2);
+
+    *at = p + 6;
+    if (code >= 0xD800 && code <= 0xDBFF) {
+        code = 0x10000 + ((code - 0xD800) << 10) + (json_hex4(p + 8) - 0xDC00);
+        *at = p + 12;
+    }
+    return utf8_encode(code, to);
+}
+
+static bool escaped_key_is(struct slice key, const char *name, size_t size)
+{
+    const char *at = key.data + 1;
+    const char *end = key.data + key.size - 1;
+    size_t matched = 0;
+
+    while (at < end) {
+        char bytes[4];
+        size_t n = json_decode_step(&at, bytes);
+
+        if (n > size - matched || memcmp(bytes, name + matched, n) != 0)
+            return false;
+        matched += n;
+    }
+    return matched == size;
+}
+
+bool json_key_is(struct slice key, const char *name)
+{
+    size_t raw = key.size - 2;
+    size_t size = strlen(name);
+
+    if (raw < size) /* escapes only make a text longer */
+        return false;
+    if (memchr(key.data, '\\', key.size) != NULL)
+        return escaped_key_is(key, name, size);
+    return raw == size && memcmp(key.data + 1, name, size) == 0;
+}
+
+bool json_find(struct slice object, const char *name, struct slice *ret_value)
+{
+    struct slice key;
+    struct slice value;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+        if (json_key_is(key, name)) {
+            *ret_value = value;
+            return true;
+        }
+    return false;
+}
+
+struct slice json_string(struct slice value, struct arena *arena)
+{
+    ASSERT(value.size >= 2 && value.data[0] == '"');
+    struct slice raw = slice_make(value.data + 1, value.size - 2);
+
+    if (raw.size == 0 || memchr(raw.data, '\\', raw.size) == NULL)
+        return raw;
+    char *text = arena_alloc(arena, raw.size);
+    const char *at = raw.data;
+    size_t size = 0;
+
+    while (at < raw.data + raw.size) {
+        char bytes[4];
+        size_t n = json_decode_step(&at, bytes);
+
+        memcpy(text + size, bytes, n);
+        size += n;
+    }
+    return slice_make(text, size);
+}
+
+int64_t json_int(struct slice value)
+{
+    bool negative = value.size > 0 && value.data[0] == '-';
+    uint64_t n = 0;
+
+    for (size_t i = negative; i < value.size; i++)
+        n = n * 10 + (uint64_t)(value.data[i] - '0');
+    return (int64_t)(negative ? 0 - n : n);
+}
+
+double json_number(struct slice value)
+{
+    char few[64];
+    CLEANUP(mem) char *many = NULL;
+    char *text = few;
+
+    if (value.size >= sizeof(few))
+        text = many = mem_alloc(value.size + 1);
+    memcpy(text, value.data, value.size);
+    text[value.size] = '\0';
+    return strtod(text, NULL);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/json_text.h"
+
+/* The first byte that must be escaped, or the end. */
+static const char *skip_plain(const char *at, const char *end)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = json_load(at);
+        uint64_t marks = json_mark(word, '"') | json_mark(word, '\\') | json_mark_control(word);
+
+        if (marks != 0)
+            return at + json_first_mark(marks);
+    }
+    while (at < end && (unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
+        at++;
+    return at;
+}
+
+static void add_escape(struct buf *b, char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    static const char letters[0x20] = {
+        ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't',
+    };
+    unsigned char byte = (unsigned char)c;
+
+    if (byte >= 0x20)
+        buf_add(b, (char[]){'\\', c}, 2);
+    else if (letters[byte] != 0)
+        buf_add(b, (char[]){'\\', letters[byte]}, 2);
+    else
+        buf_add(b, (char[]){'\\', 'u', '0', '0', hex[byte >> 4], hex[byte & 15]}, 6);
+}
+
+void json_add_string(struct buf *b, struct slice utf8)
+{
+    const char *at = utf8.data;
+    const char *end = at + utf8.size;
+
+    buf_add_char(b, '"');
+    while (at < end) {
+        const char *special = skip_plain(at, end);
+
+        buf_add(b, at, (size_t)(special - at));
+        at = special;
+        if (at < end)
+            add_escape(b, *at++);
+    }
+    buf_add_char(b, '"');
+}
+
+void json_add_comma(struct buf *b)
+{
+    if (b->size > 0 && b->data[b->size - 1] != '{' && b->data[b->size - 1] != '[')
+        buf_add_char(b, ',');
+}
+
+void json_add_key(struct buf *b, const char *name)
+{
+    if (b->size > 0 && b->data[b->size - 1] != '{')
+        buf_add_char(b, ',');
+    json_add_string(b, slice_of(name));
+    buf_add_char(b, ':');
+}
+
+void json_add_time(struct buf *b, int64_t at)
+{
+    char text[TIME_TEXT_SIZE];
+
+    if (at == 0 || at == TIME_NEVER) {
+        buf_add(b, "null", 4);
+        return;
+    }
+    buf_add_char(b, '"');
+    buf_add_str(b, time_format(at, text));
+    buf_add_char(b, '"');
+}
+
+void json_add_bool(struct buf *b, bool value)
+{
+    buf_add_str(b, value ? "true" : "false");
+}

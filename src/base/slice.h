@@ -1,0 +1,36 @@
+/*
+ * A borrowed run of bytes.  It owns nothing and need not end in NUL; whoever made it says how long
+ * it lives.  The empty slice may have a NULL pointer.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+#include <string.h>
+
+struct slice {
+    const char *data;
+    size_t size;
+};
+
+#define SLICE(literal) ((struct slice){(literal), sizeof(literal) - 1})
+
+static inline struct slice slice_of(const char *s)
+{
+    return (struct slice){s, s == NULL ? 0 : strlen(s)};
+}
+
+static inline struct slice slice_make(const char *data, size_t size)
+{
+    return (struct slice){data, size};
+}
+
+static inline int slice_equal(struct slice a, struct slice b)
+{
+    return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline int slice_is(struct slice a, const char *s)
+{
+    return slice_equal(a, slice_of(s));
+}

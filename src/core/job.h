@@ -1,0 +1,113 @@
+/*
+ * A job as the store keeps it: one row, in `jobs` while it lives and in `ended` afterwards.
+ *
+ * Texts are borrowed: whoever filled the struct says how long they live (the arena of the batch or of
+ * the request).  Instants are 0 when there is none.  Enum numbers are persisted: never renumber.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "base/slice.h"
+#include "core/job_state.h"
+
+#define JOB_PRIORITY_MIN (-1000)
+#define JOB_PRIORITY_MAX 1000
+#define JOB_BYTES_MAX ((size_t)16 << 20) /* params, body, labels and the rest of one job */
+
+/* How the last attempt ended, as its worker (or the sweep) told. */
+enum job_outcome {
+    JOB_OUT_NONE,
+    JOB_OUT_DONE,
+    JOB_OUT_FAILED,
+    JOB_OUT_LATER,
+    JOB_OUT_RETURNED,
+    JOB_OUT_CANCELLED,
+    JOB_OUT_LOST,
+    JOB_OUT_COUNT
+};
+
+enum job_cause {
+    JOB_CAUSE_NONE,
+    JOB_CAUSE_EXIT,
+    JOB_CAUSE_SIGNAL,
+    JOB_CAUSE_TIMEOUT,
+    JOB_CAUSE_MEMORY,
+    JOB_CAUSE_LOST,
+    JOB_CAUSE_START,
+    JOB_CAUSE_PROTOCOL,
+    JOB_CAUSE_CANCELLED,
+    JOB_CAUSE_DEPENDENCY,
+    JOB_CAUSE_COUNT
+};
+
+struct job {
+    struct job_id id;
+    int64_t queue; /* its number in the store */
+    enum job_state state;
+    int priority;
+    unsigned holds;  /* enum job_hold bits */
+    bool cancelling; /* cancel was asked for while it ran */
+
+    int64_t due_at;
+    int64_t started_at; /* of the current or last attempt */
+    int64_t finished_at;
+    int64_t lease_until_at;
+
+    int64_t token;      /* of the current or last claim */
+    int64_t prev_token; /* of the claim before: its finish may still be repeated */
+    enum job_outcome outcome;
+
+    int attempt; /* claims begun, not those returned */
+    int failures;
+    int lost;
+    int laters;
+
+    int64_t worker; /* number in the store, 0 for none */
+    bool exited;
+    int exit; /* exit status, or -N for signal N */
+    enum job_cause cause;
+    int64_t done, total; /* progress counts; total 0 when unknown */
+
+    struct slice key;
+    struct slice params;  /* JSON object, as it came */
+    struct slice body;    /* bytes; data NULL when there is none */
+    struct slice labels;  /* JSON object, or empty */
+    struct slice options; /* JSON object of rarely used fields: retry, timeout, command; or empty */
+    struct slice text;    /* status line */
+    struct slice result;  /* JSON, or empty */
+};
+
+/* One entry of a job's record: an attempt that has ended. */
+struct progress_entry {
+    int number;      /* step, 1 for a job without steps */
+    int attempt;
+    int64_t token;   /* which claim it was */
+    enum job_outcome outcome;
+    enum job_cause cause;
+    bool exited;
+    int exit;
+    int64_t queue;
+    int64_t worker;
+    int64_t started_at;
+    int64_t ended_at;
+    struct slice text;
+    struct slice set; /* JSON object, or empty */
+};
+
+/* The entry of the attempt that ended last, read off the job's own row. */
+struct progress_entry job_last_entry(const struct job *j);
+
+const char *job_outcome_name(enum job_outcome o);
+enum job_outcome job_outcome_parse(struct slice name); /* JOB_OUT_NONE when unknown */
+const char *job_cause_name(enum job_cause c);
+enum job_cause job_cause_parse(struct slice name); /* JOB_CAUSE_NONE when unknown */
+
+/* The id carries the time of creation, to the millisecond. */
+static inline int64_t job_created_at(const struct job *j)
+{
+    return id_time(j->id.v);
+}

@@ -1,0 +1,79 @@
+/*
+ * What a queue is: its definition as written by people, checked and filled with the defaults.
+ *
+ * A definition is kept in the store as canonical JSON (keys in the order of the table in queue_def.c,
+ * only those that were given).  queue_def_parse reads both that and what comes from outside; the table
+ * is the single source of keys, types, bounds, help and documentation.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/retry.h"
+
+#define QUEUE_NAME_MAX 200
+#define QUEUE_SLOTS_ALL 0
+
+/* Numbers are persisted. */
+enum queue_state { QUEUE_UP = 1, QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN };
+
+const char *queue_state_name(enum queue_state s);
+bool queue_state_parse(struct slice name, enum queue_state *ret_state);
+
+static inline bool queue_state_takes(enum queue_state s)
+{
+    return s == QUEUE_UP || s == QUEUE_PAUSE;
+}
+
+static inline bool queue_state_starts(enum queue_state s)
+{
+    return s == QUEUE_UP || s == QUEUE_DRAIN;
+}
+
+struct queue_limits {
+    int64_t memory; /* bytes; 0: none */
+    int64_t cpu_us;
+    int64_t files;
+    int64_t nice;
+    bool niced;
+    struct slice user;
+};
+
+struct queue_def {
+    struct slice command;      /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
+    struct slice dir;          /* of the definition file: programs with a slash are relative to it */
+    struct slice description;  /* for people */
+    int slots;                 /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
+    int64_t timeout_us;        /* 0: none */
+    struct retry_policy retry;
+    int stop_after;            /* so many failures in a row pause the queue; 0: never */
+    bool strict;
+    bool resident;
+    bool own_command;
+    int64_t idle_us;           /* a resident program is stopped after so long without work */
+    struct queue_limits limits;
+    int64_t keep_done_us;      /* retention of done, cancelled and relayed jobs */
+    int64_t keep_failed_us;
+    int64_t keep_log;          /* bytes of log kept for a job */
+};
+
+/* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the arena.
+ * The error's message names the key and, for an unknown one, the nearest valid word. */
+MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
+                                         struct queue_def *ret_def, struct err *err);
+
+/* The canonical JSON of a definition that queue_def_parse accepted. */
+MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
+
+/* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's). */
+MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
+                                            struct retry_policy *ret_policy, struct err *err);
+
+/* 1 to QUEUE_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'. */
+MUST_CHECK enum err_code queue_name_check(struct slice name, struct err *err);

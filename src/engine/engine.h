@@ -1,0 +1,72 @@
+/*
+ * The engine: all changes to the store, in group commits.
+ *
+ * One thread owns it.  engine_run takes every op that waits, runs them by kind in one transaction,
+ * commits once, then calls each op's `done`.  What the engine does by itself (expired leases, due jobs,
+ * chunked work, retention) rides in the same transactions.  Time is a parameter: nothing in here reads a
+ * clock, so that the engine can be simulated.
+ *
+ * In memory, rebuilt from the store at open: queue definitions, the next ready ids of each queue, live
+ * claims, waiting ops.  Nothing of it is a promise.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "core/job_state.h"
+#include "engine/op.h"
+
+struct engine;
+struct store;
+
+enum event_kind { EVENT_JOB, EVENT_QUEUE };
+
+/* Something that has been committed.  Slices are valid during the call only. */
+struct event {
+    enum event_kind kind;
+    int64_t at;
+    int64_t id; /* EVENT_JOB */
+    struct slice queue;
+    enum job_state state;         /* EVENT_JOB */
+    enum queue_state queue_state; /* EVENT_QUEUE; 0: deleted */
+    const char *what;             /* submitted claimed done failed retry lost …: a word for people */
+};
+
+typedef void event_fn(void *ctx, const struct event *event);
+
+struct engine_config {
+    uint32_t node;
+    uint64_t seed;
+    event_fn *on_event; /* NULL: nobody listens */
+    void *event_ctx;
+    uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */
+};
+
+/* Running totals, readable from any thread. */
+struct engine_stats {
+    atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later, returned,
+        lost, cancelled, stale, deleted, retained;
+    atomic_uint_fast64_t waiting;      /* ops waiting now */
+    atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
+};
+
+/* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.  All
+ * leases found get a full period from `now_at` on. */
+MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
+                                     int64_t now_at, struct engine **ret_engine, struct err *err);
+
+/* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the engine. */
+void engine_close(struct engine *e);
+
+/* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered now,
+ * except those that may wait. */
+void engine_run(struct engine *e, struct op *ops, int64_t now_at);
+
+/* When engine_run should be called next though no op came: TIME_NEVER when nothing is to come. */
+int64_t engine_next_at(const struct engine *e);
+
+const struct engine_stats *engine_get_stats(const struct engine *e);

@@ -1,0 +1,247 @@
+/*
+ * Operations: what the outside asks of the engine.
+ *
+ * An op is made and owned by a boundary (the HTTP thread, a test), filled with input, handed to the
+ * engine, and comes back through `done` after the commit that decided it is on stable storage; then
+ * `err` or `status` and `reply` say what to answer.  Between the two it belongs to the engine's thread.
+ * Input is never changed by the engine: a batch that was rolled back runs the same ops again.
+ *
+ * Slices of the input live in the op's own arena or in memory that outlives the op.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/job.h"
+#include "core/queue_def.h"
+
+enum {
+    OP_ITEMS_MAX = 10000,     /* jobs, finishes or touches in one request */
+    OP_CLAIM_MAX = 1000,      /* jobs granted to one claim */
+    OP_CLAIM_QUEUES_MAX = 1000,
+};
+
+#define OP_REPLY_MAX ((size_t)64 << 20)
+#define LEASE_DEFAULT_US (60 * INT64_C(1000000))
+#define LEASE_MIN_US (1 * INT64_C(1000000))
+#define LEASE_MAX_US (24 * 3600 * INT64_C(1000000))
+#define WAIT_MAX_US (60 * INT64_C(1000000))
+
+/* ---- submit ---- */
+
+struct submit_item {
+    struct slice queue;
+    struct slice params;  /* JSON object; empty: {} */
+    struct slice body;    /* data NULL: none */
+    struct slice labels;  /* JSON object or empty */
+    struct slice options; /* canonical JSON object of retry, timeout, command; or empty */
+    struct slice key;     /* empty: none */
+    uint64_t content;     /* hash over the job as it was sent: the same key with another is a conflict */
+    int priority;
+    int64_t delay_us; /* from the commit on; 0 */
+    int64_t due_at;   /* 0: none; not together with delay_us */
+    struct err parse_err; /* SUBMIT_LINES: the line was not a job */
+};
+
+enum submit_mode {
+    SUBMIT_ONE,   /* {"id"} */
+    SUBMIT_ARRAY, /* {"ids"}: all or nothing; an error carries `item` */
+    SUBMIT_LINES, /* one reply line an item: good ones stay */
+};
+
+struct submit {
+    enum submit_mode mode;
+    const struct submit_item *items;
+    size_t n_items;
+    int64_t first_id; /* out: the first job's id */
+};
+
+/* ---- finish, touch, claim ---- */
+
+struct finish_item {
+    int64_t id;
+    int64_t token;
+    enum job_outcome outcome; /* DONE FAILED LATER RETURNED CANCELLED */
+    enum job_cause cause;
+    bool exited;
+    int exit;
+    bool final; /* no retry can help */
+    int64_t delay_us;
+    bool delayed; /* `delay` was given */
+    struct slice text;
+    bool has_text;
+    struct slice set;    /* JSON object or empty */
+    struct slice result; /* JSON or empty */
+};
+
+struct touch_item {
+    int64_t id;
+    int64_t token;
+    struct slice text;
+    bool has_text;
+    int64_t done, total;
+    bool has_done;
+};
+
+struct claim_queue {
+    struct slice name;
+    int max; /* at most so many of this queue */
+};
+
+struct worker_info {
+    struct slice name, host, version; /* name empty: an anonymous claimer */
+    int64_t pid;
+};
+
+enum exchange_parts {
+    EXCHANGE_RESULTS = 1, /* reply "results" (finish) */
+    EXCHANGE_TOUCHED = 2, /* reply "lost" and "cancel" */
+    EXCHANGE_JOBS = 4,    /* reply "jobs": this is a claim */
+};
+
+struct exchange {
+    unsigned parts;
+    const struct finish_item *finish;
+    size_t n_finish;
+    const struct touch_item *touch;
+    size_t n_touch;
+
+    struct worker_info worker;
+    const struct claim_queue *queues;
+    size_t n_queues;
+    int max;
+    int64_t lease_us;
+    int64_t wait_us;
+    bool all; /* `touch` is everything this worker holds */
+};
+
+/* ---- single jobs ---- */
+
+enum act_kind {
+    ACT_CANCEL,
+    ACT_RETRY,
+    ACT_HOLD,
+    ACT_RELEASE,
+    ACT_CLONE,
+    ACT_NOW,
+    ACT_MOVE,
+    ACT_PATCH,
+    ACT_DELETE,
+    ACT_COUNT
+};
+
+struct act {
+    enum act_kind kind;
+    int64_t id;
+    struct slice queue;  /* MOVE */
+    struct slice params; /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as it is */
+    struct slice labels; /* PATCH; empty: as they are */
+    bool has_priority;
+    int priority;
+    bool has_due;
+    int64_t due_at; /* 0: at once */
+    int64_t result_id; /* out: the job the act was about; the new one for CLONE */
+};
+
+/* ---- many jobs: one durable row, worked off in chunks ---- */
+
+struct job_filter {
+    struct slice queue;  /* empty: any */
+    unsigned states;     /* bits 1 << enum job_state; 0: any */
+    struct slice labels; /* JSON object of strings that must all be there; empty: any */
+    struct slice text;   /* must occur in params, key, labels or status text; empty: any */
+    int64_t ended_before_at; /* 0: any; else only ended jobs that ended before */
+};
+
+struct bulk {
+    enum act_kind kind; /* CANCEL RETRY HOLD RELEASE NOW MOVE DELETE */
+    struct job_filter filter;
+    struct slice queue; /* MOVE */
+};
+
+/* ---- queues ---- */
+
+struct queue_put {
+    struct slice name;
+    struct slice definition; /* canonical JSON */
+};
+
+enum queue_op_kind {
+    QUEUE_OP_APPLY,  /* put all of `puts`, with `prune` remove the defined ones that are not in it */
+    QUEUE_OP_DELETE, /* E_CONFLICT while jobs are in it */
+    QUEUE_OP_STATE,
+};
+
+struct queue_op {
+    enum queue_op_kind kind;
+    const struct queue_put *puts;
+    size_t n_puts;
+    bool prune;
+    bool dry_run;
+    struct slice name;      /* DELETE, STATE */
+    enum queue_state state; /* STATE */
+};
+
+/* ---- logs, waiting ---- */
+
+struct log_append {
+    int64_t id;
+    int64_t token;
+    int64_t offset; /* where in the job's log `data` begins; what is there already is skipped */
+    struct slice data;
+};
+
+struct job_wait {
+    int64_t id;
+    int64_t wait_us; /* done when the job has ended or the time is up */
+};
+
+enum op_kind {
+    OP_SUBMIT,
+    OP_EXCHANGE,
+    OP_ACT,
+    OP_BULK,
+    OP_QUEUE,
+    OP_LOG,
+    OP_WAIT,
+    OP_KIND_COUNT
+};
+
+struct op;
+typedef void op_done_fn(struct op *op);
+typedef bool op_alive_fn(struct op *op);
+
+struct op {
+    enum op_kind kind;
+    union {
+        struct submit submit;
+        struct exchange exchange;
+        struct act act;
+        struct bulk bulk;
+        struct queue_op queue;
+        struct log_append log;
+        struct job_wait wait;
+    };
+    struct arena arena; /* for the input */
+
+    struct err err;   /* E_OK: `status` and `reply` are the answer */
+    int status;       /* HTTP: 200, 201, 202 */
+    struct buf reply; /* JSON (NDJSON for SUBMIT_LINES) */
+
+    op_done_fn *done;   /* called once, on the engine's thread */
+    op_alive_fn *alive; /* asked before a waiting op is granted anything; NULL: always there */
+    void *owner;
+
+    /* The engine's own, between arrival and `done`. */
+    struct op *next;
+    int64_t deadline_at;
+    void *state;
+};
+
+void op_init(struct op *op, enum op_kind kind);
+void op_deinit(struct op *op);
