@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/json_keys.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 enum { NAME_BYTES_SHOWN = 60 };

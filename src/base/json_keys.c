@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
 
 void json_keys_init(struct json_keys *k, struct slice text)
 {

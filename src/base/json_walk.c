@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
 #include "base/utf8.h"
 
 static const char *skip_space(const char *at, const char *end)
@@ -232,7 +232,7 @@ bool json_find(struct slice object, const char *name, struct slice *ret_value)
     return false;
 }
 
-struct slice json_string(struct slice value, struct arena *arena)
+struct slice json_text(struct slice value, struct arena *arena)
 {
     ASSERT(value.size >= 2 && value.data[0] == '"');
     struct slice raw = slice_make(value.data + 1, value.size - 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/json_text.h"
+#include "base/json_scan.h"
 
 /* The first byte that must be escaped, or the end. */
 static const char *skip_plain(const char *at, const char *end)
