@@ -70,7 +70,8 @@ void *arena_alloc(struct arena *a, size_t size)
     if (b == NULL || b->size - b->used < need) {
         struct arena_block *fresh = block_new(need > BLOCK_BYTES ? need : BLOCK_BYTES);
 
-        if (b != NULL && need > BLOCK_BYTES) { /* a large one goes behind: the current keeps its room */
+        if (b != NULL &&
+            need > BLOCK_BYTES) { /* a large one goes behind: the current keeps its room */
             fresh->older = b->older;
             b->older = fresh;
             fresh->used = need;

@@ -26,9 +26,10 @@ static void grow(struct buf *b, size_t need)
 
     while (capacity < need)
         capacity *= 2;
-    if (capacity > b->limit + 1)
+    if (capacity - 1 > b->limit)
         capacity = b->limit + 1;
     b->data = mem_realloc(b->data, capacity);
+    b->data[b->size] = '\0';
     b->capacity = capacity;
 }
 
@@ -106,7 +107,7 @@ void buf_addf(struct buf *b, const char *fmt, ...)
 char *buf_take(struct buf *b)
 {
     if (b->data == NULL)
-        grow(b, 1), b->data[0] = '\0';
+        grow(b, 1);
     char *data = b->data;
 
     *b = BUF_INIT(b->limit);

@@ -8,6 +8,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
+enum { BYTES_SHOWN = 40 };
+
+#define YEAR_10000_AT (INT64_C(253402300800) * US_PER_S)
+
 static int64_t read_clock(clockid_t which)
 {
     struct timespec ts;
@@ -129,28 +135,52 @@ static int days_in_month(int y, int m)
     return m == 2 && leap ? 29 : days[m - 1];
 }
 
+static bool take_date(struct cursor *c, int64_t *ret_us)
+{
+    int y, m, d;
+
+    if (!take_digits(c, 4, &y) || !take_char(c, "-") || !take_digits(c, 2, &m) ||
+        !take_char(c, "-") || !take_digits(c, 2, &d))
+        return false;
+    if (y < 1969 || m < 1 || m > 12 || d < 1 || d > days_in_month(y, m))
+        return false;
+    *ret_us = days_from_civil(y, m, d) * US_PER_DAY;
+    return true;
+}
+
+/* Second 60 is a leap second, the same instant as the next minute's first. */
+static bool take_time_of_day(struct cursor *c, int64_t *ret_us)
+{
+    int h, m, s;
+    int64_t fraction_us = 0;
+
+    if (!take_digits(c, 2, &h) || !take_char(c, ":") || !take_digits(c, 2, &m) ||
+        !take_char(c, ":") || !take_digits(c, 2, &s))
+        return false;
+    if (h > 23 || m > 59 || s > 60 || (take_char(c, ".") && !take_fraction(c, &fraction_us)))
+        return false;
+    *ret_us = h * US_PER_HOUR + m * US_PER_MIN + s * US_PER_S + fraction_us;
+    return true;
+}
+
 enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err)
 {
     struct cursor c = {text.data, text.data + text.size};
-    int y, mo, d, h, mi, s;
-    int64_t fraction_us = 0;
-    int64_t offset_us = 0;
-    bool ok = take_digits(&c, 4, &y) && take_char(&c, "-") && take_digits(&c, 2, &mo) &&
-              take_char(&c, "-") && take_digits(&c, 2, &d) && take_char(&c, "Tt ") &&
-              take_digits(&c, 2, &h) && take_char(&c, ":") && take_digits(&c, 2, &mi) &&
-              take_char(&c, ":") && take_digits(&c, 2, &s);
+    int64_t day_us, time_us, offset_us;
 
-    if (ok && take_char(&c, "."))
-        ok = take_fraction(&c, &fraction_us);
-    ok = ok && take_offset(&c, &offset_us) && c.at == c.end;
-    ok = ok && y >= 1970 && mo >= 1 && mo <= 12 && d >= 1 && d <= days_in_month(y, mo) && h < 24 &&
-         mi < 60 && s <= 60;
-    if (!ok)
-        return err_set(err, E_INVALID, "'%.*s' is not a time like 2026-11-15T21:30:00Z",
-                       (int)(text.size > 40 ? 40 : text.size), text.data);
-    *ret_at = days_from_civil(y, mo, d) * US_PER_DAY + h * US_PER_HOUR + mi * US_PER_MIN +
-              s * US_PER_S + fraction_us - offset_us;
-    return E_OK;
+    if (take_date(&c, &day_us) && take_char(&c, "Tt ") && take_time_of_day(&c, &time_us) &&
+        take_offset(&c, &offset_us) && c.at == c.end) {
+        int64_t at = day_us + time_us - offset_us;
+
+        if (at >= 0 && at < YEAR_10000_AT) {
+            *ret_at = at;
+            return E_OK;
+        }
+    }
+    struct slice shown = utf8_cut(text, BYTES_SHOWN);
+
+    return err_set(err, E_INVALID, "'%.*s' is not a time like 2026-11-15T21:30:00Z",
+                   (int)shown.size, shown.data == NULL ? "" : shown.data);
 }
 
 static const struct {
@@ -200,18 +230,38 @@ enum err_code duration_parse(struct slice text, int64_t *ret_us, struct err *err
         if (strcmp(rest, units[i].name) == 0)
             return from_units(count, units[i].us, ret_us, err);
 malformed:
+    text = utf8_cut(text, BYTES_SHOWN);
     return err_set(err, E_INVALID, "'%.*s' is not a length of time like 500ms, 10s, 5m, 2h or 30d",
-                   (int)(text.size > 40 ? 40 : text.size), text.data == NULL ? "" : text.data);
+                   (int)text.size, text.data == NULL ? "" : text.data);
+}
+
+/* A length finer than a millisecond: seconds, exactly, without zeros at the end. */
+static void format_fine(int64_t us, char text[static DURATION_TEXT_SIZE])
+{
+    uint64_t size = us < 0 ? 0 - (uint64_t)us : (uint64_t)us;
+    int digits = 6;
+    uint64_t fraction = size % (uint64_t)US_PER_S;
+
+    while (fraction % 10 == 0) {
+        fraction /= 10;
+        digits--;
+    }
+    snprintf(text, DURATION_TEXT_SIZE, "%s%llu.%0*llus", us < 0 ? "-" : "",
+             (unsigned long long)(size / (uint64_t)US_PER_S), digits, (unsigned long long)fraction);
 }
 
 const char *duration_format(int64_t us, char text[static DURATION_TEXT_SIZE])
 {
+    if (us == 0) {
+        snprintf(text, DURATION_TEXT_SIZE, "0s");
+        return text;
+    }
     for (size_t i = 0; i < ARRAY_LEN(units); i++)
-        if (us != 0 && us % units[i].us == 0) {
+        if (us % units[i].us == 0) {
             snprintf(text, DURATION_TEXT_SIZE, "%lld%s", (long long)(us / units[i].us),
                      units[i].name);
             return text;
         }
-    snprintf(text, DURATION_TEXT_SIZE, "%gs", (double)us / (double)US_PER_S);
+    format_fine(us, text);
     return text;
 }

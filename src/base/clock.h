@@ -20,7 +20,7 @@
 /* "No instant": later than all others. */
 #define TIME_NEVER INT64_MAX
 
-#define TIME_TEXT_SIZE 28     /* 2026-11-15T21:30:00.000000Z and its NUL */
+#define TIME_TEXT_SIZE 28 /* 2026-11-15T21:30:00.000000Z and its NUL */
 #define DURATION_TEXT_SIZE 32
 
 int64_t clock_wall_us(void);
@@ -29,7 +29,7 @@ int64_t clock_mono_us(void);
 /* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits). */
 const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE]);
 
-/* RFC 3339 with any offset, years 1970 to 9999. */
+/* RFC 3339 with any offset, from 1970 to the end of 9999 in UTC; finer than a microsecond is cut off. */
 MUST_CHECK enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err);
 
 /* `500ms 10s 5m 2h 30d`, fractions allowed, or a plain number of seconds.  0 to 10,000 days. */
@@ -38,5 +38,5 @@ MUST_CHECK enum err_code duration_parse(struct slice text, int64_t *ret_us, stru
 /* The same from a number of seconds. */
 MUST_CHECK enum err_code duration_from_seconds(double seconds, int64_t *ret_us, struct err *err);
 
-/* The shortest of those forms: 90s, 5m, 2h, 500ms. */
+/* The shortest of those forms: 90s, 5m, 2h, 500ms.  Exact: parsing it gives the same length. */
 const char *duration_format(int64_t us, char text[static DURATION_TEXT_SIZE]);

@@ -2,8 +2,11 @@
 #include "base/err.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 static const struct {
     int status;
@@ -14,21 +17,37 @@ static const struct {
 #undef X
 };
 
-/* A message cut in the middle of a character would not be UTF-8 any more: drop the torn tail. */
-static void trim_torn_utf8(char *msg)
+/*
+ * Messages end up in JSON and on terminals, and they quote what came from outside, perhaps cut in the
+ * middle of a character: what is not UTF-8 becomes '?'.  A character torn by the end of the message
+ * is left out.
+ */
+static void keep_utf8(char msg[static sizeof(((struct err *)0)->msg)])
 {
-    size_t n = strlen(msg);
-    size_t tail = 0;
+    size_t size = strlen(msg);
+    bool full = size == sizeof(((struct err *)0)->msg) - 1;
 
-    while (tail < n && tail < 4 && ((unsigned char)msg[n - 1 - tail] & 0xC0) == 0x80)
-        tail++;
-    if (tail == n)
-        return;
-    unsigned char lead = (unsigned char)msg[n - 1 - tail];
-    size_t want = lead >= 0xF0 ? 3 : lead >= 0xE0 ? 2 : lead >= 0xC0 ? 1 : 0;
+    for (size_t i = 0; i < size;) {
+        size_t n = utf8_step(msg + i, msg + size);
 
-    if (tail < want)
-        msg[n - 1 - tail] = '\0';
+        if (n == 0 && full && size - i < 4) {
+            msg[i] = '\0';
+            return;
+        }
+        if (n == 0)
+            msg[i] = '?';
+        i += n == 0 ? 1 : n;
+    }
+}
+
+/* The arguments may point into the message that is replaced. */
+static void put_message(struct err *err, const char *fmt, va_list ap)
+{
+    char msg[sizeof(err->msg)];
+
+    vsnprintf(msg, sizeof(msg), fmt, ap);
+    keep_utf8(msg);
+    memcpy(err->msg, msg, strlen(msg) + 1);
 }
 
 enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
@@ -36,25 +55,26 @@ enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
+    put_message(err, fmt, ap);
+    va_end(ap);
     err->code = code;
     err->item = 0;
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-    va_end(ap);
-    trim_torn_utf8(err->msg);
     return code;
 }
 
 static void put_in_front(struct err *err, const char *fmt, va_list ap)
 {
-    char rest[sizeof(err->msg)];
-    size_t room = sizeof(err->msg);
+    char msg[sizeof(err->msg)];
+    int n = vsnprintf(msg, sizeof(msg), fmt, ap);
+    size_t used = n < 0 ? 0 : (size_t)n < sizeof(msg) ? (size_t)n : sizeof(msg) - 1;
 
-    memcpy(rest, err->msg, sizeof(rest));
-    int n = vsnprintf(err->msg, room, fmt, ap);
-    size_t used = n < 0 ? 0 : (size_t)n < room ? (size_t)n : room - 1;
-
-    snprintf(err->msg + used, room - used, ": %s", rest);
-    trim_torn_utf8(err->msg);
+    for (const char *p = ": "; *p != '\0' && used < sizeof(msg) - 1; p++)
+        msg[used++] = *p;
+    for (const char *p = err->msg; *p != '\0' && used < sizeof(msg) - 1; p++)
+        msg[used++] = *p;
+    msg[used] = '\0';
+    keep_utf8(msg);
+    memcpy(err->msg, msg, strlen(msg) + 1);
 }
 
 enum err_code err_wrap(struct err *err, const char *fmt, ...)

@@ -16,33 +16,34 @@
 
 #include "base/compiler.h"
 
-#define ERR_CODES(X)                              \
-    X(E_OK, 200, "ok")                            \
-    X(E_BAD_REQUEST, 400, "bad_request")          \
-    X(E_UNAUTHORIZED, 401, "unauthorized")        \
-    X(E_FORBIDDEN, 403, "forbidden")              \
-    X(E_NOT_FOUND, 404, "not_found")              \
-    X(E_METHOD, 405, "method_not_allowed")        \
-    X(E_CONFLICT, 409, "conflict")                \
-    X(E_STALE_LEASE, 409, "stale_lease")          \
-    X(E_TOO_LARGE, 413, "too_large")              \
-    X(E_UNSUPPORTED, 415, "unsupported")          \
-    X(E_RANGE, 416, "range_not_satisfiable")      \
-    X(E_INVALID, 422, "invalid")                  \
-    X(E_TOO_MANY, 429, "too_many")                \
-    X(E_INTERNAL, 500, "internal")                \
-    X(E_UNAVAILABLE, 503, "unavailable")          \
-    X(E_QUEUE_DOWN, 503, "queue_down")            \
-    X(E_TOO_SLOW, 503, "too_slow")                \
+#define ERR_CODES(X)                         \
+    X(E_OK, 200, "ok")                       \
+    X(E_BAD_REQUEST, 400, "bad_request")     \
+    X(E_UNAUTHORIZED, 401, "unauthorized")   \
+    X(E_FORBIDDEN, 403, "forbidden")         \
+    X(E_NOT_FOUND, 404, "not_found")         \
+    X(E_METHOD, 405, "method_not_allowed")   \
+    X(E_CONFLICT, 409, "conflict")           \
+    X(E_STALE_LEASE, 409, "stale_lease")     \
+    X(E_TOO_LARGE, 413, "too_large")         \
+    X(E_UNSUPPORTED, 415, "unsupported")     \
+    X(E_RANGE, 416, "range_not_satisfiable") \
+    X(E_INVALID, 422, "invalid")             \
+    X(E_TOO_MANY, 429, "too_many")           \
+    X(E_INTERNAL, 500, "internal")           \
+    X(E_UNAVAILABLE, 503, "unavailable")     \
+    X(E_QUEUE_DOWN, 503, "queue_down")       \
+    X(E_TOO_SLOW, 503, "too_slow")           \
     X(E_FULL, 507, "full")
 
 enum err_code {
 #define X(code, status, name) code,
     ERR_CODES(X)
 #undef X
-    ERR_CODE_COUNT
+        ERR_CODE_COUNT
 };
 
+/* The message is always UTF-8, whatever it quotes. */
 struct err {
     enum err_code code;
     unsigned item; /* 1-based place in the array that was handed in, 0 when there is none */

@@ -4,10 +4,13 @@
  * WAYBILL_FAULT="NAME:COUNT[:ACTION]" arms one: at the COUNT-th hit of NAME the process is killed with
  * SIGKILL (ACTION `kill`, the default), or fault_hit returns true once (ACTION `fail`), or from then on
  * always (ACTION `fail-all`).  Unarmed, a fault point costs one load and one branch.
+ *
+ * Points may be hit from any thread; arming is for the time before threads start.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Reads WAYBILL_FAULT; call once, before threads start.  False (with a message on stderr) if malformed. */
@@ -16,4 +19,10 @@ bool fault_init(void);
 /* Arms from a text of the same form, or disarms with NULL: for tests within one process. */
 bool fault_arm(const char *plan);
 
-bool fault_hit(const char *name);
+extern atomic_bool fault_armed; /* for fault_hit alone */
+bool fault_hit_armed(const char *name);
+
+static inline bool fault_hit(const char *name)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_acquire) && fault_hit_armed(name);
+}

@@ -7,6 +7,7 @@
 enum { SEQUENCE_BITS = 12, NODE_BITS = 10, TEXT_DIGITS = 13 };
 
 #define EPOCH_2024_AT INT64_C(1704067200000000)
+#define MS_MAX ((INT64_C(1) << 41) - 1)
 #define SEQUENCE_MASK ((INT64_C(1) << SEQUENCE_BITS) - 1)
 
 static int64_t compose(int64_t ms, uint32_t node, int64_t sequence)
@@ -19,9 +20,12 @@ static int64_t ms_of(int64_t id)
     return id >> (NODE_BITS + SEQUENCE_BITS);
 }
 
+/* Instants before 2024 and after 2093 count as the nearest one that fits. */
 static int64_t ms_since_2024(int64_t at)
 {
-    return at <= EPOCH_2024_AT ? 0 : (at - EPOCH_2024_AT) / US_PER_MS;
+    int64_t ms = at <= EPOCH_2024_AT ? 0 : (at - EPOCH_2024_AT) / US_PER_MS;
+
+    return ms > MS_MAX ? MS_MAX : ms;
 }
 
 void id_gen_init(struct id_gen *g, uint32_t node, int64_t floor)
@@ -40,8 +44,10 @@ int64_t id_gen_next(struct id_gen *g, int64_t now_at)
         int64_t ms = ms_of(g->last);
 
         id = sequence <= SEQUENCE_MASK ? compose(ms, g->node, sequence) : 0;
-        if (id <= g->last)
+        if (id <= g->last) {
+            ASSERT(ms < MS_MAX);
             id = compose(ms + 1, g->node, 0);
+        }
     }
     g->last = id;
     return id;
@@ -59,6 +65,21 @@ int64_t id_at_time(int64_t at)
 
 static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
+#define BOTH_CASES(letter, value) [letter] = (value) + 1, [(letter) + 32] = (value) + 1
+
+/* One more than the value of a digit, 0 for what is none.  Crockford reads O as 0, I and L as 1. */
+static const unsigned char values[256] = {
+    ['0'] = 1,           ['1'] = 2,           ['2'] = 3,           ['3'] = 4,
+    ['4'] = 5,           ['5'] = 6,           ['6'] = 7,           ['7'] = 8,
+    ['8'] = 9,           ['9'] = 10,          BOTH_CASES('O', 0),  BOTH_CASES('I', 1),
+    BOTH_CASES('L', 1),  BOTH_CASES('A', 10), BOTH_CASES('B', 11), BOTH_CASES('C', 12),
+    BOTH_CASES('D', 13), BOTH_CASES('E', 14), BOTH_CASES('F', 15), BOTH_CASES('G', 16),
+    BOTH_CASES('H', 17), BOTH_CASES('J', 18), BOTH_CASES('K', 19), BOTH_CASES('M', 20),
+    BOTH_CASES('N', 21), BOTH_CASES('P', 22), BOTH_CASES('Q', 23), BOTH_CASES('R', 24),
+    BOTH_CASES('S', 25), BOTH_CASES('T', 26), BOTH_CASES('V', 27), BOTH_CASES('W', 28),
+    BOTH_CASES('X', 29), BOTH_CASES('Y', 30), BOTH_CASES('Z', 31),
+};
+
 const char *id_format(int64_t id, char text[static ID_TEXT_SIZE])
 {
     uint64_t rest = (uint64_t)id;
@@ -71,21 +92,6 @@ const char *id_format(int64_t id, char text[static ID_TEXT_SIZE])
     return text;
 }
 
-/* Crockford reads O as 0, I and L as 1. */
-static int digit_value(char c)
-{
-    if (c >= 'a' && c <= 'z')
-        c = (char)(c - 'a' + 'A');
-    if (c == 'O')
-        return 0;
-    if (c == 'I' || c == 'L')
-        return 1;
-    for (int i = 0; i < 32; i++)
-        if (digits[i] == c)
-            return i;
-    return -1;
-}
-
 bool id_parse(struct slice text, int64_t *ret_id)
 {
     uint64_t id = 0;
@@ -93,7 +99,7 @@ bool id_parse(struct slice text, int64_t *ret_id)
     if (text.size != TEXT_DIGITS)
         return false;
     for (size_t i = 0; i < TEXT_DIGITS; i++) {
-        int value = digit_value(text.data[i]);
+        int value = values[(unsigned char)text.data[i]] - 1;
 
         if (value < 0 || (i == 0 && value > 7))
             return false;

@@ -22,7 +22,7 @@ struct job_id {
 };
 
 struct id_gen {
-    int64_t last;  /* the newest id handed out, or the floor */
+    int64_t last; /* the newest id handed out, or the floor */
     uint32_t node;
 };
 

@@ -147,12 +147,9 @@ static bool take_escape(struct checker *c)
     case 'f':
     case 'n':
     case 'r':
-    case 't':
-        return true;
-    case 'u':
-        return take_unicode(c);
-    default:
-        return unexpected(c, which, "one of \" \\ / b f n r t u");
+    case 't': return true;
+    case 'u': return take_unicode(c);
+    default: return unexpected(c, which, "one of \" \\ / b f n r t u");
     }
 }
 

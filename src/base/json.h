@@ -75,7 +75,11 @@ double json_number(struct slice value);
 
 /* Writing.  The caller keeps the structure right; these keep the text right. */
 void json_add_string(struct buf *b, struct slice utf8); /* quoted and escaped */
-void json_add_key(struct buf *b, const char *name);     /* `"name":`, with a comma before it unless `{` is the last byte */
-void json_add_comma(struct buf *b);                     /* a comma unless `{` or `[` is the last byte or b is empty */
-void json_add_time(struct buf *b, int64_t at);          /* "2026-…Z", or null for 0 and TIME_NEVER */
+void json_add_time(struct buf *b, int64_t at); /* "2026-…Z", or null for 0 and TIME_NEVER */
+
+/* `"name":`, with a comma before it unless b is empty or `{` is its last byte. */
+void json_add_key(struct buf *b, const char *name);
+
+/* A comma, unless b is empty or `{` or `[` is its last byte. */
+void json_add_comma(struct buf *b);
 void json_add_bool(struct buf *b, bool value);

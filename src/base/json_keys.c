@@ -129,7 +129,8 @@ static const char *add_item(struct json_keys *k, size_t first, const char *name,
 
     if (k->count - first < JSON_KEYS_FEW)
         for (size_t i = first; i < k->count; i++)
-            if ((k->items[i] ^ item) >> 32 == 0 && compare_names(name_at(k, k->items[i]), name) == 0)
+            if ((k->items[i] ^ item) >> 32 == 0 &&
+                compare_names(name_at(k, k->items[i]), name) == 0)
                 return name;
     if (k->count == k->capacity)
         make_room(k);

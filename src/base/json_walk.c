@@ -45,20 +45,15 @@ static const char *skip_container(const char *at, const char *end)
 
     while (at < end) {
         switch (*at) {
-        case '"':
-            at = skip_string(at, end);
-            continue;
+        case '"': at = skip_string(at, end); continue;
         case '{':
-        case '[':
-            depth++;
-            break;
+        case '[': depth++; break;
         case '}':
         case ']':
             if (--depth == 0)
                 return at + 1;
             break;
-        default:
-            break;
+        default: break;
         }
         at++;
     }
@@ -108,9 +103,10 @@ enum json_type json_type_of(struct slice value)
 const char *json_type_name(enum json_type type)
 {
     static const char *const names[] = {
-        [JSON_T_NULL] = "null",          [JSON_T_FALSE] = "false",    [JSON_T_TRUE] = "true",
-        [JSON_T_INT] = "a whole number", [JSON_T_REAL] = "a number",  [JSON_T_STRING] = "a string",
-        [JSON_T_ARRAY] = "an array",     [JSON_T_OBJECT] = "an object",
+        [JSON_T_NULL] = "null",      [JSON_T_FALSE] = "false",
+        [JSON_T_TRUE] = "true",      [JSON_T_INT] = "a whole number",
+        [JSON_T_REAL] = "a number",  [JSON_T_STRING] = "a string",
+        [JSON_T_ARRAY] = "an array", [JSON_T_OBJECT] = "an object",
     };
 
     return names[type];

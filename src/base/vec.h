@@ -18,22 +18,25 @@
         size_t capacity; \
     }
 
-#define VEC_INIT {.items = NULL, .count = 0, .capacity = 0}
+#define VEC_INIT                                 \
+    {                                            \
+        .items = NULL, .count = 0, .capacity = 0 \
+    }
 
-#define VEC_PUSH(v, item)                                                                   \
-    do {                                                                                    \
-        if ((v)->count == (v)->capacity)                                                    \
-            (v)->items = vec_grow((v)->items, &(v)->capacity, sizeof((v)->items[0]));       \
-        (v)->items[(v)->count++] = (item);                                                  \
+#define VEC_PUSH(v, item)                                                             \
+    do {                                                                              \
+        if ((v)->count == (v)->capacity)                                              \
+            (v)->items = vec_grow((v)->items, &(v)->capacity, sizeof((v)->items[0])); \
+        (v)->items[(v)->count++] = (item);                                            \
     } while (0)
 
 #define VEC_CLEAR(v) ((v)->count = 0)
 
-#define VEC_DEINIT(v)                              \
-    do {                                           \
-        free((v)->items);                          \
-        (v)->items = NULL;                         \
-        (v)->count = (v)->capacity = 0;            \
+#define VEC_DEINIT(v)                   \
+    do {                                \
+        free((v)->items);               \
+        (v)->items = NULL;              \
+        (v)->count = (v)->capacity = 0; \
     } while (0)
 
 MUST_CHECK void *vec_grow(void *items, size_t *capacity, size_t item_size);
