@@ -1,7 +1,7 @@
 /*
  * What a queue is: its definition as written by people, checked and filled with the defaults.
  *
- * A definition is kept in the store as canonical JSON (keys in the order of the table in queue_def.c,
+ * A definition is kept in the store as canonical JSON (keys in the order of the table in queue_keys.c,
  * only those that were given).  queue_def_parse reads both that and what comes from outside; the table
  * is the single source of keys, types, bounds, help and documentation.
  */
@@ -46,32 +46,38 @@ struct queue_limits {
 };
 
 struct queue_def {
-    struct slice command;      /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
-    struct slice dir;          /* of the definition file: programs with a slash are relative to it */
-    struct slice description;  /* for people */
-    int slots;                 /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
-    int64_t timeout_us;        /* 0: none */
+    struct slice command; /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
+    struct slice dir;     /* of the definition file: programs with a slash are relative to it */
+    struct slice description; /* for people */
+    int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
+    int64_t timeout_us;       /* 0: none */
     struct retry_policy retry;
-    int stop_after;            /* so many failures in a row pause the queue; 0: never */
+    int stop_after; /* so many failures in a row pause the queue; 0: never */
     bool strict;
     bool resident;
     bool own_command;
-    int64_t idle_us;           /* a resident program is stopped after so long without work */
+    int64_t idle_us; /* a resident program is stopped after so long without work */
     struct queue_limits limits;
-    int64_t keep_done_us;      /* retention of done, cancelled and relayed jobs */
+    int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
-    int64_t keep_log;          /* bytes of log kept for a job */
+    int64_t keep_log; /* bytes of log kept for a job */
 };
 
 /* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the arena.
- * The error's message names the key and, for an unknown one, the nearest valid word. */
+ * E_INVALID: the message begins with the dotted key and, for an unknown one, names the nearest. */
 MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
                                          struct queue_def *ret_def, struct err *err);
 
-/* The canonical JSON of a definition that queue_def_parse accepted. */
+/* The same; on failure *fault_at is the value or the member's name in `json` that is to blame. */
+MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
+                                            struct queue_def *ret_def, const char **fault_at,
+                                            struct err *err);
+
+/* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
 MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
 
-/* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's). */
+/* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's).  E_INVALID: the
+ * message begins with the dotted key, "retry.first: …". */
 MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
                                             struct retry_policy *ret_policy, struct err *err);
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/queue_def.h"
+
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "core/queue_keys.h"
+#include "core/queue_values.h"
+#include "core/quote.h"
+
+static const char *const state_names[] = {
+    [QUEUE_UP] = "up", [QUEUE_PAUSE] = "pause", [QUEUE_DRAIN] = "drain", [QUEUE_DOWN] = "down"};
+
+const char *queue_state_name(enum queue_state s)
+{
+    ASSERT(s >= QUEUE_UP && s <= QUEUE_DOWN);
+    return state_names[s];
+}
+
+bool queue_state_parse(struct slice name, enum queue_state *ret_state)
+{
+    for (unsigned s = QUEUE_UP; s <= QUEUE_DOWN; s++)
+        if (slice_is(name, state_names[s])) {
+            *ret_state = (enum queue_state)s;
+            return true;
+        }
+    return false;
+}
+
+/* ---- reading ---- */
+
+static const struct queue_key *find_key(const struct queue_key *parent, struct slice name)
+{
+    for (size_t i = 0; i < parent->n_members; i++)
+        if (json_key_is(name, parent->members[i].name))
+            return &parent->members[i];
+    return NULL;
+}
+
+static enum err_code unknown_key(struct queue_read *r, const struct queue_key *parent,
+                                 struct slice name)
+{
+    const char *words[QUEUE_KEYS_MAX];
+    CLEANUP(buf) struct buf all = BUF_INIT(200);
+    struct quote quote;
+
+    for (size_t i = 0; i < parent->n_members; i++) {
+        words[i] = parent->members[i].name;
+        buf_addf(&all, " %s", words[i]);
+    }
+    r->fault_at = name.data;
+    const char *near = nearest_word(json_text(name, r->arena), words, parent->n_members);
+
+    quote_json(&quote, name);
+    if (near != NULL)
+        return err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
+    return err_set(r->err, E_INVALID, "unknown key %s, the keys are:%s", quote.text,
+                   buf_text(&all));
+}
+
+static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
+                                 struct slice value);
+
+static enum err_code read_member(struct queue_read *r, const struct queue_key *key,
+                                 struct slice value)
+{
+    return key->kind == QUEUE_KEY_OBJECT ? read_object(r, key, value)
+                                         : queue_value_read(r, key, value);
+}
+
+/* Every message comes by here once: it gets the dotted name of its key, read from the outside in. */
+static enum err_code named(struct queue_read *r, const struct queue_key *parent,
+                           const struct queue_key *key, struct slice value)
+{
+    if (r->fault_at == NULL)
+        r->fault_at = value.data;
+    if (key->kind == QUEUE_KEY_OBJECT)
+        return r->err->code;
+    if (parent->name[0] != '\0')
+        return err_wrap(r->err, "%s.%s", parent->name, key->name);
+    return err_wrap(r->err, "%s", key->name);
+}
+
+static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
+                                 struct slice value)
+{
+    const char *what = parent->name[0] != '\0' ? parent->name : "a queue's definition";
+    struct quote quote;
+    struct slice name;
+    struct slice member;
+
+    if (json_type_of(value) != JSON_T_OBJECT)
+        return err_set(r->err, E_INVALID, "%s: must be an object, not %s", what,
+                       quote_json(&quote, value));
+    for (struct json_iter it = json_members(value); json_next_member(&it, &name, &member);) {
+        const struct queue_key *key = find_key(parent, name);
+
+        if (key == NULL) {
+            (void)unknown_key(r, parent, name);
+            return parent->name[0] != '\0' ? err_wrap(r->err, "%s", parent->name) : r->err->code;
+        }
+        if (read_member(r, key, member) != E_OK)
+            return named(r, parent, key, member);
+    }
+    return E_OK;
+}
+
+static void set_defaults(struct queue_read *r, const struct queue_key *parent)
+{
+    for (size_t i = 0; i < parent->n_members; i++) {
+        const struct queue_key *key = &parent->members[i];
+
+        if (key->kind == QUEUE_KEY_OBJECT)
+            set_defaults(r, key);
+        else if (key->standard != NULL)
+            ASSERT(queue_value_read(r, key, slice_of(key->standard)) == E_OK);
+    }
+}
+
+enum err_code queue_def_parse_at(struct slice json, struct arena *arena, struct queue_def *ret_def,
+                                 const char **fault_at, struct err *err)
+{
+    struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
+    struct queue_read r = {.arena = arena, .def = &def, .err = err};
+
+    set_defaults(&r, &queue_key_root);
+    if (read_object(&r, &queue_key_root, json) != E_OK) {
+        *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
+        return err->code;
+    }
+    *ret_def = def;
+    return E_OK;
+}
+
+enum err_code queue_def_parse(struct slice json, struct arena *arena, struct queue_def *ret_def,
+                              struct err *err)
+{
+    const char *fault_at;
+
+    return queue_def_parse_at(json, arena, ret_def, &fault_at, err);
+}
+
+enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
+                                 struct retry_policy *ret_policy, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct queue_def def = {.retry = *base};
+    struct queue_read r = {.arena = &arena, .def = &def, .err = err};
+
+    if (read_object(&r, &queue_key_retry, json) != E_OK)
+        return err->code;
+    *ret_policy = def.retry;
+    return E_OK;
+}
+
+/* ---- writing ---- */
+
+/* An object of which nothing was given is left out. */
+static void write_given(const struct queue_def *def, const struct queue_key *parent,
+                        struct slice given, struct buf *out)
+{
+    for (size_t i = 0; i < parent->n_members; i++) {
+        const struct queue_key *key = &parent->members[i];
+        struct slice value;
+
+        if (!json_find(given, key->name, &value))
+            continue;
+        if (key->kind != QUEUE_KEY_OBJECT) {
+            json_add_key(out, key->name);
+            queue_value_write(def, key, out);
+            continue;
+        }
+        struct slice name;
+        struct slice first;
+        struct json_iter it = json_members(value);
+
+        if (!json_next_member(&it, &name, &first))
+            continue;
+        json_add_key(out, key->name);
+        buf_add_char(out, '{');
+        write_given(def, key, value, out);
+        buf_add_char(out, '}');
+    }
+}
+
+enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct queue_def def;
+
+    if (queue_def_parse(json, &arena, &def, err) != E_OK)
+        return err->code;
+    buf_add_char(out, '{');
+    write_given(&def, &queue_key_root, json, out);
+    buf_add_char(out, '}');
+    if (out->overflowed)
+        return err_set(err, E_TOO_LARGE, "a queue's definition is too large");
+    return E_OK;
+}
+
+/* ---- names ---- */
+
+static bool has_control(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        unsigned char c = (unsigned char)name.data[i];
+        bool c1 = c == 0xC2 && i + 1 < name.size && (unsigned char)name.data[i + 1] < 0xA0;
+
+        if (c < 0x20 || c == 0x7F || c1)
+            return true;
+    }
+    return false;
+}
+
+enum err_code queue_name_check(struct slice name, struct err *err)
+{
+    struct quote quote;
+
+    quote_text(&quote, name);
+    if (name.size == 0)
+        return err_set(err, E_INVALID, "a queue's name must not be empty");
+    if (name.size > QUEUE_NAME_MAX)
+        return err_set(err, E_INVALID, "a queue's name has at most %d bytes: %s", QUEUE_NAME_MAX,
+                       quote.text);
+    if (!utf8_valid(name))
+        return err_set(err, E_INVALID, "a queue's name must be UTF-8: %s", quote.text);
+    if (has_control(name))
+        return err_set(err, E_INVALID, "a queue's name must not have control characters: %s",
+                       quote.text);
+    if (memchr(name.data, '/', name.size) != NULL)
+        return err_set(err, E_INVALID, "a queue's name must not have a '/' in it: %s", quote.text);
+    if (name.data[0] == '.')
+        return err_set(err, E_INVALID, "a queue's name must not begin with a '.': %s", quote.text);
+    return E_OK;
+}

@@ -1,0 +1,33 @@
+/*
+ * Values of a queue's definition, by kind: JSON into the field, and the field into canonical JSON.
+ *
+ * For src/core/queue_def.c alone.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/queue_keys.h"
+
+struct queue_def;
+
+/* One reading of a definition. */
+struct queue_read {
+    struct arena *arena; /* texts of `def` live there */
+    struct queue_def *def;
+    const char
+        *fault_at; /* after a failure: the value or member name in the JSON, if known closer */
+    struct err *err;
+};
+
+/* Any kind but QUEUE_KEY_OBJECT.  The error says what is wrong, its caller adds which key it is. */
+MUST_CHECK enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key,
+                                          struct slice value);
+
+void queue_value_write(const struct queue_def *def, const struct queue_key *key, struct buf *out);
+
+/* What the bounds allow, for messages and documentation: "1 to 10000", "1ms to 10000d". */
+void queue_value_bounds(const struct queue_key *key, struct buf *out);

@@ -1,0 +1,20 @@
+/*
+ * Outside text inside an error message: short, one line, harmless to a terminal.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/slice.h"
+
+#define QUOTE_TEXT_MAX 40
+
+struct quote {
+    char text[QUOTE_TEXT_MAX + 8];
+};
+
+/* 'text' in quotes, at most QUOTE_TEXT_MAX bytes of it, `?` for each byte of a control character or
+ * of what is not UTF-8.  Returns q->text. */
+const char *quote_text(struct quote *q, struct slice text);
+
+/* A checked JSON value: strings as above, numbers, words and null as they are, else "an object". */
+const char *quote_json(struct quote *q, struct slice value);
