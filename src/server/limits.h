@@ -1,0 +1,81 @@
+/*
+ * What the server takes from outside, at most.  All such numbers stand here.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+
+#include "base/clock.h"
+
+/* ---- connections ---- */
+
+enum {
+    TCP_CONNECTIONS_MAX = 1000,
+    UNIX_CONNECTIONS_MAX = 1000,
+    SPARE_CONNECTIONS = 16, /* above the maximum: they are told so, and closed */
+    WAITING_MAX = 900,      /* claims and waits that are not answered yet */
+    SUBSCRIBERS_MAX = 100,  /* of events */
+    FOLLOWERS_MAX = 200,    /* of logs */
+    LISTEN_BACKLOG = 1024,
+    READER_THREADS = 2,
+};
+
+#define CONNECTION_POOL ((size_t)16 << 10) /* request line and headers, and the reply's */
+#define HEADER_MAX ((size_t)8 << 10)
+
+/* ---- bodies ---- */
+
+#define BODY_SMALL_MAX ((size_t)1 << 20)
+#define BODY_ARRAY_MAX ((size_t)64 << 20) /* POST /v1/jobs, claim, finish, touch */
+#define BODY_LINES_MAX ((size_t)1 << 30)  /* NDJSON, spooled */
+#define BODY_LOG_MAX ((size_t)1 << 20)
+
+#define SPOOL_FROM ((size_t)1 << 20) /* an NDJSON body above this goes to a file */
+#define SPOOL_TOTAL_MAX ((size_t)4 << 30)
+
+/* A body that is refused is read to its end and thrown away, so that the client sees the answer; not
+ * beyond this. */
+#define DISCARD_MAX ((size_t)64 << 20)
+
+/* All bodies in memory together; those below BODY_FREE do not count. */
+#define BODIES_TOTAL_MAX ((size_t)256 << 20)
+#define BODY_FREE ((size_t)64 << 10)
+
+/* A body that was larger than this gives its memory back to the system at once. */
+#define BODY_TRIM ((size_t)4 << 20)
+
+/* ---- fields ---- */
+
+enum {
+    LABELS_MAX = 64,
+    LABEL_BYTES_MAX = 1024,
+    KEY_BYTES_MAX = 512,
+    TEXT_BYTES_MAX = 16 << 10, /* a status line */
+    WORKER_NAME_MAX = 200,
+    COMMAND_ARGS_MAX = 4096,
+    LIST_LIMIT = 50,
+    LIST_LIMIT_MAX = 1000,
+    LINES_CHUNK = 500, /* NDJSON lines in one commit */
+};
+
+#define LINES_CHUNK_BYTES ((size_t)4 << 20)
+#define LOG_PIECE ((size_t)1 << 20) /* of a log, read at once */
+
+/* ---- time ---- */
+
+#define HEADER_US (30 * US_PER_S)     /* from connecting to the end of the first header */
+#define KEEP_ALIVE_US (75 * US_PER_S) /* from a reply to the end of the next header */
+#define STALL_US (30 * US_PER_S)      /* without one byte of a body, or of a reply taken */
+#define RATE_MIN ((size_t)4 << 10)   /* bytes a second that a body or reply must move in the mean */
+#define READ_LIMIT_US (5 * US_PER_S) /* one statement of a reader */
+#define HEARTBEAT_US (25 * US_PER_S) /* between comment lines of an event stream */
+#define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
+#define STOP_US (5 * US_PER_S)   /* for requests in hand, after TERM */
+#define STOP_SECONDS_MAX 9       /* then the process exits whatever happens */
+
+/* ---- events ---- */
+
+#define SUBSCRIBER_BYTES \
+    ((size_t)256 << 10)              /* not yet taken; one more event drops the subscriber */
+enum { EVENTS_PENDING_MAX = 20000 }; /* on their way from the engine to the HTTP thread */
