@@ -13,10 +13,10 @@
 #include "base/clock.h"
 
 #define READ_STEP (64U << 10)
-#define PAYLOAD                                                                            \
-    "{\"url\":\"https://www.example.org/catalogue/2026/items/000417?lang=en&page=12\","    \
-    "\"host\":\"www.example.org\",\"depth\":3,\"agent\":\"waybill-load\",\"etag\":"        \
-    "\"5f3c9a1e77b04d2c8e6610f2\",\"seen\":false,\"weight\":0.75}"
+#define PAYLOAD                                                                         \
+    "{\"url\":\"https://www.example.org/catalogue/2026/items/000417?lang=en&page=12\"," \
+    "\"host\":\"www.example.org\",\"depth\":3,\"agent\":\"waybill-load\",\"etag\":"     \
+    "\"5f3c9a1e77b04d2c8e6610f2d94b\",\"seen\":false,\"weight\":0.75}"
 
 _Static_assert(sizeof(PAYLOAD) - 1 == 200, "every contender carries 200 bytes");
 
@@ -68,7 +68,8 @@ int64_t load_histogram_at(const struct load_histogram *h, double share)
     return h->max_us;
 }
 
-static enum err_code parse_local(const char *path, struct load_address *ret_address, struct err *err)
+static enum err_code parse_local(const char *path, struct load_address *ret_address,
+                                 struct err *err)
 {
     struct load_address a = {.size = sizeof(a.at.local)};
 
@@ -94,8 +95,7 @@ static bool parse_inet(const char *host, in_port_t port, struct load_address *re
         v4->sin_port = htons(port);
         a.size = sizeof(*v4);
     } else {
-        if (inet_pton(AF_INET6, host, &v6->sin6_addr) != 1 ||
-            !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr))
+        if (inet_pton(AF_INET6, host, &v6->sin6_addr) != 1 || !IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr))
             return false;
         v6->sin6_family = AF_INET6;
         v6->sin6_port = htons(port);
@@ -105,7 +105,8 @@ static bool parse_inet(const char *host, in_port_t port, struct load_address *re
     return true;
 }
 
-enum err_code load_address_parse(const char *text, struct load_address *ret_address, struct err *err)
+enum err_code load_address_parse(const char *text, struct load_address *ret_address,
+                                 struct err *err)
 {
     char host[48];
     char *end = NULL;
@@ -129,7 +130,7 @@ enum err_code load_address_parse(const char *text, struct load_address *ret_addr
     return E_OK;
 }
 
-enum err_code load_connect(const struct load_address *address, int *ret_fd, struct err *err)
+static enum err_code connect_to(const struct load_address *address, int *ret_fd, struct err *err)
 {
     int on = 1;
     int fd = socket(address->at.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -245,9 +246,9 @@ static enum err_code receive(struct load *l, struct load_conn *c, struct err *er
     if (n == 0)
         return err_set(err, E_UNAVAILABLE, "the server closed connection %u", c->index);
     if (n < 0)
-        return errno == EAGAIN || errno == EINTR ? E_OK
-                                                 : err_errno(err, E_UNAVAILABLE, "receive");
+        return errno == EAGAIN || errno == EINTR ? E_OK : err_errno(err, E_UNAVAILABLE, "receive");
     c->in.size += (size_t)n;
+    c->in.data[c->in.size] = '\0';
     return understand(l, c, err);
 }
 
@@ -313,7 +314,7 @@ static enum err_code open_conn(struct load *l, struct load_conn *c, struct err *
     enum err_code code = l->protocol->open(c, err);
 
     if (code == E_OK && c->fd < 0)
-        code = load_connect(&l->plan->address, &c->fd, err);
+        code = connect_to(&l->plan->address, &c->fd, err);
     if (code != E_OK)
         return code;
     if (fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK) < 0 ||
@@ -327,8 +328,11 @@ static enum err_code open_all(struct load *l, struct err *err)
     for (unsigned i = 0; i < l->plan->connections; i++) {
         struct load_conn *c = &l->conns[i];
 
-        *c = (struct load_conn){.fd = -1, .index = i, .plan = l->plan,
-                                .in = BUF_INIT(LOAD_BUFFER_MAX), .out = BUF_INIT(LOAD_BUFFER_MAX)};
+        *c = (struct load_conn){.fd = -1,
+                                .index = i,
+                                .plan = l->plan,
+                                .in = BUF_INIT(LOAD_BUFFER_MAX),
+                                .out = BUF_INIT(LOAD_BUFFER_MAX)};
     }
     for (unsigned i = 0; i < l->plan->connections; i++) {
         enum err_code code = open_conn(l, &l->conns[i], err);

@@ -75,11 +75,11 @@ struct load_plan {
 };
 
 struct load_report {
-    uint64_t jobs;       /* answered while it counted */
-    int64_t elapsed_us;  /* how long it counted */
-    uint64_t submitted;  /* over the whole run, warming up and ending included */
+    uint64_t jobs;      /* answered while it counted */
+    int64_t elapsed_us; /* how long it counted */
+    uint64_t submitted; /* over the whole run, warming up and ending included */
     uint64_t finished;
-    int64_t cpu_us;      /* used up by the generator itself */
+    int64_t cpu_us; /* used up by the generator itself */
     struct load_histogram latency;
 };
 
@@ -106,7 +106,8 @@ struct load_conn {
     unsigned submits; /* asked for, not answered */
     unsigned claims;
     unsigned finishes;
-    unsigned cycle; /* jobs of this round */
+    unsigned cycle;    /* submitted in this round, not yet claimed for */
+    int64_t in_flight; /* submitted less finished: below 0 when others' jobs came here */
     bool idle;
     int64_t asked_at;
 };
@@ -115,7 +116,7 @@ struct load_protocol {
     bool pipelines; /* claims may follow submits without waiting for their answers */
     bool pushes;    /* jobs come by themselves after the first claim, `batch` in hand at most */
 
-    /* Gives the connection its `talk` and, where plan->address is not all there is to it, its fd. */
+    /* Gives the connection its `talk`, and its fd where connecting takes more than an address. */
     enum err_code (*open)(struct load_conn *c, struct err *err);
     void (*close)(struct load_conn *c);
 
@@ -141,19 +142,20 @@ struct load {
     int64_t now_at; /* of the monotonic clock, as all instants here */
     int64_t count_from_at;
     int64_t until_at;
-    int64_t last_at; /* of the last job counted */
+    int64_t last_at;  /* of the last job counted */
     int64_t alarm_at; /* calls load_workload_alarm; TIME_NEVER: none */
     uint64_t begun;
 };
 
 /* Runs the plan to its end.  E_UNAVAILABLE: no connection, or lost; E_TOO_SLOW: no answer. */
-MUST_CHECK enum err_code load_run(const struct load_protocol *protocol, const struct load_plan *plan,
-                                  struct load_report *ret_report, struct err *err);
+MUST_CHECK enum err_code load_run(const struct load_protocol *protocol,
+                                  const struct load_plan *plan, struct load_report *ret_report,
+                                  struct err *err);
 
 /* For workloads: how many of `jobs` may still be begun; 0 when the run is over. */
 unsigned load_take(struct load *l, unsigned jobs);
 
-/* For workloads: so many jobs are through, in answer to what was asked at c->asked_at. */
+/* For workloads: so many jobs are through; so long took what was asked at that instant. */
 void load_count(struct load *l, unsigned jobs);
 void load_time(struct load *l, int64_t since_at);
 
@@ -164,7 +166,3 @@ void load_idle(struct load *l, struct load_conn *c);
 void load_workload_start(struct load *l, struct load_conn *c);
 void load_workload_next(struct load *l, struct load_conn *c, const struct load_events *events);
 void load_workload_alarm(struct load *l);
-
-/* "host:port" needs no more than this. */
-MUST_CHECK enum err_code load_connect(const struct load_address *address, int *ret_fd,
-                                      struct err *err);
