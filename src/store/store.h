@@ -65,3 +65,6 @@ struct store_facts {
 };
 
 MUST_CHECK enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct err *err);
+
+/* Gives up to so many free pages back to the file system.  Outside of transactions. */
+MUST_CHECK enum err_code store_shrink(struct store *s, int pages, struct err *err);

@@ -1,0 +1,8 @@
+-- name: claim_add
+INSERT INTO claims (token, node, worker, lease_us, jobs) VALUES ($1, $2, $3, $4, $5);
+
+-- name: claim_remove
+DELETE FROM claims WHERE token = $1;
+
+-- name: claim_load
+SELECT token, worker, lease_us, jobs FROM claims ORDER BY token;

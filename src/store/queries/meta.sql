@@ -1,0 +1,16 @@
+-- name: meta_get
+SELECT value FROM meta WHERE key = $1;
+
+-- name: meta_set
+INSERT INTO meta (key, value) VALUES ($1, $2)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value;
+
+-- name: count_add
+INSERT INTO counts (queue, state, node, n) VALUES ($1, $2, $3, $4)
+ON CONFLICT (queue, state, node) DO UPDATE SET n = counts.n + excluded.n;
+
+-- name: count_load
+SELECT queue, state, SUM(n) FROM counts GROUP BY queue, state ORDER BY queue, state;
+
+-- name: count_remove
+DELETE FROM counts WHERE queue = $1;

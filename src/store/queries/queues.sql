@@ -1,0 +1,26 @@
+-- name: queue_load
+SELECT id, name, state, definition, changed_at FROM queues ORDER BY id;
+
+-- name: queue_add
+INSERT INTO queues (id, name, state, definition, changed_at)
+VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM queues), $1, $2, $3, $4)
+RETURNING id;
+
+-- name: queue_set
+UPDATE queues SET state = $2, definition = $3, changed_at = $4 WHERE id = $1;
+
+-- name: queue_remove
+DELETE FROM queues WHERE id = $1;
+
+-- name: queue_next_ready
+SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
+
+-- name: worker_put
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at)
+VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM workers), $1, $2, $3, $4, $5, $6)
+ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
+       version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at
+RETURNING id;
+
+-- name: worker_load
+SELECT id, name, host, pid, version, queues, seen_at FROM workers ORDER BY name;

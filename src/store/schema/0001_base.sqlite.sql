@@ -1,0 +1,162 @@
+-- The first store.  Instants are microseconds since 1970, 0 for none.  States, outcomes and causes are
+-- the numbers of core/job_state.h and core/job.h.
+
+CREATE TABLE meta (
+    key TEXT PRIMARY KEY,
+    value INTEGER NOT NULL
+);
+
+CREATE TABLE queues (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    state INTEGER NOT NULL,
+    definition TEXT NOT NULL,   -- canonical JSON, core/queue_def.h
+    changed_at INTEGER NOT NULL
+);
+
+CREATE TABLE workers (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    host TEXT,
+    pid INTEGER NOT NULL,
+    version TEXT,
+    queues TEXT,                -- JSON object: name to slots
+    seen_at INTEGER NOT NULL
+);
+
+-- Jobs that live.  Rows are made at full width: what a claim fills in later holds wide numbers from
+-- the start, so that a claim changes a row in place and never splits its page.  An ended job moves to
+-- `ended`, which has the same columns: this table stays as small as the work that is left.  Later
+-- columns (group, route, lane …) are added at the end, in both: rows without them stay as they are.
+CREATE TABLE jobs (
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    holds INTEGER NOT NULL,
+    cancelling INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    lease_until_at INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    prev_token INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    laters INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    exit INTEGER,
+    cause INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    key TEXT,
+    params TEXT,
+    body BLOB,
+    labels TEXT,
+    options TEXT,
+    text TEXT,
+    result TEXT
+);
+
+CREATE INDEX jobs_ready ON jobs (queue, priority DESC) WHERE state = 4;
+CREATE INDEX jobs_due ON jobs (due_at) WHERE state = 3;
+
+CREATE TABLE ended (
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    priority INTEGER NOT NULL,
+    holds INTEGER NOT NULL,
+    cancelling INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    lease_until_at INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    prev_token INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    lost INTEGER NOT NULL,
+    laters INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    exit INTEGER,
+    cause INTEGER NOT NULL,
+    done INTEGER NOT NULL,
+    total INTEGER NOT NULL,
+    key TEXT,
+    params TEXT,
+    body BLOB,
+    labels TEXT,
+    options TEXT,
+    text TEXT,
+    result TEXT
+);
+
+CREATE INDEX ended_by_end ON ended (queue, state, finished_at);
+CREATE INDEX ended_failed ON ended (state) WHERE state = 7;
+
+-- Attempts that ended and were followed by another.  The last one stands in the job's own row.
+CREATE TABLE progress (
+    job INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    cause INTEGER NOT NULL,
+    exit INTEGER,
+    queue INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER NOT NULL,
+    text TEXT,
+    assigned TEXT,
+    PRIMARY KEY (job, seq)
+);
+
+-- One row a claim request: finds the running jobs again after a restart.  It names at least those that
+-- still run under its token.
+CREATE TABLE claims (
+    token INTEGER PRIMARY KEY,
+    node INTEGER NOT NULL,
+    worker INTEGER NOT NULL,
+    lease_us INTEGER NOT NULL,
+    jobs BLOB NOT NULL          -- ids, 8 bytes each, little endian
+);
+
+CREATE TABLE keys (
+    key TEXT PRIMARY KEY,
+    job INTEGER NOT NULL,
+    content INTEGER NOT NULL
+);
+
+CREATE TABLE counts (
+    queue INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    node INTEGER NOT NULL,
+    n INTEGER NOT NULL,
+    PRIMARY KEY (queue, state, node)
+);
+
+CREATE TABLE logs (
+    job INTEGER NOT NULL,
+    first INTEGER NOT NULL,     -- offset of the first byte
+    data BLOB NOT NULL,
+    PRIMARY KEY (job, first)
+);
+
+-- Effects too large for one transaction, worked off in chunks.
+CREATE TABLE work (
+    id INTEGER PRIMARY KEY,
+    kind INTEGER NOT NULL,
+    args TEXT NOT NULL,
+    cursor INTEGER NOT NULL,
+    last INTEGER NOT NULL,      -- jobs above came later and are not meant
+    changed INTEGER NOT NULL,
+    refused INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL
+);

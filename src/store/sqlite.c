@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/sqlite.h"
+
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fault.h"
+
+enum {
+    PAGE_BYTES = 8192,
+    CHECKPOINT_PAGES = 2000,
+    WAL_KEEP_BYTES = 64 << 20, /* a WAL that grew beyond is cut back after a checkpoint */
+    CACHE_KIB = 8192,
+    BUSY_MS = 5000,
+    PROGRESS_OPS = 2000, /* how often a reader looks at its time limit */
+};
+
+struct statement {
+    sqlite3_stmt *stmt;
+    int n_args;
+    int *places; /* of $1, $2, …: SQLite numbers names in the order in which they occur */
+};
+
+struct db {
+    sqlite3 *handle;
+    struct statement statements[SQL_COUNT];
+    bool read_only;
+    int64_t read_limit_us;
+    int64_t read_until; /* monotonic; 0: no limit */
+};
+
+struct db_row {
+    sqlite3_stmt *stmt;
+};
+
+static enum err_code code_of(int rc)
+{
+    switch (rc & 0xFF) {
+    case SQLITE_FULL:
+        return E_FULL;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_NOMEM:
+        return E_UNAVAILABLE;
+    case SQLITE_INTERRUPT:
+        return E_TOO_SLOW;
+    default:
+        return E_INTERNAL;
+    }
+}
+
+/* The words for what people can do something about, SQLite's own for the rest. */
+static enum err_code fail(struct db *db, int rc, struct err *err)
+{
+    enum err_code code = code_of(rc);
+
+    if (code == E_FULL || rc == SQLITE_IOERR_WRITE)
+        return err_set(err, E_FULL, "the disk of the store is full: free space, then repeat");
+    if (code == E_TOO_SLOW)
+        return err_set(err, code, "the store took too long: narrow the request");
+    return err_set(err, code, "store: %s (%d)",
+                   db->handle == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db->handle), rc);
+}
+
+static enum err_code exec(struct db *db, const char *sql, struct err *err)
+{
+    int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+}
+
+/* ---- statements ---- */
+
+static enum err_code map_args(struct statement *st, const char *name, struct err *err)
+{
+    st->n_args = sqlite3_bind_parameter_count(st->stmt);
+    st->places = mem_zalloc(sizeof(int) * (size_t)(st->n_args + 1));
+    for (int i = 1; i <= st->n_args; i++) {
+        char arg[16];
+
+        snprintf(arg, sizeof(arg), "$%d", i);
+        st->places[i] = sqlite3_bind_parameter_index(st->stmt, arg);
+        if (st->places[i] == 0)
+            return err_set(err, E_INTERNAL, "statement %s has no %s", name, arg);
+    }
+    return E_OK;
+}
+
+static enum err_code prepare(struct db *db, enum sql sql, struct err *err)
+{
+    struct statement *st = &db->statements[sql];
+    int rc = sqlite3_prepare_v3(db->handle, sql_texts[sql].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
+                                &st->stmt, NULL);
+
+    if (rc != SQLITE_OK) {
+        fail(db, rc, err);
+        return err_wrap(err, "statement %s", sql_texts[sql].name);
+    }
+    return map_args(st, sql_texts[sql].name, err);
+}
+
+static int bind_one(sqlite3_stmt *stmt, int place, const struct db_value *v)
+{
+    switch (v->type) {
+    case DB_NULL:
+        return sqlite3_bind_null(stmt, place);
+    case DB_INT:
+        return sqlite3_bind_int64(stmt, place, v->i);
+    case DB_TEXT:
+        return sqlite3_bind_text64(stmt, place, v->s.data == NULL ? "" : v->s.data, v->s.size,
+                                   SQLITE_STATIC, SQLITE_UTF8);
+    case DB_BLOB:
+        return sqlite3_bind_blob64(stmt, place, v->s.data, v->s.size, SQLITE_STATIC);
+    }
+    return SQLITE_MISUSE;
+}
+
+static int step_all(struct db *db, struct statement *st, struct db_call *call)
+{
+    struct db_row row = {.stmt = st->stmt};
+    int rc;
+
+    while ((rc = sqlite3_step(st->stmt)) == SQLITE_ROW)
+        if (call->on_row != NULL)
+            call->on_row(call->ctx, &row);
+    if (rc != SQLITE_DONE)
+        return rc;
+    call->changed = sqlite3_stmt_readonly(st->stmt) ? 0 : sqlite3_changes64(db->handle);
+    return SQLITE_OK;
+}
+
+static enum err_code run_one(struct db *db, struct db_call *call, struct err *err)
+{
+    struct statement *st = &db->statements[call->sql];
+
+    if (st->places == NULL && prepare(db, call->sql, err) != E_OK)
+        return err->code;
+    ASSERT(call->n_args == (size_t)st->n_args);
+    int rc = SQLITE_OK;
+
+    for (int i = 0; i < st->n_args && rc == SQLITE_OK; i++)
+        rc = bind_one(st->stmt, st->places[i + 1], &call->args[i]);
+    if (rc == SQLITE_OK)
+        rc = step_all(db, st, call);
+    if (rc == SQLITE_OK) {
+        sqlite3_reset(st->stmt);
+        return E_OK;
+    }
+    fail(db, rc, err);
+    sqlite3_reset(st->stmt);
+    return err_wrap(err, "%s", sql_texts[call->sql].name);
+}
+
+enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+{
+    if (db->read_limit_us > 0)
+        db->read_until = clock_mono_us() + db->read_limit_us;
+    for (size_t i = 0; i < n; i++)
+        if (run_one(db, &calls[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
+                     struct db_taker *taker, struct err *err)
+{
+    struct db_call call = {
+        .sql = sql, .args = args, .n_args = n_args, .on_row = taker->on_row, .ctx = taker->ctx};
+    enum err_code code = db_run(db, &call, 1, err);
+
+    taker->changed = call.changed;
+    return code;
+}
+
+int64_t db_col_int(const struct db_row *row, int column)
+{
+    return sqlite3_column_int64(row->stmt, column);
+}
+
+struct slice db_col_text(const struct db_row *row, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(row->stmt, column);
+
+    return slice_make(text, (size_t)sqlite3_column_bytes(row->stmt, column));
+}
+
+struct slice db_col_blob(const struct db_row *row, int column)
+{
+    if (db_col_null(row, column))
+        return slice_make(NULL, 0);
+    const char *data = sqlite3_column_blob(row->stmt, column);
+
+    return slice_make(data == NULL ? "" : data, (size_t)sqlite3_column_bytes(row->stmt, column));
+}
+
+bool db_col_null(const struct db_row *row, int column)
+{
+    return sqlite3_column_type(row->stmt, column) == SQLITE_NULL;
+}
+
+/* ---- transactions ---- */
+
+enum err_code db_begin(struct db *db, struct err *err)
+{
+    return exec(db, db->read_only ? "BEGIN" : "BEGIN IMMEDIATE", err);
+}
+
+enum err_code db_commit(struct db *db, struct err *err)
+{
+    if (fault_hit("commit.before"))
+        return err_set(err, E_UNAVAILABLE, "store: fault before the commit");
+    if (exec(db, "COMMIT", err) != E_OK)
+        return err_wrap(err, "commit");
+    (void)fault_hit("commit.after");
+    return E_OK;
+}
+
+void db_rollback(struct db *db)
+{
+    if (!sqlite3_get_autocommit(db->handle))
+        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+}
+
+/* ---- opening and closing ---- */
+
+static int watch_time(void *ctx)
+{
+    struct db *db = ctx;
+
+    return db->read_until != 0 && clock_mono_us() > db->read_until;
+}
+
+static enum err_code configure(struct db *db, const struct sqlite_config *config, struct err *err)
+{
+    char pragmas[512];
+
+    sqlite3_busy_timeout(db->handle, BUSY_MS);
+    sqlite3_extended_result_codes(db->handle, 1);
+    if (config->read_only) {
+        if (config->read_limit_us > 0)
+            sqlite3_progress_handler(db->handle, PROGRESS_OPS, watch_time, db);
+        db->read_only = true;
+        db->read_limit_us = config->read_limit_us;
+        return exec(db, "PRAGMA query_only=ON; PRAGMA cache_size=-1024", err);
+    }
+    snprintf(pragmas, sizeof(pragmas),
+             "PRAGMA page_size=%d; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;"
+             "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
+             "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
+             PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
+    return exec(db, pragmas, err);
+}
+
+enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db, struct err *err)
+{
+    struct db *db = mem_zalloc(sizeof(*db));
+    int flags = config->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
+
+    if (rc != SQLITE_OK) {
+        fail(db, rc, err);
+        err_wrap(err, "open %s", config->path);
+    } else if (configure(db, config, err) != E_OK) {
+        err_wrap(err, "open %s", config->path);
+    } else {
+        *ret_db = db;
+        return E_OK;
+    }
+    sqlite_db_close(db, SQLITE_CLOSE_PLAIN);
+    return err->code;
+}
+
+void sqlite_db_close(struct db *db, enum sqlite_close how)
+{
+    if (db == NULL)
+        return;
+    for (int i = 0; i < SQL_COUNT; i++) {
+        sqlite3_finalize(db->statements[i].stmt);
+        free(db->statements[i].places);
+    }
+    if (how == SQLITE_CLOSE_CHECKPOINT)
+        sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_close_v2(db->handle);
+    free(db);
+}
+
+/* ---- migrations ---- */
+
+static int take_int(void *ctx, int n, char **values, char **names)
+{
+    (void)n;
+    (void)names;
+    *(int64_t *)ctx = values[0] == NULL ? 0 : strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+static enum err_code pragma_int(struct db *db, const char *pragma, int64_t *ret, struct err *err)
+{
+    int rc = sqlite3_exec(db->handle, pragma, take_int, ret, NULL);
+
+    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+}
+
+static enum err_code run_migration(struct db *db, const struct sql_migration *m, struct err *err)
+{
+    char set_version[64];
+
+    snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", m->number);
+    if (db_begin(db, err) != E_OK || exec(db, m->text, err) != E_OK ||
+        exec(db, set_version, err) != E_OK || db_commit(db, err) != E_OK) {
+        db_rollback(db);
+        return err_wrap(err, "migration %04d_%s", m->number, m->name);
+    }
+    return E_OK;
+}
+
+enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err)
+{
+    int64_t version = 0;
+    int newest = 0;
+
+    if (pragma_int(db, "PRAGMA user_version", &version, err) != E_OK)
+        return err->code;
+    for (int i = 0; i < sql_migration_count; i++)
+        if (strcmp(sql_migrations[i].store, "sqlite") == 0 && sql_migrations[i].number > newest)
+            newest = sql_migrations[i].number;
+    if (version > newest)
+        return err_set(err, E_UNAVAILABLE,
+                       "the store is of version %lld, this waybill knows only up to %d: use the newer "
+                       "waybill, or a backup made by this one",
+                       (long long)version, newest);
+    for (int i = 0; i < sql_migration_count; i++) {
+        const struct sql_migration *m = &sql_migrations[i];
+
+        if (strcmp(m->store, "sqlite") != 0 || m->number <= version)
+            continue;
+        if (run_migration(db, m, err) != E_OK)
+            return err->code;
+    }
+    *ret_version = newest;
+    return E_OK;
+}
+
+/* ---- care ---- */
+
+struct findings {
+    store_finding_fn *on_finding;
+    void *ctx;
+};
+
+static int take_finding(void *ctx, int n, char **values, char **names)
+{
+    struct findings *f = ctx;
+
+    (void)n;
+    (void)names;
+    if (values[0] != NULL && strcmp(values[0], "ok") != 0)
+        f->on_finding(f->ctx, values[0]);
+    return 0;
+}
+
+enum err_code sqlite_db_check(struct db *db, enum store_check how, store_finding_fn *on_finding,
+                              void *ctx, struct err *err)
+{
+    struct findings f = {on_finding, ctx};
+    const char *pragma =
+        how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)" : "PRAGMA quick_check(100)";
+
+    db->read_until = 0; /* a check takes the time it takes */
+    int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);
+
+    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+}
+
+enum err_code sqlite_db_backup(struct db *db, const char *path, struct err *err)
+{
+    sqlite3 *to = NULL;
+    int rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+    db->read_until = 0;
+    if (rc == SQLITE_OK) {
+        sqlite3_backup *b = sqlite3_backup_init(to, "main", db->handle, "main");
+
+        /* All in one step: one snapshot, so that writers meanwhile do not make it start again. */
+        rc = b == NULL ? SQLITE_OK : sqlite3_backup_step(b, -1);
+        if (rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+        int finish_rc = sqlite3_backup_finish(b);
+
+        if (rc == SQLITE_OK)
+            rc = b == NULL ? sqlite3_errcode(to) : finish_rc;
+    }
+    if (rc != SQLITE_OK)
+        err_set(err, code_of(rc), "backup to %s: %s", path, sqlite3_errstr(rc));
+    sqlite3_close_v2(to);
+    return rc == SQLITE_OK ? E_OK : err->code;
+}
+
+enum err_code sqlite_db_shrink(struct db *db, int pages, struct err *err)
+{
+    char pragma[64];
+
+    snprintf(pragma, sizeof(pragma), "PRAGMA incremental_vacuum(%d)", pages);
+    return exec(db, pragma, err);
+}
+
+enum err_code sqlite_db_pages(struct db *db, struct sqlite_pages *ret, struct err *err)
+{
+    if (pragma_int(db, "PRAGMA page_size", &ret->page_size, err) != E_OK ||
+        pragma_int(db, "PRAGMA page_count", &ret->page_count, err) != E_OK ||
+        pragma_int(db, "PRAGMA freelist_count", &ret->free_count, err) != E_OK)
+        return err->code;
+    return E_OK;
+}

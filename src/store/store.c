@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "store/sqlite.h"
+#include "store/store_internal.h"
+#include "store/store_meta.h"
+
+#define STORE_FILE "waybill.db"
+#define META_RUNNING "running"
+
+static char *join_path(const char *dir, const char *name)
+{
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = mem_alloc(size);
+
+    snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+static void free_store(struct store *s)
+{
+    free(s->dir);
+    free(s->path);
+    free(s);
+}
+
+/* Notes that a writer is at it; what stood there before tells how the last one ended. */
+static enum err_code mark_running(struct store *s, struct err *err)
+{
+    int64_t running = 0;
+
+    if (store_begin(s, err) != E_OK)
+        return err->code;
+    if (store_meta_get(s, META_RUNNING, &running, err) != E_OK ||
+        store_meta_set(s, META_RUNNING, 1, err) != E_OK || store_commit(s, err) != E_OK) {
+        store_rollback(s);
+        return err->code;
+    }
+    s->unclean = running != 0;
+    return E_OK;
+}
+
+enum err_code store_open(const struct store_config *config, struct store **ret_store, struct err *err)
+{
+    struct store *s = mem_zalloc(sizeof(*s));
+
+    s->mode = config->mode;
+    s->dir = mem_strdup(config->dir);
+    s->path = join_path(config->dir, STORE_FILE);
+    struct sqlite_config sqlite = {.path = s->path,
+                                   .vfs = config->vfs,
+                                   .read_only = config->mode == STORE_READ,
+                                   .read_limit_us = config->read_limit_us};
+
+    if (sqlite_db_open(&sqlite, &s->db, err) != E_OK ||
+        (config->mode == STORE_WRITE &&
+         (sqlite_db_migrate(s->db, &s->version, err) != E_OK || mark_running(s, err) != E_OK))) {
+        store_abandon(s);
+        return err->code;
+    }
+    *ret_store = s;
+    return E_OK;
+}
+
+void store_close(struct store *s)
+{
+    struct err err = ERR_INIT;
+
+    if (s == NULL)
+        return;
+    if (s->mode == STORE_WRITE && !s->broken && store_begin(s, &err) == E_OK)
+        if (store_meta_set(s, META_RUNNING, 0, &err) != E_OK || store_commit(s, &err) != E_OK)
+            store_rollback(s);
+    sqlite_db_close(s->db, s->mode == STORE_WRITE ? SQLITE_CLOSE_CHECKPOINT : SQLITE_CLOSE_PLAIN);
+    free_store(s);
+}
+
+void store_abandon(struct store *s)
+{
+    sqlite_db_close(s->db, SQLITE_CLOSE_PLAIN);
+    free_store(s);
+}
+
+bool store_was_unclean(const struct store *s)
+{
+    return s->unclean;
+}
+
+enum err_code store_begin(struct store *s, struct err *err)
+{
+    return db_begin(s->db, err);
+}
+
+enum err_code store_commit(struct store *s, struct err *err)
+{
+    enum err_code code = db_commit(s->db, err);
+
+    s->broken = code != E_OK;
+    return code;
+}
+
+void store_rollback(struct store *s)
+{
+    db_rollback(s->db);
+}
+
+void take_one_int(void *ctx, const struct db_row *row)
+{
+    struct taken_int *t = ctx;
+
+    t->found = true;
+    t->value = db_col_int(row, 0);
+}
+
+static enum err_code prepare_backup_dir(const char *dir, char *path, struct err *err)
+{
+    if (mkdir(dir, 0700) != 0 && errno != EEXIST)
+        return err_errno(err, E_INVALID, "make directory %s", dir);
+    if (access(path, F_OK) == 0)
+        return err_set(err, E_CONFLICT, "%s holds a backup already: name another directory", dir);
+    return E_OK;
+}
+
+enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes, struct err *err)
+{
+    CLEANUP(mem) char *path = join_path(dir, STORE_FILE);
+    CLEANUP(mem) char *part = join_path(dir, STORE_FILE ".part");
+    struct stat st;
+
+    if (prepare_backup_dir(dir, path, err) != E_OK)
+        return err->code;
+    unlink(part);
+    if (sqlite_db_backup(s->db, part, err) != E_OK) {
+        unlink(part);
+        return err->code;
+    }
+    if (rename(part, path) != 0 || stat(path, &st) != 0)
+        return err_errno(err, E_UNAVAILABLE, "name the backup %s", path);
+    *ret_bytes = st.st_size;
+    return E_OK;
+}
+
+enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct err *err)
+{
+    struct sqlite_pages pages;
+    struct stat st;
+    struct statvfs vfs;
+    char wal[sizeof(ret_facts->path) + 8];
+
+    if (sqlite_db_pages(s->db, &pages, err) != E_OK)
+        return err->code;
+    *ret_facts = (struct store_facts){
+        .bytes = pages.page_size * pages.page_count,
+        .free_bytes = pages.page_size * pages.free_count,
+        .version = s->version,
+    };
+    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", s->path);
+    snprintf(wal, sizeof(wal), "%s-wal", s->path);
+    if (stat(wal, &st) == 0)
+        ret_facts->wal_bytes = st.st_size;
+    if (statvfs(s->dir, &vfs) == 0)
+        ret_facts->disk_free = (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
+    return E_OK;
+}
+
+enum err_code store_shrink(struct store *s, int pages, struct err *err)
+{
+    return sqlite_db_shrink(s->db, pages, err);
+}

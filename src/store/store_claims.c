@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store_claims.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store_internal.h"
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "ids are kept as little endian bytes");
+
+enum err_code store_claim_add(struct store *s, const struct store_claim *claim, const int64_t *jobs,
+                              size_t n, struct err *err)
+{
+    struct slice bytes = slice_make((const char *)jobs, n * sizeof(jobs[0]));
+
+    return db_do(s->db, SQL_CLAIM_ADD, err, db_i(claim->token), db_i(claim->node), db_i(claim->worker),
+                 db_i(claim->lease_us), db_b(bytes));
+}
+
+enum err_code store_claim_remove(struct store *s, int64_t token, struct err *err)
+{
+    return db_do(s->db, SQL_CLAIM_REMOVE, err, db_i(token));
+}
+
+struct claim_taker {
+    store_claim_fn *on_claim;
+    void *ctx;
+};
+
+static void take_claim(void *ctx, const struct db_row *row)
+{
+    struct claim_taker *t = ctx;
+    struct slice bytes = db_col_blob(row, 3);
+    size_t n = bytes.size / sizeof(int64_t);
+    CLEANUP(mem) int64_t *jobs = mem_alloc(n * sizeof(int64_t) + 1);
+
+    memcpy(jobs, bytes.data, n * sizeof(int64_t));
+    struct stored_claim c = {
+        .token = db_col_int(row, 0),
+        .worker = db_col_int(row, 1),
+        .lease_us = db_col_int(row, 2),
+        .jobs = jobs,
+        .n_jobs = n,
+    };
+
+    t->on_claim(t->ctx, &c);
+}
+
+enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx, struct err *err)
+{
+    struct claim_taker t = {on_claim, ctx};
+    struct db_taker taker = {.on_row = take_claim, .ctx = &t};
+
+    return db_one(s->db, SQL_CLAIM_LOAD, NULL, 0, &taker, err);
+}

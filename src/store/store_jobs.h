@@ -1,0 +1,122 @@
+/*
+ * Jobs in the store.  Writes run inside the caller's transaction; each is guarded by the state and the
+ * token the caller judged by and says whether it took effect.
+ *
+ * Loaded texts are copied into the arena given.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/job.h"
+
+struct store;
+
+/* New jobs: id, queue, state, priority, due_at and the texts are kept, the rest begins at 0. */
+MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
+                                           struct err *err);
+
+/* A job that lives or has ended; *ret_found says whether there is one. */
+MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena,
+                                        struct job *ret_job, bool *ret_found, struct err *err);
+
+/* The same, live ones only and without key, params, body, labels and result: to judge by. */
+MUST_CHECK enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena,
+                                         struct job *ret_job, bool *ret_found, struct err *err);
+
+struct store_claim {
+    int64_t token;
+    uint32_t node;
+    int64_t worker;
+    int64_t now_at;
+    int64_t lease_us;
+    int64_t until_at;
+};
+
+/* Makes ready jobs running.  jobs[i].id says which; filled with what a worker needs.  One that is not
+ * ready any more gets state JOB_NONE. */
+MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
+                                          struct job *jobs, size_t n, struct arena *arena,
+                                          struct err *err);
+
+/* Writes everything that may change outside of a claim.  `was` is what it was judged by.
+ * *ret_hit false: it has changed meanwhile and nothing was written. */
+MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was, const struct job *now,
+                                          bool *ret_hit, struct err *err);
+
+/* The same for a job that only moves on: state, due time, counters, text.  Payload stays. */
+MUST_CHECK enum err_code store_job_step(struct store *s, const struct job *was, const struct job *now,
+                                        bool *ret_hit, struct err *err);
+
+/* Moves a live job to the ended: state, finished_at, outcome, counters, exit, cause, text, result. */
+MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now,
+                                       bool *ret_hit, struct err *err);
+
+/* Makes an ended job live and ready again; counters begin anew, attempts go on.  Empty params stay. */
+MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended, struct slice params,
+                                          struct err *err);
+
+/* Removes a job with its record, key and log. */
+MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);
+
+struct touch_status {
+    struct slice text;
+    bool has_text;
+    int64_t done, total;
+    bool has_done;
+};
+
+MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,
+                                         const struct touch_status *status, bool *ret_hit,
+                                         struct err *err);
+
+/* ---- scans ---- */
+
+struct ready_ref {
+    int priority;
+    int64_t id;
+};
+
+/* The next ready jobs of a queue after `from`, in claiming order; refs has room for `limit`. */
+MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
+                                          struct ready_ref *refs, size_t limit, size_t *ret_n,
+                                          struct err *err);
+
+/* Scheduled jobs that are due, oldest first. */
+MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
+                                        size_t *ret_n, struct err *err);
+
+/* When the next scheduled job is due; TIME_NEVER when there is none. */
+MUST_CHECK enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err);
+
+/* Jobs of a queue and state that ended before an instant. */
+MUST_CHECK enum err_code store_expired_scan(struct store *s, int64_t queue, enum job_state state,
+                                            int64_t before_at, int64_t *ids, size_t limit,
+                                            size_t *ret_n, struct err *err);
+MUST_CHECK enum err_code store_expired_next(struct store *s, int64_t queue, enum job_state state,
+                                            int64_t *ret_finished_at, struct err *err);
+
+/* ---- record, keys ---- */
+
+MUST_CHECK enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
+                                            struct err *err);
+
+typedef void store_progress_fn(void *ctx, const struct progress_entry *entry);
+
+MUST_CHECK enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
+                                             void *ctx, struct err *err);
+
+/* How an earlier claim of the job ended; JOB_OUT_NONE when there was no such claim. */
+MUST_CHECK enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
+                                             enum job_outcome *ret_outcome, struct err *err);
+
+/* *ret_job is 0 when the key is not known. */
+MUST_CHECK enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job,
+                                        uint64_t *ret_content, struct err *err);
+MUST_CHECK enum err_code store_key_add(struct store *s, struct slice key, int64_t job, uint64_t content,
+                                       struct err *err);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store_queues.h"
+
+#include "store/store_internal.h"
+
+struct queue_taker {
+    store_queue_fn *on_queue;
+    void *ctx;
+};
+
+static void take_queue(void *ctx, const struct db_row *row)
+{
+    struct queue_taker *t = ctx;
+    struct stored_queue q = {
+        .id = db_col_int(row, 0),
+        .name = db_col_text(row, 1),
+        .state = (enum queue_state)db_col_int(row, 2),
+        .definition = db_col_text(row, 3),
+        .changed_at = db_col_int(row, 4),
+    };
+
+    t->on_queue(t->ctx, &q);
+}
+
+enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx, struct err *err)
+{
+    struct queue_taker t = {on_queue, ctx};
+    struct db_taker taker = {.on_row = take_queue, .ctx = &t};
+
+    return db_one(s->db, SQL_QUEUE_LOAD, NULL, 0, &taker, err);
+}
+
+enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
+                              struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_QUEUE_ADD, take_one_int, &got, err, db_t(q->name), db_i(q->state),
+                   db_t(q->definition), db_i(q->changed_at)) != E_OK)
+        return err->code;
+    ASSERT(got.found);
+    *ret_id = got.value;
+    return E_OK;
+}
+
+enum err_code store_queue_set(struct store *s, const struct stored_queue *q, struct err *err)
+{
+    return db_do(s->db, SQL_QUEUE_SET, err, db_i(q->id), db_i(q->state), db_t(q->definition),
+                 db_i(q->changed_at));
+}
+
+enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)
+{
+    return db_do(s->db, SQL_QUEUE_REMOVE, err, db_i(id));
+}
+
+enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id, struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_QUEUE_NEXT_READY, take_one_int, &got, err, db_i(queue)) != E_OK)
+        return err->code;
+    *ret_id = got.value;
+    return E_OK;
+}
+
+enum err_code store_worker_put(struct store *s, const struct stored_worker *w, int64_t *ret_id,
+                               struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
+                   db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at)) != E_OK)
+        return err->code;
+    ASSERT(got.found);
+    *ret_id = got.value;
+    return E_OK;
+}
+
+struct worker_taker {
+    store_worker_fn *on_worker;
+    void *ctx;
+};
+
+static void take_worker(void *ctx, const struct db_row *row)
+{
+    struct worker_taker *t = ctx;
+    struct stored_worker w = {
+        .id = db_col_int(row, 0),
+        .name = db_col_text(row, 1),
+        .host = db_col_text(row, 2),
+        .pid = db_col_int(row, 3),
+        .version = db_col_text(row, 4),
+        .queues = db_col_text(row, 5),
+        .seen_at = db_col_int(row, 6),
+    };
+
+    t->on_worker(t->ctx, &w);
+}
+
+enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx, struct err *err)
+{
+    struct worker_taker t = {on_worker, ctx};
+    struct db_taker taker = {.on_row = take_worker, .ctx = &t};
+
+    return db_one(s->db, SQL_WORKER_LOAD, NULL, 0, &taker, err);
+}

@@ -1,0 +1,53 @@
+/*
+ * Queues and workers in the store.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/queue_def.h"
+
+struct store;
+
+struct stored_queue {
+    int64_t id;
+    struct slice name;
+    enum queue_state state;
+    struct slice definition; /* canonical JSON */
+    int64_t changed_at;
+};
+
+/* Slices are valid during the call. */
+typedef void store_queue_fn(void *ctx, const struct stored_queue *queue);
+
+MUST_CHECK enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx,
+                                           struct err *err);
+
+/* q->id is ignored; the new one comes back. */
+MUST_CHECK enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
+                                         struct err *err);
+MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_queue *q, struct err *err);
+MUST_CHECK enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err);
+
+/* The job that is claimed next, 0 when none is ready. */
+MUST_CHECK enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id,
+                                                struct err *err);
+
+struct stored_worker {
+    int64_t id;
+    struct slice name, host, version;
+    int64_t pid;
+    struct slice queues; /* JSON object: name to slots */
+    int64_t seen_at;
+};
+
+typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
+
+/* Adds or renews by name; the worker's number comes back. */
+MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w, int64_t *ret_id,
+                                          struct err *err);
+MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
+                                            struct err *err);

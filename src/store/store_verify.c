@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/sqlite.h"
+#include "store/store_internal.h"
+
+static const enum sql invariants[] = {
+    SQL_VERIFY_COUNTS, SQL_VERIFY_STATES, SQL_VERIFY_TWICE,    SQL_VERIFY_QUEUES,
+    SQL_VERIFY_KEYS,   SQL_VERIFY_CLAIMS, SQL_VERIFY_PROGRESS,
+};
+
+struct finding_taker {
+    store_finding_fn *on_finding;
+    void *ctx;
+};
+
+static void take_violation(void *ctx, const struct db_row *row)
+{
+    struct finding_taker *t = ctx;
+
+    t->on_finding(t->ctx, db_col_text(row, 0).data);
+}
+
+enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding, void *ctx,
+                           struct err *err)
+{
+    struct finding_taker t = {on_finding, ctx};
+    struct db_taker taker = {.on_row = take_violation, .ctx = &t};
+
+    if (sqlite_db_check(s->db, how, on_finding, ctx, err) != E_OK)
+        return err->code;
+    if (how == STORE_CHECK_QUICK)
+        return E_OK;
+    /* One transaction: the tables are compared as they were at one instant. */
+    if (db_begin(s->db, err) != E_OK)
+        return err->code;
+    enum err_code code = E_OK;
+
+    for (size_t i = 0; i < ARRAY_LEN(invariants) && code == E_OK; i++)
+        code = db_one(s->db, invariants[i], NULL, 0, &taker, err);
+    db_rollback(s->db);
+    return code;
+}
