@@ -44,26 +44,56 @@ static int64_t days_from_civil(int64_t y, int m, int d)
     return era * 146097 + doe - 719468;
 }
 
+struct civil {
+    int year;
+    int month;
+    int day;
+};
+
+static struct civil civil_from_days(int64_t days)
+{
+    int64_t since_0000 = days + 719468; /* from 0000-03-01, in eras of 400 years */
+    int64_t era = since_0000 / 146097;
+    int64_t doe = since_0000 % 146097;
+    int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+    int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    int64_t march_based = (5 * doy + 2) / 153;
+    int month = (int)(march_based < 10 ? march_based + 3 : march_based - 9);
+
+    return (struct civil){.year = (int)(era * 400 + yoe + (month <= 2)),
+                          .month = month,
+                          .day = (int)(doy - (153 * march_based + 2) / 5 + 1)};
+}
+
+/* `count` digits and the character after them. */
+static char *put(char *to, int value, int count, char after)
+{
+    for (int i = count - 1; i >= 0; i--) {
+        to[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+    to[count] = after;
+    return to + count + 1;
+}
+
 const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE])
 {
-    time_t seconds = (time_t)(at / US_PER_S);
-    int fraction = (int)(at % US_PER_S);
-    struct tm tm;
+    at = at < 0 ? 0 : at < YEAR_10000_AT ? at : YEAR_10000_AT - 1;
+    struct civil date = civil_from_days(at / US_PER_DAY);
+    int seconds = (int)(at % US_PER_DAY / US_PER_S);
+    int fraction_us = (int)(at % US_PER_S);
+    char *to = put(text, date.year, 4, '-');
 
-    if (fraction < 0) {
-        fraction += (int)US_PER_S;
-        seconds--;
-    }
-    gmtime_r(&seconds, &tm);
-    char tail[16] = "";
-
-    if (fraction % 1000 != 0)
-        snprintf(tail, sizeof(tail), ".%06d", fraction);
-    else if (fraction != 0)
-        snprintf(tail, sizeof(tail), ".%03d", fraction / 1000);
-    snprintf(text, TIME_TEXT_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d%sZ", (tm.tm_year + 1900) % 10000,
-             (tm.tm_mon + 1) % 100, tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100,
-             tm.tm_sec % 100, tail);
+    to = put(to, date.month, 2, '-');
+    to = put(to, date.day, 2, 'T');
+    to = put(to, seconds / 3600, 2, ':');
+    to = put(to, seconds / 60 % 60, 2, ':');
+    to = put(to, seconds % 60, 2, fraction_us == 0 ? 'Z' : '.');
+    if (fraction_us % 1000 != 0)
+        to = put(to, fraction_us, 6, 'Z');
+    else if (fraction_us != 0)
+        to = put(to, fraction_us / 1000, 3, 'Z');
+    *to = '\0';
     return text;
 }
 

@@ -26,7 +26,8 @@
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
 
-/* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits). */
+/* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits).  An instant outside
+ * 1970 to 9999 is shown as the nearest one inside. */
 const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE]);
 
 /* RFC 3339 with any offset, from 1970 to the end of 9999 in UTC; finer than a microsecond is cut off. */

@@ -182,119 +182,15 @@ static bool take_string(struct checker *c)
     return true;
 }
 
-static const char *skip_digits(const char *at, const char *end)
-{
-    while (at < end && json_is_digit(*at))
-        at++;
-    return at;
-}
-
-static bool fits_int64(const char *digits, size_t count, bool negative)
-{
-    const char *largest = negative ? "9223372036854775808" : "9223372036854775807";
-
-    return count < 19 || (count == 19 && memcmp(digits, largest, 19) <= 0);
-}
-
-/* The smallest number that a double rounds to infinity, half a step above the largest double:
- * 2^1024 - 2^970, in full. */
-static const char too_large[] =
-    "179769313486231580793728971405303415079934132710037826936173778980444968292764750946649017"
-    "977587207096330286416692887910946555547851940402630657488671505820681908902000708383676273"
-    "854845817711531764475730270069855571366959622842914819860834936475292719074168444365510704"
-    "342711559699508093042880177904174497792";
-
-/* `digits` begins with one that is not 0 and counts 10^308. */
-static bool below_too_large(const char *digits, const char *end)
-{
-    const char *limit = too_large;
-
-    for (; digits < end && *limit != '\0'; digits++) {
-        if (*digits == '.')
-            continue;
-        if (*digits != *limit)
-            return *digits < *limit;
-        limit++;
-    }
-    return strspn(limit, "0") != strlen(limit);
-}
-
-/* Digits of an exponent, or as good as: no text is long enough to make up for more. */
-static int64_t exponent_of(const char *at, const char *end)
-{
-    const int64_t enough = INT64_C(1) << 40;
-    bool negative = at < end && *at == '-';
-    int64_t value = 0;
-
-    if (at < end && (*at == '-' || *at == '+'))
-        at++;
-    for (; at < end && value < enough; at++)
-        value = value * 10 + (*at - '0');
-    return negative ? -value : value;
-}
-
-/* Is the number finite as a double?  `digits` to `mantissa_end` may hold a point; the exponent, if there
- * is one, follows its letter. */
-static bool is_finite(const char *digits, const char *mantissa_end, const char *end)
-{
-    const char *point = memchr(digits, '.', (size_t)(mantissa_end - digits));
-    const char *units = point != NULL ? point : mantissa_end;
-    const char *first = digits;
-
-    while (first < mantissa_end && (*first == '0' || *first == '.'))
-        first++;
-    if (first == mantissa_end)
-        return true;
-    int64_t power = first < units ? units - first - 1 : units - first;
-
-    if (mantissa_end < end)
-        power += exponent_of(mantissa_end + 1, end);
-    return power < 308 || (power == 308 && below_too_large(first, mantissa_end));
-}
-
-/* The rest of a number whose whole part ends at `at`. */
-static bool take_real(struct checker *c, const char *digits, const char *at)
-{
-    if (*at == '.') {
-        const char *fraction = at + 1;
-
-        at = skip_digits(fraction, c->end);
-        if (at == fraction)
-            return unexpected(c, at, "a digit");
-    }
-    const char *mantissa_end = at;
-
-    if (at < c->end && (*at == 'e' || *at == 'E')) {
-        at++;
-        if (at < c->end && (*at == '+' || *at == '-'))
-            at++;
-        const char *power = at;
-
-        at = skip_digits(power, c->end);
-        if (at == power)
-            return unexpected(c, at, "a digit");
-    }
-    if (!is_finite(digits, mantissa_end, at))
-        return fail(c, c->at, "the number is too large for a double");
-    c->at = at;
-    return true;
-}
-
 static bool take_number(struct checker *c)
 {
-    bool negative = *c->at == '-';
-    const char *digits = c->at + negative;
-    const char *at = skip_digits(digits, c->end);
+    struct json_flaw flaw;
+    const char *next = json_number_end(c->at, c->end, &flaw);
 
-    if (at == digits)
-        return unexpected(c, at, "a digit");
-    if (*digits == '0' && at - digits > 1)
-        return fail(c, c->at, "a number does not begin with 0");
-    if (at < c->end && (*at == '.' || *at == 'e' || *at == 'E'))
-        return take_real(c, digits, at);
-    if (!fits_int64(digits, (size_t)(at - digits), negative))
-        return fail(c, c->at, "the whole number does not fit 64 bits");
-    c->at = at;
+    if (next == NULL)
+        return flaw.wanted != NULL ? unexpected(c, flaw.at, flaw.wanted)
+                                   : fail(c, flaw.at, "%s", flaw.cause);
+    c->at = next;
     return true;
 }
 

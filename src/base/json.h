@@ -4,7 +4,8 @@
  * json_check is the only judge of what comes from outside; everything else here assumes text that it
  * (or jansson) has accepted.  What it takes, jansson takes too, with JSON_REJECT_DUPLICATES and
  * JSON_DECODE_ANY: strict UTF-8, no NUL in a string, whole numbers that fit 64 bits, finite reals,
- * at most 64 levels, no member twice in one object (names compared as decoded).
+ * at most 64 levels, no member twice in one object (names compared as decoded).  The other way round it
+ * refuses only what is deeper, and a NUL byte, which jansson overlooks behind a number or a word.
  *
  * Slices point into the caller's text.  No allocation except where an arena or a buf is named.
  */

@@ -70,5 +70,15 @@ static inline uint32_t json_hex4(const char *at)
                       json_hex(at[3]));
 }
 
+/* What is wrong, and where: something is wanted there, or a cause in full. */
+struct json_flaw {
+    const char *at;
+    const char *wanted;
+    const char *cause;
+};
+
+/* Where the number that begins at `at` (a digit or a minus) ends; NULL when it is malformed. */
+const char *json_number_end(const char *at, const char *end, struct json_flaw *ret_flaw);
+
 /* Decodes one byte or one escape of checked string text at *at, moves on, returns the bytes written. */
 size_t json_decode_step(const char **at, char to[static 4]);

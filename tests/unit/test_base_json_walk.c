@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include <float.h>
+
+#include "base/json.h"
+#include "testing.h"
+
+static struct slice checked(const char *text)
+{
+    struct slice value;
+    struct err err = ERR_INIT;
+
+    if (json_check(slice_of(text), &value, &err) != E_OK)
+        fail_msg("%s: %s", text, err.msg);
+    return value;
+}
+
+static void members_come_in_order_with_raw_keys_and_values(void **state)
+{
+    (void)state;
+    struct slice object = checked(" {\"a\" : 1 , \"b\\n\":[1, {\"x\":\"]}\"}] ,\"c\":\"q\\\"}\","
+                                  "\"d\":{},\"e\":null , \"f\": -1.5e3 } ");
+    static const char *const want[][2] = {
+        {"\"a\"", "1"},          {"\"b\\n\"", "[1, {\"x\":\"]}\"}]"},
+        {"\"c\"", "\"q\\\"}\""}, {"\"d\"", "{}"},
+        {"\"e\"", "null"},       {"\"f\"", "-1.5e3"},
+    };
+    struct slice key;
+    struct slice value;
+    size_t n = 0;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value); n++) {
+        assert_in_range(n, 0, ARRAY_LEN(want) - 1);
+        assert_slice_is(key, want[n][0]);
+        assert_slice_is(value, want[n][1]);
+    }
+    assert_int_equal(n, ARRAY_LEN(want));
+}
+
+static void items_come_in_order(void **state)
+{
+    (void)state;
+    struct slice array = checked("[ 1,\"a,b\" , [ ] ,[[2],3],{\"k\":[4]},true\n]");
+    static const char *const want[] = {"1", "\"a,b\"", "[ ]", "[[2],3]", "{\"k\":[4]}", "true"};
+    struct slice value;
+    size_t n = 0;
+
+    for (struct json_iter it = json_items(array); json_next_item(&it, &value); n++) {
+        assert_in_range(n, 0, ARRAY_LEN(want) - 1);
+        assert_slice_is(value, want[n]);
+    }
+    assert_int_equal(n, ARRAY_LEN(want));
+}
+
+static void an_empty_object_or_array_has_nothing_to_walk(void **state)
+{
+    (void)state;
+    static const char *const empty[] = {"{}", "{ \n}"};
+    struct slice key;
+    struct slice value;
+
+    for (size_t i = 0; i < ARRAY_LEN(empty); i++) {
+        struct json_iter it = json_members(checked(empty[i]));
+
+        assert_false(json_next_member(&it, &key, &value));
+        assert_false(json_next_member(&it, &key, &value));
+    }
+    struct json_iter it = json_items(checked("[ ]"));
+
+    assert_false(json_next_item(&it, &value));
+}
+
+static void types_are_told_by_their_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum json_type type;
+        const char *name;
+    } cases[] = {
+        {"null", JSON_T_NULL, "null"},       {"false", JSON_T_FALSE, "false"},
+        {"true", JSON_T_TRUE, "true"},       {"-12", JSON_T_INT, "a whole number"},
+        {"1.0", JSON_T_REAL, "a number"},    {"1e3", JSON_T_REAL, "a number"},
+        {"1E3", JSON_T_REAL, "a number"},    {"\"1\"", JSON_T_STRING, "a string"},
+        {"[1.5]", JSON_T_ARRAY, "an array"}, {"{}", JSON_T_OBJECT, "an object"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(json_type_of(checked(cases[i].text)), cases[i].type);
+        assert_string_equal(json_type_name(cases[i].type), cases[i].name);
+    }
+}
+
+static void a_key_is_compared_as_it_reads(void **state)
+{
+    (void)state;
+    assert_true(json_key_is(SLICE("\"queue\""), "queue"));
+    assert_true(json_key_is(SLICE("\"\""), ""));
+    assert_true(json_key_is(SLICE("\"q\\u0075eue\""), "queue"));
+    assert_true(json_key_is(SLICE("\"\\uD83D\\uDE00\""), "😀"));
+    assert_true(json_key_is(SLICE("\"\\\\\""), "\\"));
+    assert_true(json_key_is(SLICE("\"a\\/b\""), "a/b"));
+    assert_false(json_key_is(SLICE("\"queue\""), "queues"));
+    assert_false(json_key_is(SLICE("\"queues\""), "queue"));
+    assert_false(json_key_is(SLICE("\"Queue\""), "queue"));
+    assert_false(json_key_is(SLICE("\"q\\u0075eue\""), "queu"));
+    assert_false(json_key_is(SLICE("\"q\\u0075eue\""), "queuex"));
+    assert_false(json_key_is(SLICE("\"\\n\""), "\\n"));
+}
+
+static void a_member_is_found_by_name_at_the_top_level_only(void **state)
+{
+    (void)state;
+    struct slice object = checked("{\"a\":{\"b\":1},\"\\u0062\":2,\"c\":\"b\"}");
+    struct slice value = SLICE("untouched");
+
+    assert_true(json_find(object, "b", &value));
+    assert_slice_is(value, "2");
+    assert_true(json_find(object, "c", &value));
+    assert_slice_is(value, "\"b\"");
+    assert_false(json_find(object, "d", &value));
+    assert_slice_is(value, "\"b\"");
+}
+
+static void a_string_without_escapes_is_not_copied(void **state)
+{
+    (void)state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice value = SLICE("\"plain ä\"");
+    struct slice text = json_text(value, &arena);
+
+    assert_slice_is(text, "plain ä");
+    assert_ptr_equal(text.data, value.data + 1);
+    assert_slice_is(json_text(SLICE("\"\""), &arena), "");
+    assert_null(arena.blocks);
+}
+
+static void escapes_are_decoded(void **state)
+{
+    (void)state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice value = checked(
+        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e4\\u20AC\\uFFFF\\uD83D\\uDE00|\\uDBFF\\uDFFF\"");
+
+    assert_slice_is(json_text(value, &arena), "\"\\/\b\f\n\r\t|Aä€\xEF\xBF\xBF😀|\xF4\x8F\xBF\xBF");
+}
+
+static void whole_numbers_are_exact_to_their_ends(void **state)
+{
+    (void)state;
+    assert_true(json_int(checked("0")) == 0);
+    assert_true(json_int(checked("-0")) == 0);
+    assert_true(json_int(checked("-17")) == -17);
+    assert_true(json_int(checked("9223372036854775807")) == INT64_MAX);
+    assert_true(json_int(checked("-9223372036854775808")) == INT64_MIN);
+}
+
+static void numbers_are_read_wherever_they_stand(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf b = BUF_INIT(1000);
+    struct slice value;
+    struct json_iter it = json_items(checked("[1.5,2e3,-7,1.7976931348623157e308,4.25]"));
+    static const double want[] = {1.5, 2000, -7, DBL_MAX, 4.25};
+
+    for (size_t i = 0; json_next_item(&it, &value); i++)
+        assert_true(json_number(value) == want[i]);
+    buf_add_str(&b, "0.5");
+    for (int i = 0; i < 200; i++)
+        buf_add_char(&b, '0');
+    assert_true(json_number(buf_slice(&b)) == 0.5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(members_come_in_order_with_raw_keys_and_values),
+        cmocka_unit_test(items_come_in_order),
+        cmocka_unit_test(an_empty_object_or_array_has_nothing_to_walk),
+        cmocka_unit_test(types_are_told_by_their_text),
+        cmocka_unit_test(a_key_is_compared_as_it_reads),
+        cmocka_unit_test(a_member_is_found_by_name_at_the_top_level_only),
+        cmocka_unit_test(a_string_without_escapes_is_not_copied),
+        cmocka_unit_test(escapes_are_decoded),
+        cmocka_unit_test(whole_numbers_are_exact_to_their_ends),
+        cmocka_unit_test(numbers_are_read_wherever_they_stand),
+    };
+
+    return cmocka_run_group_tests_name("json_walk", tests, NULL, NULL);
+}
