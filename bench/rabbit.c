@@ -32,10 +32,9 @@ struct talk {
     amqp_connection_state_t lib;
     struct buf publishes; /* a full batch of them */
     size_t publish_size;
-    uint64_t confirmed;             /* all tags up to here are */
-    bool early[2 * LOAD_BATCH_MAX]; /* those above that are too, by tag modulo the size */
-    uint64_t delivering;            /* the tag whose body is still to come */
-    uint64_t delivered;             /* the last tag that is whole */
+    struct rabbit_confirms confirms;
+    uint64_t delivering; /* the tag whose body is still to come */
+    uint64_t delivered;  /* the last tag that is whole */
     unsigned held;
 };
 
@@ -319,20 +318,19 @@ static uint64_t read_u64(const char *p)
     return (uint64_t)read_u32(p) << 32 | read_u32(p + 4);
 }
 
-/* Confirms may come out of order, one by one or all up to a tag. */
-static unsigned take_confirm(struct talk *t, uint64_t tag, bool multiple)
+unsigned rabbit_confirm(struct rabbit_confirms *c, uint64_t tag, bool multiple)
 {
-    const size_t size = ARRAY_LEN(t->early);
+    const size_t size = ARRAY_LEN(c->early);
     unsigned confirmed = 0;
 
     if (!multiple) {
-        t->early[tag % size] = true;
+        c->early[tag % size] = true;
         confirmed = 1;
     }
-    while (t->early[(t->confirmed + 1) % size] || (multiple && t->confirmed < tag)) {
-        bool *early = &t->early[++t->confirmed % size];
+    while (c->early[(c->up_to + 1) % size] || (multiple && c->up_to < tag)) {
+        bool *early = &c->early[++c->up_to % size];
 
-        confirmed += multiple && !*early;
+        confirmed += multiple && !*early && c->up_to <= tag;
         *early = false;
     }
     return confirmed;
@@ -344,7 +342,7 @@ static enum err_code take_method(struct talk *t, struct slice m, struct load_eve
     uint32_t id = m.size < 4 ? 0 : read_u32(m.data);
 
     if (id == BASIC_ACK && m.size >= 13) {
-        e->submitted += take_confirm(t, read_u64(m.data + 4), m.data[12] & 1);
+        e->submitted += rabbit_confirm(&t->confirms, read_u64(m.data + 4), m.data[12] & 1);
         return E_OK;
     }
     if (id == BASIC_DELIVER && m.size >= 13 && m.size >= 13U + (unsigned char)m.data[4]) {

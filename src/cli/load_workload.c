@@ -130,26 +130,35 @@ static void window_answered(struct load *l, struct load_conn *c, const struct lo
     window_fill(l, c);
 }
 
-static void latency_answered(struct load *l, const struct load_events *e)
+/* Finishes what the claimer holds and lets it wait again; the next submit comes after a pause. */
+static void latency_rest(struct load *l, struct load_conn *claimer)
 {
-    struct load_conn *claimer = &l->conns[0];
-    struct load_conn *submitter = &l->conns[1];
-
-    if (e->claimed > 0) {
-        load_time(l, submitter->asked_at);
-        load_count(l, 1);
-        claimer->cycle = 1;
-    }
-    if (e->unclaimed > 0)
-        claim(l, claimer, 1, LATENCY_WAIT_S);
-    if (claimer->cycle == 0 || submitter->submits > 0)
-        return;
-    claimer->cycle = 0;
     if (l->protocol->pushes)
         (void)finish_pushed(l, claimer);
     else
         claim(l, claimer, 1, LATENCY_WAIT_S);
     l->alarm_at = l->now_at + LATENCY_PAUSE_US;
+}
+
+/* A round is over when the job has been claimed and its submit answered, in whatever order. */
+static void latency_answered(struct load *l, const struct load_events *e)
+{
+    struct load_conn *claimer = &l->conns[0];
+    struct load_conn *submitter = &l->conns[1];
+
+    if (e->unclaimed > 0 || (e->claimed > 0 && submitter->cycle == 0)) {
+        latency_rest(l, claimer); /* nothing came, or what was in the queue before */
+        return;
+    }
+    if (e->claimed > 0) {
+        load_time(l, submitter->asked_at);
+        load_count(l, 1);
+        claimer->cycle = 1;
+    }
+    if (claimer->cycle == 0 || submitter->submits > 0)
+        return;
+    claimer->cycle = submitter->cycle = 0;
+    latency_rest(l, claimer);
 }
 
 void load_workload_start(struct load *l, struct load_conn *c)
@@ -191,8 +200,12 @@ void load_workload_next(struct load *l, struct load_conn *c, const struct load_e
 
 void load_workload_alarm(struct load *l)
 {
-    if (load_take(l, 1) > 0)
-        submit(l, &l->conns[1], 1);
-    else
+    struct load_conn *submitter = &l->conns[1];
+
+    if (load_take(l, 1) == 0) {
         l->stopped = true;
+        return;
+    }
+    submit(l, submitter, 1);
+    submitter->cycle = 1;
 }
