@@ -4,9 +4,8 @@
 #include "base/compiler.h"
 
 static const char *const outcome_names[JOB_OUT_COUNT] = {
-    [JOB_OUT_NONE] = "none",           [JOB_OUT_DONE] = "done",
-    [JOB_OUT_FAILED] = "failed",       [JOB_OUT_LATER] = "later",
-    [JOB_OUT_RETURNED] = "returned",   [JOB_OUT_CANCELLED] = "cancelled",
+    [JOB_OUT_NONE] = "none",   [JOB_OUT_DONE] = "done",         [JOB_OUT_FAILED] = "failed",
+    [JOB_OUT_LATER] = "later", [JOB_OUT_RETURNED] = "returned", [JOB_OUT_CANCELLED] = "cancelled",
     [JOB_OUT_LOST] = "lost",
 };
 

@@ -217,7 +217,8 @@ static enum err_code read_text(struct queue_read *r, const struct queue_key *key
     struct quote quote;
 
     if (json_type_of(value) != JSON_T_STRING)
-        return err_set(r->err, E_INVALID, "must be text, not %s", quote_json(&quote, value));
+        return err_set(r->err, E_INVALID, "must be text, not %s (put it in quotes)",
+                       quote_json(&quote, value));
     struct slice text = json_text(value, r->arena);
 
     if (text.size < (size_t)key->min)

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/definition_read.h"
+
+#include "base/nearest.h"
+#include "core/quote.h"
+#include "core/yaml.h"
+
+enum err_code definition_wrong(const struct definition_read *r, const struct yaml_value *v,
+                               const char *cause)
+{
+    (void)err_set(r->err, E_INVALID, "%s", cause);
+    return yaml_err_at(r->err, r->source->file, v->line);
+}
+
+enum err_code definition_unknown(const struct definition_read *r, const struct yaml_value *v,
+                                 const char *const *words, size_t count)
+{
+    const char *near = nearest_word(v->name, words, count);
+    CLEANUP(buf) struct buf all = BUF_INIT(100);
+    struct quote quote;
+
+    quote_text(&quote, v->name);
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&all, " %s", words[i]);
+    if (near != NULL)
+        (void)err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
+    else
+        (void)err_set(r->err, E_INVALID, "unknown key %s, the keys here are:%s", quote.text,
+                      buf_text(&all));
+    return yaml_err_at(r->err, r->source->file, v->name_line);
+}
+
+enum err_code definition_twice(const struct definition_read *r, const char *kind, const char *name,
+                               struct definition_place before)
+{
+    char place[YAML_PLACE_SIZE];
+
+    return err_set(r->err, E_INVALID, "%s%s is defined twice, first in %s", kind, name,
+                   yaml_place_format(before.file.data, before.line, place));
+}
