@@ -2,6 +2,7 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,17 @@ int64_t clock_wall_us(void)
 int64_t clock_mono_us(void)
 {
     return read_clock(CLOCK_MONOTONIC);
+}
+
+struct now clock_now(void)
+{
+    static _Atomic int64_t offset_us;
+    int64_t mono = clock_mono_us();
+    int64_t wall = clock_wall_us();
+    int64_t none = 0;
+
+    atomic_compare_exchange_strong(&offset_us, &none, wall - mono);
+    return (struct now){.wall_at = wall, .steady_at = mono + atomic_load(&offset_us)};
 }
 
 /* Days since 1970 of a civil date: years begin in March, so that leap days come last. */

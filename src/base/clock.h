@@ -23,8 +23,16 @@
 #define TIME_TEXT_SIZE 28 /* 2026-11-15T21:30:00.000000Z and its NUL */
 #define DURATION_TEXT_SIZE 32
 
+/* Both clocks at one instant.  Calendars, due times and ids go by the wall; leases and waits go by the
+ * steady clock, which reads like the wall did when the process started and never jumps. */
+struct now {
+    int64_t wall_at;
+    int64_t steady_at;
+};
+
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
+struct now clock_now(void);
 
 /* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits).  An instant outside
  * 1970 to 9999 is shown as the nearest one inside. */

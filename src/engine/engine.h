@@ -3,8 +3,8 @@
  *
  * One thread owns it.  engine_run takes every op that waits, runs them by kind in one transaction,
  * commits once, then calls each op's `done`.  What the engine does by itself (expired leases, due jobs,
- * chunked work, retention) rides in the same transactions.  Time is a parameter: nothing in here reads a
- * clock, so that the engine can be simulated.
+ * chunked work, retention) rides in the same transactions.  Time is a parameter (both clocks, see
+ * base/clock.h): nothing in here reads one, so that the engine can be simulated.
  *
  * In memory, rebuilt from the store at open: queue definitions, the next ready ids of each queue, live
  * claims, waiting ops.  Nothing of it is a promise.
@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "core/job_state.h"
 #include "engine/op.h"
@@ -55,18 +56,20 @@ struct engine_stats {
 };
 
 /* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.  All
- * leases found get a full period from `now_at` on. */
+ * leases found get a full period from `now` on. */
 MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
-                                     int64_t now_at, struct engine **ret_engine, struct err *err);
+                                     struct now now, struct engine **ret_engine, struct err *err);
 
 /* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the engine. */
 void engine_close(struct engine *e);
 
 /* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered now,
  * except those that may wait. */
-void engine_run(struct engine *e, struct op *ops, int64_t now_at);
+void engine_run(struct engine *e, struct op *ops, struct now now);
 
-/* When engine_run should be called next though no op came: TIME_NEVER when nothing is to come. */
-int64_t engine_next_at(const struct engine *e);
+/* How long until engine_run should be called though no op came: 0 when there is work left to do at once,
+ * TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while something is
+ * due by the wall clock, which may be set meanwhile. */
+int64_t engine_next_us(const struct engine *e, struct now now);
 
 const struct engine_stats *engine_get_stats(const struct engine *e);
