@@ -22,8 +22,9 @@ static enum err_code beanstalk_open(struct load_conn *c, struct err *err)
         buf_addf(&t->puts, "put 0 0 %d %zu\r\n", RUN_TIME_S, load_payload.size);
         buf_add_slice(&t->puts, load_payload);
         buf_add_str(&t->puts, "\r\n");
+        if (i == 0)
+            t->put_size = t->puts.size;
     }
-    t->put_size = t->puts.size / c->plan->batch;
     buf_addf(&c->out, "use %s\r\nwatch %s\r\nignore default\r\n", c->plan->queue, c->plan->queue);
     t->setting_up = 3;
     c->talk = t;

@@ -225,9 +225,10 @@ static enum err_code rabbit_open(struct load_conn *c, struct err *err)
     c->talk = t;
     t->lib = lib;
     t->publishes = BUF_INIT(LOAD_BUFFER_MAX);
-    for (unsigned i = 0; i < c->plan->batch; i++)
+    add_publish(&t->publishes, c->plan->queue);
+    t->publish_size = t->publishes.size;
+    for (unsigned i = 1; i < c->plan->batch; i++)
         add_publish(&t->publishes, c->plan->queue);
-    t->publish_size = t->publishes.size / c->plan->batch;
     return prepare(c, lib, err);
 }
 

@@ -137,6 +137,13 @@ static void what_a_claim_brought_is_finished_by_the_next(void **state)
                            "\"wait\":\"30s\",\"finish\":["
                            "{\"id\":\"A\",\"lease\":\"a1\",\"state\":\"done\"},"
                            "{\"id\":\"B\",\"lease\":\"b1\",\"state\":\"done\"}]}"));
+    buf_clear(&text);
+    http_answer(
+        &text, "200 OK",
+        "{\"jobs\":[],\"results\":[{\"id\":\"A\",\"ok\":true},{\"id\":\"B\",\"ok\":true}]}");
+    (void)feed(&f, text.data, text.size, E_OK);
+    assert_int_equal(f.events.finished, 2);
+    assert_int_equal(f.protocol->finish(&f.conn), 0);
     fixture_close(&f);
 }
 
