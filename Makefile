@@ -25,7 +25,8 @@ test:         ## every test, in its short form
 
 bench:        ## speed and memory beside beanstalkd and RabbitMQ
 	@tools/need bench
-	@tools/bench
+	@tools/build build -Dbench=enabled -- waybill bench/waybill-load
+	@bench/run
 
 torture:      ## what takes longer than a test run should: more seeds, kills and power cuts
 	@tools/need torture
