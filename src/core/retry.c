@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/retry.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/compiler.h"
@@ -28,9 +29,10 @@ enum retry_verdict retry_judge(const struct retry_policy *p, const struct retry_
 int64_t retry_delay_us(const struct retry_policy *p, int n, struct rng *rng)
 {
     ASSERT(n >= 1);
-    double us = (double)p->first_us * pow(p->factor, n - 1);
+    double times = fmin(pow(p->factor, n - 1), DBL_MAX); /* 0 times infinity is not a number */
+    double us = (double)p->first_us * times;
 
-    if (!(us < (double)p->cap_us))
+    if (us > (double)p->cap_us)
         us = (double)p->cap_us;
     us *= 1 + p->jitter * (2 * rng_unit(rng) - 1);
     return us < 0 ? 0 : llround(us);
