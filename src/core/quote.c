@@ -26,14 +26,13 @@ const char *quote_text(struct quote *q, struct slice text)
     while (at < end) {
         size_t size = utf8_step(at, end);
         bool plain = size > 0 && !is_control(at, size);
+        struct slice shown = plain ? slice_make(at, size) : SLICE("?");
 
-        if (size == 0)
-            size = 1;
-        if (used + size > QUOTE_TEXT_MAX + 1)
+        if (used + shown.size > QUOTE_TEXT_MAX + 1)
             break;
-        for (size_t i = 0; i < size; i++)
-            q->text[used++] = plain ? at[i] : '?';
-        at += size;
+        memcpy(q->text + used, shown.data, shown.size);
+        used += shown.size;
+        at += size == 0 ? 1 : size;
     }
     snprintf(q->text + used, sizeof(q->text) - used, "%s'", at < end ? "…" : "");
     return q->text;
