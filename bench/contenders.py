@@ -46,6 +46,7 @@ class Contender:
     """One server.  `urls` maps the name of each way in to what waybill-load takes."""
 
     fresh = True  # start it anew for each run
+    slow = 1      # runs are longer by that much: a round of it must fit in several times
 
     def __init__(self, directory, name=None):
         self.directory = os.path.join(directory, name or self.name)
@@ -142,6 +143,7 @@ class Beanstalkd(Contender):
 
 class BeanstalkdFsync(Beanstalkd):
     name = "beanstalkd-fsync"
+    slow = 3
     options = ("-b", "BINLOG", "-f", "0")
 
 
