@@ -375,6 +375,10 @@ enum err_code sqlite_db_check(struct db *db, enum store_check how, store_finding
     db->read_until = 0; /* a check takes the time it takes */
     int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);
 
+    if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB) {
+        on_finding(ctx, sqlite3_errmsg(db->handle)); /* too broken to be checked further */
+        return E_OK;
+    }
     return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
 }
 
