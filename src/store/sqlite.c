@@ -335,10 +335,12 @@ enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err
                        "the store is of version %lld, this waybill knows only up to %d: use the newer "
                        "waybill, or a backup made by this one",
                        (long long)version, newest);
+    if (db->read_only)
+        newest = (int)version;
     for (int i = 0; i < sql_migration_count; i++) {
         const struct sql_migration *m = &sql_migrations[i];
 
-        if (strcmp(m->store, "sqlite") != 0 || m->number <= version)
+        if (strcmp(m->store, "sqlite") != 0 || m->number <= version || m->number > newest)
             continue;
         if (run_migration(db, m, err) != E_OK)
             return err->code;

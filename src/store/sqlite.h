@@ -23,7 +23,8 @@ MUST_CHECK enum err_code sqlite_db_open(const struct sqlite_config *config, stru
 enum sqlite_close { SQLITE_CLOSE_PLAIN, SQLITE_CLOSE_CHECKPOINT };
 void sqlite_db_close(struct db *db, enum sqlite_close how);
 
-/* Runs all migrations above the store's version, each in a transaction of its own. */
+/* Runs all migrations above the store's version, each in a transaction of its own; read-only, none.
+ * E_UNAVAILABLE when the store is newer than all we know. */
 MUST_CHECK enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err);
 
 /* PRAGMA quick_check or integrity_check, a finding a line. */

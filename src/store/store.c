@@ -59,8 +59,8 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
                                    .read_limit_us = config->read_limit_us};
 
     if (sqlite_db_open(&sqlite, &s->db, err) != E_OK ||
-        (config->mode == STORE_WRITE &&
-         (sqlite_db_migrate(s->db, &s->version, err) != E_OK || mark_running(s, err) != E_OK))) {
+        sqlite_db_migrate(s->db, &s->version, err) != E_OK ||
+        (config->mode == STORE_WRITE && mark_running(s, err) != E_OK)) {
         store_abandon(s);
         return err->code;
     }
