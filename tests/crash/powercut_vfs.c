@@ -480,16 +480,18 @@ struct powercut *powercut_copy(const char *name, const struct powercut *from)
     return p;
 }
 
-void powercut_free(struct powercut *p)
+bool powercut_free(struct powercut *p)
 {
     if (p == NULL)
-        return;
-    ASSERT(p->handles == 0);
+        return true;
     sqlite3_vfs_unregister(&p->vfs);
+    if (p->handles > 0)
+        return false;
     disk_deinit(&p->disk);
     pthread_mutex_destroy(&p->lock);
     free(p->name);
     free(p);
+    return true;
 }
 
 const char *powercut_name(const struct powercut *p)

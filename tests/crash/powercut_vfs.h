@@ -32,8 +32,8 @@ struct powercut *powercut_new(const char *name, uint64_t seed);
 /* The same with a copy of the disk, what is stable of it and what is not. */
 struct powercut *powercut_copy(const char *name, const struct powercut *from);
 
-/* All connections must be closed.  NULL is fine. */
-void powercut_free(struct powercut *p);
+/* False when there are connections that were not closed: then the memory stays.  NULL is fine. */
+bool powercut_free(struct powercut *p);
 
 const char *powercut_name(const struct powercut *p);
 

@@ -27,8 +27,7 @@ static int make_disk(void **state)
 static int drop_disk(void **state)
 {
     (void)state;
-    powercut_free(disk);
-    return 0;
+    return powercut_free(disk) ? 0 : -1;
 }
 
 static sqlite3 *connect(const struct powercut *p)

@@ -1,0 +1,271 @@
+/*
+ * Care: checks find planted damage, backups are whole, freed space goes back.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "store/store_logs.h"
+#include "store/store_meta.h"
+#include "store_fixture.h"
+
+static int64_t queue;
+
+/* Jobs 1 to 40: a few running, a few ended, some with a key. */
+static int setup(void **state)
+{
+    if (fixture_setup(state) != 0)
+        return -1;
+    queue = add_queue("q");
+    begin();
+    for (int64_t id = 1; id <= 40; id++)
+        add_job(id, queue);
+    for (int64_t id = 1; id <= 8; id++)
+        claim_jobs(500 + id, &id, 1);
+    for (int64_t id = 1; id <= 4; id++) {
+        struct job was = get_job(id), now = was;
+        bool hit = false;
+
+        now.state = JOB_DONE;
+        now.finished_at = NOW_AT;
+        ok(store_job_end(fx.store, &was, &now, &hit, &err));
+        count_move(queue, JOB_RUNNING, JOB_DONE);
+    }
+    commit();
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
+    assert_int_equal(findings(fx.store, STORE_CHECK_QUICK, NULL), 0);
+    return 0;
+}
+
+struct damage {
+    const char *sql;
+    const char *finding;
+};
+
+static void the_full_check_finds_what_does_not_fit_together(void **state)
+{
+    static const struct damage planted[] = {
+        {"UPDATE counts SET n = n + 1 WHERE state = 4", "kept 33, counted 32"},
+        {"DELETE FROM counts WHERE state = 5", "kept 0, counted 4"},
+        {"UPDATE jobs SET state = 7 WHERE id = 20", "in state 7 among the living"},
+        {"UPDATE ended SET state = 4 WHERE id = 2", "in state 4 among the ended"},
+        {"INSERT INTO ended SELECT * FROM jobs WHERE id = 30", "job 30 is both alive and ended"},
+        {"UPDATE jobs SET queue = 99 WHERE id = 9", "which does not exist"},
+        {"INSERT INTO keys VALUES ('lost', 4711, 1)", "key of job 4711 has no job"},
+        {"INSERT INTO keys VALUES ('not its', 20, 1)", "key of job 20 has no job"},
+        {"DELETE FROM claims WHERE token = 506", "job 6 runs under claim 506"},
+        {"INSERT INTO progress VALUES (4711,1,1,1,1,1,1,0,1,1,1,1,'','')", "progress of job 4711"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
+        raw_sql(planted[i].sql);
+        assert_true(findings(fx.store, STORE_CHECK_FULL, planted[i].finding) > 0);
+        store_close(fx.store);
+        arena_deinit(&fx.arena);
+        powercut_free(fx.disk);
+        setup(state);
+    }
+}
+
+/* Overwrites the head of a table's first page, as a dying disk does. */
+static void spoil(const char *sql)
+{
+    unsigned char junk[600];
+    int64_t page = raw_number(sql);
+
+    memset(junk, 0xA5, sizeof(junk));
+    store_close(fx.store);
+    fx.store = NULL;
+    powercut_poke(fx.disk, FIXTURE_FILE, (page - 1) * 8192, junk, sizeof(junk));
+}
+
+static void check_spoilt(const char *sql)
+{
+    spoil(sql);
+    struct store *reader = fixture_open(STORE_READ);
+
+    assert_true(findings(reader, STORE_CHECK_QUICK, NULL) > 0);
+    assert_true(findings(reader, STORE_CHECK_FULL, NULL) > 0);
+    store_close(reader);
+}
+
+static void both_checks_find_a_spoilt_table(void **state)
+{
+    (void)state;
+    check_spoilt("SELECT rootpage FROM sqlite_schema WHERE name = 'jobs'");
+}
+
+static void both_checks_find_a_spoilt_index(void **state)
+{
+    (void)state;
+    check_spoilt("SELECT rootpage FROM sqlite_schema WHERE name = 'jobs_ready'");
+}
+
+static void a_check_works_beside_a_writer(void **state)
+{
+    (void)state;
+    struct store *reader = fixture_open(STORE_READ);
+
+    begin();
+    count_move(queue, JOB_READY, JOB_DONE); /* not committed: nobody's business */
+    assert_int_equal(findings(reader, STORE_CHECK_FULL, NULL), 0);
+    store_rollback(fx.store);
+    store_close(reader);
+}
+
+/* ---- backups, on a real directory: they are for people ---- */
+
+struct place {
+    char dir[64];
+    char to[80];
+    char file[96];
+};
+
+static struct place make_place(void)
+{
+    struct place p = {.dir = "/tmp/waybill-backup-XXXXXX"};
+
+    assert_non_null(mkdtemp(p.dir));
+    snprintf(p.to, sizeof(p.to), "%s/copy", p.dir);
+    snprintf(p.file, sizeof(p.file), "%s/waybill.db", p.to);
+    return p;
+}
+
+static void drop_place(const struct place *p)
+{
+    static const char *const tails[] = {"", "-wal", "-shm", "-journal", ".part", ".part-journal"};
+
+    for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+        char path[128];
+
+        snprintf(path, sizeof(path), "%s%s", p->file, tails[i]);
+        unlink(path);
+    }
+    rmdir(p->to);
+    assert_int_equal(rmdir(p->dir), 0);
+}
+
+static void a_backup_is_a_whole_store(void **state)
+{
+    struct place p = make_place();
+    struct stat st;
+    int64_t bytes = 0;
+    struct job j;
+    bool found = false;
+
+    (void)state;
+    struct store *reader = fixture_open(STORE_READ), *copy = NULL;
+
+    begin(); /* a writer at work is no hindrance */
+    ok(store_meta_set(fx.store, "mark", 1, &err));
+    ok(store_backup(reader, p.to, &bytes, &err));
+    commit();
+    assert_int_equal(stat(p.file, &st), 0);
+    assert_int_equal(bytes, st.st_size);
+    assert_int_equal(stat(p.to, &st), 0);
+    assert_int_equal(st.st_mode & 077, 0); /* what is in jobs is not for everybody */
+    ok(store_open(&(struct store_config){.dir = p.to, .mode = STORE_WRITE}, &copy, &err));
+    assert_int_equal(findings(copy, STORE_CHECK_FULL, NULL), 0);
+    ok(store_job_load(copy, 20, &fx.arena, &j, &found, &err));
+    assert_true(found);
+    store_close(copy);
+    store_close(reader);
+    drop_place(&p);
+}
+
+static void a_backup_never_overwrites_another(void **state)
+{
+    struct place p = make_place();
+    struct err err2 = ERR_INIT;
+    int64_t bytes = 0, was = 0;
+
+    (void)state;
+    ok(store_backup(fx.store, p.to, &was, &err));
+    assert_int_equal(store_backup(fx.store, p.to, &bytes, &err2), E_CONFLICT);
+    assert_non_null(strstr(err2.msg, p.to));
+    assert_int_equal(bytes, 0);
+    drop_place(&p);
+}
+
+static void a_backup_to_nowhere_says_so(void **state)
+{
+    struct err err = ERR_INIT;
+    int64_t bytes = 0;
+
+    (void)state;
+    assert_int_not_equal(store_backup(fx.store, "/nonexistent/place/x", &bytes, &err), E_OK);
+    assert_non_null(strstr(err.msg, "/nonexistent/place/x"));
+}
+
+/* ---- space ---- */
+
+static void freed_space_goes_back_to_the_disk(void **state)
+{
+    static char piece[100000];
+    struct store_facts facts;
+
+    (void)state;
+    begin();
+    for (int64_t i = 0; i < 40; i++)
+        ok(store_log_add(fx.store, 40, i * (int64_t)sizeof(piece), slice_make(piece, sizeof(piece)), &err));
+    commit();
+    fixture_reopen();
+    int64_t before = powercut_size(fx.disk, FIXTURE_FILE);
+
+    begin();
+    struct job j = get_job(40);
+
+    ok(store_job_remove(fx.store, &j, &err));
+    count_move(queue, JOB_READY, JOB_NONE);
+    commit();
+    ok(store_facts(fx.store, &facts, &err));
+    assert_true(facts.free_bytes > 3000000);
+    int64_t bytes = facts.bytes;
+
+    ok(store_shrink(fx.store, 10, &err));
+    ok(store_facts(fx.store, &facts, &err));
+    assert_int_equal(facts.bytes, bytes - 10 * 8192);
+    for (int i = 0; i < 1000 && facts.free_bytes > 0; i++) {
+        ok(store_shrink(fx.store, 100, &err));
+        ok(store_facts(fx.store, &facts, &err));
+    }
+    assert_int_equal(facts.free_bytes, 0);
+    fixture_reopen();
+    assert_true(powercut_size(fx.disk, FIXTURE_FILE) < before - 3000000);
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
+}
+
+static void a_reader_knows_the_facts_too(void **state)
+{
+    struct store_facts facts, mine;
+
+    (void)state;
+    struct store *reader = fixture_open(STORE_READ);
+
+    ok(store_facts(reader, &facts, &err));
+    ok(store_facts(fx.store, &mine, &err));
+    assert_string_equal(facts.path, FIXTURE_FILE);
+    assert_int_equal(facts.version, mine.version);
+    assert_int_equal(facts.bytes, mine.bytes);
+    assert_true(facts.version >= 1);
+    store_close(reader);
+}
+
+int main(void)
+{
+#define CARE_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        CARE_TEST(the_full_check_finds_what_does_not_fit_together),
+        CARE_TEST(both_checks_find_a_spoilt_table),
+        CARE_TEST(both_checks_find_a_spoilt_index),
+        CARE_TEST(a_check_works_beside_a_writer),
+        CARE_TEST(a_backup_is_a_whole_store),
+        CARE_TEST(a_backup_never_overwrites_another),
+        CARE_TEST(a_backup_to_nowhere_says_so),
+        CARE_TEST(freed_space_goes_back_to_the_disk),
+        CARE_TEST(a_reader_knows_the_facts_too),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
