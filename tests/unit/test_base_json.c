@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "testing.h"
 
 static bool jansson_takes(struct slice text)
@@ -422,6 +423,68 @@ static void of_several_repetitions_the_first_is_named(void **state)
     assert_string_equal(err.msg, message);
 }
 
+/* The hash of names is no secret: these are as an attacker would choose them, 16 bytes that all have the
+ * same.  The second half makes up for what the first half did to the hash of json_keys.c. */
+static void colliding_name(struct rng *rng, char name[static 17])
+{
+    bool plain = false;
+
+    while (!plain) {
+        for (int i = 0; i < 8; i++)
+            name[i] = (char)('a' + rng_below(rng, 26));
+        uint64_t first;
+
+        memcpy(&first, name, 8);
+        uint64_t hash = first * UINT64_C(0x9E3779B97F4A7C15);
+        uint64_t second = (hash ^ hash >> 32) ^ UINT64_C(0x4242424242424242);
+
+        memcpy(name + 8, &second, 8);
+        plain = true;
+        for (int i = 8; i < 16; i++)
+            plain = plain && name[i] > 0x20 && name[i] < 0x7F && name[i] != '"' && name[i] != '\\';
+    }
+    name[16] = '\0';
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void names_chosen_to_collide_are_told_apart(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf b = BUF_INIT(1 << 20);
+    char names[3][17];
+    struct rng rng;
+
+    rng_init(&rng, 4);
+    buf_add_char(&b, '{');
+    for (int i = 0; i < 3000; i++) {
+        char *name = names[i % 3];
+
+        colliding_name(&rng, name);
+        json_add_key(&b, name);
+        buf_add_char(&b, '0');
+    }
+    buf_add_char(&b, '}');
+    assert_taken(buf_slice(&b));
+    qsort(names, 3, sizeof(names[0]), by_text);
+    b.size--;
+    for (size_t i = 0; i < 6; i++) { /* the last in the order of names comes first */
+        json_add_key(&b, names[2 - i % 3]);
+        buf_add_char(&b, '0');
+    }
+    buf_add_char(&b, '}');
+    struct err err = ERR_INIT;
+
+    assert_false(taken(buf_slice(&b), &err));
+    char message[80];
+
+    snprintf(message, sizeof(message), ": a member '%s' stands twice", names[2]);
+    assert_non_null(strstr(err.msg, message));
+}
+
 /* Names of open objects share one pool: an inner object must not see the outer one's, nor leave its own. */
 static void nested_objects_keep_their_members_apart(void **state)
 {
@@ -527,6 +590,7 @@ int main(void)
         cmocka_unit_test(a_special_byte_is_seen_at_every_offset),
         cmocka_unit_test(a_repeated_member_is_found_in_objects_of_any_size),
         cmocka_unit_test(of_several_repetitions_the_first_is_named),
+        cmocka_unit_test(names_chosen_to_collide_are_told_apart),
         cmocka_unit_test(nested_objects_keep_their_members_apart),
         cmocka_unit_test(a_long_repeated_name_is_cut_between_characters),
         cmocka_unit_test(the_largest_double_is_told_from_infinity_to_the_last_digit),

@@ -138,10 +138,20 @@ static void escapes_are_decoded(void **state)
 {
     (void)state;
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct slice value = checked(
-        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e4\\u20AC\\uFFFF\\uD83D\\uDE00|\\uDBFF\\uDFFF\"");
+    static const struct {
+        const char *value;
+        const char *text;
+    } cases[] = {
+        {"\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\/\b\f\n\r\t"},
+        {"\"a\\u0041\\u007f\\u0080\\u00e4\"", "aA\x7F\xC2\x80ä"},
+        {"\"\\u07FF\\u0800\\u20AC\\uD7ff\\uE000\\uFFFF\"",
+         "\xDF\xBF\xE0\xA0\x80€\xED\x9F\xBF\xEE\x80\x80\xEF\xBF\xBF"},
+        {"\"\\uD800\\uDC00|\\uD83D\\uDE00|\\uDBFF\\uDFFF\"", "\xF0\x90\x80\x80|😀|\xF4\x8F\xBF\xBF"},
+        {"\"ends in \\\\\"", "ends in \\"},
+    };
 
-    assert_slice_is(json_text(value, &arena), "\"\\/\b\f\n\r\t|Aä€\xEF\xBF\xBF😀|\xF4\x8F\xBF\xBF");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_slice_is(json_text(checked(cases[i].value), &arena), cases[i].text);
 }
 
 static void whole_numbers_are_exact_to_their_ends(void **state)
