@@ -455,13 +455,13 @@ static void names_chosen_to_collide_are_told_apart(void **state)
 {
     (void)state;
     CLEANUP(buf) struct buf b = BUF_INIT(1 << 20);
-    char names[3][17];
+    char names[4][17];
     struct rng rng;
 
     rng_init(&rng, 4);
     buf_add_char(&b, '{');
     for (int i = 0; i < 3000; i++) {
-        char *name = names[i % 3];
+        char *name = names[i < 3 ? i : 3];
 
         colliding_name(&rng, name);
         json_add_key(&b, name);
