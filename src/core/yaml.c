@@ -75,7 +75,10 @@ static enum err_code syntax_error(struct yaml_read *r)
     if (p->error == YAML_READER_ERROR)
         return fail_at(r, line_of_offset(r, p->problem_offset),
                        err_set(r->err, E_INVALID, "this is not text in UTF-8: %s", p->problem));
-    if (strstr(p->problem, "cannot start any token") != NULL && line_has_leading_tab(r, line))
+    bool strange = strstr(p->problem, "cannot start any token") != NULL ||
+                   strstr(p->problem, "found a tab") != NULL;
+
+    if (strange && line_has_leading_tab(r, line))
         return fail_at(r, line, err_set(r->err, E_INVALID, "a tab cannot indent, use spaces"));
     if (p->context != NULL)
         return fail_at(r, line,
