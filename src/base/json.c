@@ -70,27 +70,9 @@ static bool unexpected(struct checker *c, const char *at, const char *wanted)
     return fail(c, at, "'%.*s', where %s should stand", (int)n, at, wanted);
 }
 
-static void skip_space(struct checker *c)
+static inline void skip_space(struct checker *c)
 {
-    while (c->at < c->end && json_is_space(*c->at))
-        c->at++;
-}
-
-/* The first byte that is not plain ASCII string text. */
-static const char *skip_plain(const char *at, const char *end)
-{
-    for (; end - at >= 8; at += 8) {
-        uint64_t word = json_load(at);
-        uint64_t marks = json_mark(word, '"') | json_mark(word, '\\') | json_mark_control(word) |
-                         (word & JSON_HIGH_BITS);
-
-        if (marks != 0)
-            return at + json_first_mark(marks);
-    }
-    while (at < end && (unsigned char)*at >= 0x20 && (unsigned char)*at < 0x80 && *at != '"' &&
-           *at != '\\')
-        at++;
-    return at;
+    c->at = json_skip_space(c->at, c->end);
 }
 
 /* A code of four hexadecimal digits at c->at, or -1 with the error set. */
@@ -159,7 +141,7 @@ static bool take_string(struct checker *c)
     c->escapes = false;
     c->at++;
     for (;;) {
-        c->at = skip_plain(c->at, c->end);
+        c->at = json_skip_run(c->at, c->end, JSON_STOP_CONTROL | JSON_STOP_HIGH);
         if (c->at == c->end)
             return unexpected(c, c->at, "the end of a string");
         if (*c->at == '"')

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -52,8 +53,19 @@ bool json_next_member(struct json_iter *it, struct slice *ret_key, struct slice 
 struct json_iter json_items(struct slice array);
 bool json_next_item(struct json_iter *it, struct slice *ret_value);
 
-/* `key` as the iterator gave it: with its quotes, perhaps with escapes. */
-bool json_key_is(struct slice key, const char *name);
+bool json_longer_key_is(struct slice key, const char *name,
+                        size_t size); /* for json_key_is alone */
+
+/* `key` as the iterator gave it: with its quotes, perhaps with escapes, which make it longer than the
+ * name that it means.  Inline, so that the length of a literal name costs nothing. */
+static inline bool json_key_is(struct slice key, const char *name)
+{
+    size_t size = strlen(name);
+
+    if (key.size == size + 2)
+        return memcmp(key.data + 1, name, size) == 0 && memchr(name, '\\', size) == NULL;
+    return key.size > size + 2 && json_longer_key_is(key, name, size);
+}
 
 /* The member's value; false when there is none. */
 bool json_find(struct slice object, const char *name, struct slice *ret_value);

@@ -1,5 +1,5 @@
 /*
- * What checker, walker and writer of JSON share: byte classes, eight bytes at a time, escapes.
+ * What checker, walker and writer of JSON share: byte classes, runs of text, escapes.
  *
  * For src/base/json*.c alone; everybody else includes json.h.
  */
@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #define JSON_LOW_BITS UINT64_C(0x0101010101010101)
 #define JSON_HIGH_BITS UINT64_C(0x8080808080808080)
@@ -24,6 +28,9 @@ static inline uint64_t json_load(const char *at)
     return le64toh(word);
 }
 
+/* What ends a run of string text, besides a quote and a backslash. */
+enum json_stop { JSON_STOP_CONTROL = 1, JSON_STOP_HIGH = 2 };
+
 /* Marks bytes equal to `c`.  The lowest mark is right; one above it may be a borrow. */
 static inline uint64_t json_mark(uint64_t word, char c)
 {
@@ -32,20 +39,71 @@ static inline uint64_t json_mark(uint64_t word, char c)
     return (x - JSON_LOW_BITS) & ~x & JSON_HIGH_BITS;
 }
 
-/* Marks bytes below 0x20, in the same sense. */
-static inline uint64_t json_mark_control(uint64_t word)
+static inline uint64_t json_mark_stops(uint64_t word, unsigned stops)
 {
-    return (word - JSON_LOW_BITS * 0x20) & ~word & JSON_HIGH_BITS;
+    uint64_t marks = json_mark(word, '"') | json_mark(word, '\\');
+
+    if (stops & JSON_STOP_CONTROL)
+        marks |= (word - JSON_LOW_BITS * 0x20) & ~word & JSON_HIGH_BITS;
+    if (stops & JSON_STOP_HIGH)
+        marks |= word & JSON_HIGH_BITS;
+    return marks;
 }
 
-static inline size_t json_first_mark(uint64_t marks)
+static inline bool json_stops(unsigned char c, unsigned stops)
 {
-    return (size_t)__builtin_ctzll(marks) / 8;
+    return c == '"' || c == '\\' || (stops & JSON_STOP_CONTROL && c < 0x20) ||
+           (stops & JSON_STOP_HIGH && c >= 0x80);
+}
+
+#ifdef __SSE2__
+static inline unsigned json_mark_block(const char *at, unsigned stops)
+{
+    __m128i block = _mm_loadu_si128((const __m128i *)(const void *)at);
+    __m128i marks = _mm_or_si128(_mm_cmpeq_epi8(block, _mm_set1_epi8('"')),
+                                 _mm_cmpeq_epi8(block, _mm_set1_epi8('\\')));
+
+    if (stops & JSON_STOP_CONTROL)
+        marks = _mm_or_si128(marks,
+                             _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1F)), block));
+    if (stops & JSON_STOP_HIGH) /* the mask takes the top bits, which these have */
+        marks = _mm_or_si128(marks, block);
+    return (unsigned)_mm_movemask_epi8(marks);
+}
+#endif
+
+/* The first byte from `at` on that stops a run of string text, or the end.  `stops` is a constant. */
+static inline const char *json_skip_run(const char *at, const char *end, unsigned stops)
+{
+#ifdef __SSE2__
+    for (; end - at >= 16; at += 16) {
+        unsigned marks = json_mark_block(at, stops);
+
+        if (marks != 0)
+            return at + __builtin_ctz(marks);
+    }
+#endif
+    for (; end - at >= 8; at += 8) {
+        uint64_t marks = json_mark_stops(json_load(at), stops);
+
+        if (marks != 0)
+            return at + __builtin_ctzll(marks) / 8;
+    }
+    while (at < end && !json_stops((unsigned char)*at, stops))
+        at++;
+    return at;
 }
 
 static inline bool json_is_space(char c)
 {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+static inline const char *json_skip_space(const char *at, const char *end)
+{
+    while (at < end && json_is_space(*at))
+        at++;
+    return at;
 }
 
 static inline bool json_is_digit(char c)

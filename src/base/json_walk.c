@@ -8,54 +8,37 @@
 #include "base/json_scan.h"
 #include "base/utf8.h"
 
-static const char *skip_space(const char *at, const char *end)
-{
-    while (at < end && json_is_space(*at))
-        at++;
-    return at;
-}
-
-/* The next quote or backslash, or the end. */
-static const char *skip_to_quote(const char *at, const char *end)
-{
-    for (; end - at >= 8; at += 8) {
-        uint64_t word = json_load(at);
-        uint64_t marks = json_mark(word, '"') | json_mark(word, '\\');
-
-        if (marks != 0)
-            return at + json_first_mark(marks);
-    }
-    while (at < end && *at != '"' && *at != '\\')
-        at++;
-    return at;
-}
-
 /* From an opening quote to behind the closing one. */
 static const char *skip_string(const char *at, const char *end)
 {
-    at = skip_to_quote(at + 1, end);
+    at = json_skip_run(at + 1, end, 0);
     while (at < end && *at == '\\')
-        at = skip_to_quote(end - at > 2 ? at + 2 : end, end);
+        at = json_skip_run(end - at > 2 ? at + 2 : end, end, 0);
     return at < end ? at + 1 : end;
 }
 
+/* How a byte outside of strings changes the depth; a quote begins a string. */
+enum { QUOTE = 2 };
+
+static const signed char turns[256] = {
+    ['"'] = QUOTE, ['{'] = 1, ['['] = 1, ['}'] = -1, [']'] = -1,
+};
+
 static const char *skip_container(const char *at, const char *end)
 {
-    size_t depth = 0;
+    int depth = 0;
 
     while (at < end) {
-        switch (*at) {
-        case '"': at = skip_string(at, end); continue;
-        case '{':
-        case '[': depth++; break;
-        case '}':
-        case ']':
-            if (--depth == 0)
-                return at + 1;
-            break;
-        default: break;
+        int turn = turns[(unsigned char)*at];
+
+        if (turn == QUOTE) {
+            at = skip_string(at, end);
+            continue;
         }
         at++;
+        depth += turn;
+        if (depth == 0)
+            return at;
     }
     return end;
 }
@@ -69,7 +52,7 @@ static const char *skip_scalar(const char *at, const char *end)
 
 static struct slice take_value(const char **at, const char *end)
 {
-    const char *first = skip_space(*at, end);
+    const char *first = json_skip_space(*at, end);
 
     if (first == end)
         *at = end;
@@ -126,10 +109,10 @@ struct json_iter json_items(struct slice array)
 
 bool json_next_item(struct json_iter *it, struct slice *ret_value)
 {
-    const char *at = skip_space(it->at, it->end);
+    const char *at = json_skip_space(it->at, it->end);
 
     if (at < it->end && *at == ',')
-        at = skip_space(at + 1, it->end);
+        at = json_skip_space(at + 1, it->end);
     if (at == it->end)
         return false;
     *ret_value = take_value(&at, it->end);
@@ -141,7 +124,7 @@ bool json_next_member(struct json_iter *it, struct slice *ret_key, struct slice 
 {
     if (!json_next_item(it, ret_key))
         return false;
-    const char *at = skip_space(it->at, it->end);
+    const char *at = json_skip_space(it->at, it->end);
 
     if (at < it->end && *at == ':')
         at++;
@@ -186,12 +169,14 @@ size_t json_decode_step(const char **at, char to[static 4])
     return utf8_encode(code, to);
 }
 
-static bool escaped_key_is(struct slice key, const char *name, size_t size)
+bool json_longer_key_is(struct slice key, const char *name, size_t size)
 {
     const char *at = key.data + 1;
     const char *end = key.data + key.size - 1;
     size_t matched = 0;
 
+    if (memchr(at, '\\', (size_t)(end - at)) == NULL)
+        return false;
     while (at < end) {
         char bytes[4];
         size_t n = json_decode_step(&at, bytes);
@@ -201,18 +186,6 @@ static bool escaped_key_is(struct slice key, const char *name, size_t size)
         matched += n;
     }
     return matched == size;
-}
-
-bool json_key_is(struct slice key, const char *name)
-{
-    size_t raw = key.size - 2;
-    size_t size = strlen(name);
-
-    if (raw < size) /* escapes only make a text longer */
-        return false;
-    if (memchr(key.data, '\\', key.size) != NULL)
-        return escaped_key_is(key, name, size);
-    return raw == size && memcmp(key.data + 1, name, size) == 0;
 }
 
 bool json_find(struct slice object, const char *name, struct slice *ret_value)

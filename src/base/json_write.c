@@ -3,21 +3,6 @@
 #include "base/json.h"
 #include "base/json_scan.h"
 
-/* The first byte that must be escaped, or the end. */
-static const char *skip_plain(const char *at, const char *end)
-{
-    for (; end - at >= 8; at += 8) {
-        uint64_t word = json_load(at);
-        uint64_t marks = json_mark(word, '"') | json_mark(word, '\\') | json_mark_control(word);
-
-        if (marks != 0)
-            return at + json_first_mark(marks);
-    }
-    while (at < end && (unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
-        at++;
-    return at;
-}
-
 static void add_escape(struct buf *b, char c)
 {
     static const char hex[] = "0123456789abcdef";
@@ -41,7 +26,7 @@ void json_add_string(struct buf *b, struct slice utf8)
 
     buf_add_char(b, '"');
     while (at < end) {
-        const char *special = skip_plain(at, end);
+        const char *special = json_skip_run(at, end, JSON_STOP_CONTROL);
 
         buf_add(b, at, (size_t)(special - at));
         at = special;
