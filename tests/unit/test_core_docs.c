@@ -1,0 +1,196 @@
+/*
+ * docs/definitions.md says what the table of keys says, and its examples work.
+ *
+ * The table in the document stands between two marks; after a change of src/core/queue_keys.c take the
+ * new one from this test's output.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "core/definition.h"
+#include "core/queue_keys.h"
+#include "core/queue_values.h"
+#include "testing.h"
+
+#define TABLE_BEGIN "<!-- queue keys: begin -->\n"
+#define TABLE_END "<!-- queue keys: end -->\n"
+
+static struct buf doc = BUF_INIT(1 << 20);
+
+static void read_file(const char *name, struct buf *out)
+{
+    char path[1024];
+    char chunk[4096];
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/%s", SOURCE_ROOT, name);
+    FILE *f = fopen(path, "r");
+
+    assert_non_null(f);
+    while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+        buf_add(out, chunk, n);
+    assert_int_equal(fclose(f), 0);
+    assert_false(out->overflowed);
+}
+
+static int read_doc(void **state)
+{
+    (void)state;
+    read_file("docs/definitions.md", &doc);
+    return 0;
+}
+
+static int free_doc(void **state)
+{
+    (void)state;
+    buf_deinit(&doc);
+    return 0;
+}
+
+/* ---- the table ---- */
+
+static const char *type_of(const struct queue_key *key)
+{
+    static const char *const names[QUEUE_KEY_KINDS] = {
+        [QUEUE_KEY_COMMAND] = "text or list of texts, in all at most %MAX% bytes",
+        [QUEUE_KEY_TEXT] = "text of at most %MAX% bytes",
+        [QUEUE_KEY_NAME] = "name of at most %MAX% bytes",
+        [QUEUE_KEY_PATH] = "absolute path of at most %MAX% bytes",
+        [QUEUE_KEY_COUNT] = "whole number, %BOUNDS%",
+        [QUEUE_KEY_NUMBER] = "whole number, %BOUNDS%",
+        [QUEUE_KEY_NICE] = "whole number, %BOUNDS%",
+        [QUEUE_KEY_REAL] = "number, %BOUNDS%",
+        [QUEUE_KEY_LENGTH] = "length of time, %BOUNDS%",
+        [QUEUE_KEY_SIZE] = "size, %BOUNDS%",
+        [QUEUE_KEY_BOOL] = "`true` or `false`",
+        [QUEUE_KEY_EXITS] = "map of exit statuses or ranges (%BOUNDS%) to `later` or `never`",
+    };
+
+    return names[key->kind];
+}
+
+static void add_type(const struct queue_key *key, struct buf *out)
+{
+    for (const char *at = type_of(key); *at != '\0';) {
+        if (strncmp(at, "%MAX%", 5) == 0) {
+            buf_add_int(out, key->max);
+            at += 5;
+        } else if (strncmp(at, "%BOUNDS%", 8) == 0) {
+            queue_value_bounds(key, out);
+            at += 8;
+        } else {
+            buf_add_char(out, *at++);
+        }
+    }
+}
+
+static void add_default(const struct queue_key *key, struct buf *out)
+{
+    if (key->absent != NULL) {
+        buf_add_str(out, key->absent);
+        return;
+    }
+    assert_non_null(key->standard);
+    struct slice text = slice_of(key->standard);
+
+    if (text.data[0] == '"')
+        text = slice_make(text.data + 1, text.size - 2);
+    buf_add_char(out, '`');
+    buf_add_slice(out, text);
+    buf_add_char(out, '`');
+}
+
+static void add_rows(const struct queue_key *parent, struct buf *out)
+{
+    const char *dot = parent->name[0] != '\0' ? "." : "";
+
+    for (size_t i = 0; i < parent->n_members; i++) {
+        const struct queue_key *key = &parent->members[i];
+
+        buf_addf(out, "| `%s%s%s` | ", parent->name, dot, key->name);
+        if (key->kind == QUEUE_KEY_OBJECT) {
+            buf_addf(out, "map | | %s |\n", key->meaning);
+            add_rows(key, out);
+            continue;
+        }
+        add_type(key, out);
+        buf_add_str(out, " | ");
+        add_default(key, out);
+        buf_addf(out, " | %s |\n", key->meaning);
+    }
+}
+
+static void the_document_has_the_table_of_keys(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf want = BUF_INIT(1 << 16);
+
+    buf_add_str(&want, TABLE_BEGIN "| key | value | default | meaning |\n|---|---|---|---|\n");
+    add_rows(&queue_key_root, &want);
+    buf_add_str(&want, TABLE_END);
+    if (strstr(buf_text(&doc), buf_text(&want)) == NULL) {
+        fputs(buf_text(&want), stdout); /* too long for cmocka's messages */
+        fail_msg("docs/definitions.md should have the table above");
+    }
+}
+
+/* ---- the examples ---- */
+
+static void check_text(const char *file, struct slice text)
+{
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    definitions_init(&d);
+    if (definitions_add(&d, file, text, &err) != E_OK)
+        fail_msg("%s", err.msg);
+}
+
+static void every_example_of_the_document_is_accepted(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    const char *at = buf_text(&doc);
+
+    while ((at = strstr(at, "```yaml\n")) != NULL) {
+        at += strlen("```yaml\n");
+        const char *end = strstr(at, "```");
+
+        assert_non_null(end);
+        check_text("docs/definitions.md", slice_make(at, (size_t)(end - at)));
+        count++;
+        at = end + 3;
+    }
+    assert_true(count >= 3);
+}
+
+static void the_example_file_is_accepted(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf text = BUF_INIT(1 << 20);
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    definitions_init(&d);
+    read_file("examples/queues.yaml", &text);
+    if (definitions_add(&d, "examples/queues.yaml", buf_slice(&text), &err) != E_OK)
+        fail_msg("%s", err.msg);
+    assert_int_equal(d.queues.count, 4);
+    assert_slice_is(d.server.listen, "127.0.0.1:6769");
+    assert_slice_is(d.queues.items[1].json,
+                    "{\"description\":\"Takes links and text out of a stored page.\","
+                    "\"command\":[\"./parse.py\"],\"retry\":{\"max\":5,\"exits\":"
+                    "{\"64-74\":\"never\",\"75\":\"later\"}},\"resident\":true,\"idle\":\"5m\"}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_document_has_the_table_of_keys),
+        cmocka_unit_test(every_example_of_the_document_is_accepted),
+        cmocka_unit_test(the_example_file_is_accepted),
+    };
+
+    return cmocka_run_group_tests(tests, read_doc, free_doc);
+}
