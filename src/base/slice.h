@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct slice {
@@ -33,4 +34,14 @@ static inline int slice_equal(struct slice a, struct slice b)
 static inline int slice_is(struct slice a, const char *s)
 {
     return slice_equal(a, slice_of(s));
+}
+
+/* FNV-1a over the bytes: for tables and for telling contents apart, not for secrets. */
+static inline uint64_t slice_hash(struct slice s)
+{
+    uint64_t hash = 0xCBF29CE484222325u;
+
+    for (size_t i = 0; i < s.size; i++)
+        hash = (hash ^ (unsigned char)s.data[i]) * 0x100000001B3u;
+    return hash;
 }

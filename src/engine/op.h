@@ -58,7 +58,8 @@ struct submit {
     enum submit_mode mode;
     const struct submit_item *items;
     size_t n_items;
-    int64_t first_id; /* out: the first job's id */
+    size_t first_line; /* SUBMIT_LINES: the number of the first one, from 1 */
+    int64_t first_id;  /* out: the first job's id */
 };
 
 /* ---- finish, touch, claim ---- */
@@ -239,8 +240,13 @@ struct op {
 
     /* The engine's own, between arrival and `done`. */
     struct op *next;
-    int64_t deadline_at;
-    void *state;
+    int64_t deadline_at;  /* steady: a waiting op is answered then */
+    struct buf jobs;      /* EXCHANGE: what was granted */
+    struct buf cancels;   /* EXCHANGE: what the worker is to stop */
+    size_t n_granted;
+    bool hurry;           /* EXCHANGE: answered without waiting, because an item failed */
+    void *queues;         /* EXCHANGE: the queues it names, looked up */
+    uint64_t generation;  /* of the engine's queues when they were looked up */
 };
 
 void op_init(struct op *op, enum op_kind kind);

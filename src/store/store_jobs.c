@@ -229,7 +229,8 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
 }
 
 enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,
-                              const struct touch_status *status, bool *ret_hit, struct err *err)
+                              const struct touch_status *status, enum touch_result *ret_result,
+                              struct err *err)
 {
     const struct db_value none = {.type = DB_NULL};
     const struct db_value args[] = {
@@ -241,9 +242,16 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
         status->has_done ? db_i(status->total) : none,
     };
     bool plain = !status->has_text && !status->has_done;
+    struct taken_int cancelling = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &cancelling};
 
-    return run_guarded(s, plain ? SQL_JOB_TOUCH : SQL_JOB_TOUCH_STATUS, args,
-                       plain ? 3 : ARRAY_LEN(args), ret_hit, err);
+    if (db_one(s->db, plain ? SQL_JOB_TOUCH : SQL_JOB_TOUCH_STATUS, args, plain ? 3 : ARRAY_LEN(args),
+               &taker, err) != E_OK)
+        return err->code;
+    *ret_result = !cancelling.found         ? TOUCH_LOST
+                  : cancelling.value != 0 ? TOUCH_CANCELLING
+                                          : TOUCH_HELD;
+    return E_OK;
 }
 
 /* ---- scans ---- */

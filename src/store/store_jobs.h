@@ -71,9 +71,12 @@ struct touch_status {
     bool has_done;
 };
 
+enum touch_result { TOUCH_LOST, TOUCH_HELD, TOUCH_CANCELLING };
+
+/* Extends a lease; TOUCH_LOST when the job does not run under that token. */
 MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,
-                                         const struct touch_status *status, bool *ret_hit,
-                                         struct err *err);
+                                         const struct touch_status *status,
+                                         enum touch_result *ret_result, struct err *err);
 
 /* ---- scans ---- */
 

@@ -11,7 +11,7 @@ enum err_code store_work_add(struct store *s, const struct stored_work *w, struc
 
 enum err_code store_work_step(struct store *s, const struct stored_work *w, struct err *err)
 {
-    return db_do(s->db, SQL_WORK_STEP, err, db_i(w->id), db_i(w->cursor), db_i(w->changed),
+    return db_do(s->db, SQL_WORK_STEP, err, db_i(w->id), db_i(w->phase), db_i(w->cursor), db_i(w->changed),
                  db_i(w->refused), db_i(w->finished_at));
 }
 
@@ -27,12 +27,13 @@ static void take_work(void *ctx, const struct db_row *row)
         .id = db_col_int(row, 0),
         .kind = (int)db_col_int(row, 1),
         .args = db_col_text(row, 2),
-        .cursor = db_col_int(row, 3),
-        .last = db_col_int(row, 4),
-        .changed = db_col_int(row, 5),
-        .refused = db_col_int(row, 6),
-        .created_at = db_col_int(row, 7),
-        .finished_at = db_col_int(row, 8),
+        .phase = (int)db_col_int(row, 3),
+        .cursor = db_col_int(row, 4),
+        .last = db_col_int(row, 5),
+        .changed = db_col_int(row, 6),
+        .refused = db_col_int(row, 7),
+        .created_at = db_col_int(row, 8),
+        .finished_at = db_col_int(row, 9),
     };
 
     t->on_work(t->ctx, &w);

@@ -16,6 +16,7 @@ struct stored_work {
     int64_t id;
     int kind;
     struct slice args; /* JSON; valid during the callback */
+    int phase;         /* which stretch it walks: the engine's numbers */
     int64_t cursor;    /* ids up to here are done */
     int64_t last;      /* ids above came later and are not meant */
     int64_t changed, refused;
@@ -25,7 +26,7 @@ struct stored_work {
 
 typedef void store_work_fn(void *ctx, const struct stored_work *work);
 
-/* cursor, changed, refused and finished_at begin at 0. */
+/* phase, cursor, changed, refused and finished_at begin at 0. */
 MUST_CHECK enum err_code store_work_add(struct store *s, const struct stored_work *w, struct err *err);
 MUST_CHECK enum err_code store_work_step(struct store *s, const struct stored_work *w, struct err *err);
 MUST_CHECK enum err_code store_work_load(struct store *s, store_work_fn *on_work, void *ctx,

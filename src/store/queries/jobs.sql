@@ -50,12 +50,14 @@ UPDATE jobs SET state = $4, due_at = $5, finished_at = $6, outcome = $7, attempt
 WHERE id = $1 AND state = $2 AND token = $3;
 
 -- name: job_touch
-UPDATE jobs SET lease_until_at = $3 WHERE id = $1 AND token = $2 AND state = 5;
+UPDATE jobs SET lease_until_at = $3 WHERE id = $1 AND token = $2 AND state = 5
+RETURNING cancelling;
 
 -- name: job_touch_status
 UPDATE jobs SET lease_until_at = $3, text = COALESCE($4, text), done = COALESCE($5, done),
        total = COALESCE($6, total)
-WHERE id = $1 AND token = $2 AND state = 5;
+WHERE id = $1 AND token = $2 AND state = 5
+RETURNING cancelling;
 
 -- Ending is two statements: the row with its last facts goes over, then it leaves.
 -- name: job_end

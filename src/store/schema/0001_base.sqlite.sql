@@ -153,6 +153,7 @@ CREATE TABLE work (
     id INTEGER PRIMARY KEY,
     kind INTEGER NOT NULL,
     args TEXT NOT NULL,
+    phase INTEGER NOT NULL,
     cursor INTEGER NOT NULL,
     last INTEGER NOT NULL,      -- jobs above came later and are not meant
     changed INTEGER NOT NULL,

@@ -1,0 +1,325 @@
+/*
+ * Actions of people on single jobs: cancel, retry, hold, release, clone, now, move, patch, delete.
+ *
+ * Each is safe to repeat: what already is as asked is answered as done.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "engine/engine_internal.h"
+#include "engine/job_json.h"
+
+typedef enum err_code act_fn(struct engine *e, const struct act *act, const struct job *j,
+                             struct act_result *ret, struct err *err);
+
+static enum err_code refuse(struct act_result *ret, const struct job *j, const char *instead)
+{
+    err_set(&ret->refused, E_CONFLICT, "the job is %s: %s", job_state_name(j->state), instead);
+    return E_OK;
+}
+
+/* Writes a judged change of a live job. */
+static enum err_code change(struct engine *e, const struct job *was, const struct job *now,
+                            const char *what, struct act_result *ret, struct err *err)
+{
+    struct queue *from = queue_by_id(e, was->queue);
+    bool hit = false;
+
+    if (engine_write(e, err) != E_OK || store_job_update(e->store, was, now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    if (was->state == JOB_READY)
+        ready_remove(&from->ready, (struct ready_ref){was->priority, was->id.v});
+    note_move(e, now, was->state, from, what);
+    ret->state = now->state;
+    return E_OK;
+}
+
+/* Where a waiting job belongs when nothing else speaks against it. */
+static void settle(struct engine *e, struct job *j)
+{
+    enum job_event event = j->holds != 0 ? JOB_EV_HOLD
+                           : j->due_at > e->now.wall_at ? JOB_EV_DEFER
+                                                        : JOB_EV_WAKE;
+
+    if (event == JOB_EV_WAKE)
+        j->due_at = 0;
+    j->state = job_state_next(j->state, event);
+    ASSERT(j->state != JOB_NONE);
+}
+
+static enum err_code cancel(struct engine *e, const struct act *act, const struct job *j,
+                            struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+    bool hit = false;
+
+    (void)act;
+    if (j->state == JOB_CANCELLED)
+        return E_OK;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "what has ended cannot be cancelled");
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    if (j->state == JOB_RUNNING) {
+        ret->cancelling = now.cancelling = true;
+        if (j->cancelling)
+            return E_OK;
+        VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker, false}));
+        return store_job_update(e->store, j, &now, &hit, err);
+    }
+    now.state = job_state_next(j->state, JOB_EV_CANCEL);
+    now.cause = JOB_CAUSE_CANCELLED;
+    now.finished_at = e->now.wall_at;
+    if (store_job_end(e->store, j, &now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    note_move(e, &now, j->state, queue_by_id(e, j->queue), "cancelled");
+    e->tally_outcomes[JOB_OUT_CANCELLED]++;
+    ret->state = now.state;
+    return E_OK;
+}
+
+static struct slice merged_params(struct engine *e, const struct job *j, struct slice over)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(2 * JOB_BYTES_MAX);
+
+    if (over.size == 0)
+        return j->params;
+    json_add_merged(&b, j->params, over);
+    return arena_copy(&e->arena, buf_slice(&b));
+}
+
+/* The attempt that stands in the row goes into the record: the row is about to begin another. */
+static enum err_code keep_last_entry(struct engine *e, const struct job *j, struct err *err)
+{
+    struct progress_entry entry = job_last_entry(j);
+    enum job_outcome known = JOB_OUT_NONE;
+
+    if (j->attempt == 0 || j->outcome == JOB_OUT_NONE)
+        return E_OK;
+    if (store_progress_find(e->store, j->id.v, j->token, &known, err) != E_OK)
+        return err->code;
+    return known != JOB_OUT_NONE || j->outcome == JOB_OUT_RETURNED
+               ? E_OK
+               : store_progress_add(e->store, j->id.v, &entry, err);
+}
+
+static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+    struct job now = *j;
+
+    if (!job_state_ended(j->state))
+        return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
+    if (!queue_state_takes(q->state)) {
+        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
+                queue_state_name(q->state));
+        return E_OK;
+    }
+    now.state = job_state_next(j->state, JOB_EV_AGAIN);
+    if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
+        store_job_revive(e->store, j, merged_params(e, j, act->params), err) != E_OK)
+        return err->code;
+    note_move(e, &now, j->state, q, "retry");
+    ret->state = now.state;
+    return E_OK;
+}
+
+static enum err_code hold(struct engine *e, const struct act *act, const struct job *j,
+                          struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be held");
+    if (j->holds & JOB_HOLD_HAND)
+        return E_OK;
+    now.holds |= JOB_HOLD_HAND;
+    settle(e, &now);
+    return change(e, j, &now, "held", ret, err);
+}
+
+static enum err_code release(struct engine *e, const struct act *act, const struct job *j,
+                             struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (!(j->holds & JOB_HOLD_HAND))
+        return job_state_ended(j->state) ? refuse(ret, j, "there is nothing to release") : E_OK;
+    now.holds &= ~(unsigned)JOB_HOLD_HAND;
+    settle(e, &now);
+    return change(e, j, &now, "released", ret, err);
+}
+
+static enum err_code start_now(struct engine *e, const struct act *act, const struct job *j,
+                               struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "'retry' runs it again");
+    if (j->due_at == 0 || j->state == JOB_RUNNING)
+        return E_OK;
+    now.due_at = 0;
+    settle(e, &now);
+    return change(e, j, &now, "now", ret, err);
+}
+
+static enum err_code move(struct engine *e, const struct act *act, const struct job *j,
+                          struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_find(e, act->queue);
+    struct job now = *j;
+
+    if (q == NULL) {
+        queue_unknown(e, act->queue, E_INVALID, &ret->refused);
+        return E_OK;
+    }
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be moved");
+    if (q->id == j->queue)
+        return E_OK;
+    if (!queue_state_takes(q->state)) {
+        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
+                queue_state_name(q->state));
+        return E_OK;
+    }
+    now.queue = q->id;
+    return change(e, j, &now, "moved", ret, err);
+}
+
+static enum err_code patch(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be changed");
+    if (act->has_priority)
+        now.priority = act->priority;
+    if (act->has_due)
+        now.due_at = act->due_at;
+    if (act->params.size > 0)
+        now.params = act->params;
+    if (act->labels.size > 0)
+        now.labels = act->labels;
+    settle(e, &now);
+    return change(e, j, &now, "changed", ret, err);
+}
+
+static enum err_code clone(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+    struct job copy = {
+        .id = {engine_new_id(e)},
+        .queue = j->queue,
+        .state = JOB_READY,
+        .priority = j->priority,
+        .params = merged_params(e, j, act->params),
+        .body = j->body,
+        .labels = j->labels,
+        .options = j->options,
+    };
+
+    if (!queue_state_takes(q->state)) {
+        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
+                queue_state_name(q->state));
+        return E_OK;
+    }
+    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
+        return err->code;
+    note_move(e, &copy, JOB_NONE, NULL, "submitted");
+    e->tally_submitted++;
+    ret->id = copy.id.v;
+    ret->state = copy.state;
+    return E_OK;
+}
+
+static enum err_code delete(struct engine *e, const struct act *act, const struct job *j,
+                            struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    (void)act;
+    if (j->state == JOB_RUNNING)
+        return refuse(ret, j, "cancel it first");
+    if (engine_write(e, err) != E_OK || store_job_remove(e->store, j, err) != E_OK)
+        return err->code;
+    counts_add(&e->counts, q->id, j->state, -1);
+    if (j->state == JOB_READY)
+        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    if (e->waits != NULL)
+        VEC_PUSH(&e->ended, j->id.v);
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                             .at = e->now.wall_at,
+                                             .id = j->id.v,
+                                             .queue = slice_of(q->name),
+                                             .state = j->state,
+                                             .what = "deleted"}));
+    e->tally_deleted++;
+    e->removed_some = true;
+    ret->removed = true;
+    return E_OK;
+}
+
+static act_fn *const acts[ACT_COUNT] = {
+    [ACT_CANCEL] = cancel, [ACT_RETRY] = retry, [ACT_HOLD] = hold,
+    [ACT_RELEASE] = release, [ACT_CLONE] = clone, [ACT_NOW] = start_now,
+    [ACT_MOVE] = move,     [ACT_PATCH] = patch, [ACT_DELETE] = delete,
+};
+
+enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
+                        struct act_result *ret, struct err *err)
+{
+    *ret = (struct act_result){.id = j->id.v, .state = j->state};
+    return acts[act->kind](e, act, j, ret, err);
+}
+
+static void add_reply(struct op *op, const struct act_result *r)
+{
+    struct buf *b = &op->reply;
+
+    buf_add_char(b, '{');
+    json_add_id(b, "id", r->id);
+    if (r->removed) {
+        buf_add_str(b, ",\"deleted\":true}");
+        return;
+    }
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(job_state_name(r->state)));
+    if (r->cancelling)
+        buf_add_str(b, ",\"cancelling\":true");
+    buf_add_char(b, '}');
+    op->status = r->cancelling ? 202 : op->act.kind == ACT_CLONE ? 201 : 200;
+}
+
+enum err_code act_run(struct engine *e, struct op *op, struct err *err)
+{
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, op->act.id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        char text[ID_TEXT_SIZE];
+
+        err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)", id_format(op->act.id, text));
+        return E_OK;
+    }
+    if (act_apply(e, &op->act, &j, &result, err) != E_OK)
+        return err->code;
+    if (result.refused.code != E_OK) {
+        op->err = result.refused;
+        return E_OK;
+    }
+    op->act.result_id = result.id;
+    add_reply(op, &result);
+    return E_OK;
+}

@@ -1,0 +1,225 @@
+/*
+ * Actions over a filter: one durable row, worked off in chunks.
+ *
+ * A chunk looks at a stretch of ids, acts on those that match and moves the row's cursor, all in one
+ * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "engine/bulk.h"
+#include "engine/engine_internal.h"
+#include "engine/filter.h"
+#include "engine/job_json.h"
+#include "store/store_list.h"
+
+enum { CHUNK_ROWS = 500 };
+
+/* A piece of work walks the living first, then the ended, as far as its action concerns them. */
+enum bulk_phase { BULK_LIVE, BULK_ENDED };
+
+static const struct {
+    const char *name;
+    bool live, ended; /* what it can change */
+} actions[ACT_COUNT] = {
+    [ACT_CANCEL] = {"cancel", true, false}, [ACT_RETRY] = {"retry", false, true},
+    [ACT_HOLD] = {"hold", true, false},     [ACT_RELEASE] = {"release", true, false},
+    [ACT_NOW] = {"now", true, false},       [ACT_MOVE] = {"move", true, false},
+    [ACT_DELETE] = {"delete", true, true},
+};
+
+const char *bulk_action_name(int kind)
+{
+    return actions[kind].name;
+}
+
+bool bulk_action_parse(struct slice name, enum act_kind *ret_kind)
+{
+    for (unsigned k = 0; k < ACT_COUNT; k++)
+        if (actions[k].name != NULL && slice_is(name, actions[k].name)) {
+            *ret_kind = (enum act_kind)k;
+            return true;
+        }
+    return false;
+}
+
+static bool wants(const struct bulk_work *w, enum bulk_phase phase)
+{
+    return phase == BULK_LIVE ? actions[w->row.kind].live && filter_wants_live(&w->filter)
+                              : actions[w->row.kind].ended && filter_wants_ended(&w->filter);
+}
+
+/* ---- rows ---- */
+
+static void take_work(void *ctx, const struct stored_work *row)
+{
+    struct engine *e = ctx;
+
+    if (row->finished_at != 0)
+        return;
+    struct bulk_work *w = mem_zalloc(sizeof(*w));
+
+    w->row = *row;
+    w->row.args = arena_copy(&w->arena, row->args);
+    filter_from_json(w->row.args, &w->arena, &w->filter, &w->queue);
+    VEC_PUSH(&e->work, w);
+}
+
+enum err_code bulk_load(struct engine *e, struct err *err)
+{
+    return store_work_load(e->store, take_work, e, err);
+}
+
+static void work_free(struct bulk_work *w)
+{
+    arena_deinit(&w->arena);
+    free(w);
+}
+
+void bulk_free(struct engine *e)
+{
+    for (size_t i = 0; i < e->work.count; i++)
+        work_free(e->work.items[i]);
+    VEC_DEINIT(&e->work);
+}
+
+/* ---- the request ---- */
+
+static bool check(struct engine *e, struct op *op)
+{
+    const struct bulk *b = &op->bulk;
+    const struct queue *target = b->kind == ACT_MOVE ? queue_find(e, b->queue) : NULL;
+
+    if (b->filter.queue.size > 0 && queue_find(e, b->filter.queue) == NULL)
+        queue_unknown(e, b->filter.queue, E_INVALID, &op->err);
+    else if (b->kind == ACT_MOVE && target == NULL)
+        queue_unknown(e, b->queue, E_INVALID, &op->err);
+    else if (target != NULL && !queue_state_takes(target->state))
+        err_set(&op->err, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", target->name,
+                queue_state_name(target->state));
+    return op->err.code == E_OK;
+}
+
+enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
+{
+    CLEANUP(buf) struct buf args = BUF_INIT(OP_REPLY_MAX);
+
+    if (!check(e, op))
+        return E_OK;
+    filter_to_json(&op->bulk.filter, op->bulk.queue, &args);
+    int64_t last = e->ids.last;
+    struct stored_work row = {.id = engine_new_id(e),
+                              .kind = (int)op->bulk.kind,
+                              .args = buf_slice(&args),
+                              .last = last,
+                              .created_at = e->now.wall_at};
+
+    if (engine_write(e, err) != E_OK || store_work_add(e->store, &row, err) != E_OK)
+        return err->code;
+    take_work(e, &row);
+    op->status = 202;
+    buf_add_char(&op->reply, '{');
+    json_add_id(&op->reply, "id", row.id);
+    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}", actions[row.kind].name);
+    return E_OK;
+}
+
+/* ---- a chunk ---- */
+
+struct stretch {
+    struct engine *e;
+    const struct bulk_work *work;
+    int64_t queue;
+    VEC(int64_t) matches;
+    int rows;
+    int64_t last_id;
+};
+
+static void take_row(void *ctx, const struct job *j)
+{
+    struct stretch *s = ctx;
+
+    s->rows++;
+    s->last_id = j->id.v;
+    if (filter_matches(&s->work->filter, s->queue, j))
+        VEC_PUSH(&s->matches, j->id.v);
+}
+
+static enum err_code act_on(struct engine *e, struct bulk_work *w, int64_t id, struct err *err)
+{
+    struct act act = {.kind = (enum act_kind)w->row.kind, .id = id, .queue = w->queue};
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return E_OK;
+    if (act_apply(e, &act, &j, &result, err) != E_OK)
+        return err->code;
+    w->row.changed += result.refused.code == E_OK;
+    w->row.refused += result.refused.code != E_OK;
+    return E_OK;
+}
+
+static enum err_code act_on_all(struct engine *e, struct bulk_work *w, const struct stretch *s,
+                                struct err *err)
+{
+    for (size_t i = 0; i < s->matches.count; i++)
+        if (act_on(e, w, s->matches.items[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch *s, struct err *err)
+{
+    enum store_stretch which = w->row.phase == BULK_LIVE               ? STRETCH_LIVE
+                               : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
+                                                                      : STRETCH_ENDED;
+
+    if (store_list_up(e->store, which, w->row.cursor, w->row.last, CHUNK_ROWS, take_row, s, err) != E_OK)
+        return err->code;
+    return act_on_all(e, w, s, err);
+}
+
+static void advance(struct engine *e, struct bulk_work *w, const struct stretch *s)
+{
+    if (s->rows == CHUNK_ROWS) {
+        w->row.cursor = s->last_id;
+        return;
+    }
+    w->row.cursor = 0;
+    if (w->row.phase == BULK_LIVE) {
+        w->row.phase = BULK_ENDED;
+        return;
+    }
+    w->row.finished_at = e->now.wall_at;
+    VEC_PUSH(&e->ended, w->row.id);
+}
+
+/* One chunk of the oldest piece of work. */
+enum err_code bulk_step(struct engine *e, struct err *err)
+{
+    struct bulk_work *w = e->work.items[0];
+    struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
+    struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};
+    enum err_code code = engine_write(e, err);
+    bool gone = w->filter.queue.size > 0 && q == NULL;
+
+    if (code == E_OK && !gone && wants(w, (enum bulk_phase)w->row.phase))
+        code = walk(e, w, &s, err);
+    if (code == E_OK) {
+        advance(e, w, &s);
+        code = store_work_step(e->store, &w->row, err);
+    }
+    VEC_DEINIT(&s.matches);
+    if (code == E_OK && w->row.finished_at != 0) {
+        work_free(w);
+        for (size_t i = 1; i < e->work.count; i++)
+            e->work.items[i - 1] = e->work.items[i];
+        e->work.count--;
+    }
+    return code;
+}

@@ -1,0 +1,15 @@
+/*
+ * The names of bulk actions.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+#include "engine/op.h"
+
+const char *bulk_action_name(int kind);
+
+/* False when it is no action that works over a filter. */
+bool bulk_action_parse(struct slice name, enum act_kind *ret_kind);

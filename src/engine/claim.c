@@ -1,0 +1,272 @@
+/*
+ * Claim: ready jobs are granted to those who ask, in the order they came.
+ *
+ * pick() is the one place that decides which jobs a claimer gets: across the queues it names, the highest
+ * priority first, then the oldest.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "engine/engine_internal.h"
+#include "engine/job_json.h"
+#include "store/store_claims.h"
+
+/* ---- what the claimer may ask for ---- */
+
+static bool resolve_queues(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+    struct queue **queues = op->queues;
+
+    if (queues == NULL)
+        op->queues = queues = arena_array(&op->arena, x->n_queues, sizeof(struct queue *));
+    op->generation = e->generation;
+    for (size_t i = 0; i < x->n_queues; i++) {
+        queues[i] = queue_find(e, x->queues[i].name);
+        if (queues[i] == NULL) {
+            queue_unknown(e, x->queues[i].name, E_INVALID, &op->err);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool claim_check(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
+    ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
+    return resolve_queues(e, op);
+}
+
+/* ---- picking ---- */
+
+struct picker {
+    struct engine *e;
+    const struct exchange *x;
+    struct queue **queues;
+    int *left; /* of each queue */
+};
+
+/* The queue whose first job goes next, or NULL. */
+static enum err_code best_queue(struct picker *p, size_t *ret_i, bool *ret_found, struct err *err)
+{
+    struct ready_ref best = {.priority = INT_MIN, .id = 0};
+
+    *ret_found = false;
+    for (size_t i = 0; i < p->x->n_queues; i++) {
+        struct queue *q = p->queues[i];
+
+        if (p->left[i] <= 0 || !queue_state_starts(q->state))
+            continue;
+        if (ready_fill(&q->ready, p->e->store, q->id, err) != E_OK)
+            return err->code;
+        const struct ready_ref *first = ready_first(&q->ready);
+
+        if (first == NULL || (*ret_found && (first->priority < best.priority ||
+                                             (first->priority == best.priority && first->id > best.id))))
+            continue;
+        best = *first;
+        *ret_i = i;
+        *ret_found = true;
+    }
+    return E_OK;
+}
+
+static enum err_code pick(struct picker *p, struct job *jobs, size_t *ret_n, struct err *err)
+{
+    size_t n = 0;
+
+    while (n < (size_t)p->x->max) {
+        size_t i;
+        bool found;
+
+        if (best_queue(p, &i, &found, err) != E_OK)
+            return err->code;
+        if (!found)
+            break;
+        jobs[n++].id.v = ready_first(&p->queues[i]->ready)->id;
+        ready_take(&p->queues[i]->ready);
+        p->left[i]--;
+    }
+    *ret_n = n;
+    return E_OK;
+}
+
+/* ---- granting ---- */
+
+static void note_granted(struct engine *e, struct op *op, const struct job *j)
+{
+    const struct queue *q = queue_by_id(e, j->queue);
+
+    json_add_comma(&op->jobs);
+    json_add_claimed(&op->jobs, j, slice_of(q->name));
+    counts_add(&e->counts, q->id, JOB_READY, -1);
+    counts_add(&e->counts, q->id, JOB_RUNNING, 1);
+    e->tally_claimed++;
+    op->n_granted++;
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                             .at = e->now.wall_at,
+                                             .id = j->id.v,
+                                             .queue = slice_of(q->name),
+                                             .state = JOB_RUNNING,
+                                             .what = "claimed"}));
+}
+
+static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n, struct err *err)
+{
+    struct store_claim claim = {
+        .token = engine_new_id(e),
+        .node = e->config.node,
+        .worker = worker_number(e, op->exchange.worker.name),
+        .now_at = e->now.wall_at,
+        .lease_us = op->exchange.lease_us,
+        .until_at = e->now.steady_at + op->exchange.lease_us,
+    };
+    int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
+    size_t granted = 0;
+
+    if (engine_write(e, err) != E_OK || store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].state == JOB_RUNNING) {
+            ids[granted++] = jobs[i].id.v;
+            note_granted(e, op, &jobs[i]);
+        }
+    if (granted == 0)
+        return E_OK;
+    struct live_claim *live = claim_new(claim.token, ids, granted);
+
+    live->worker = claim.worker;
+    live->lease_us = claim.lease_us;
+    live->check_at = claim.until_at;
+    VEC_PUSH(&e->new_claims, live);
+    return store_claim_add(e->store, &claim, ids, granted, err);
+}
+
+static enum err_code serve_claim(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+    struct picker p = {.e = e, .x = x};
+    size_t n = 0;
+
+    if (op->generation != e->generation && !resolve_queues(e, op)) {
+        op->deadline_at = 0; /* one of its queues is gone: answered at once */
+        op->err = ERR_INIT;
+        return E_OK;
+    }
+    struct job *jobs = arena_array(&e->arena, (size_t)x->max, sizeof(struct job));
+
+    p.queues = op->queues;
+    p.left = arena_array(&e->arena, x->n_queues, sizeof(int));
+    for (size_t i = 0; i < x->n_queues; i++)
+        p.left[i] = x->queues[i].max;
+    if (pick(&p, jobs, &n, err) != E_OK)
+        return err->code;
+    return n == 0 ? E_OK : grant(e, op, jobs, n, err);
+}
+
+static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err *err)
+{
+    struct queue **queues = op->queues;
+
+    *ret_any = op->generation != e->generation;
+    for (size_t i = 0; i < op->exchange.n_queues && !*ret_any; i++) {
+        if (ready_fill(&queues[i]->ready, e->store, queues[i]->id, err) != E_OK)
+            return false;
+        *ret_any = queue_state_starts(queues[i]->state) && ready_first(&queues[i]->ready) != NULL;
+    }
+    return true;
+}
+
+static enum err_code serve_waiting(struct engine *e, struct err *err)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+        bool any;
+
+        if (op->deadline_at <= e->now.steady_at)
+            continue;
+        if (!any_ready(e, op, &any, err))
+            return err->code;
+        if (!any)
+            continue;
+        if (op->alive != NULL && !op->alive(op)) {
+            op->deadline_at = 0; /* its client has left: it gets nothing */
+            continue;
+        }
+        if (serve_claim(e, op, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    if (e->woken && serve_waiting(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        struct op *op = ops[i];
+
+        if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) || op->err.code != E_OK)
+            continue;
+        if (worker_seen(e, &op->exchange, err) != E_OK || serve_claim(e, op, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+void claims_ungrant(struct engine *e)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+        buf_clear(&op->jobs);
+        op->n_granted = 0;
+    }
+}
+
+/* ---- a worker that has said what it holds ---- */
+
+static bool is_held(const struct exchange *x, int64_t id)
+{
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (x->touch[i].id == id)
+            return true;
+    return false;
+}
+
+static enum err_code return_unheld(struct engine *e, const struct exchange *x,
+                                   const struct live_claim *claim, struct err *err)
+{
+    struct attempt_end end = {.outcome = JOB_OUT_RETURNED, .now_at = e->now.wall_at};
+    const struct slice none = {0};
+
+    for (size_t i = 0; i < claim->n_jobs; i++) {
+        bool found = false;
+        struct job j;
+
+        if (is_held(x, claim->jobs[i]))
+            continue;
+        if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        if (found && j.state == JOB_RUNNING && j.token == claim->token &&
+            attempt_end_run(e, &j, &end, none, none, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err)
+{
+    int64_t worker = worker_number(e, op->exchange.worker.name);
+
+    if (worker == 0)
+        return E_OK;
+    for (size_t i = 0; i < e->claims.heap.count; i++)
+        if (e->claims.heap.items[i]->worker == worker &&
+            return_unheld(e, &op->exchange, e->claims.heap.items[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}

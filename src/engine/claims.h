@@ -1,0 +1,49 @@
+/*
+ * Live claims in memory: which jobs were granted together, and when their leases are to be looked at.
+ *
+ * A claim is registered after the commit that granted it and closed when none of its jobs runs under its
+ * token any more.  `open` may be too high after a restart (then a look at the lease finds out), never too
+ * low.  Deadlines are on the steady clock.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+
+struct live_claim {
+    int64_t token;
+    int64_t worker;
+    int64_t lease_us;
+    int64_t floor_at; /* not judged before: leases found at a restart get a full period */
+    int64_t check_at; /* no lease of it ends earlier */
+    size_t heap_at;   /* its place in the heap */
+    size_t open;      /* jobs that may still run under it */
+    size_t n_jobs;
+    int64_t jobs[];
+};
+
+struct claims {
+    struct map by_token;
+    VEC(struct live_claim *) heap; /* the earliest check_at first */
+};
+
+void claims_init(struct claims *c);
+void claims_deinit(struct claims *c);
+
+struct live_claim *claim_new(int64_t token, const int64_t *jobs, size_t n);
+
+/* Takes ownership. */
+void claims_add(struct claims *c, struct live_claim *claim);
+struct live_claim *claims_find(const struct claims *c, int64_t token);
+
+/* Unregisters and frees. */
+void claims_remove(struct claims *c, struct live_claim *claim);
+
+/* The one to be looked at first, or NULL. */
+struct live_claim *claims_first(const struct claims *c);
+void claims_set_check(struct claims *c, struct live_claim *claim, int64_t check_at);

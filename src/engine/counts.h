@@ -1,0 +1,23 @@
+/*
+ * Changes of the kept counts, summed over a batch and written last, in key order.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "core/job_state.h"
+#include "store/store_meta.h"
+
+struct store;
+
+struct counts {
+    VEC(struct store_count) changes;
+};
+
+void counts_deinit(struct counts *c);
+void counts_clear(struct counts *c);
+void counts_add(struct counts *c, int64_t queue, enum job_state state, int64_t n);
+MUST_CHECK enum err_code counts_write(struct counts *c, struct store *s, uint32_t node, struct err *err);

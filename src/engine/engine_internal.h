@@ -1,0 +1,194 @@
+/*
+ * What the engine's files share: its state, and the steps that use cases are made of.
+ *
+ * A use case runs inside the batch's transaction and returns an error only when the store failed: then
+ * the batch is rolled back and everything here that is marked "of the batch" is thrown away.  Expected
+ * refusals go into the op.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/arena.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "base/rng.h"
+#include "base/vec.h"
+#include "core/attempt.h"
+#include "engine/claims.h"
+#include "engine/counts.h"
+#include "engine/engine.h"
+#include "engine/ready.h"
+#include "store/store.h"
+#include "store/store_queues.h"
+#include "store/store_work.h"
+
+struct queue {
+    int64_t id;
+    char *name;
+    char *json; /* its definition */
+    enum queue_state state;
+    struct queue_def def;
+    struct arena arena; /* of def */
+    struct ready ready;
+};
+
+struct known_worker {
+    int64_t id;
+    char *name;
+    char *queues;
+    int64_t pid;
+    int64_t seen_at; /* as written in the store */
+};
+
+/* A running job whose cancel was asked for: its worker is told as soon as it waits for work. */
+struct cancel_note {
+    int64_t job, token, worker;
+    bool told;
+};
+
+/* Chunked work under way. */
+struct bulk_work {
+    struct stored_work row;
+    struct arena arena; /* of row.args and the filter */
+    struct job_filter filter;
+    struct slice queue; /* MOVE */
+};
+
+struct closing {
+    int64_t job, token;
+};
+
+struct engine {
+    struct store *store;
+    struct engine_config config;
+    struct engine_stats stats;
+    struct rng rng;
+    struct now now;
+
+    struct id_gen ids;
+    int64_t ids_mark; /* ids below may be handed out: the store knows */
+
+    VEC(struct queue *) queues;
+    uint64_t generation; /* grows when a queue comes or goes */
+    bool woken;          /* something became ready: waiting claims are to be looked at */
+    VEC(struct known_worker) workers;
+    struct claims claims;
+    VEC(int64_t) dead_claims; /* rows to be removed with the next write */
+    VEC(struct cancel_note) cancels;
+    VEC(struct bulk_work *) work;
+
+    struct op *waiting; /* claims that wait, the oldest first */
+    struct op **waiting_end;
+    struct op *waits;  /* ops that wait for the end of a job or of chunked work */
+    int64_t wake_at;   /* steady: no waiting op's time is up earlier */
+    int64_t resume_at; /* steady: after a failed batch, what the engine does by itself rests until then */
+
+    int64_t due_at;    /* wall: no scheduled job is due earlier */
+    int64_t retain_at; /* wall: nothing is to be removed earlier */
+
+    /* Of the batch. */
+    VEC(struct op *) batch;
+    struct arena arena;
+    bool in_transaction;
+    bool queues_changed;
+    bool removed_some;
+    struct counts counts;
+    VEC(struct live_claim *) new_claims;
+    VEC(struct closing) closings;
+    VEC(int64_t) looked_at; /* claims whose leases were judged */
+    VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
+    VEC(struct event) events;
+    VEC(struct cancel_note) new_cancels;
+    uint64_t tally_submitted, tally_claimed, tally_lost, tally_stale, tally_deleted, tally_retained;
+    uint64_t tally_outcomes[JOB_OUT_COUNT], tally_retried, tally_failed;
+};
+
+/* Begins the batch's transaction if it has not begun: before the first write. */
+MUST_CHECK enum err_code engine_write(struct engine *e, struct err *err);
+
+int64_t engine_new_id(struct engine *e);
+
+/* ---- queues (queue.c) ---- */
+
+struct queue *queue_find(const struct engine *e, struct slice name);
+struct queue *queue_by_id(const struct engine *e, int64_t id);
+MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
+void queues_free(struct engine *e);
+void queues_reset_ready(struct engine *e);
+
+/* E_INVALID with the nearest name. */
+enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
+                            struct err *err);
+MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
+
+/* ---- moves of jobs (engine.c): the row is written, counts, ready lists, events follow ---- */
+
+/* A job was made, or moved within the living: from JOB_NONE when it is new. */
+void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
+               const char *what);
+
+/* ---- use cases ---- */
+
+MUST_CHECK enum err_code submit_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code finish_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code touch_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code act_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code bulk_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code log_run(struct engine *e, struct op *op, struct err *err);
+
+/* Ends the attempt of a running job as judged; the job is as store_job_brief gave it. */
+MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was,
+                                         const struct attempt_end *end, struct slice set,
+                                         struct slice result, struct err *err);
+
+struct act_result {
+    struct err refused; /* E_OK: done */
+    int64_t id;         /* the job it was about, the new one for CLONE */
+    enum job_state state;
+    bool cancelling;
+    bool removed;
+};
+
+/* Carries out one action on a loaded job; a refusal is a result. */
+MUST_CHECK enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
+                                   struct act_result *ret, struct err *err);
+
+/* Returns what the worker does not know of: it has said what it holds. */
+MUST_CHECK enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err);
+
+/* Checks a claim's input; false: the op is refused. */
+bool claim_check(struct engine *e, struct op *op);
+
+/* Grants what can be granted, first to the ops that wait, then to new ones, in the order they came. */
+MUST_CHECK enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct err *err);
+
+/* Nothing of it happened. */
+void claims_ungrant(struct engine *e);
+
+/* Adds the cancels that the op's worker has not been told of; true when there are any. */
+bool claim_tell_cancels(struct engine *e, struct op *op);
+
+/* Writes the end of an exchange's reply. */
+void exchange_close(struct op *op);
+
+/* ---- workers (worker.c) ---- */
+
+MUST_CHECK enum err_code workers_load(struct engine *e, struct err *err);
+void workers_free(struct engine *e);
+
+/* The worker's number in the store, 0 when it is not known. */
+int64_t worker_number(const struct engine *e, struct slice name);
+
+/* Notes that a claiming worker is there. */
+MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
+
+/* ---- what the engine does by itself ---- */
+
+bool sweep_is_due(const struct engine *e);
+MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);
+int64_t sweep_next_steady_at(const struct engine *e);
+int64_t sweep_next_wall_at(const struct engine *e);
+
+MUST_CHECK enum err_code bulk_load(struct engine *e, struct err *err);
+void bulk_free(struct engine *e);
+MUST_CHECK enum err_code bulk_step(struct engine *e, struct err *err);

@@ -1,0 +1,25 @@
+/*
+ * Which jobs a list or a bulk action means.  Pure.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/op.h"
+
+/* `queue` is the number of the filter's queue, 0 for any. */
+bool filter_matches(const struct job_filter *f, int64_t queue, const struct job *j);
+
+/* May jobs that live, or that have ended, match at all? */
+bool filter_wants_live(const struct job_filter *f);
+bool filter_wants_ended(const struct job_filter *f);
+bool filter_wants_only_failed(const struct job_filter *f);
+
+/* For the store: a filter with the queue that MOVE goes to. */
+void filter_to_json(const struct job_filter *f, struct slice target, struct buf *out);
+void filter_from_json(struct slice json, struct arena *arena, struct job_filter *ret_filter,
+                      struct slice *ret_target);

@@ -1,0 +1,205 @@
+/*
+ * Finish: a worker says how an attempt ended.
+ *
+ * The token alone decides.  The same finish again is answered ok, so that it can be repeated after a lost
+ * reply; any other one under an old token is stale.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "engine/engine_internal.h"
+#include "engine/job_json.h"
+
+static struct retry_policy policy_of(const struct queue *q, const struct job *j)
+{
+    struct retry_policy policy = q->def.retry;
+    struct err ignored = ERR_INIT;
+    struct slice own;
+
+    /* It was checked when the job was made: what cannot be read now leaves the queue's in force. */
+    if (j->options.size > 0 && json_find(j->options, "retry", &own) &&
+        retry_policy_parse(own, &q->def.retry, &policy, &ignored) != E_OK)
+        return q->def.retry;
+    return policy;
+}
+
+static const char *word_for(enum job_event event, enum job_outcome outcome)
+{
+    switch (event) {
+    case JOB_EV_DONE:
+        return "done";
+    case JOB_EV_FAIL:
+        return "failed";
+    case JOB_EV_CANCEL:
+        return "cancelled";
+    case JOB_EV_RETURN:
+        return "returned";
+    case JOB_EV_LOSE:
+        return "lost";
+    case JOB_EV_DEFER:
+        return outcome == JOB_OUT_LATER ? "later" : "retry";
+    case JOB_EV_WAKE:
+    case JOB_EV_HOLD:
+    case JOB_EV_CLAIM:
+    case JOB_EV_RELAY:
+    case JOB_EV_AGAIN:
+    case JOB_EVENT_COUNT:
+        break;
+    }
+    return "moved";
+}
+
+static enum err_code write_end(struct engine *e, const struct job *was, struct job *now, struct slice set,
+                               struct slice result, struct err *err)
+{
+    struct progress_entry entry = job_last_entry(now);
+    bool hit = false;
+
+    entry.set = set;
+    if (job_state_ended(now->state)) {
+        now->result = result.size > 0 ? result : set;
+        /* The record's last entry is the row itself, unless it has more to say than fits there. */
+        if (set.size > 0 && result.size > 0 &&
+            store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
+            return err->code;
+        if (store_job_end(e->store, was, now, &hit, err) != E_OK)
+            return err->code;
+    } else {
+        if (now->outcome != JOB_OUT_RETURNED &&
+            store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
+            return err->code;
+        if (store_job_step(e->store, was, now, &hit, err) != E_OK)
+            return err->code;
+    }
+    ASSERT(hit);
+    return E_OK;
+}
+
+enum err_code attempt_end_run(struct engine *e, const struct job *was, const struct attempt_end *end,
+                              struct slice set, struct slice result, struct err *err)
+{
+    struct queue *q = queue_by_id(e, was->queue);
+    struct retry_policy policy = policy_of(q, was);
+    struct job now = *was;
+    enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
+
+    if (engine_write(e, err) != E_OK || write_end(e, was, &now, set, result, err) != E_OK)
+        return err->code;
+    note_move(e, &now, JOB_RUNNING, q, word_for(event, end->outcome));
+    VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
+    e->tally_outcomes[end->outcome]++;
+    e->tally_failed += event == JOB_EV_FAIL;
+    e->tally_retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
+    return E_OK;
+}
+
+/* How the claim with that token ended, as far as it is known. */
+static enum err_code outcome_of(struct engine *e, const struct job *j, int64_t token,
+                                enum job_outcome *ret_outcome, struct err *err)
+{
+    bool last_ended = j->state != JOB_RUNNING;
+
+    if ((last_ended && token == j->token) || (!last_ended && token == j->prev_token)) {
+        *ret_outcome = j->outcome;
+        return E_OK;
+    }
+    return store_progress_find(e->store, j->id.v, token, ret_outcome, err);
+}
+
+/* The job does not run under that token: a repetition, or stale. */
+static enum err_code judge_late(struct engine *e, const struct finish_item *item, struct err *refused,
+                                struct err *err)
+{
+    enum job_outcome outcome = JOB_OUT_NONE;
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        err_set(refused, E_NOT_FOUND, "there is no such job (any more)");
+        return E_OK;
+    }
+    if (outcome_of(e, &j, item->token, &outcome, err) != E_OK)
+        return err->code;
+    if (outcome == item->outcome)
+        return E_OK;
+    e->tally_stale++;
+    if (outcome == JOB_OUT_NONE || outcome == JOB_OUT_LOST)
+        err_set(refused, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
+                job_state_name(j.state));
+    else
+        err_set(refused, E_STALE_LEASE, "this attempt was finished already, as %s",
+                job_outcome_name(outcome));
+    return E_OK;
+}
+
+static void add_result(struct op *op, const struct finish_item *item, const struct err *refused,
+                       bool again)
+{
+    struct buf *b = &op->reply;
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_id(b, "id", item->id);
+    if (refused->code != E_OK) {
+        op->hurry = true;
+        json_add_key(b, "error");
+        json_add_error(b, refused);
+    } else {
+        buf_add_str(b, again ? ",\"ok\":true,\"again\":true" : ",\"ok\":true");
+    }
+    buf_add_char(b, '}');
+}
+
+static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
+                                struct err *err)
+{
+    struct err refused = ERR_INIT;
+    bool found = false;
+    struct job j;
+
+    if (item->outcome == JOB_OUT_LATER && !item->delayed) {
+        err_set(&refused, E_INVALID, "'later' needs a delay");
+        add_result(op, item, &refused, false);
+        return E_OK;
+    }
+    if (store_job_brief(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || j.state != JOB_RUNNING || j.token != item->token) {
+        if (judge_late(e, item, &refused, err) != E_OK)
+            return err->code;
+        add_result(op, item, &refused, true);
+        return E_OK;
+    }
+    struct attempt_end end = {
+        .outcome = item->outcome,
+        .cause = item->cause,
+        .exited = item->exited,
+        .exit = item->exit,
+        .final = item->final,
+        .delayed = item->delayed,
+        .delay_us = item->delay_us,
+        .text = item->has_text ? slice_make(item->text.data == NULL ? "" : item->text.data,
+                                            item->text.size)
+                               : slice_make(NULL, 0),
+        .now_at = e->now.wall_at,
+    };
+
+    if (attempt_end_run(e, &j, &end, item->set, item->result, err) != E_OK)
+        return err->code;
+    add_result(op, item, &refused, false);
+    return E_OK;
+}
+
+enum err_code finish_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+
+    json_add_key(&op->reply, "results");
+    buf_add_char(&op->reply, '[');
+    for (size_t i = 0; i < x->n_finish; i++)
+        if (finish_one(e, op, &x->finish[i], err) != E_OK)
+            return err->code;
+    buf_add_char(&op->reply, ']');
+    return E_OK;
+}

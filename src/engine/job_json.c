@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/job_json.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+void json_add_id(struct buf *b, const char *key, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+
+    json_add_key(b, key);
+    buf_add_char(b, '"');
+    buf_add_str(b, id_format(id, text));
+    buf_add_char(b, '"');
+}
+
+void json_add_error(struct buf *b, const struct err *err)
+{
+    buf_add_char(b, '{');
+    json_add_key(b, "code");
+    json_add_string(b, slice_of(err_name(err->code)));
+    json_add_key(b, "message");
+    json_add_string(b, slice_of(err->msg));
+    buf_add_char(b, '}');
+}
+
+static void add_base64(struct buf *b, struct slice bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = (const unsigned char *)bytes.data;
+
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        size_t left = bytes.size - i;
+        unsigned v = (unsigned)in[i] << 16 | (left > 1 ? (unsigned)in[i + 1] << 8 : 0) |
+                     (left > 2 ? (unsigned)in[i + 2] : 0);
+        char out[4] = {digits[v >> 18], digits[v >> 12 & 63], left > 1 ? digits[v >> 6 & 63] : '=',
+                       left > 2 ? digits[v & 63] : '='};
+
+        buf_add(b, out, sizeof(out));
+    }
+}
+
+/* JSON strings cannot hold NUL in our reading, so such a body goes as base64 too. */
+static bool is_text(struct slice body)
+{
+    return memchr(body.data, '\0', body.size) == NULL && utf8_valid(body);
+}
+
+void json_add_body(struct buf *b, struct slice body)
+{
+    if (body.data == NULL)
+        return;
+    if (is_text(body)) {
+        json_add_key(b, "body");
+        json_add_string(b, body);
+        return;
+    }
+    json_add_key(b, "body_base64");
+    buf_add_char(b, '"');
+    add_base64(b, body);
+    buf_add_char(b, '"');
+}
+
+static bool has_member(struct slice object, struct slice key, struct arena *arena)
+{
+    struct slice name = json_text(key, arena);
+    struct slice other_key;
+    struct slice value;
+
+    if (object.size == 0)
+        return false;
+    for (struct json_iter it = json_members(object); json_next_member(&it, &other_key, &value);)
+        if (slice_equal(json_text(other_key, arena), name))
+            return true;
+    return false;
+}
+
+static void add_members(struct buf *b, struct slice object, struct slice but_not_in, struct arena *arena)
+{
+    struct slice key;
+    struct slice value;
+
+    if (object.size == 0)
+        return;
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
+        if (has_member(but_not_in, key, arena))
+            continue;
+        json_add_comma(b);
+        buf_add_slice(b, key);
+        buf_add_char(b, ':');
+        buf_add_slice(b, value);
+    }
+}
+
+void json_add_merged(struct buf *b, struct slice base, struct slice over)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+
+    buf_add_char(b, '{');
+    add_members(b, base, over, &arena);
+    add_members(b, over, slice_make(NULL, 0), &arena);
+    buf_add_char(b, '}');
+}
+
+static void add_raw(struct buf *b, const char *key, struct slice json)
+{
+    if (json.size == 0)
+        return;
+    json_add_key(b, key);
+    buf_add_slice(b, json);
+}
+
+static void add_text(struct buf *b, const char *key, struct slice text)
+{
+    if (text.size == 0)
+        return;
+    json_add_key(b, key);
+    json_add_string(b, text);
+}
+
+static void add_int(struct buf *b, const char *key, int64_t value)
+{
+    json_add_key(b, key);
+    buf_add_int(b, value);
+}
+
+static void add_time(struct buf *b, const char *key, int64_t at)
+{
+    if (at == 0)
+        return;
+    json_add_key(b, key);
+    json_add_time(b, at);
+}
+
+/* timeout, retry, command: as they were handed in. */
+static void add_options(struct buf *b, struct slice options)
+{
+    struct slice key;
+    struct slice value;
+
+    if (options.size == 0)
+        return;
+    for (struct json_iter it = json_members(options); json_next_member(&it, &key, &value);) {
+        json_add_comma(b);
+        buf_add_slice(b, key);
+        buf_add_char(b, ':');
+        buf_add_slice(b, value);
+    }
+}
+
+void json_add_claimed(struct buf *b, const struct job *j, struct slice queue)
+{
+    buf_add_char(b, '{');
+    json_add_id(b, "id", j->id.v);
+    json_add_key(b, "queue");
+    json_add_string(b, queue);
+    json_add_id(b, "lease", j->token);
+    add_time(b, "lease_until", j->lease_until_at);
+    add_int(b, "attempt", j->attempt);
+    if (j->priority != 0)
+        add_int(b, "priority", j->priority);
+    add_time(b, "created_at", job_created_at(j));
+    add_text(b, "key", j->key);
+    add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
+    json_add_body(b, j->body);
+    add_raw(b, "labels", j->labels);
+    add_options(b, j->options);
+    buf_add_char(b, '}');
+}
+
+static void add_ending(struct buf *b, const struct job *j)
+{
+    if (j->cause != JOB_CAUSE_NONE) {
+        json_add_key(b, "cause");
+        json_add_string(b, slice_of(job_cause_name(j->cause)));
+    }
+    if (j->exited)
+        add_int(b, "exit", j->exit);
+    if (job_state_ended(j->state))
+        add_time(b, "finished_at", j->finished_at);
+    add_raw(b, "result", j->result);
+}
+
+void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
+{
+    json_add_id(b, "id", j->id.v);
+    json_add_key(b, "queue");
+    json_add_string(b, queue);
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(job_state_name(j->state)));
+    add_int(b, "priority", j->priority);
+    add_int(b, "attempt", j->attempt);
+    add_int(b, "lost", j->lost);
+    add_time(b, "created_at", job_created_at(j));
+    add_time(b, "due_at", j->due_at);
+    add_time(b, "started_at", j->started_at);
+    add_text(b, "key", j->key);
+    add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
+    json_add_body(b, j->body);
+    add_raw(b, "labels", j->labels);
+    add_options(b, j->options);
+    add_text(b, "text", j->text);
+    if (j->done != 0 || j->total != 0) {
+        add_int(b, "done", j->done);
+        add_int(b, "total", j->total);
+    }
+    if (j->state == JOB_RUNNING)
+        add_time(b, "lease_until", j->lease_until_at);
+    if (j->cancelling) {
+        json_add_key(b, "cancelling");
+        json_add_bool(b, true);
+    }
+    add_ending(b, j);
+}
+
+void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice queue,
+                       struct slice worker)
+{
+    buf_add_char(b, '{');
+    add_int(b, "number", e->number);
+    json_add_key(b, "name");
+    json_add_string(b, queue);
+    json_add_key(b, "queue");
+    json_add_string(b, queue);
+    add_int(b, "attempt", e->attempt);
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(job_outcome_name(e->outcome)));
+    json_add_key(b, "status");
+    if (e->exited)
+        buf_add_int(b, e->exit);
+    else if (e->outcome == JOB_OUT_DONE)
+        buf_add_int(b, 0);
+    else
+        buf_add_str(b, "null");
+    if (e->cause != JOB_CAUSE_NONE) {
+        json_add_key(b, "cause");
+        json_add_string(b, slice_of(job_cause_name(e->cause)));
+    }
+    add_time(b, "started_at", e->started_at);
+    add_time(b, "ended_at", e->ended_at);
+    add_text(b, "worker", worker);
+    add_text(b, "text", e->text);
+    add_raw(b, "set", e->set);
+    buf_add_char(b, '}');
+}

@@ -1,0 +1,33 @@
+/*
+ * Jobs as JSON, for workers and for people.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/job.h"
+
+/* "id":"…" of an id, with its key. */
+void json_add_id(struct buf *b, const char *key, int64_t id);
+
+/* {"code","message"}; no detail. */
+void json_add_error(struct buf *b, const struct err *err);
+
+/* "body":"…", or "body_base64" when it is not UTF-8; nothing when there is none. */
+void json_add_body(struct buf *b, struct slice body);
+
+/* The members of `over` replace those of `base`; both are checked objects, or empty. */
+void json_add_merged(struct buf *b, struct slice base, struct slice over);
+
+/* A job as its worker gets it. */
+void json_add_claimed(struct buf *b, const struct job *j, struct slice queue);
+
+/* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
+void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);
+
+/* One entry of the record. */
+void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice queue,
+                       struct slice worker);

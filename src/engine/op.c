@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/op.h"
+
+#include <string.h>
+
+void op_init(struct op *op, enum op_kind kind)
+{
+    memset(op, 0, sizeof(*op));
+    op->kind = kind;
+    op->arena = ARENA_INIT;
+    op->reply = BUF_INIT(OP_REPLY_MAX);
+    op->jobs = BUF_INIT(OP_REPLY_MAX);
+    op->cancels = BUF_INIT(OP_REPLY_MAX);
+}
+
+void op_deinit(struct op *op)
+{
+    arena_deinit(&op->arena);
+    buf_deinit(&op->reply);
+    buf_deinit(&op->jobs);
+    buf_deinit(&op->cancels);
+}

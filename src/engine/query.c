@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/bulk.h"
+#include "engine/job_json.h"
+#include "engine/query_internal.h"
+#include "store/store.h"
+#include "store/store_jobs.h"
+#include "store/store_logs.h"
+#include "store/store_meta.h"
+#include "store/store_work.h"
+
+/* A worker that waits for work is heard of at least every wait plus what is written late. */
+#define WORKER_LIVES_US (90 * US_PER_S)
+
+void query_init(struct query *q, enum query_kind kind)
+{
+    memset(q, 0, sizeof(*q));
+    q->kind = kind;
+    q->arena = ARENA_INIT;
+    q->reply = BUF_INIT(OP_REPLY_MAX);
+    q->limit = 50;
+}
+
+void query_deinit(struct query *q)
+{
+    arena_deinit(&q->arena);
+    buf_deinit(&q->reply);
+}
+
+/* ---- names ---- */
+
+const struct stored_queue *view_queue(const struct query_view *v, int64_t id)
+{
+    for (size_t i = 0; i < v->queues.count; i++)
+        if (v->queues.items[i].id == id)
+            return &v->queues.items[i];
+    return NULL;
+}
+
+const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name)
+{
+    for (size_t i = 0; i < v->queues.count; i++)
+        if (slice_equal(v->queues.items[i].name, name))
+            return &v->queues.items[i];
+    return NULL;
+}
+
+struct slice view_queue_name(const struct query_view *v, int64_t id)
+{
+    const struct stored_queue *q = view_queue(v, id);
+
+    return q == NULL ? SLICE("(removed)") : q->name;
+}
+
+struct slice view_worker_name(const struct query_view *v, int64_t id)
+{
+    for (size_t i = 0; i < v->workers.count; i++)
+        if (v->workers.items[i].id == id)
+            return v->workers.items[i].name;
+    return slice_make(NULL, 0);
+}
+
+bool view_worker_lives(const struct query_view *v, const struct stored_worker *w)
+{
+    return v->now_at - w->seen_at < WORKER_LIVES_US;
+}
+
+bool view_is_served(const struct query_view *v, struct slice queue)
+{
+    CLEANUP(mem) char *name = mem_strndup(queue.data, queue.size);
+    struct slice slots;
+
+    for (size_t i = 0; i < v->workers.count; i++)
+        if (view_worker_lives(v, &v->workers.items[i]) && v->workers.items[i].queues.size > 0 &&
+            json_find(v->workers.items[i].queues, name, &slots))
+            return true;
+    return false;
+}
+
+static void take_queue(void *ctx, const struct stored_queue *q)
+{
+    struct query_view *v = ctx;
+    struct stored_queue copy = *q;
+
+    copy.name = arena_copy(&v->arena, q->name);
+    copy.definition = arena_copy(&v->arena, q->definition);
+    VEC_PUSH(&v->queues, copy);
+}
+
+static void take_worker(void *ctx, const struct stored_worker *w)
+{
+    struct query_view *v = ctx;
+    struct stored_worker copy = *w;
+
+    copy.name = arena_copy(&v->arena, w->name);
+    copy.host = arena_copy(&v->arena, w->host);
+    copy.version = arena_copy(&v->arena, w->version);
+    copy.queues = arena_copy(&v->arena, w->queues);
+    VEC_PUSH(&v->workers, copy);
+}
+
+/* ---- queues, counts ---- */
+
+struct count_list {
+    VEC(struct store_count) items;
+};
+
+static void take_count(void *ctx, const struct store_count *c)
+{
+    struct count_list *list = ctx;
+
+    if (c->n != 0)
+        VEC_PUSH(&list->items, *c);
+}
+
+/* {"ready":1,…}: one queue's, or all when queue is 0. */
+static void add_counts(struct buf *b, const struct count_list *list, int64_t queue)
+{
+    buf_add_char(b, '{');
+    for (unsigned s = JOB_STAGED; s < JOB_STATE_COUNT; s++) {
+        int64_t n = 0;
+
+        for (size_t i = 0; i < list->items.count; i++)
+            if ((queue == 0 || list->items.items[i].queue == queue) && list->items.items[i].state == s)
+                n += list->items.items[i].n;
+        json_add_key(b, job_state_name((enum job_state)s));
+        buf_add_int(b, n);
+    }
+    buf_add_char(b, '}');
+}
+
+static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
+                               const struct count_list *counts, struct err *err)
+{
+    int64_t next = 0;
+
+    if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
+        return err->code;
+    buf_add_char(b, '{');
+    json_add_key(b, "name");
+    json_add_string(b, q->name);
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(queue_state_name(q->state)));
+    json_add_key(b, "served");
+    json_add_bool(b, view_is_served(v, q->name));
+    json_add_key(b, "counts");
+    add_counts(b, counts, q->id);
+    if (next != 0) {
+        json_add_id(b, "next", next);
+        json_add_key(b, "next_created_at");
+        json_add_time(b, id_time(next));
+    }
+    json_add_key(b, "changed_at");
+    json_add_time(b, q->changed_at);
+    json_add_key(b, "definition");
+    buf_add_slice(b, q->definition);
+    buf_add_char(b, '}');
+    return E_OK;
+}
+
+static enum err_code query_queues(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    buf_add_str(&q->reply, "{\"queues\":[");
+    for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
+        json_add_comma(&q->reply);
+        code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);
+    }
+    buf_add_str(&q->reply, "]}");
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+static enum err_code query_queue(struct query_view *v, struct query *q, struct err *err)
+{
+    const struct stored_queue *queue = view_queue_named(v, q->name);
+    struct count_list counts = {.items = VEC_INIT};
+
+    if (queue == NULL)
+        return err_set(err, E_NOT_FOUND, "there is no queue '%.*s': see 'waybill queue list'",
+                       (int)(q->name.size > 80 ? 80 : q->name.size), q->name.data);
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    if (code == E_OK)
+        code = add_queue(v, &q->reply, queue, &counts, err);
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+static enum err_code query_counts(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    buf_add_str(&q->reply, "{\"counts\":{");
+    for (size_t i = 0; i < v->queues.count; i++) {
+        json_add_comma(&q->reply);
+        json_add_string(&q->reply, v->queues.items[i].name);
+        buf_add_char(&q->reply, ':');
+        add_counts(&q->reply, &counts, v->queues.items[i].id);
+    }
+    buf_add_str(&q->reply, "},\"states\":");
+    add_counts(&q->reply, &counts, 0);
+    buf_add_char(&q->reply, '}');
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+/* ---- workers ---- */
+
+static void add_text(struct buf *b, const char *key, struct slice text)
+{
+    if (text.size == 0)
+        return;
+    json_add_key(b, key);
+    json_add_string(b, text);
+}
+
+static enum err_code query_workers(struct query_view *v, struct query *q, struct err *err)
+{
+    struct buf *b = &q->reply;
+
+    (void)err;
+    buf_add_str(b, "{\"workers\":[");
+    for (size_t i = 0; i < v->workers.count; i++) {
+        const struct stored_worker *w = &v->workers.items[i];
+
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        add_text(b, "name", w->name);
+        add_text(b, "host", w->host);
+        if (w->pid != 0) {
+            json_add_key(b, "pid");
+            buf_add_int(b, w->pid);
+        }
+        add_text(b, "version", w->version);
+        json_add_key(b, "queues");
+        buf_add_slice(b, w->queues.size > 0 ? w->queues : SLICE("{}"));
+        json_add_key(b, "seen_at");
+        json_add_time(b, w->seen_at);
+        json_add_key(b, "live");
+        json_add_bool(b, view_worker_lives(v, w));
+        buf_add_char(b, '}');
+    }
+    buf_add_str(b, "]}");
+    return E_OK;
+}
+
+/* ---- chunked work ---- */
+
+static void add_work(void *ctx, const struct stored_work *w)
+{
+    struct buf *b = ctx;
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_id(b, "id", w->id);
+    json_add_key(b, "action");
+    json_add_string(b, slice_of(bulk_action_name(w->kind)));
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(w->finished_at == 0 ? "working" : "done"));
+    json_add_key(b, "changed");
+    buf_add_int(b, w->changed);
+    json_add_key(b, "refused");
+    buf_add_int(b, w->refused);
+    json_add_key(b, "created_at");
+    json_add_time(b, w->created_at);
+    if (w->finished_at != 0) {
+        json_add_key(b, "finished_at");
+        json_add_time(b, w->finished_at);
+    }
+    buf_add_char(b, '}');
+}
+
+static enum err_code query_bulks(struct query_view *v, struct query *q, struct err *err)
+{
+    buf_add_str(&q->reply, "{\"bulk\":[");
+    if (store_work_load(v->store, add_work, &q->reply, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
+}
+
+static enum err_code query_bulk(struct query_view *v, struct query *q, struct err *err)
+{
+    char text[ID_TEXT_SIZE];
+
+    if (store_work_find(v->store, q->id, add_work, &q->reply, err) != E_OK)
+        return err->code;
+    return q->reply.size > 0
+               ? E_OK
+               : err_set(err, E_NOT_FOUND, "there is no bulk action %s (any more)",
+                         id_format(q->id, text));
+}
+
+/* ---- logs ---- */
+
+struct log_range {
+    struct buf *b;
+    int64_t from, to;
+};
+
+static void take_piece(void *ctx, int64_t first, struct slice data)
+{
+    struct log_range *r = ctx;
+    int64_t end = first + (int64_t)data.size;
+    int64_t from = r->from > first ? r->from : first;
+    int64_t to = r->to < end ? r->to : end;
+
+    if (from < to)
+        buf_add(r->b, data.data + (from - first), (size_t)(to - from));
+}
+
+static enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
+{
+    bool found = false;
+    struct job j;
+    int64_t size = 0;
+
+    if (store_job_load(v->store, q->id, &v->arena, &j, &found, err) != E_OK ||
+        store_log_size(v->store, q->id, &size, err) != E_OK)
+        return err->code;
+    if (!found) {
+        char text[ID_TEXT_SIZE];
+
+        return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(q->id, text));
+    }
+    struct log_range r = {.b = &q->reply, .from = q->offset};
+
+    if (r.from < 0)
+        r.from = size + q->offset < 0 ? 0 : size + q->offset;
+    r.to = q->length < 0 || r.from > size - q->length ? size : r.from + q->length;
+    q->log_size = size;
+    q->log_first = r.from;
+    q->log_ended = job_state_ended(j.state);
+    return store_log_read(v->store, q->id, r.from, r.to, take_piece, &r, err);
+}
+
+/* ---- running ---- */
+
+typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err *err);
+
+static const struct {
+    query_fn *run;
+    bool queues, workers; /* which names it needs */
+} kinds[QUERY_KIND_COUNT] = {
+    [QUERY_JOB] = {query_job, true, true},         [QUERY_JOBS] = {query_jobs, true, true},
+    [QUERY_LOG] = {query_log, false, false},       [QUERY_QUEUES] = {query_queues, true, true},
+    [QUERY_QUEUE] = {query_queue, true, true},     [QUERY_WORKERS] = {query_workers, false, true},
+    [QUERY_COUNTS] = {query_counts, true, false},  [QUERY_BULKS] = {query_bulks, false, false},
+    [QUERY_BULK] = {query_bulk, false, false},
+};
+
+static enum err_code run(struct query_view *v, struct query *q, struct err *err)
+{
+    if (kinds[q->kind].queues && store_queues_load(v->store, take_queue, v, err) != E_OK)
+        return err->code;
+    if (kinds[q->kind].workers && store_workers_load(v->store, take_worker, v, err) != E_OK)
+        return err->code;
+    return kinds[q->kind].run(v, q, err);
+}
+
+void query_run(struct store *store, struct query *q)
+{
+    struct query_view v = {.store = store, .arena = ARENA_INIT, .now_at = q->now_at};
+
+    q->err = ERR_INIT;
+    if (store_begin(store, &q->err) == E_OK) {
+        struct err err = ERR_INIT;
+
+        if (run(&v, q, &err) != E_OK)
+            q->err = err;
+        else if (q->reply.overflowed)
+            err_set(&q->err, E_TOO_LARGE, "the answer is too large: ask for less");
+    }
+    store_rollback(store);
+    VEC_DEINIT(&v.queues);
+    VEC_DEINIT(&v.workers);
+    arena_deinit(&v.arena);
+}

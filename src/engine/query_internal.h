@@ -1,0 +1,31 @@
+/*
+ * What the files of queries share: the names behind numbers, as one query sees them.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/vec.h"
+#include "engine/query.h"
+#include "store/store_queues.h"
+
+struct query_view {
+    struct store *store;
+    struct arena arena;
+    VEC(struct stored_queue) queues;
+    VEC(struct stored_worker) workers;
+    int64_t now_at;
+};
+
+const struct stored_queue *view_queue(const struct query_view *v, int64_t id); /* NULL: it is gone */
+const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name);
+struct slice view_queue_name(const struct query_view *v, int64_t id);
+struct slice view_worker_name(const struct query_view *v, int64_t id);
+
+bool view_worker_lives(const struct query_view *v, const struct stored_worker *w);
+
+/* Some live worker asks for jobs of that queue. */
+bool view_is_served(const struct query_view *v, struct slice queue);
+
+/* The query's work (query_jobs.c). */
+MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);

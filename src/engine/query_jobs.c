@@ -1,0 +1,325 @@
+/*
+ * One job whole, and lists of jobs newest first.
+ *
+ * A list looks at windows of rows among the living and the ended and keeps those that match.  It reads a
+ * bounded number of rows: a page may be short while its cursor says that there is more.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/filter.h"
+#include "engine/job_json.h"
+#include "engine/query_internal.h"
+#include "store/store_jobs.h"
+#include "store/store_list.h"
+#include "store/store_meta.h"
+
+#define CURSOR_MARK "j-"
+
+enum { WINDOW_ROWS = 500, WINDOWS_MAX = 40 };
+
+#define PAGE_BYTES ((size_t)8 << 20) /* a page of large jobs ends early */
+
+/* ---- why a job does not run ---- */
+
+struct reason {
+    const char *code;
+    char text[200];
+    int64_t until_at;
+};
+
+static void say(struct reason *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void say(struct reason *r, const char *code, const char *fmt, ...)
+{
+    va_list ap;
+
+    r->code = code;
+    va_start(ap, fmt);
+    vsnprintf(r->text, sizeof(r->text), fmt, ap);
+    va_end(ap);
+}
+
+static void reason_ready(const struct query_view *v, const struct stored_queue *q, struct reason *r)
+{
+    int size = (int)(q->name.size > 80 ? 80 : q->name.size);
+
+    if (!queue_state_starts(q->state))
+        say(r, "queue", "queue %.*s is on %s: it starts no jobs", size, q->name.data,
+            queue_state_name(q->state));
+    else if (!view_is_served(v, q->name))
+        say(r, "no_worker", "no live worker for %.*s", size, q->name.data);
+    else
+        say(r, "waiting", "waits for a free worker of %.*s", size, q->name.data);
+}
+
+static struct reason reason_of(const struct query_view *v, const struct job *j)
+{
+    struct reason r = {0};
+    const struct stored_queue *q = view_queue(v, j->queue);
+
+    if (j->state == JOB_HELD)
+        say(&r, "held", "held by hand until it is released");
+    else if (j->state == JOB_SCHEDULED) {
+        if (j->attempt > 0)
+            say(&r, "retry", "attempt %d ended as %s, the next one waits", j->attempt,
+                job_outcome_name(j->outcome));
+        else
+            say(&r, "due", "not due yet");
+        r.until_at = j->due_at;
+    } else if (j->state == JOB_READY && q != NULL)
+        reason_ready(v, q, &r);
+    else if (j->state == JOB_RUNNING && j->cancelling)
+        say(&r, "cancelling", "its worker has been asked to stop it");
+    return r;
+}
+
+static void add_reason(struct buf *b, const struct query_view *v, const struct job *j)
+{
+    struct reason r = reason_of(v, j);
+
+    if (r.code == NULL)
+        return;
+    json_add_key(b, "reason");
+    buf_add_char(b, '{');
+    json_add_key(b, "code");
+    json_add_string(b, slice_of(r.code));
+    json_add_key(b, "text");
+    json_add_string(b, slice_of(r.text));
+    if (r.until_at != 0) {
+        json_add_key(b, "until");
+        json_add_time(b, r.until_at);
+    }
+    buf_add_char(b, '}');
+}
+
+/* ---- one job ---- */
+
+static void add_fields(struct buf *b, const struct query_view *v, const struct query *q,
+                       const struct job *j)
+{
+    char id[ID_TEXT_SIZE];
+    struct slice worker = view_worker_name(v, j->worker);
+
+    json_add_job_fields(b, j, view_queue_name(v, j->queue));
+    if (worker.size > 0) {
+        json_add_key(b, "worker");
+        json_add_string(b, worker);
+    }
+    if (q->url != NULL) {
+        json_add_key(b, "url");
+        buf_add_char(b, '"');
+        buf_add_str(b, q->url);
+        buf_add_str(b, "/v1/jobs/");
+        buf_add_str(b, id_format(j->id.v, id));
+        buf_add_char(b, '"');
+    }
+    add_reason(b, v, j);
+}
+
+struct record {
+    struct buf *b;
+    const struct query_view *view;
+    int last_attempt;
+};
+
+static void take_entry(void *ctx, const struct progress_entry *entry)
+{
+    struct record *r = ctx;
+
+    json_add_comma(r->b);
+    json_add_progress(r->b, entry, view_queue_name(r->view, entry->queue),
+                      view_worker_name(r->view, entry->worker));
+    r->last_attempt = entry->attempt;
+}
+
+/* The table's entries, then the one that stands in the row of an ended job. */
+static enum err_code add_record(struct buf *b, struct query_view *v, const struct job *j, struct err *err)
+{
+    struct record r = {.b = b, .view = v};
+
+    json_add_key(b, "progress");
+    buf_add_char(b, '[');
+    if (store_progress_load(v->store, j->id.v, take_entry, &r, err) != E_OK)
+        return err->code;
+    if (job_state_ended(j->state) && j->outcome != JOB_OUT_NONE && j->outcome != JOB_OUT_RETURNED &&
+        j->attempt > r.last_attempt) {
+        struct progress_entry last = job_last_entry(j);
+
+        take_entry(&r, &last);
+    }
+    buf_add_char(b, ']');
+    return E_OK;
+}
+
+enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(v->store, q->id, &v->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        char text[ID_TEXT_SIZE];
+
+        return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(q->id, text));
+    }
+    q->ended = job_state_ended(j.state);
+    buf_add_char(&q->reply, '{');
+    add_fields(&q->reply, v, q, &j);
+    if (add_record(&q->reply, v, &j, err) != E_OK)
+        return err->code;
+    buf_add_char(&q->reply, '}');
+    return E_OK;
+}
+
+/* ---- lists ---- */
+
+struct window {
+    const struct job_filter *filter;
+    int64_t queue;
+    VEC(int64_t) ids; /* that match */
+    int rows;
+    int64_t lowest;
+};
+
+static void take_row(void *ctx, const struct job *j)
+{
+    struct window *w = ctx;
+
+    w->rows++;
+    w->lowest = j->id.v;
+    if (filter_matches(w->filter, w->queue, j))
+        VEC_PUSH(&w->ids, j->id.v);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* Looks at the next rows below `below`.  Ids from *ret_floor on are complete; 0: nothing is left. */
+static enum err_code read_window(struct query_view *v, struct window *w, int64_t below,
+                                 int64_t *ret_floor, struct err *err)
+{
+    const struct job_filter *f = w->filter;
+    const bool wanted[] = {
+        [STRETCH_LIVE] = filter_wants_live(f),
+        [STRETCH_ENDED] = filter_wants_ended(f) && !filter_wants_only_failed(f),
+        [STRETCH_FAILED] = filter_wants_only_failed(f),
+    };
+    int64_t floor = 0;
+
+    VEC_CLEAR(&w->ids);
+    for (unsigned s = 0; s < STRETCH_COUNT; s++) {
+        if (!wanted[s])
+            continue;
+        w->rows = 0;
+        if (store_list_down(v->store, (enum store_stretch)s, below, WINDOW_ROWS, take_row, w, err) !=
+            E_OK)
+            return err->code;
+        if (w->rows == WINDOW_ROWS && w->lowest > floor)
+            floor = w->lowest;
+    }
+    qsort(w->ids.items, w->ids.count, sizeof(int64_t), newest_first);
+    *ret_floor = floor;
+    return E_OK;
+}
+
+static enum err_code add_listed(struct query_view *v, struct query *q, int64_t id, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(v->store, id, &v->arena, &j, &found, err) != E_OK)
+        return err->code;
+    ASSERT(found); /* one read transaction sees one state */
+    j.body = slice_make(NULL, 0);
+    json_add_comma(&q->reply);
+    buf_add_char(&q->reply, '{');
+    add_fields(&q->reply, v, q, &j);
+    buf_add_char(&q->reply, '}');
+    return E_OK;
+}
+
+/* Adds what matches in the window; *below becomes where the next page begins. */
+static enum err_code add_window(struct query_view *v, struct query *q, const struct window *w,
+                                int64_t floor, int *left, int64_t *below, struct err *err)
+{
+    for (size_t i = 0; i < w->ids.count && w->ids.items[i] >= floor; i++) {
+        if (*left == 0 || q->reply.size > PAGE_BYTES)
+            return E_OK;
+        if (add_listed(v, q, w->ids.items[i], err) != E_OK)
+            return err->code;
+        *below = w->ids.items[i];
+        (*left)--;
+    }
+    *below = floor;
+    return E_OK;
+}
+
+static enum err_code read_page(struct query_view *v, struct query *q, struct window *w, int64_t *below,
+                               struct err *err)
+{
+    int left = q->limit;
+
+    for (int n = 0; n < WINDOWS_MAX && left > 0 && *below > 0 && q->reply.size <= PAGE_BYTES; n++) {
+        int64_t floor = 0;
+
+        if (read_window(v, w, *below, &floor, err) != E_OK ||
+            add_window(v, q, w, floor, &left, below, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code parse_cursor(struct slice cursor, int64_t *ret_below, struct err *err)
+{
+    const size_t mark = sizeof(CURSOR_MARK) - 1;
+
+    *ret_below = INT64_MAX;
+    if (cursor.size == 0)
+        return E_OK;
+    if (cursor.size > mark && memcmp(cursor.data, CURSOR_MARK, mark) == 0 &&
+        id_parse(slice_make(cursor.data + mark, cursor.size - mark), ret_below))
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "'cursor' is not one that a list of jobs gave out: leave it off to begin anew");
+}
+
+enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err)
+{
+    struct window w = {.filter = &q->filter};
+    int64_t below;
+
+    if (parse_cursor(q->cursor, &below, err) != E_OK)
+        return err->code;
+    if (q->filter.queue.size > 0) {
+        const struct stored_queue *queue = view_queue_named(v, q->filter.queue);
+
+        if (queue == NULL)
+            return err_set(err, E_NOT_FOUND, "there is no queue '%.*s'",
+                           (int)(q->filter.queue.size > 80 ? 80 : q->filter.queue.size),
+                           q->filter.queue.data);
+        w.queue = queue->id;
+    }
+    buf_add_str(&q->reply, "{\"jobs\":[");
+    enum err_code code = read_page(v, q, &w, &below, err);
+
+    VEC_DEINIT(&w.ids);
+    if (code != E_OK)
+        return code;
+    buf_add_str(&q->reply, "],\"cursor\":");
+    if (below > 0) {
+        char id[ID_TEXT_SIZE];
+
+        buf_addf(&q->reply, "\"" CURSOR_MARK "%s\"}", id_format(below, id));
+    } else {
+        buf_add_str(&q->reply, "null}");
+    }
+    return E_OK;
+}

@@ -1,0 +1,318 @@
+/*
+ * Queues: their definitions, states, and changes to both.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/nearest.h"
+#include "engine/engine_internal.h"
+#include "store/store_meta.h"
+
+#define DEFAULT_QUEUE "default"
+#define DEFAULT_DEFINITION "{\"own_command\":true}"
+
+/* ---- looking up ---- */
+
+struct queue *queue_find(const struct engine *e, struct slice name)
+{
+    for (size_t i = 0; i < e->queues.count; i++)
+        if (slice_is(name, e->queues.items[i]->name))
+            return e->queues.items[i];
+    return NULL;
+}
+
+struct queue *queue_by_id(const struct engine *e, int64_t id)
+{
+    for (size_t i = 0; i < e->queues.count; i++)
+        if (e->queues.items[i]->id == id)
+            return e->queues.items[i];
+    ASSERT(!"every job's queue is there");
+    return NULL;
+}
+
+enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
+                            struct err *err)
+{
+    const char **names = mem_alloc(sizeof(char *) * (e->queues.count + 1));
+    int shown = (int)(name.size > 80 ? 80 : name.size);
+
+    for (size_t i = 0; i < e->queues.count; i++)
+        names[i] = e->queues.items[i]->name;
+    const char *nearest = nearest_word(name, names, e->queues.count);
+
+    if (nearest != NULL)
+        err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data, nearest);
+    else
+        err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'", shown,
+                name.data);
+    free(names);
+    return code;
+}
+
+/* ---- loading ---- */
+
+static void queue_free(struct queue *q)
+{
+    free(q->name);
+    free(q->json);
+    ready_deinit(&q->ready);
+    arena_deinit(&q->arena);
+    free(q);
+}
+
+void queues_free(struct engine *e)
+{
+    for (size_t i = 0; i < e->queues.count; i++)
+        queue_free(e->queues.items[i]);
+    VEC_DEINIT(&e->queues);
+}
+
+void queues_reset_ready(struct engine *e)
+{
+    for (size_t i = 0; i < e->queues.count; i++)
+        ready_reset(&e->queues.items[i]->ready);
+}
+
+static void define(struct queue *q, struct slice json)
+{
+    struct err err = ERR_INIT;
+    struct queue_def def;
+    struct arena arena = ARENA_INIT;
+    char *copy = mem_strndup(json.data, json.size);
+
+    ASSERT(queue_def_parse(slice_of(copy), &arena, &def, &err) == E_OK);
+    free(q->json);
+    arena_deinit(&q->arena);
+    q->json = copy;
+    q->arena = arena;
+    q->def = def;
+}
+
+static void take_queue(void *ctx, const struct stored_queue *row)
+{
+    struct engine *e = ctx;
+    struct queue *q = mem_zalloc(sizeof(*q));
+
+    q->id = row->id;
+    q->name = mem_strndup(row->name.data, row->name.size);
+    q->state = row->state;
+    ready_init(&q->ready);
+    define(q, row->definition);
+    VEC_PUSH(&e->queues, q);
+    e->generation++;
+}
+
+static enum err_code add_queue(struct engine *e, struct slice name, struct slice definition,
+                               struct err *err)
+{
+    struct stored_queue row = {.name = name,
+                               .state = QUEUE_UP,
+                               .definition = definition,
+                               .changed_at = e->now.wall_at};
+
+    if (engine_write(e, err) != E_OK || store_queue_add(e->store, &row, &row.id, err) != E_OK)
+        return err->code;
+    take_queue(e, &row);
+    return E_OK;
+}
+
+enum err_code queues_load(struct engine *e, struct err *err)
+{
+    queues_free(e);
+    e->generation++;
+    if (store_queues_load(e->store, take_queue, e, err) != E_OK)
+        return err->code;
+    if (queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL)
+        return E_OK;
+    if (add_queue(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err) != E_OK ||
+        store_commit(e->store, err) != E_OK) {
+        store_rollback(e->store);
+        e->in_transaction = false;
+        return err->code;
+    }
+    e->in_transaction = false;
+    return E_OK;
+}
+
+/* ---- changes ---- */
+
+static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_state state,
+                                 struct slice definition, struct err *err)
+{
+    struct stored_queue row = {
+        .id = q->id, .state = state, .definition = definition, .changed_at = e->now.wall_at};
+
+    e->queues_changed = true;
+    if (engine_write(e, err) != E_OK || store_queue_set(e->store, &row, err) != E_OK)
+        return err->code;
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events,
+                 ((struct event){.kind = EVENT_QUEUE,
+                                 .at = e->now.wall_at,
+                                 .queue = arena_copy(&e->arena, slice_of(q->name)),
+                                 .queue_state = state,
+                                 .what = state == q->state ? "defined" : queue_state_name(state)}));
+    q->state = state;
+    e->woken = true;
+    return E_OK;
+}
+
+struct kept {
+    int64_t queue;
+    int64_t n;
+};
+
+static void take_kept(void *ctx, const struct store_count *c)
+{
+    struct kept *k = ctx;
+
+    if (c->queue == k->queue)
+        k->n += c->n;
+}
+
+/* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
+static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)
+{
+    struct kept k = {.queue = q->id};
+
+    if (store_counts_load(e->store, take_kept, &k, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < e->counts.changes.count; i++)
+        take_kept(&k, &e->counts.changes.items[i]);
+    *ret_n = k.n;
+    return E_OK;
+}
+
+static enum err_code remove_queue(struct engine *e, struct queue *q, struct err *err)
+{
+    e->queues_changed = true;
+    if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
+        store_queue_remove(e->store, q->id, err) != E_OK)
+        return err->code;
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
+                                             .at = e->now.wall_at,
+                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
+                                             .what = "removed"}));
+    for (size_t i = 0; i < e->queues.count; i++)
+        if (e->queues.items[i] == q)
+            e->queues.items[i] = e->queues.items[--e->queues.count];
+    e->generation++;
+    e->woken = true;
+    queue_free(q);
+    return E_OK;
+}
+
+static enum err_code refuse_removal(struct engine *e, struct queue *q, struct err *refused,
+                                    struct err *err)
+{
+    int64_t n = 0;
+
+    if (strcmp(q->name, DEFAULT_QUEUE) == 0) {
+        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
+        return E_OK;
+    }
+    if (count_jobs(e, q, &n, err) != E_OK)
+        return err->code;
+    if (n > 0)
+        err_set(refused, E_CONFLICT, "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')",
+                q->name, (long long)n);
+    return E_OK;
+}
+
+/* ---- apply ---- */
+
+static void add_change(struct op *op, struct slice name, const char *change)
+{
+    struct buf *b = &op->reply;
+
+    json_add_comma(b);
+    buf_add_str(b, "{\"kind\":\"queue\",\"name\":");
+    json_add_string(b, name);
+    json_add_key(b, "change");
+    json_add_string(b, slice_of(change));
+    buf_add_char(b, '}');
+}
+
+static enum err_code put(struct engine *e, struct op *op, const struct queue_put *p, struct err *err)
+{
+    struct queue *q = queue_find(e, p->name);
+    bool same = q != NULL && slice_is(p->definition, q->json);
+
+    add_change(op, p->name, q == NULL ? "added" : same ? "same" : "changed");
+    if (same || op->queue.dry_run)
+        return E_OK;
+    if (q == NULL) {
+        e->queues_changed = true;
+        op->status = 201;
+        return add_queue(e, p->name, p->definition, err);
+    }
+    if (write_queue(e, q, q->state, p->definition, err) != E_OK)
+        return err->code;
+    define(q, p->definition);
+    e->retain_at = 0;
+    return E_OK;
+}
+
+static bool is_put(const struct queue_op *o, const char *name)
+{
+    for (size_t i = 0; i < o->n_puts; i++)
+        if (slice_is(o->puts[i].name, name))
+            return true;
+    return false;
+}
+
+static enum err_code prune(struct engine *e, struct op *op, struct err *err)
+{
+    for (size_t i = e->queues.count; i-- > 0;) {
+        struct queue *q = e->queues.items[i];
+        struct err refused = ERR_INIT;
+
+        if (is_put(&op->queue, q->name) || strcmp(q->name, DEFAULT_QUEUE) == 0)
+            continue;
+        if (refuse_removal(e, q, &refused, err) != E_OK)
+            return err->code;
+        add_change(op, slice_of(q->name), refused.code == E_OK ? "removed" : "kept");
+        if (refused.code == E_OK && !op->queue.dry_run && remove_queue(e, q, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code apply(struct engine *e, struct op *op, struct err *err)
+{
+    buf_add_str(&op->reply, "{\"changes\":[");
+    for (size_t i = 0; i < op->queue.n_puts; i++)
+        if (put(e, op, &op->queue.puts[i], err) != E_OK)
+            return err->code;
+    if (op->queue.prune && prune(e, op, err) != E_OK)
+        return err->code;
+    buf_add_str(&op->reply, op->queue.dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
+    return E_OK;
+}
+
+enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct queue_op *o = &op->queue;
+
+    if (o->kind == QUEUE_OP_APPLY)
+        return apply(e, op, err);
+    struct queue *q = queue_find(e, o->name);
+
+    if (q == NULL) {
+        queue_unknown(e, o->name, E_NOT_FOUND, &op->err);
+        return E_OK;
+    }
+    buf_add_str(&op->reply, "{\"name\":");
+    json_add_string(&op->reply, o->name);
+    if (o->kind == QUEUE_OP_STATE) {
+        buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
+        return q->state == o->state ? E_OK : write_queue(e, q, o->state, slice_of(q->json), err);
+    }
+    buf_add_str(&op->reply, ",\"deleted\":true}");
+    if (refuse_removal(e, q, &op->err, err) != E_OK)
+        return err->code;
+    return op->err.code != E_OK ? E_OK : remove_queue(e, q, err);
+}

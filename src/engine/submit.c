@@ -1,0 +1,213 @@
+/*
+ * Submit: new jobs, one, an array as a whole, or line by line.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "engine/engine_internal.h"
+#include "engine/job_json.h"
+
+/* What is to become of an item. */
+struct plan {
+    struct err refused;
+    struct queue *queue;
+    int64_t id;   /* the known job's, or the new one's */
+    bool known;
+};
+
+static enum err_code judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
+                               struct err *err)
+{
+    uint64_t content = 0;
+
+    if (store_key_find(e->store, item->key, &p->id, &content, err) != E_OK)
+        return err->code;
+    p->known = p->id != 0;
+    if (p->known && content != item->content) {
+        char text[ID_TEXT_SIZE];
+
+        err_set(&p->refused, E_CONFLICT, "the key '%.*s' belongs to job %s, which has other content",
+                (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data,
+                id_format(p->id, text));
+    }
+    return E_OK;
+}
+
+static enum err_code judge(struct engine *e, const struct submit_item *item, struct plan *p,
+                           struct err *err)
+{
+    struct slice command;
+
+    *p = (struct plan){.refused = item->parse_err};
+    if (p->refused.code != E_OK)
+        return E_OK;
+    p->queue = queue_find(e, item->queue);
+    if (p->queue == NULL) {
+        queue_unknown(e, item->queue, E_INVALID, &p->refused);
+        return E_OK;
+    }
+    if (item->key.size > 0 && judge_key(e, item, p, err) != E_OK)
+        return err->code;
+    if (p->known || p->refused.code != E_OK)
+        return E_OK;
+    if (!queue_state_takes(p->queue->state))
+        err_set(&p->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it",
+                p->queue->name, queue_state_name(p->queue->state));
+    else if (item->options.size > 0 && json_find(item->options, "command", &command) &&
+             !p->queue->def.own_command)
+        err_set(&p->refused, E_INVALID,
+                "queue '%s' takes no commands with its jobs: its definition needs own_command: true",
+                p->queue->name);
+    return E_OK;
+}
+
+static struct job make_job(struct engine *e, const struct submit_item *item, const struct plan *p)
+{
+    int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
+    bool later = due_at > e->now.wall_at;
+
+    return (struct job){
+        .id = {p->id},
+        .queue = p->queue->id,
+        .state = later ? JOB_SCHEDULED : JOB_READY,
+        .priority = item->priority,
+        .due_at = later ? due_at : 0,
+        .key = item->key,
+        .params = item->params,
+        .body = item->body,
+        .labels = item->labels,
+        .options = item->options,
+    };
+}
+
+static enum err_code create(struct engine *e, const struct submit_item *item, struct plan *p,
+                            struct err *err)
+{
+    p->id = engine_new_id(e);
+    struct job j = make_job(e, item, p);
+
+    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &j, 1, err) != E_OK)
+        return err->code;
+    if (item->key.size > 0 &&
+        store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
+        return err->code;
+    note_move(e, &j, JOB_NONE, NULL, "submitted");
+    e->tally_submitted++;
+    return E_OK;
+}
+
+/* An array is refused as a whole, also when two of its own jobs clash: found out before any is made. */
+static size_t first_refused(const struct submit *s, struct plan *plans, struct err *ret_refused)
+{
+    CLEANUP(map) struct map keys = MAP_INIT;
+
+    for (size_t i = 0; i < s->n_items; i++) {
+        const struct submit_item *item = &s->items[i];
+
+        if (plans[i].refused.code == E_OK && item->key.size > 0) {
+            int64_t hash = (int64_t)(slice_hash(item->key) >> 1) | 1;
+            const struct submit_item *other = map_find(&keys, hash);
+
+            if (other != NULL && slice_equal(other->key, item->key) && other->content != item->content)
+                err_set(&plans[i].refused, E_CONFLICT,
+                        "the key '%.*s' stands twice in this request, with different content",
+                        (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data);
+            map_put(&keys, hash, (void *)(uintptr_t)item);
+        }
+        if (plans[i].refused.code != E_OK) {
+            *ret_refused = plans[i].refused;
+            return i;
+        }
+    }
+    return s->n_items;
+}
+
+static void add_line(struct buf *b, size_t line, const struct plan *p)
+{
+    buf_add_char(b, '{');
+    if (p->refused.code == E_OK) {
+        json_add_id(b, "id", p->id);
+    } else {
+        json_add_key(b, "line");
+        buf_add_int(b, (int64_t)line);
+        json_add_key(b, "error");
+        json_add_error(b, &p->refused);
+    }
+    buf_add_str(b, "}\n");
+}
+
+static void add_reply(struct op *op, const struct plan *plans)
+{
+    const struct submit *s = &op->submit;
+    struct buf *b = &op->reply;
+    bool all_known = true;
+
+    for (size_t i = 0; i < s->n_items; i++)
+        all_known = all_known && plans[i].known;
+    op->status = all_known ? 200 : 201;
+    if (s->mode == SUBMIT_ONE) {
+        buf_add_char(b, '{');
+        json_add_id(b, "id", plans[0].id);
+        buf_add_char(b, '}');
+        return;
+    }
+    buf_add_str(b, "{\"ids\":[");
+    for (size_t i = 0; i < s->n_items; i++) {
+        char text[ID_TEXT_SIZE];
+
+        buf_add_str(b, i == 0 ? "\"" : ",\"");
+        buf_add_str(b, id_format(plans[i].id, text));
+        buf_add_char(b, '"');
+    }
+    buf_add_str(b, "]}");
+}
+
+static enum err_code run_lines(struct engine *e, struct op *op, struct plan *plans, struct err *err)
+{
+    const struct submit *s = &op->submit;
+
+    for (size_t i = 0; i < s->n_items; i++) {
+        struct plan *p = &plans[i];
+
+        if (judge(e, &s->items[i], p, err) != E_OK)
+            return err->code;
+        if (p->refused.code == E_OK && !p->known && create(e, &s->items[i], p, err) != E_OK)
+            return err->code;
+        add_line(&op->reply, s->first_line + i, p);
+    }
+    return E_OK;
+}
+
+static enum err_code run_whole(struct engine *e, struct op *op, struct plan *plans, struct err *err)
+{
+    struct submit *s = &op->submit;
+
+    for (size_t i = 0; i < s->n_items; i++)
+        if (judge(e, &s->items[i], &plans[i], err) != E_OK)
+            return err->code;
+    size_t bad = first_refused(s, plans, &op->err);
+
+    if (bad < s->n_items) {
+        op->err.item = s->mode == SUBMIT_ARRAY ? (unsigned)bad + 1 : 0;
+        return E_OK;
+    }
+    for (size_t i = 0; i < s->n_items; i++) {
+        struct plan *p = &plans[i];
+
+        /* The key may have come up earlier in this very array. */
+        if (!p->known && s->items[i].key.size > 0 && judge_key(e, &s->items[i], p, err) != E_OK)
+            return err->code;
+        if (!p->known && create(e, &s->items[i], p, err) != E_OK)
+            return err->code;
+    }
+    s->first_id = s->n_items > 0 ? plans[0].id : 0;
+    add_reply(op, plans);
+    return E_OK;
+}
+
+enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
+{
+    struct plan *plans = arena_array(&e->arena, op->submit.n_items, sizeof(struct plan));
+
+    ASSERT(op->submit.n_items <= OP_ITEMS_MAX);
+    return op->submit.mode == SUBMIT_LINES ? run_lines(e, op, plans, err) : run_whole(e, op, plans, err);
+}

@@ -1,0 +1,207 @@
+/*
+ * What the engine does by itself: leases that ran out, jobs that are due, chunked work, retention.
+ *
+ * Each pass does a bounded amount in the batch's transaction; what is left is due at once again.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "engine/engine_internal.h"
+
+enum { DUE_ROWS = 500, RETAIN_ROWS = 200, EXPIRE_JOBS = 1000 };
+
+#define WORK_KEPT_US US_PER_DAY      /* finished chunked work is shown so long */
+#define RETAIN_PAUSE_US US_PER_MIN   /* retention looks at most so often */
+
+bool sweep_is_due(const struct engine *e)
+{
+    const struct live_claim *first = claims_first(&e->claims);
+
+    if (e->now.steady_at < e->resume_at)
+        return false;
+    return e->work.count > 0 || e->due_at <= e->now.wall_at || e->retain_at <= e->now.wall_at ||
+           (first != NULL && first->check_at <= e->now.steady_at);
+}
+
+int64_t sweep_next_steady_at(const struct engine *e)
+{
+    const struct live_claim *first = claims_first(&e->claims);
+
+    if (e->work.count > 0)
+        return e->now.steady_at;
+    return first == NULL ? TIME_NEVER : first->check_at;
+}
+
+int64_t sweep_next_wall_at(const struct engine *e)
+{
+    return e->due_at < e->retain_at ? e->due_at : e->retain_at;
+}
+
+/* ---- leases ---- */
+
+/* What a look at a claim finds. */
+struct look {
+    size_t open;     /* jobs that ran under it */
+    int64_t next_at; /* the earliest end of a lease that goes on */
+};
+
+static enum err_code judge_lease(struct engine *e, const struct live_claim *claim, int64_t id,
+                                 struct look *look, struct err *err)
+{
+    struct attempt_end end = {.outcome = JOB_OUT_LOST, .now_at = e->now.wall_at};
+    const struct slice none = {0};
+    bool found = false;
+    struct job j;
+
+    if (store_job_brief(e->store, id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || j.state != JOB_RUNNING || j.token != claim->token)
+        return E_OK;
+    int64_t until_at = j.lease_until_at > claim->floor_at ? j.lease_until_at : claim->floor_at;
+
+    look->open++;
+    if (until_at <= e->now.steady_at)
+        return attempt_end_run(e, &j, &end, none, none, err);
+    if (until_at < look->next_at)
+        look->next_at = until_at;
+    return E_OK;
+}
+
+/* A claim whose time has come: each of its jobs is lost, held on, or not its any more. */
+static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, struct err *err)
+{
+    struct look look = {.next_at = TIME_NEVER};
+
+    VEC_PUSH(&e->looked_at, claim->token);
+    for (size_t i = 0; i < claim->n_jobs; i++)
+        if (judge_lease(e, claim, claim->jobs[i], &look, err) != E_OK)
+            return err->code;
+    claim->open = look.open;
+    if (look.open == 0) { /* all of them ended unseen, before a restart */
+        claim->open = 1;
+        VEC_PUSH(&e->closings, ((struct closing){0, claim->token}));
+    }
+    claims_set_check(&e->claims, claim, look.next_at);
+    return E_OK;
+}
+
+static enum err_code expire(struct engine *e, struct err *err)
+{
+    size_t jobs = 0;
+
+    while (jobs < EXPIRE_JOBS) {
+        struct live_claim *first = claims_first(&e->claims);
+
+        if (first == NULL || first->check_at > e->now.steady_at)
+            break;
+        jobs += first->n_jobs;
+        if (look_at_claim(e, first, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* ---- due jobs ---- */
+
+static enum err_code wake(struct engine *e, int64_t id, struct err *err)
+{
+    bool found = false;
+    bool hit = false;
+    struct job was;
+
+    if (store_job_brief(e->store, id, &e->arena, &was, &found, err) != E_OK)
+        return err->code;
+    ASSERT(found && was.state == JOB_SCHEDULED);
+    struct job now = was;
+
+    now.state = job_state_next(was.state, JOB_EV_WAKE);
+    now.due_at = 0;
+    if (engine_write(e, err) != E_OK || store_job_step(e->store, &was, &now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    note_move(e, &now, JOB_SCHEDULED, queue_by_id(e, now.queue), "due");
+    return E_OK;
+}
+
+static enum err_code wake_due(struct engine *e, struct err *err)
+{
+    int64_t ids[DUE_ROWS];
+    size_t n = 0;
+
+    if (store_due_scan(e->store, e->now.wall_at, ids, DUE_ROWS, &n, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (wake(e, ids[i], err) != E_OK)
+            return err->code;
+    return store_due_next(e->store, &e->due_at, err);
+}
+
+/* ---- retention ---- */
+
+static enum err_code remove_old(struct engine *e, struct queue *q, const int64_t *ids, size_t n,
+                                struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool found = false;
+        struct job j;
+
+        if (store_job_load(e->store, ids[i], &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        ASSERT(found);
+        if (engine_write(e, err) != E_OK || store_job_remove(e->store, &j, err) != E_OK)
+            return err->code;
+        counts_add(&e->counts, q->id, j.state, -1);
+        e->tally_retained++;
+        e->removed_some = true;
+    }
+    return E_OK;
+}
+
+/* Removes what is too old in one queue and state; *next_at becomes the instant the next one will be. */
+static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state, size_t *room,
+                                  int64_t *next_at, struct err *err)
+{
+    int64_t keep_us = state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
+    int64_t ids[RETAIN_ROWS];
+    int64_t oldest_at = TIME_NEVER;
+    size_t n = 0;
+
+    if (*room > 0 && store_expired_scan(e->store, q->id, state, e->now.wall_at - keep_us, ids, *room, &n,
+                                        err) != E_OK)
+        return err->code;
+    if (remove_old(e, q, ids, n, err) != E_OK ||
+        store_expired_next(e->store, q->id, state, &oldest_at, err) != E_OK)
+        return err->code;
+    *room -= n;
+    if (oldest_at != TIME_NEVER && oldest_at + keep_us + 1 < *next_at)
+        *next_at = oldest_at + keep_us + 1;
+    return E_OK;
+}
+
+static enum err_code retain(struct engine *e, struct err *err)
+{
+    int64_t next_at = TIME_NEVER;
+    size_t room = RETAIN_ROWS;
+
+    for (size_t i = 0; i < e->queues.count; i++)
+        for (unsigned s = JOB_DONE; s < JOB_STATE_COUNT; s++)
+            if (retain_state(e, e->queues.items[i], (enum job_state)s, &room, &next_at, err) != E_OK)
+                return err->code;
+    if (room > 0 && next_at < e->now.wall_at + RETAIN_PAUSE_US)
+        next_at = e->now.wall_at + RETAIN_PAUSE_US;
+    if (engine_write(e, err) != E_OK ||
+        store_work_remove_old(e->store, e->now.wall_at - WORK_KEPT_US, err) != E_OK)
+        return err->code;
+    e->retain_at = next_at;
+    return E_OK;
+}
+
+enum err_code sweep_run(struct engine *e, struct err *err)
+{
+    if (expire(e, err) != E_OK)
+        return err->code;
+    if (e->due_at <= e->now.wall_at && wake_due(e, err) != E_OK)
+        return err->code;
+    if (e->work.count > 0 && bulk_step(e, err) != E_OK)
+        return err->code;
+    return e->retain_at <= e->now.wall_at ? retain(e, err) : E_OK;
+}

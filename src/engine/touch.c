@@ -1,0 +1,88 @@
+/*
+ * Touch: a worker says that it is still at it, and how far it has come.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "engine/engine_internal.h"
+#include "engine/job_json.h"
+
+static void add_lease(struct buf *b, int64_t id, int64_t token)
+{
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_id(b, "id", id);
+    json_add_id(b, "lease", token);
+    buf_add_char(b, '}');
+}
+
+static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
+                               struct err *err)
+{
+    const struct live_claim *claim = claims_find(&e->claims, item->token);
+    int64_t lease_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
+    struct touch_status status = {item->text, item->has_text, item->done, item->total, item->has_done};
+    enum touch_result result = TOUCH_LOST;
+
+    if (engine_write(e, err) != E_OK ||
+        store_job_touch(e->store, item->id, item->token, e->now.steady_at + lease_us, &status, &result,
+                        err) != E_OK)
+        return err->code;
+    if (result == TOUCH_LOST) {
+        op->hurry = true;
+        add_lease(&op->reply, item->id, item->token);
+    } else if (result == TOUCH_CANCELLING) {
+        add_lease(&op->cancels, item->id, item->token);
+    }
+    return E_OK;
+}
+
+enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+
+    json_add_key(&op->reply, "lost");
+    buf_add_char(&op->reply, '[');
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (touch_one(e, op, &x->touch[i], err) != E_OK)
+            return err->code;
+    buf_add_char(&op->reply, ']');
+    return E_OK;
+}
+
+/* The worker's jobs whose cancel came while it was not asking. */
+bool claim_tell_cancels(struct engine *e, struct op *op)
+{
+    bool told = false;
+
+    if (e->cancels.count == 0 || op->exchange.worker.name.size == 0)
+        return false;
+    for (size_t i = 0; i < e->cancels.count; i++) {
+        struct cancel_note *note = &e->cancels.items[i];
+
+        if (note->told || note->worker != worker_number(e, op->exchange.worker.name))
+            continue;
+        add_lease(&op->cancels, note->job, note->token);
+        note->told = told = true;
+    }
+    return told;
+}
+
+void exchange_close(struct op *op)
+{
+    struct buf *b = &op->reply;
+
+    if (op->exchange.parts & EXCHANGE_TOUCHED) {
+        json_add_key(b, "cancel");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->cancels));
+        buf_add_char(b, ']');
+    }
+    if (op->exchange.parts & EXCHANGE_JOBS) {
+        json_add_key(b, "jobs");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->jobs));
+        buf_add_char(b, ']');
+    }
+    buf_add_char(b, '}');
+    buf_clear(&op->jobs);
+}

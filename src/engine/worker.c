@@ -1,0 +1,102 @@
+/*
+ * Workers as the engine knows them: a name, a number, and when it was heard of last.
+ *
+ * What is seen is written at most every SEEN_EVERY_US for a worker: lists show that much delay.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "engine/engine_internal.h"
+
+#define SEEN_EVERY_US (10 * US_PER_S)
+
+static struct known_worker *find(const struct engine *e, struct slice name)
+{
+    for (size_t i = 0; i < e->workers.count; i++)
+        if (slice_is(name, e->workers.items[i].name))
+            return &e->workers.items[i];
+    return NULL;
+}
+
+int64_t worker_number(const struct engine *e, struct slice name)
+{
+    const struct known_worker *w = name.size == 0 ? NULL : find(e, name);
+
+    return w == NULL ? 0 : w->id;
+}
+
+static void take_worker(void *ctx, const struct stored_worker *w)
+{
+    struct engine *e = ctx;
+    struct known_worker known = {
+        .id = w->id,
+        .name = mem_strndup(w->name.data, w->name.size),
+        .queues = mem_strndup(w->queues.data, w->queues.size),
+        .pid = w->pid,
+        .seen_at = w->seen_at,
+    };
+
+    VEC_PUSH(&e->workers, known);
+}
+
+enum err_code workers_load(struct engine *e, struct err *err)
+{
+    return store_workers_load(e->store, take_worker, e, err);
+}
+
+void workers_free(struct engine *e)
+{
+    for (size_t i = 0; i < e->workers.count; i++) {
+        free(e->workers.items[i].name);
+        free(e->workers.items[i].queues);
+    }
+    VEC_DEINIT(&e->workers);
+}
+
+static struct slice queues_json(struct engine *e, const struct exchange *x)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(OP_REPLY_MAX);
+
+    buf_add_char(&b, '{');
+    for (size_t i = 0; i < x->n_queues; i++) {
+        json_add_comma(&b);
+        json_add_string(&b, x->queues[i].name);
+        buf_add_char(&b, ':');
+        buf_add_int(&b, x->queues[i].max);
+    }
+    buf_add_char(&b, '}');
+    return arena_copy(&e->arena, buf_slice(&b));
+}
+
+enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
+{
+    struct known_worker *w = x->worker.name.size == 0 ? NULL : find(e, x->worker.name);
+
+    if (x->worker.name.size == 0)
+        return E_OK;
+    struct slice queues = queues_json(e, x);
+    bool fresh = w != NULL && w->pid == x->worker.pid && slice_is(queues, w->queues) &&
+                 e->now.wall_at - w->seen_at < SEEN_EVERY_US && e->now.wall_at >= w->seen_at;
+
+    if (fresh)
+        return E_OK;
+    struct stored_worker row = {.name = x->worker.name,
+                                .host = x->worker.host,
+                                .version = x->worker.version,
+                                .pid = x->worker.pid,
+                                .queues = queues,
+                                .seen_at = e->now.wall_at};
+
+    if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK)
+        return err->code;
+    if (w == NULL) {
+        take_worker(e, &row);
+        return E_OK;
+    }
+    free(w->queues);
+    w->queues = mem_strndup(queues.data, queues.size);
+    w->pid = row.pid;
+    w->seen_at = row.seen_at;
+    return E_OK;
+}
