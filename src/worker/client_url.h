@@ -1,0 +1,45 @@
+/*
+ * Which server to speak to: http://…, https://… or unix:PATH, and the defaults when nobody says.
+ *
+ * WAYBILL_URL names the server; without it, DATA/waybill.sock if that is there, else
+ * http://127.0.0.1:6769.  WAYBILL_DATA names the data directory; default /var/lib/waybill for root,
+ * ~/.local/share/waybill for everybody else.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+#define CLIENT_SOCKET_NAME "waybill.sock"
+#define CLIENT_URL_DEFAULT "http://127.0.0.1:6769"
+
+struct client_url {
+    char *text;   /* as people write it: for messages */
+    char *base;   /* what a path is appended to: no slash at its end */
+    char *socket; /* path of the Unix socket, or NULL */
+    bool nearby;  /* the socket, or a loopback address: no proxy stands between */
+};
+
+void client_url_deinit(struct client_url *u);
+static inline void client_url_cleanup(struct client_url *u)
+{
+    client_url_deinit(u);
+}
+
+/* E_INVALID when it is none of the three forms, or carries a user, a query or a fragment. */
+MUST_CHECK enum err_code client_url_parse(const char *text, struct client_url *ret_url,
+                                          struct err *err);
+
+/* `url` if it is given, else the defaults above; `data_dir` NULL: the default one. */
+MUST_CHECK enum err_code client_url_choose(const char *url, const char *data_dir,
+                                           struct client_url *ret_url, struct err *err);
+
+/* The data directory (free it): `given`, else WAYBILL_DATA, else the default. */
+MUST_CHECK enum err_code client_data_dir(const char *given, char **ret_dir, struct err *err);
+
+/* Adds a piece of a path or a query, percent-encoded: everything but letters, digits and -._~ */
+void client_add_escaped(struct buf *b, struct slice piece);
