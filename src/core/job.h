@@ -83,9 +83,9 @@ struct job {
 
 /* One entry of a job's record: an attempt that has ended. */
 struct progress_entry {
-    int number;      /* step, 1 for a job without steps */
+    int number; /* step, 1 for a job without steps */
     int attempt;
-    int64_t token;   /* which claim it was */
+    int64_t token; /* which claim it was */
     enum job_outcome outcome;
     enum job_cause cause;
     bool exited;

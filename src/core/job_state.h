@@ -26,8 +26,8 @@ enum job_state {
 };
 
 enum job_event {
-    JOB_EV_WAKE,   /* may run now: committed, released, due, `now` */
-    JOB_EV_DEFER,  /* may run later: a delay, a retry, `later` */
+    JOB_EV_WAKE,  /* may run now: committed, released, due, `now` */
+    JOB_EV_DEFER, /* may run later: a delay, a retry, `later` */
     JOB_EV_HOLD,
     JOB_EV_CLAIM,
     JOB_EV_RETURN, /* the worker hands it back unbegun: nothing is counted */
@@ -36,7 +36,7 @@ enum job_event {
     JOB_EV_FAIL,
     JOB_EV_RELAY,
     JOB_EV_CANCEL,
-    JOB_EV_AGAIN,  /* an ended job is run once more */
+    JOB_EV_AGAIN, /* an ended job is run once more */
     JOB_EVENT_COUNT
 };
 

@@ -2,8 +2,8 @@
 #include "core/quote.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
+#include "base/compiler.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -16,13 +16,20 @@ static bool is_control(const char *at, size_t size)
            (size == 2 && first == 0xC2 && (unsigned char)at[1] < 0xA0);
 }
 
+/* `used` bytes of the text are there; returns how many are now. */
+static size_t append(struct quote *q, size_t used, struct slice more)
+{
+    ASSERT(used + more.size < sizeof(q->text));
+    memcpy(q->text + used, more.data, more.size);
+    return used + more.size;
+}
+
 const char *quote_text(struct quote *q, struct slice text)
 {
     const char *at = text.data;
     const char *end = at + text.size;
-    size_t used = 0;
+    size_t used = append(q, 0, SLICE("'"));
 
-    q->text[used++] = '\'';
     while (at < end) {
         size_t size = utf8_step(at, end);
         bool plain = size > 0 && !is_control(at, size);
@@ -30,20 +37,22 @@ const char *quote_text(struct quote *q, struct slice text)
 
         if (used + shown.size > QUOTE_TEXT_MAX + 1)
             break;
-        memcpy(q->text + used, shown.data, shown.size);
-        used += shown.size;
+        used = append(q, used, shown);
         at += size == 0 ? 1 : size;
     }
-    snprintf(q->text + used, sizeof(q->text) - used, "%s'", at < end ? "…" : "");
+    used = append(q, used, at < end ? SLICE("…'") : SLICE("'"));
+    q->text[used] = '\0';
     return q->text;
 }
 
+/* ASCII alone. */
 static const char *quote_plain(struct quote *q, struct slice text)
 {
-    int size = text.size > QUOTE_TEXT_MAX ? QUOTE_TEXT_MAX : (int)text.size;
+    bool cut = text.size > QUOTE_TEXT_MAX;
+    size_t used = append(q, 0, slice_make(text.data, cut ? QUOTE_TEXT_MAX : text.size));
 
-    snprintf(q->text, sizeof(q->text), "%.*s%s", size, text.data,
-             text.size > QUOTE_TEXT_MAX ? "…" : "");
+    used = append(q, used, cut ? SLICE("…") : SLICE(""));
+    q->text[used] = '\0';
     return q->text;
 }
 

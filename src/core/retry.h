@@ -37,11 +37,11 @@ struct retry_policy {
     size_t n_exits;
 };
 
-#define RETRY_POLICY_DEFAULT                                                              \
-    ((struct retry_policy){.max = 0,                                                      \
-                           .first_us = INT64_C(10000000),                                 \
-                           .factor = 2,                                                   \
-                           .cap_us = INT64_C(3600000000),                                 \
+#define RETRY_POLICY_DEFAULT                              \
+    ((struct retry_policy){.max = 0,                      \
+                           .first_us = INT64_C(10000000), \
+                           .factor = 2,                   \
+                           .cap_us = INT64_C(3600000000), \
                            .jitter = 0.1})
 
 enum retry_verdict {
@@ -55,7 +55,7 @@ struct retry_attempt {
     int laters;   /* `later` answers so far, this one not included */
     bool exited;  /* it has an exit status */
     int exit;
-    bool final;   /* the program said that no retry can help */
+    bool final; /* the program said that no retry can help */
 };
 
 enum retry_verdict retry_judge(const struct retry_policy *p, const struct retry_attempt *a);
