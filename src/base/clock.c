@@ -207,7 +207,7 @@ static bool take_time_of_day(struct cursor *c, int64_t *ret_us)
 
 enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err)
 {
-    struct cursor c = {text.data, text.data + text.size};
+    struct cursor c = {text.data, slice_end(text)};
     int64_t day_us, time_us, offset_us;
 
     if (take_date(&c, &day_us) && take_char(&c, "Tt ") && take_time_of_day(&c, &time_us) &&

@@ -41,6 +41,7 @@ static void keep_utf8(char msg[static sizeof(((struct err *)0)->msg)])
 }
 
 /* The arguments may point into the message that is replaced. */
+PRINTF_LIKE(2, 0)
 static void put_message(struct err *err, const char *fmt, va_list ap)
 {
     char msg[sizeof(err->msg)];
@@ -62,6 +63,7 @@ enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
     return code;
 }
 
+PRINTF_LIKE(2, 0)
 static void put_in_front(struct err *err, const char *fmt, va_list ap)
 {
     char msg[sizeof(err->msg)];

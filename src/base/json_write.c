@@ -22,7 +22,7 @@ static void add_escape(struct buf *b, char c)
 void json_add_string(struct buf *b, struct slice utf8)
 {
     const char *at = utf8.data;
-    const char *end = at + utf8.size;
+    const char *end = slice_end(utf8);
 
     buf_add_char(b, '"');
     while (at < end) {

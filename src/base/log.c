@@ -72,6 +72,7 @@ static void write_all(const char *data, size_t size)
     }
 }
 
+PRINTF_LIKE(2, 0)
 static void log_line(enum log_level level, const char *fmt, va_list ap)
 {
     char line[LINE_BYTES];

@@ -26,6 +26,12 @@ static inline struct slice slice_make(const char *data, size_t size)
     return (struct slice){data, size};
 }
 
+/* Behind the last byte; nothing is added to a NULL. */
+static inline const char *slice_end(struct slice s)
+{
+    return s.size == 0 ? s.data : s.data + s.size;
+}
+
 static inline int slice_equal(struct slice a, struct slice b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);

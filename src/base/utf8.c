@@ -48,7 +48,7 @@ size_t utf8_step(const char *at, const char *end)
 bool utf8_valid(struct slice text)
 {
     const char *at = text.data;
-    const char *end = at + text.size;
+    const char *end = slice_end(text);
 
     while (at < end) {
         uint64_t word;

@@ -160,6 +160,17 @@ static void bad_times_are_refused_and_quoted(void **state)
     }
 }
 
+static void nothing_at_all_is_refused(void **state)
+{
+    (void)state;
+    int64_t value = -7;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(time_parse((struct slice){NULL, 0}, &value, &err), E_INVALID);
+    assert_int_equal(duration_parse((struct slice){NULL, 0}, &value, &err), E_INVALID);
+    assert_true(value == -7);
+}
+
 static void lengths_are_read_in_every_unit(void **state)
 {
     (void)state;
@@ -298,6 +309,7 @@ int main(void)
         cmocka_unit_test(shown_instants_are_read_back_exactly),
         cmocka_unit_test(times_are_read_with_offsets_and_fractions),
         cmocka_unit_test(bad_times_are_refused_and_quoted),
+        cmocka_unit_test(nothing_at_all_is_refused),
         cmocka_unit_test(lengths_are_read_in_every_unit),
         cmocka_unit_test(bad_lengths_are_refused_and_quoted),
         cmocka_unit_test(seconds_as_numbers_have_the_same_bounds),

@@ -333,6 +333,16 @@ static void levels_that_were_closed_do_not_count(void **state)
     assert_taken(buf_slice(&b));
 }
 
+static void nothing_at_all_is_refused(void **state)
+{
+    (void)state;
+    struct slice value;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(json_check((struct slice){NULL, 0}, &value, &err), E_BAD_REQUEST);
+    assert_string_equal(err.msg, "line 1, column 1: ends too early, a value should follow");
+}
+
 /* Broken or whole, at every length: never a byte too far, and only the whole is taken. */
 static void every_beginning_of_a_document_is_refused(void **state)
 {
@@ -586,6 +596,7 @@ int main(void)
         cmocka_unit_test(the_value_comes_without_the_space_around_it),
         cmocka_unit_test(sixty_four_levels_are_taken_and_one_more_is_not),
         cmocka_unit_test(levels_that_were_closed_do_not_count),
+        cmocka_unit_test(nothing_at_all_is_refused),
         cmocka_unit_test(every_beginning_of_a_document_is_refused),
         cmocka_unit_test(a_special_byte_is_seen_at_every_offset),
         cmocka_unit_test(a_repeated_member_is_found_in_objects_of_any_size),
