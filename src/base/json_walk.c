@@ -20,7 +20,7 @@ static const char *skip_string(const char *at, const char *end)
 /* How a byte outside of strings changes the depth; a quote begins a string. */
 enum { QUOTE = 2 };
 
-static const signed char turns[256] = {
+static const int16_t turns[256] = {
     ['"'] = QUOTE, ['{'] = 1, ['['] = 1, ['}'] = -1, [']'] = -1,
 };
 

@@ -50,23 +50,55 @@ static volatile uint64_t number; /* of the input */
 /* Sanitizers have their own way to end a program; without them it is absent. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
-/* The program is about to die: whatever works is good enough. */
+/* The last words, put together by hand: in a signal handler little else is allowed. */
+static char words[FUZZ_INPUT_MAX * 4 + 1000];
+static size_t words_size;
+
+static void add_text(const char *text)
+{
+    while (*text != '\0' && words_size < sizeof(words))
+        words[words_size++] = *text++;
+}
+
+static void add_number(uint64_t value)
+{
+    char digits[24];
+    size_t at = sizeof(digits) - 1;
+
+    digits[at] = '\0';
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) > 0);
+    add_text(digits + at);
+}
+
+/* As it would stand in a C string. */
+static void add_byte(unsigned char c)
+{
+    bool plain = c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+
+    if (plain)
+        add_text((char[]){(char)c, '\0'});
+    else
+        add_text((char[]){'\\', (char)('0' + (c >> 6)), (char)('0' + (c >> 3 & 7)),
+                          (char)('0' + (c & 7)), '\0'});
+}
+
 static void report(void)
 {
-    fprintf(stderr, "fuzz: input %llu of seed %llu, %zu bytes: \"", (unsigned long long)number,
-            (unsigned long long)seed, current.size);
-    for (size_t i = 0; i < current.size && i < 4000; i++) {
-        unsigned char c = (unsigned char)current.data[i];
-
-        if (c == '"' || c == '\\')
-            fprintf(stderr, "\\%c", c);
-        else if (c >= 0x20 && c < 0x7F)
-            fputc(c, stderr);
-        else
-            fprintf(stderr, "\\%03o", c);
-    }
-    fprintf(stderr, "\"\nfuzz: replay with: %s @%llu %llu\n", program, (unsigned long long)number,
-            (unsigned long long)seed);
+    words_size = 0;
+    add_text("fuzz: the input is \"");
+    for (size_t i = 0; i < current.size; i++)
+        add_byte((unsigned char)current.data[i]);
+    add_text("\"\nfuzz: replay with: ");
+    add_text(program);
+    add_text(" @");
+    add_number(number);
+    add_text(" ");
+    add_number(seed);
+    add_text("\n");
+    if (write(STDERR_FILENO, words, words_size) < 0)
+        _exit(3);
 }
 
 static void on_signal(int signal_number)
@@ -76,10 +108,12 @@ static void on_signal(int signal_number)
     raise(signal_number);
 }
 
+/* A sanitizer reports a bad access itself and then calls back; an abort it leaves to us. */
 static void watch_for_death(void)
 {
-    static const int deadly[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 
+    signal(SIGABRT, on_signal);
     if (__sanitizer_set_death_callback != NULL) {
         __sanitizer_set_death_callback(report);
         return;

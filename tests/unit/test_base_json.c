@@ -19,12 +19,10 @@ static bool jansson_takes(struct slice text)
 /* Both judges, on a copy that ends exactly where the text ends: reading past it is seen by ASan. */
 static bool taken(struct slice text, struct err *err)
 {
-    char *copy = malloc(text.size + 1);
+    char *copy = malloc(text.size > 0 ? text.size : 1);
 
     assert_non_null(copy);
     memcpy(copy, text.data, text.size);
-    copy = realloc(copy, text.size > 0 ? text.size : 1);
-    assert_non_null(copy);
     struct slice value = SLICE("untouched");
     enum err_code code = json_check(slice_make(copy, text.size), &value, err);
 
