@@ -73,13 +73,6 @@ bool json_find(struct slice object, const char *name, struct slice *ret_value);
 /* The text of a string value (quotes off, escapes decoded; the arena is used only if there are any). */
 struct slice json_text(struct slice value, struct arena *arena);
 
-#ifndef JANSSON_H /* jansson has a json_string of its own: the name is on its way out */
-static inline struct slice json_string(struct slice value, struct arena *arena)
-{
-    return json_text(value, arena);
-}
-#endif
-
 /* JSON_T_INT only. */
 int64_t json_int(struct slice value);
 
