@@ -36,7 +36,8 @@ enum json_type {
 };
 
 /* One whole document of any type, white space around it allowed.  On success *ret_value is the value
- * without that white space.  E_BAD_REQUEST with line, column and cause otherwise. */
+ * without that white space.  E_BAD_REQUEST with line, column and cause otherwise; E_TOO_LARGE above
+ * 4 GiB. */
 MUST_CHECK enum err_code json_check(struct slice text, struct slice *ret_value, struct err *err);
 
 enum json_type json_type_of(struct slice value);
