@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures: servers that are stopped and whose store is checked after each test."""
+import os
+import shutil
+import tempfile
+
+import pytest
+
+import waybill
+
+
+@pytest.fixture
+def directory():
+    """A short path of our own: a Unix socket's address has room for 107 bytes only."""
+    path = tempfile.mkdtemp(prefix="waybill-e2e.")
+    yield path
+    shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def servers(directory):
+    """Makes servers: servers(name="a", definitions=…, …), not started."""
+    made = []
+
+    def make(name="s", **named):
+        server = waybill.Server(os.path.join(directory, name), **named)
+        made.append(server)
+        return server
+
+    yield make
+    faults = []
+    for server in made:
+        try:
+            server.finish_up()
+        except AssertionError as fault:
+            faults.append(str(fault))
+    assert not faults, "\n".join(faults)
+
+
+@pytest.fixture
+def server(servers):
+    return servers().start()
+
+
+@pytest.fixture
+def client(server):
+    """Over TCP, as anybody."""
+    return server.tcp()
+
+
+@pytest.fixture
+def admin(server):
+    """Over the Unix socket, with all rights."""
+    return server.unix()
+
+
+@pytest.fixture(scope="module")
+def shared_server():
+    """One server for a whole file: for tests that leave nothing behind."""
+    path = tempfile.mkdtemp(prefix="waybill-e2e.")
+    server = waybill.Server(path)
+    try:
+        server.start()
+        yield server
+        server.finish_up()
+    finally:
+        if server.running():
+            server.kill()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def pytest_collection_modifyitems(items):
+    """What watches the clock for half a minute begins first and is looked at last."""
+    items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "last: run after all others")

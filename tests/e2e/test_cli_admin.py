@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""The command line over queues, workers, the server and itself."""
+import json
+import re
+import shutil
+import socket
+import sqlite3
+import subprocess
+
+import pytest
+
+from waybill import BIN, QUEUES, plain_env, run_waybill
+
+VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release", "clone", "now", "move", "rm",
+         "queue", "workers", "apply", "check", "backup", "prune", "status", "bench", "completion", "version"]
+
+
+def good(server, *args, **named):
+    ran = server.cli(*args, **named)
+    assert ran.status == 0 and ran.err == "", ran
+    return ran
+
+
+def documents(ran):
+    return [json.loads(line) for line in ran.out.splitlines()]
+
+
+def test_queues_for_people_and_as_json(server, client):
+    client.submit()
+    for args in (["queue"], ["queue", "list"]):
+        ran = good(server, *args)
+        assert "work" in ran.out and "two words" in ran.out and "up" in ran.out
+    assert set(good(server, "queue", "list", "--names").out.splitlines()) >= {"default", "work", "two words"}
+    listed = {q["name"]: q for q in documents(good(server, "queue", "list", "--json"))}
+    assert listed["work"]["state"] == "up"
+    shown = good(server, "queue", "show", "rules")
+    assert "rules" in shown.out and "retry" in shown.out
+    assert good(server, "queue", "show", "rules", "--json").json["definition"]["retry"]["max"] == 3
+
+
+@pytest.mark.parametrize("verb, state", [("pause", "pause"), ("drain", "drain"), ("down", "down"), ("up", "up"), ("resume", "up")])
+def test_queue_states(server, client, verb, state):
+    good(server, "queue", verb, "work", "two words")
+    assert client.ok("GET", "/v1/queues/work")["state"] == state
+    assert client.ok("GET", "/v1/queues/two%20words")["state"] == state
+
+
+def test_queue_rm(server, client):
+    job_id = client.submit("other")
+    assert server.cli("queue", "rm", "other").status == 4
+    good(server, "rm", job_id)
+    good(server, "queue", "rm", "other")
+    assert client.get("/v1/queues/other").status == 404
+
+
+@pytest.mark.parametrize("args, status, word", [
+    (["queue", "show", "wrok"], 3, "work"), (["queue", "pause", "wrok"], 3, "work"), (["queue", "puase", "work"], 2, "pause"),
+    (["queue", "pause"], 2, "NAME"), (["workers", "show", "nobody"], 3, "nobody"),
+])
+def test_what_is_wrong_is_told(server, args, status, word):
+    ran = server.cli(*args)
+    assert ran.status == status and word in ran.err and ran.out == "", ran
+
+
+def test_workers(server, client):
+    assert good(server, "workers").status == 0
+    client.submit()
+    client.take(worker={"name": "w1", "host": "box", "pid": 5, "version": "9.9"})
+    ran = good(server, "workers")
+    assert "w1" in ran.out and "box" in ran.out
+    assert documents(good(server, "workers", "list", "--json"))[0]["name"] == "w1"
+    assert good(server, "workers", "show", "w1", "--json").json["host"] == "box"
+
+
+def test_apply_prints_what_changes(server, client, tmp_path):
+    path = tmp_path / "more.yaml"
+    path.write_text("queues:\n  new: {slots: 2}\n  work: {description: changed}\n  other: {description: another}\n")
+    ran = good(server, "apply", "--dry-run", path)
+    assert re.search(r"added.*new|new.*added", ran.out) and re.search(r"changed.*work|work.*changed", ran.out)
+    assert client.get("/v1/queues/new").status == 404
+    good(server, "apply", path)
+    assert client.ok("GET", "/v1/queues/new")["definition"]["slots"] == 2
+    assert client.get("/v1/queues/again").status == 200
+    ran = good(server, "apply", "--prune", path, "--json")
+    assert client.get("/v1/queues/again").status == 404
+    changes = {c["name"]: c["change"] for c in ran.json["changes"]}
+    assert changes["again"] == "removed" and changes["new"] == "same"
+
+
+def test_apply_of_wrong_definitions_names_the_place(server, client, tmp_path):
+    path = tmp_path / "wrong.yaml"
+    path.write_text("queues:\n  new: {}\n  bad:\n    slotz: 2\n")
+    ran = server.cli("apply", path)
+    assert ran.status == 2 and "wrong.yaml:4" in ran.err and "slots" in ran.err, ran
+    assert client.get("/v1/queues/new").status == 404
+    assert server.cli("apply", tmp_path / "missing.yaml").status != 0
+
+
+def test_check_of_a_file_needs_no_server(tmp_path):
+    (tmp_path / "good.yaml").write_text("queues:\n  a: {retry: {max: 1}}\n")
+    (tmp_path / "wrong.yaml").write_text("queues:\n  a: {retri: {max: 1}}\n")
+    ran = run_waybill("check", tmp_path / "good.yaml")
+    assert ran.status == 0 and ran.err == "", ran
+    ran = run_waybill("check", tmp_path / "wrong.yaml")
+    assert ran.status == 2 and "wrong.yaml:2" in ran.err + ran.out and "retry" in ran.err + ran.out, ran
+
+
+def test_check_is_a_monitoring_plugin(server, client):
+    ran = server.cli("check")
+    assert ran.status == 0 and re.match(r"(WAYBILL )?OK", ran.out) and len(ran.out.splitlines()) == 1, ran
+    client.submit_many([{"queue": "work"}] * 3)
+    for job in client.claim(max=3)["jobs"]:
+        client.end(job, "failed", exit=1)
+    assert server.cli("check", "--warn-failed", "4").status == 0
+    ran = server.cli("check", "--warn-failed", "3")
+    assert ran.status == 1 and "WARNING" in ran.out, ran
+    ran = server.cli("check", "--warn-failed", "1", "--crit-failed", "3")
+    assert ran.status == 2 and "CRITICAL" in ran.out, ran
+    server.stop()
+    ran = server.cli("check", env={"WAYBILL_URL": f"http://127.0.0.1:{server.port}"})
+    assert ran.status == 2 and "CRITICAL" in ran.out, ran
+
+
+def test_check_of_the_store_runs_beside_the_server_and_without_it(server, client):
+    client.submit_many([{"queue": "work"}] * 100)
+    for args in (["check", "--store"], ["check", "--store", "--full"]):
+        assert good(server, *args).status == 0
+    server.stop()
+    assert server.cli("check", "--store", "--full").status == 0
+
+
+def test_check_of_a_spoilt_store_finds_it(server, client):
+    client.submit_many([{"queue": "work", "params": {"pad": "x" * 500}} for _ in range(500)])
+    server.stop()
+    path = server.data / "waybill.db"
+    copy = server.dir / "spoilt"
+    shutil.copytree(server.data, copy)
+    size = path.stat().st_size
+    with (copy / "waybill.db").open("r+b") as file:
+        file.seek(size // 2)
+        file.write(b"\xff" * 8192)
+    ran = run_waybill("check", "--store", "--full", "--data", copy, "--json")
+    assert ran.status == 1 and ran.json["findings"], ran
+
+
+def test_check_finds_a_count_that_is_wrong(server, client):
+    client.submit_many([{"queue": "work"}] * 10)
+    server.stop()
+    copy = server.dir / "spoilt"
+    shutil.copytree(server.data, copy)
+    with sqlite3.connect(copy / "waybill.db") as database:
+        database.execute("UPDATE counts SET n = n + 1 WHERE n = 10")
+        database.commit()
+    ran = run_waybill("check", "--store", "--full", "--data", copy)
+    assert ran.status == 1 and "count" in ran.out + ran.err, ran
+
+
+def test_backup_makes_a_store_that_can_be_served(server, client, servers, tmp_path):
+    ids = client.submit_many([{"queue": "work"}] * 200)
+    ran = good(server, "backup", tmp_path / "copy", "--json")
+    assert ran.json["bytes"] > 0
+    good(server, "backup", tmp_path / "copy2")
+    copy = servers("copy", data=tmp_path / "copy").start()
+    assert {job["id"] for job in copy.tcp().list()} == set(ids)
+    ran = server.cli("backup", tmp_path / "copy")
+    assert ran.status != 0 and "empty" in ran.err, ran
+
+
+def test_prune_deletes_ended_jobs(server, client):
+    client.submit_many([{"queue": "work"}] * 20)
+    for job in client.claim(max=15)["jobs"]:
+        client.end(job)
+    good(server, "prune", "--older", "1h")
+    assert client.counts() == {"work": {"ready": 5, "done": 15}}
+    good(server, "prune", "--older", "0s")
+    assert client.counts() == {"work": {"ready": 5}}
+
+
+def test_status_for_people_and_as_json(server, client):
+    client.submit_many([{"queue": "work"}] * 7)
+    client.submit("other", delay="1h")
+    ran = good(server, "status")
+    assert "work" in ran.out and "7" in ran.out
+    assert isinstance(good(server, "status", "--json").json, dict)
+
+
+def test_bench_runs_by_itself(tmp_path):
+    ran = run_waybill("bench", "--seconds", "1", "--dir", tmp_path, deadline_s=60)
+    assert ran.status == 0 or "tmpfs" in ran.err, ran
+    assert not list(tmp_path.iterdir())
+
+
+def test_version():
+    ran = run_waybill("version")
+    assert ran.status == 0 and re.search(r"\d+\.\d+\.\d+", ran.out), ran
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", run_waybill("version", "--json").json["version"])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(verb):
+    ran = run_waybill(verb, "--help")
+    assert ran.status == 0 and ran.err == "", ran
+    assert f"waybill {verb}" in ran.out and "--json" in ran.out and "--help" in ran.out
+    assert all(len(line) <= 100 for line in ran.out.splitlines()), [line for line in ran.out.splitlines() if len(line) > 100]
+    assert run_waybill("help", verb).out == ran.out
+
+
+@pytest.mark.parametrize("verb", ["pause", "resume", "drain", "down", "up", "list", "show", "rm"])
+def test_every_queue_verb_has_help(verb):
+    ran = run_waybill("queue", verb, "--help")
+    assert ran.status == 0 and f"waybill queue {verb}" in ran.out, ran
+
+
+def test_help_lists_every_verb():
+    for args in (["--help"], ["help"], ["-h"]):
+        ran = run_waybill(*args)
+        assert ran.status == 0, ran
+        for verb in VERBS:
+            assert re.search(rf"^\s+{verb}\b", ran.out, re.M), verb
+    ran = run_waybill()
+    assert ran.status == 2 and "waybill help" in ran.err + ran.out or "add" in ran.err + ran.out, ran
+
+
+@pytest.mark.parametrize("shell, check", [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])])
+def test_completions_are_scripts_that_know_every_verb(shell, check, tmp_path):
+    ran = run_waybill("completion", shell)
+    assert ran.status == 0, ran
+    for verb in VERBS:
+        assert re.search(rf"\b{verb}\b", ran.out), verb
+    assert "priority" in ran.out
+    if shutil.which(shell):
+        path = tmp_path / "script"
+        path.write_text(ran.out)
+        assert subprocess.run([*check, path], check=False, capture_output=True).returncode == 0
+    assert run_waybill("completion", "tcsh").status == 2
+
+
+def complete_in_bash(words, server):
+    """What bash offers for the last word."""
+    script = f"""
+        eval "$("{BIN}" completion bash)"
+        function_name=$(complete -p waybill | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+        COMP_WORDS=(waybill {' '.join(f"'{w}'" for w in words)}); COMP_CWORD={len(words)}
+        COMP_LINE="waybill {' '.join(words)}"; COMP_POINT=${{#COMP_LINE}}
+        $function_name waybill '{words[-1]}' '{words[-2] if len(words) > 1 else "waybill"}'
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    env = plain_env(WAYBILL_DATA=str(server.data), PATH=f"{BIN.rsplit('/', 1)[0]}:/usr/bin:/bin")
+    ran = subprocess.run(["bash", "-c", script], env=env, capture_output=True, timeout=20, check=False)
+    return [line.strip() for line in ran.stdout.decode().splitlines()]
+
+
+def test_bash_completes_verbs_options_states_and_queues(server):
+    assert {"show", "serve", "status"} <= set(complete_in_bash(["s"], server))
+    assert "--priority" in complete_in_bash(["add", "work", "--pri"], server)
+    assert {"ready", "running", "relayed"} <= set(complete_in_bash(["list", "--state", "r"], server))
+    assert "work" in complete_in_bash(["add", "wo"], server)
+
+
+def test_no_server_is_exit_status_5(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    for url in (f"http://127.0.0.1:{port}", f"unix:{tmp_path}/none.sock"):
+        ran = run_waybill("list", env=plain_env(WAYBILL_URL=url))
+        assert ran.status == 5 and ran.out == "" and "serve" in ran.err, ran
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "http://", "unix:", "nonsense", "http://[::1", "http://x:99999"])
+def test_a_bad_url_is_a_usage_error(url):
+    ran = run_waybill("list", env=plain_env(WAYBILL_URL=url))
+    assert ran.status in (2, 5) and ran.out == "" and ran.err, ran
+
+
+def test_the_server_is_found_by_url_data_and_option(server, client):
+    job_id = client.submit()
+    tcp = f"http://127.0.0.1:{server.port}"
+    unix = f"unix:{server.socket_path}"
+    for args, env in (([], {"WAYBILL_URL": tcp}), ([], {"WAYBILL_URL": unix}), ([], {"WAYBILL_DATA": str(server.data)}),
+                      (["--url", tcp], {}), (["--url", unix], {}), (["--data", str(server.data)], {})):
+        ran = run_waybill("show", job_id, "--json", *args, env=plain_env(**env))
+        assert ran.status == 0 and ran.json["id"] == job_id, ran
+
+
+def test_the_token_comes_from_the_environment(servers, tmp_path):
+    (tmp_path / "token").write_text("open-sesame-0123456789\n")
+    server = servers(definitions=QUEUES + f'server: {{token_file: "{tmp_path}/token"}}\n').start()
+    url = f"http://127.0.0.1:{server.port}"
+    ran = run_waybill("queue", "pause", "work", env=plain_env(WAYBILL_URL=url))
+    assert ran.status == 4 and "token" in ran.err, ran
+    ran = run_waybill("queue", "pause", "work", env=plain_env(WAYBILL_URL=url, WAYBILL_TOKEN="open-sesame-0123456789"))
+    assert ran.status == 0, ran
+
+
+def test_a_server_that_has_stopped_is_exit_status_5(server):
+    server.stop()
+    ran = server.cli("list")
+    assert ran.status == 5 and ran.out == "", ran
