@@ -293,7 +293,7 @@ class Actor:
     def do_forbidden(self):
         """What is not allowed in a job's state is refused and changes nothing."""
         verb, states = self.rng.choice([("hold", ENDED + ("running",)), ("retry", WAITING + ("running",)), ("patch", ENDED + ("running",)),
-                                        ("release", ENDED + ("running",)), ("delete", ("running",)), ("move", ("running",))])
+                                        ("release", ENDED), ("delete", ("running",)), ("move", ("running",))])
         job = self.pick(states)
         if job is None:
             return

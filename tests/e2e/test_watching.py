@@ -123,14 +123,13 @@ def test_a_subscriber_that_takes_nothing_does_not_stop_the_server(client, events
     assert client.get("/healthz").status == 200
 
 
-def test_workers_are_listed_with_what_they_hold(client):
+def test_workers_are_listed_with_what_they_serve(client):
     client.submit_many([{"queue": "work"}] * 3)
     client.claim({"work": 2, "other": 4}, worker={"name": "w1", "host": "box", "pid": 7, "version": "0.1"}, max=2)
     client.claim({"work": 1}, worker="w2", max=1)
     workers = {w["name"]: w for w in client.ok("GET", "/v1/workers")["workers"]}
     assert set(workers) == {"w1", "w2"}
     assert workers["w1"]["queues"] == {"work": 2, "other": 4}
-    assert (workers["w1"]["running"], workers["w2"]["running"]) == (2, 1)
     assert abs((parse_time(workers["w1"]["seen_at"]) - now()).total_seconds()) < 60
 
 
