@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/bulk.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/json.h"
+#include "cli/fields.h"
+#include "cli/filter.h"
+
+#define BODY_MAX ((size_t)1 << 20)
+
+static enum err_code begin(struct cli *cli, const struct bulk_request *b,
+                           struct client_reply *reply, struct err *err)
+{
+    CLEANUP(buf) struct buf body = BUF_INIT(BODY_MAX);
+
+    buf_addf(&body, "{\"action\":\"%s\",\"filter\":", b->action);
+    if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
+        return err->code;
+    if (b->to_queue != NULL) {
+        json_add_key(&body, "queue");
+        json_add_string(&body, slice_of(b->to_queue));
+    }
+    buf_add_char(&body, '}');
+    const struct client_request r = {
+        .method = "POST",
+        .path = "/v1/bulk",
+        .body = buf_slice(&body),
+    };
+
+    return cli_call(cli, &r, reply, err);
+}
+
+static void show_progress(const struct bulk_request *b, const json_t *bulk)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%s %" PRId64 " jobs …", b->done, field_int(bulk, "changed"));
+}
+
+static void clear_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
+                                  struct client_reply *reply, struct err *err)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", field_text(reply->json, "id"));
+    while (strcmp(field_text(reply->json, "state"), "done") != 0) {
+        show_progress(b, reply->json);
+        client_reply_deinit(reply);
+        *reply = CLIENT_REPLY_INIT;
+        if (cli_get(cli, path, reply, err) != E_OK)
+            return err_wrap(err, "the server goes on with it, but");
+    }
+    clear_progress();
+    return E_OK;
+}
+
+static void print_result(const struct cli *cli, const struct bulk_request *b,
+                         const struct client_reply *reply)
+{
+    int64_t changed = field_int(reply->json, "changed");
+    int64_t refused = field_int(reply->json, "refused");
+
+    if (cli->json) {
+        print_json(buf_slice(&reply->text));
+        return;
+    }
+    printf("%s %" PRId64 " job%s", b->done, changed, changed == 1 ? "" : "s");
+    if (refused > 0)
+        printf(", %" PRId64 " could not be", refused);
+    putchar('\n');
+}
+
+int bulk_run(struct cli *cli, const struct bulk_request *request)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct err err = ERR_INIT;
+
+    if (begin(cli, request, &reply, &err) != E_OK ||
+        wait_for_end(cli, request, &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    print_result(cli, request, &reply);
+    bool all_refused = field_int(reply.json, "changed") == 0 &&
+                       field_int(reply.json, "refused") > 0;
+
+    return all_refused ? CLI_REFUSED : CLI_OK;
+}

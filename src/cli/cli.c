@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/help.h"
+
+int cli_exit_status(enum err_code code)
+{
+    switch (code) {
+    case E_OK: return CLI_OK;
+    case E_NOT_FOUND: return CLI_NOT_FOUND;
+    case E_BAD_REQUEST:
+    case E_UNAUTHORIZED:
+    case E_FORBIDDEN:
+    case E_METHOD:
+    case E_CONFLICT:
+    case E_STALE_LEASE:
+    case E_TOO_LARGE:
+    case E_UNSUPPORTED:
+    case E_RANGE:
+    case E_INVALID:
+    case E_TOO_MANY: return CLI_REFUSED;
+    case E_INTERNAL:
+    case E_UNAVAILABLE:
+    case E_QUEUE_DOWN:
+    case E_TOO_SLOW:
+    case E_FULL: return CLI_NO_SERVER;
+    case ERR_CODE_COUNT: break;
+    }
+    ASSERT(!"an error code without exit status");
+    return CLI_FAILED;
+}
+
+int cli_fail(const struct cli *cli, const struct err *err)
+{
+    fflush(stdout);
+    fprintf(stderr, "waybill: %s\n", err->msg);
+    return cli->misconfigured ? CLI_USAGE : cli_exit_status(err->code);
+}
+
+static void point_to_help(const struct args *a)
+{
+    if (a->command == NULL)
+        fprintf(stderr, "try 'waybill help'\n");
+    else
+        fprintf(stderr, "try 'waybill %s%s%s --help'\n", a->parent != NULL ? a->parent->name : "",
+                a->parent != NULL ? " " : "", a->command->name);
+}
+
+int cli_usage(const struct cli *cli, const char *fmt, ...)
+{
+    va_list args;
+
+    fflush(stdout);
+    fputs("waybill: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    point_to_help(&cli->args);
+    return CLI_USAGE;
+}
+
+/* The value of an option that only some commands have. */
+static const char *text_if_known(const struct args *a, const char *option)
+{
+    const struct option_spec *o = NULL;
+
+    for (unsigned i = 0; (o = command_next_option(a->command, &i)) != NULL;) {
+        if (strcmp(o->name, option) == 0)
+            return args_text(a, option);
+    }
+    return NULL;
+}
+
+enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err)
+{
+    const struct client_config config = {
+        .url = text_if_known(&cli->args, "url"),
+        .data_dir = text_if_known(&cli->args, "data"),
+    };
+
+    if (cli->client == NULL && client_open(&config, &cli->client, err) != E_OK) {
+        cli->misconfigured = err->code == E_INVALID;
+        return err->code;
+    }
+    *ret_client = cli->client;
+    return E_OK;
+}
+
+enum err_code cli_call(struct cli *cli, const struct client_request *request,
+                       struct client_reply *reply, struct err *err)
+{
+    struct client *client = NULL;
+
+    if (cli_client(cli, &client, err) != E_OK || client_call(client, request, reply, err) != E_OK)
+        return err->code;
+    if (reply->json == NULL && request->on_data == NULL)
+        return err_set(err, E_INTERNAL, "%s does not answer with JSON: is it a waybill server?",
+                       client_server(client));
+    return E_OK;
+}
+
+enum err_code cli_get(struct cli *cli, const char *path, struct client_reply *reply,
+                      struct err *err)
+{
+    return cli_call(cli, &(struct client_request){.path = path}, reply, err);
+}
+
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/* Nothing is done until the output is out: a full disk must not look like success. */
+static int flush_output(int status)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    int cause = errno;
+
+    if (status != CLI_OK)
+        return status;
+    if (cause == EPIPE || reader_is_gone())
+        return 128 + SIGPIPE;
+    fprintf(stderr, "waybill: cannot write the output%s%s\n", cause != 0 ? ": " : "",
+            cause != 0 ? strerror(cause) : "");
+    return CLI_FAILED;
+}
+
+static int run(struct cli *cli)
+{
+    if (cli->args.wants_help) {
+        help_command(stdout, cli->args.parent, cli->args.command);
+        return CLI_OK;
+    }
+    cli->json = args_has(&cli->args, "json");
+    return cli->args.command->run(cli);
+}
+
+/* `waybill`, `waybill --help`, `waybill --version`: lines without a verb. */
+static bool run_without_verb(int argc, char **argv, int *ret_status)
+{
+    if (argc < 2) {
+        help_overview(stderr);
+        *ret_status = CLI_USAGE;
+        return true;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        help_overview(stdout);
+        *ret_status = CLI_OK;
+        return true;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("waybill " WAYBILL_VERSION);
+        *ret_status = CLI_OK;
+        return true;
+    }
+    return false;
+}
+
+int cli_main(int argc, char **argv)
+{
+    struct cli cli = {.client = NULL};
+    struct err err = ERR_INIT;
+    int status = CLI_OK;
+
+    signal(SIGPIPE, SIG_IGN); /* a closed output is seen where it is written */
+    if (run_without_verb(argc, argv, &status))
+        return flush_output(status);
+    screen_init(&cli.screen);
+    if (args_parse(&cli.args, commands, argc - 1, (const char *const *)argv + 1, &err) == E_OK)
+        status = run(&cli);
+    else
+        status = cli_usage(&cli, "%s", err.msg);
+    client_close(cli.client);
+    args_deinit(&cli.args);
+    return flush_output(status);
+}

@@ -1,0 +1,56 @@
+/*
+ * The command line: one invocation, from its arguments to its exit status.
+ *
+ * Answers go to standard output, errors to standard error as "waybill: cause".  An error is printed
+ * once, where a command gives up.  When standard output is closed early, the rest is silence.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "cli/args.h"
+#include "cli/screen.h"
+#include "worker/client.h"
+
+/* Exit statuses; part of the public interface. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1, /* the work failed */
+    CLI_USAGE = 2,
+    CLI_NOT_FOUND = 3,
+    CLI_REFUSED = 4,
+    CLI_NO_SERVER = 5, /* or it cannot now */
+    CLI_NOT_NOW = 75,
+};
+
+struct cli {
+    struct args args;
+    struct screen screen;
+    bool json;
+    struct client *client; /* opened on first use */
+    bool misconfigured;    /* it could not be: URL or token are wrong */
+};
+
+/* Runs one line, with argv[0]; returns the exit status. */
+int cli_main(int argc, char **argv);
+
+int cli_exit_status(enum err_code code);
+
+/* Prints the error; returns its exit status. */
+int cli_fail(const struct cli *cli, const struct err *err);
+
+/* Prints a usage error of the command and where to read on; returns CLI_USAGE. */
+int cli_usage(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The client of this invocation. */
+MUST_CHECK enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err);
+
+/* One call to the server; `reply` is empty before and has JSON after it (unless on_data took it). */
+MUST_CHECK enum err_code cli_call(struct cli *cli, const struct client_request *request,
+                                  struct client_reply *reply, struct err *err);
+
+/* GET of a path. */
+MUST_CHECK enum err_code cli_get(struct cli *cli, const char *path, struct client_reply *reply,
+                                 struct err *err);

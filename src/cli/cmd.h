@@ -1,0 +1,32 @@
+/*
+ * The commands: one function a verb, named in the table of commands.c.
+ *
+ * Each is called with its line taken apart, prints its output, and returns the exit status.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+struct cli;
+
+int cmd_add(struct cli *cli);
+int cmd_list(struct cli *cli);
+int cmd_show(struct cli *cli);
+int cmd_log(struct cli *cli);
+int cmd_wait(struct cli *cli);
+int cmd_act(struct cli *cli); /* cancel retry hold release clone now move rm */
+int cmd_queue_list(struct cli *cli);
+int cmd_queue_show(struct cli *cli);
+int cmd_queue_state(struct cli *cli); /* pause resume drain down up */
+int cmd_queue_rm(struct cli *cli);
+int cmd_workers_list(struct cli *cli);
+int cmd_workers_show(struct cli *cli);
+int cmd_apply(struct cli *cli);
+int cmd_serve(struct cli *cli);
+int cmd_status(struct cli *cli);
+int cmd_check(struct cli *cli);
+int cmd_backup(struct cli *cli);
+int cmd_prune(struct cli *cli);
+int cmd_bench(struct cli *cli);
+int cmd_completion(struct cli *cli);
+int cmd_help(struct cli *cli);
+int cmd_version(struct cli *cli);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+
+#include "base/json.h"
+#include "cli/bulk.h"
+#include "cli/cli.h"
+#include "cli/cmd.h"
+#include "cli/fields.h"
+#include "cli/filter.h"
+#include "cli/value.h"
+
+#define BODY_MAX ((size_t)4 << 20)
+
+/* What can be done to jobs, one by one and in bulk. */
+struct act {
+    const char *verb;
+    const char *action;  /* the server's word */
+    const char *done;    /* for people */
+    const char *option;  /* whose pairs go along, */
+    const char *members; /* and under which name */
+};
+
+static const struct act acts[] = {
+    {.verb = "cancel", .action = "cancel", .done = "cancelled"},
+    {.verb = "retry", .action = "retry", .done = "retried", .option = "set", .members = "set"},
+    {.verb = "hold", .action = "hold", .done = "held"},
+    {.verb = "release", .action = "release", .done = "released"},
+    {.verb = "clone", .action = "clone", .option = "param", .members = "params"},
+    {.verb = "now", .action = "now", .done = "made ready"},
+    {.verb = "move", .action = "move", .done = "moved"},
+    {.verb = "rm", .action = "delete", .done = "deleted"},
+};
+
+static const struct act *find_act(const char *verb)
+{
+    size_t i = 0;
+
+    while (strcmp(acts[i].verb, verb) != 0) {
+        i++;
+        ASSERT(i < ARRAY_LEN(acts));
+    }
+    return &acts[i];
+}
+
+static bool is_move(const struct act *act)
+{
+    return strcmp(act->verb, "move") == 0;
+}
+
+/* What goes along with each job; stays empty when there is nothing. */
+static enum err_code act_body(const struct cli *cli, const struct act *act, struct buf *body,
+                              struct err *err)
+{
+    if (is_move(act)) {
+        buf_add_str(body, "{\"queue\":");
+        json_add_string(body, slice_of(args_text(&cli->args, "to")));
+        buf_add_char(body, '}');
+    } else if (act->option != NULL && args_has(&cli->args, act->option)) {
+        buf_addf(body, "{\"%s\":", act->members);
+        if (pairs_add_json(&cli->args, act->option, body, err) != E_OK)
+            return err->code;
+        buf_add_char(body, '}');
+    }
+    return E_OK;
+}
+
+static void print_reply(const struct cli *cli, const struct act *act, struct slice id,
+                        const struct client_reply *reply)
+{
+    const char *state = field_text(reply->json, "state");
+
+    if (field_is_true(reply->json, "cancelling"))
+        state = "cancelling";
+    if (cli->json)
+        print_json(buf_slice(&reply->text));
+    else if (strcmp(act->verb, "clone") == 0)
+        puts(field_text(reply->json, "id"));
+    else
+        printf("%.*s  %s\n", (int)id.size, id.data, *state != '\0' ? state : act->done);
+}
+
+static int act_on(struct cli *cli, const struct act *act, struct slice id, struct slice body)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct err err = ERR_INIT;
+    char path[64];
+    bool deletes = strcmp(act->verb, "rm") == 0;
+
+    snprintf(path, sizeof(path), "/v1/jobs/%.*s%s%s", (int)id.size, id.data, deletes ? "" : "/",
+             deletes ? "" : act->action);
+    const struct client_request r = {
+        .method = deletes ? "DELETE" : "POST",
+        .path = path,
+        .body = body,
+    };
+
+    if (cli_call(cli, &r, &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    print_reply(cli, act, id, &reply);
+    return CLI_OK;
+}
+
+static int act_on_filter(struct cli *cli, const struct act *act)
+{
+    if (act->option != NULL && args_has(&cli->args, act->option))
+        return cli_usage(cli, "--%s goes with ids, not with a filter", act->option);
+    return bulk_run(cli, &(struct bulk_request){
+                             .action = act->action,
+                             .done = act->done,
+                             .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
+                         });
+}
+
+int cmd_act(struct cli *cli)
+{
+    const struct act *act = find_act(cli->args.command->name);
+    bool filters = act->done != NULL && filter_given(&cli->args);
+    size_t ids = cli->args.words.count;
+    CLEANUP(buf) struct buf body = BUF_INIT(BODY_MAX);
+    struct err err = ERR_INIT;
+    int status = CLI_OK;
+
+    if (is_move(act) && !args_has(&cli->args, "to"))
+        return cli_usage(cli, "say where to: --to QUEUE");
+    if (ids == 0 && !filters)
+        return cli_usage(cli, "say which jobs: ids, or --queue --state --label --text --older");
+    if (ids > 0 && filters)
+        return cli_usage(cli, "say ids or a filter, not both");
+    if (filters)
+        return act_on_filter(cli, act);
+    if (act_body(cli, act, &body, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
+    for (size_t i = 0; i < ids; i++) {
+        int one = act_on(cli, act, value_job(cli->args.words.items[i]), buf_slice(&body));
+
+        if (status == CLI_OK)
+            status = one;
+        if (one == CLI_NO_SERVER)
+            break;
+    }
+    return status;
+}
+
+int cmd_prune(struct cli *cli)
+{
+    if (!filter_given(&cli->args))
+        return cli_usage(cli, "say which jobs: --older D, or --queue --state --label --text");
+    return bulk_run(cli, &(struct bulk_request){
+                             .action = "delete",
+                             .done = "deleted",
+                             .states = "done,failed,cancelled,relayed",
+                         });
+}

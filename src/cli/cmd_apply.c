@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+
+#include "cli/cli.h"
+#include "cli/cmd.h"
+#include "cli/fields.h"
+#include "core/definition.h"
+#include "server/definition_files.h"
+
+#define DEFINITIONS_MAX ((size_t)64 << 20)
+
+static enum colour change_colour(const char *change)
+{
+    if (strcmp(change, "added") == 0)
+        return COLOUR_GREEN;
+    if (strcmp(change, "removed") == 0)
+        return COLOUR_RED;
+    return strcmp(change, "changed") == 0 ? COLOUR_YELLOW : COLOUR_DIM;
+}
+
+static void print_changes(const struct cli *cli, const json_t *reply)
+{
+    size_t i = 0;
+    size_t changed = 0;
+    json_t *change = NULL;
+
+    json_array_foreach(json_object_get(reply, "changes"), i, change)
+    {
+        const char *what = field_text(change, "change");
+        enum colour colour = change_colour(what);
+
+        if (strcmp(what, "same") == 0)
+            continue;
+        changed++;
+        printf("%s %s  %s%s%s\n", field_text(change, "kind"), field_text(change, "name"),
+               screen_on(&cli->screen, colour), what, screen_off(&cli->screen, colour));
+    }
+    if (changed == 0)
+        puts("nothing changes");
+    else if (field_is_true(reply, "dry_run"))
+        puts("dry run: nothing has been changed");
+}
+
+static enum err_code send_definitions(struct cli *cli, const struct definitions *d,
+                                      struct client_reply *reply, struct err *err)
+{
+    CLEANUP(buf) struct buf body = BUF_INIT(DEFINITIONS_MAX);
+    CLEANUP(buf) struct buf path = BUF_INIT(200);
+
+    definitions_json(d, &body);
+    if (body.overflowed)
+        return err_set(err, E_TOO_LARGE, "the definitions are larger than %zu MiB",
+                       DEFINITIONS_MAX >> 20);
+    buf_addf(&path, "/v1/definitions?prune=%d&dry_run=%d", args_has(&cli->args, "prune"),
+             args_has(&cli->args, "dry-run"));
+    const struct client_request r = {
+        .method = "POST",
+        .path = buf_text(&path),
+        .body = buf_slice(&body),
+    };
+
+    return cli_call(cli, &r, reply, err);
+}
+
+int cmd_apply(struct cli *cli)
+{
+    CLEANUP(definitions) struct definitions d;
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct err err = ERR_INIT;
+
+    definitions_init(&d);
+    for (size_t i = 0; i < cli->args.words.count; i++) {
+        if (definitions_read(&d, cli->args.words.items[i], &err) != E_OK) {
+            (void)cli_fail(cli, &err);
+            return CLI_USAGE;
+        }
+    }
+    if (send_definitions(cli, &d, &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (cli->json)
+        print_json(buf_slice(&reply.text));
+    else
+        print_changes(cli, reply.json);
+    return CLI_OK;
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cli/cli.h"
+#include "cli/cmd.h"
+#include "server/server.h"
+#include "worker/client_url.h"
+
+#define TOKEN_MAX 4096
+
+static enum log_level level_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum log_level level;
+    } levels[] = {
+        {.name = "error", .level = LOG_LEVEL_ERROR},
+        {.name = "warn", .level = LOG_LEVEL_WARN},
+        {.name = "info", .level = LOG_LEVEL_INFO},
+        {.name = "debug", .level = LOG_LEVEL_DEBUG},
+    };
+    size_t i = 0;
+
+    while (name != NULL && strcmp(levels[i].name, name) != 0) {
+        i++;
+        ASSERT(i < ARRAY_LEN(levels));
+    }
+    return name != NULL ? levels[i].level : LOG_LEVEL_INFO;
+}
+
+/* The first line of the file. */
+static enum err_code read_token(const char *file, struct buf *token, struct err *err)
+{
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(err, E_INVALID, "--token-file %s", file);
+    char *room = buf_reserve(token, TOKEN_MAX);
+
+    ASSERT(room != NULL);
+    ssize_t n = read(fd, room, TOKEN_MAX);
+
+    if (n < 0)
+        err_errno(err, E_INVALID, "--token-file %s", file);
+    close(fd);
+    if (n < 0)
+        return err->code;
+    room[n] = '\0';
+    room[strcspn(room, "\r\n")] = '\0';
+    token->size = strlen(room);
+    if (token->size == 0)
+        return err_set(err, E_INVALID, "--token-file %s: there is no token in its first line",
+                       file);
+    return E_OK;
+}
+
+static enum err_code check_store(const char *url, struct err *err)
+{
+    if (url == NULL)
+        return E_OK;
+    if (strncmp(url, "postgresql:", 11) == 0 || strncmp(url, "postgres:", 9) == 0)
+        return err_set(
+            err, E_INVALID,
+            "--store: PostgreSQL is not built yet; leave --store away, the store is then "
+            "in the data directory");
+    return err_set(err, E_INVALID,
+                   "--store: no such kind of store; leave it away, the store is then "
+                   "in the data directory");
+}
+
+static enum err_code gather(const struct cli *cli, struct server_config *config, struct buf *token,
+                            struct err *err)
+{
+    const char *token_file = args_text(&cli->args, "token-file");
+
+    if (check_store(args_text(&cli->args, "store"), err) != E_OK)
+        return err->code;
+    if (token_file == NULL)
+        return E_OK;
+    if (read_token(token_file, token, err) != E_OK)
+        return err->code;
+    config->token = buf_text(token);
+    return E_OK;
+}
+
+int cmd_serve(struct cli *cli)
+{
+    const struct args *a = &cli->args;
+    VEC(const char *) definitions = VEC_INIT;
+    CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_MAX + 1);
+    CLEANUP(mem) char *data_dir = NULL;
+    const struct given_option *given = NULL;
+    struct err err = ERR_INIT;
+    struct server_config config = {
+        .listen = args_text(a, "listen"),
+        .slots = (int)args_int(a, "jobs", 0),
+    };
+
+    if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
+        gather(cli, &config, &token, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
+    log_set_level(level_of(args_text(a, "log-level")));
+    for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
+        VEC_PUSH(&definitions, given->value);
+    config.data_dir = data_dir;
+    config.definitions = definitions.items;
+    config.n_definitions = definitions.count;
+    if (config.slots > 0)
+        log_info("-j %d: this version runs no programs by itself; claim jobs over HTTP",
+                 config.slots);
+    enum err_code code = server_run(&config, &err);
+
+    VEC_DEINIT(&definitions);
+    return code == E_OK ? CLI_OK : cli_fail(cli, &err);
+}

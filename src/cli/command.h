@@ -1,0 +1,82 @@
+/*
+ * The command line as data: verbs, their arguments and options.
+ *
+ * The table `commands` (commands.c) is the single source: lines are parsed by it, and help, the manual
+ * page in docs/cli.md, usage errors and shell completions are made from it.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cli;
+
+/* What a value must look like; also what a shell completes it with. */
+enum value_type {
+    VALUE_NONE, /* a flag has none */
+    VALUE_TEXT,
+    VALUE_INT,      /* from `min` to `max` */
+    VALUE_DURATION, /* 500ms 10s 5m 2h 30d */
+    VALUE_TIME,     /* an instant: see value.h */
+    VALUE_PAIR,     /* K=V */
+    VALUE_PARAM,    /* K=V or K:=JSON */
+    VALUE_STATES,   /* job states with commas between */
+    VALUE_CHOICE,   /* one of `choices` */
+    VALUE_JOB,      /* a job's id, or its URL */
+    VALUE_QUEUE,
+    VALUE_VERB,
+    VALUE_FILE,
+    VALUE_DIR,
+    VALUE_TYPE_COUNT
+};
+
+struct value_spec {
+    enum value_type type;
+    const char *name; /* in help: QUEUE, D, N */
+    const char *const *choices;
+    int64_t min, max;
+};
+
+struct option_spec {
+    const char *name; /* without its dashes; NULL ends a list */
+    char letter;      /* short form, or 0 */
+    bool repeats;
+    struct value_spec value;
+    const char *help;
+};
+
+struct argument_spec {
+    struct value_spec value; /* a NULL name ends a list */
+    bool optional;
+    bool repeats; /* the last one only */
+};
+
+enum command_group { GROUP_JOBS, GROUP_QUEUES, GROUP_SERVER, GROUP_OTHER, GROUP_COUNT };
+
+#define COMMAND_OPTION_LISTS 4
+#define COMMAND_ARGUMENTS 3
+
+struct command {
+    const char *name; /* NULL ends a table */
+    enum command_group group;
+    const char *help;     /* one line */
+    const char *about;    /* what more there is to say, lines of at most 80 characters; or NULL */
+    const char *examples; /* one a line, or NULL */
+    struct argument_spec arguments[COMMAND_ARGUMENTS + 1];
+    const struct option_spec *options[COMMAND_OPTION_LISTS + 1]; /* besides command_common */
+    bool takes_program;                                          /* `-- CMD…` */
+    const struct command *verbs; /* verbs of its own; the first is meant when none is given */
+    int (*run)(struct cli *cli);
+};
+
+extern const struct command commands[];
+
+/* Options that every verb has. */
+extern const struct option_spec command_common[];
+
+/* Walks over all options of a command: NULL after the last.  Start with *i = 0. */
+const struct option_spec *command_next_option(const struct command *c, unsigned *i);
+
+/* The command of that name in a table, or NULL. */
+const struct command *command_find(const struct command *table, const char *name);

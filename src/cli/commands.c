@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/command.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "cli/cmd.h"
+#include "core/job.h"
+#include "core/retry.h"
+
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
+
+const struct option_spec command_common[] = {
+    {.name = "json", .help = "JSON instead of text for people; lists as one JSON document a line"},
+    {.name = "help", .letter = 'h', .help = "Explain this verb"},
+    {.name = NULL},
+};
+
+/* Which server. */
+static const struct option_spec server_options[] = {
+    {
+        .name = "url",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "The data directory whose server is meant (default: WAYBILL_DATA)",
+    },
+    {.name = NULL},
+};
+
+/* Which jobs. */
+static const struct option_spec filter_options[] = {
+    {
+        .name = "queue",
+        .letter = 'q',
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "Jobs of this queue",
+    },
+    {
+        .name = "state",
+        .letter = 's',
+        .value = {.type = VALUE_STATES, .name = "STATE,…"},
+        .help = "Jobs in these states: staged held scheduled ready running done failed cancelled "
+                "relayed",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "Jobs with this label",
+    },
+    {
+        .name = "text",
+        .letter = 't',
+        .value = {.type = VALUE_TEXT, .name = "TEXT"},
+        .help = "Jobs with this text in their params, key, labels or status",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec older_option[] = {
+    {
+        .name = "older",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Jobs that ended longer ago than that",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec param_option[] = {
+    {
+        .name = "param",
+        .letter = 'p',
+        .repeats = true,
+        .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
+        .help = "A parameter: text after =, JSON after :=",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec add_options[] = {
+    {
+        .name = "body",
+        .letter = 'b',
+        .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
+        .help = "The body: this text, a file's content, or standard input",
+    },
+    {
+        .name = "delay",
+        .letter = 'd',
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Not before so long from now",
+    },
+    {
+        .name = "at",
+        .value = {.type = VALUE_TIME, .name = "T"},
+        .help = "Not before this time: 22:00, '2026-12-24 22:00', or 2026-12-24T22:00:00Z",
+    },
+    {
+        .name = "priority",
+        .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
+        .help = "Higher goes first, -1000 to 1000 (default 0)",
+    },
+    {
+        .name = "key",
+        .letter = 'k',
+        .value = {.type = VALUE_TEXT, .name = "K"},
+        .help = "The same key again is the same job: nothing is added twice",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "A label, to find the job by",
+    },
+    {
+        .name = "retry",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
+        .help = "So many retries after a failure (default: what the queue says)",
+    },
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "An attempt may take so long (default: what the queue says)",
+    },
+    {
+        .name = "lines",
+        .value = {.type = VALUE_FILE, .name = "FILE|-"},
+        .help = "Add many: one job as JSON a line; what a line does not say comes from here",
+    },
+    {.name = "dry-run", .letter = 'n', .help = "Only show what would be sent"},
+    {
+        .name = "wait",
+        .letter = 'w',
+        .help = "Wait until the job has ended, with its log, and exit as its program did",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec list_options[] = {
+    {
+        .name = "limit",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
+        .help = "At most so many, the newest (default 50)",
+    },
+    {.name = "all", .letter = 'a', .help = "All of them"},
+    {.name = "ids", .help = "Only the ids, one a line"},
+    {.name = NULL},
+};
+
+static const struct option_spec log_options[] = {
+    {.name = "follow", .letter = 'f', .help = "Go on as it grows, until the job has ended"},
+    {
+        .name = "tail",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 1000000},
+        .help = "Only the last N lines",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec wait_options[] = {
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Give up after so long, with exit status 75",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec retry_options[] = {
+    {
+        .name = "set",
+        .repeats = true,
+        .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
+        .help = "Run it with this parameter changed",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec move_options[] = {
+    {
+        .name = "to",
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "The queue to move to",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec queue_list_options[] = {
+    {.name = "names", .help = "Only the names, one a line"},
+    {.name = NULL},
+};
+
+static const struct option_spec apply_options[] = {
+    {.name = "prune", .help = "Also remove queues that are not in the files"},
+    {.name = "dry-run", .letter = 'n', .help = "Only show what would change"},
+    {.name = NULL},
+};
+
+static const struct option_spec serve_options[] = {
+    {
+        .name = "config",
+        .letter = 'c',
+        .repeats = true,
+        .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
+        .help = "Definitions to apply at start and on HUP: a file, or a directory of them",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where everything is kept (default: see 'waybill help')",
+    },
+    {
+        .name = "listen",
+        .value = {.type = VALUE_TEXT, .name = "ADDR:PORT"},
+        .help = "Where to listen besides the Unix socket (default 127.0.0.1:6769; port 0: any free "
+                "one)",
+    },
+    {
+        .name = "store",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "Another store than the one in the data directory",
+    },
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 100000},
+        .help = "Programs that the local worker runs at once",
+    },
+    {
+        .name = "token-file",
+        .value = {.type = VALUE_FILE, .name = "FILE"},
+        .help = "The token that gives administrators their rights over TCP",
+    },
+    {
+        .name = "log-level",
+        .value = {.type = VALUE_CHOICE, .name = "error|warn|info|debug", .choices = log_levels},
+        .help = "What to write to standard error (default info)",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec check_options[] = {
+    {
+        .name = "warn-failed",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "WARNING from so many failed jobs on",
+    },
+    {
+        .name = "crit-failed",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "CRITICAL from so many failed jobs on",
+    },
+    {
+        .name = "warn-ready",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "WARNING from so many ready jobs on",
+    },
+    {
+        .name = "crit-ready",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "CRITICAL from so many ready jobs on",
+    },
+    {
+        .name = "max-age",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "CRITICAL when a job has been ready for longer than that",
+    },
+    {.name = "store", .help = "Check the store: quickly, or with --full thoroughly"},
+    {.name = "full", .help = "With --store: every page, every count, every rule between tables"},
+    {.name = NULL},
+};
+
+static const struct option_spec bench_options[] = {
+    {
+        .name = "url",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "Load this server, on this machine (default: start one of its own beside it)",
+    },
+    {
+        .name = "dir",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where the server of its own keeps its data for the time of the run (default: the "
+                "current directory)",
+    },
+    {
+        .name = "batch",
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Jobs in one request (default 100)",
+    },
+    {
+        .name = "connections",
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Connections for submits one by one (default 50); an eighth of them for batches",
+    },
+    {
+        .name = "seconds",
+        .value = {.type = VALUE_INT, .name = "S", .min = 1, .max = 3600},
+        .help = "How long each part runs (default 5)",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec help_options[] = {
+    {.name = "markdown", .help = "All of it, as docs/cli.md has it"},
+    {.name = NULL},
+};
+
+#define JOBS                                                           \
+    {                                                                  \
+        {.value = {.type = VALUE_JOB, .name = "ID"}, .repeats = true}, \
+    }
+#define JOBS_OR_FILTER                                                                   \
+    {                                                                                    \
+        {.value = {.type = VALUE_JOB, .name = "ID"}, .optional = true, .repeats = true}, \
+    }
+#define QUEUES                                                             \
+    {                                                                      \
+        {.value = {.type = VALUE_QUEUE, .name = "NAME"}, .repeats = true}, \
+    }
+
+static const struct command queue_verbs[] = {
+    {
+        .name = "list",
+        .help = "All queues with their state and counts",
+        .options = {queue_list_options, server_options},
+        .run = cmd_queue_list,
+    },
+    {
+        .name = "show",
+        .help = "One queue: state, counts, definition",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_show,
+    },
+    {
+        .name = "pause",
+        .help = "Take jobs, start none",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_state,
+    },
+    {
+        .name = "resume",
+        .help = "Take and start jobs again: the same as up",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_state,
+    },
+    {
+        .name = "drain",
+        .help = "Refuse new jobs, start those that are there",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_state,
+    },
+    {
+        .name = "down",
+        .help = "Refuse new jobs, start none",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_state,
+    },
+    {
+        .name = "up",
+        .help = "Take and start jobs",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_state,
+    },
+    {
+        .name = "rm",
+        .help = "Remove a queue that has no jobs",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_rm,
+    },
+    {.name = NULL},
+};
+
+static const struct command workers_verbs[] = {
+    {
+        .name = "list",
+        .help = "All workers, and what they do",
+        .options = {server_options},
+        .run = cmd_workers_list,
+    },
+    {
+        .name = "show",
+        .help = "One worker",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}, .repeats = true}},
+        .options = {server_options},
+        .run = cmd_workers_show,
+    },
+    {.name = NULL},
+};
+
+const struct command commands[] = {
+    {
+        .name = "add",
+        .group = GROUP_JOBS,
+        .help = "Submit a job; prints its id",
+        .about =
+            "With -- CMD the job brings its own program: the queue must allow it\n"
+            "(own_command, as `default` does), and the server must be reached over its Unix\n"
+            "socket or with its token.\n"
+            "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.",
+        .examples = "waybill add fetch -p url=https://example.org/ -p depth:=3\n"
+                    "waybill add mail --body @letter.txt --at 22:00 --key letter-417\n"
+                    "waybill add default --wait -- make -C /srv/site\n"
+                    "waybill add fetch --lines jobs.ndjson",
+        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "QUEUE"}}},
+        .options = {param_option, add_options, server_options},
+        .takes_program = true,
+        .run = cmd_add,
+    },
+    {
+        .name = "list",
+        .group = GROUP_JOBS,
+        .help = "Jobs, the newest first",
+        .examples = "waybill list --queue fetch --state failed\n"
+                    "waybill list --label site=example.org --all --ids",
+        .options = {filter_options, list_options, server_options},
+        .run = cmd_list,
+    },
+    {
+        .name = "show",
+        .group = GROUP_JOBS,
+        .help = "All about a job",
+        .arguments = JOBS,
+        .options = {server_options},
+        .run = cmd_show,
+    },
+    {
+        .name = "log",
+        .group = GROUP_JOBS,
+        .help = "What a job has printed",
+        .arguments = {{.value = {.type = VALUE_JOB, .name = "ID"}}},
+        .options = {log_options, server_options},
+        .run = cmd_log,
+    },
+    {
+        .name = "wait",
+        .group = GROUP_JOBS,
+        .help = "Wait until jobs have ended",
+        .about = "Exits as the job's program did: 128+N for signal N, 1 if it never ran or has no\n"
+                 "exit status.  With several jobs: 0 when all are done, else 1.",
+        .arguments = JOBS,
+        .options = {wait_options, server_options},
+        .run = cmd_wait,
+    },
+    {
+        .name = "cancel",
+        .group = GROUP_JOBS,
+        .help = "Cancel jobs; one that runs is stopped by its worker",
+        .examples = "waybill cancel 05D8K3Q9XW2RT\n"
+                    "waybill cancel --queue fetch --state ready",
+        .arguments = JOBS_OR_FILTER,
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "retry",
+        .group = GROUP_JOBS,
+        .help = "Run ended jobs again",
+        .examples = "waybill retry --queue fetch --state failed\n"
+                    "waybill retry 05D8K3Q9XW2RT --set depth:=2",
+        .arguments = JOBS_OR_FILTER,
+        .options = {retry_options, filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "hold",
+        .group = GROUP_JOBS,
+        .help = "Hold waiting jobs until they are released",
+        .arguments = JOBS_OR_FILTER,
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "release",
+        .group = GROUP_JOBS,
+        .help = "Release held jobs",
+        .arguments = JOBS_OR_FILTER,
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "clone",
+        .group = GROUP_JOBS,
+        .help = "Add a new job like an old one; prints its id",
+        .arguments = JOBS,
+        .options = {param_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "now",
+        .group = GROUP_JOBS,
+        .help = "Make scheduled jobs ready at once",
+        .arguments = JOBS_OR_FILTER,
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "move",
+        .group = GROUP_JOBS,
+        .help = "Move waiting jobs to another queue",
+        .examples = "waybill move 05D8K3Q9XW2RT --to slow\n"
+                    "waybill move --queue fetch --state ready --to slow",
+        .arguments = JOBS_OR_FILTER,
+        .options = {move_options, filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "rm",
+        .group = GROUP_JOBS,
+        .help = "Delete jobs that do not run",
+        .arguments = JOBS_OR_FILTER,
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_act,
+    },
+    {
+        .name = "queue",
+        .group = GROUP_QUEUES,
+        .help = "Queues: list show pause resume drain down up rm",
+        .verbs = queue_verbs,
+    },
+    {
+        .name = "workers",
+        .group = GROUP_QUEUES,
+        .help = "Workers: list show",
+        .verbs = workers_verbs,
+    },
+    {
+        .name = "apply",
+        .group = GROUP_QUEUES,
+        .help = "Put definitions into the store, printing what changes",
+        .arguments = {{.value = {.type = VALUE_FILE, .name = "FILE|DIR"}, .repeats = true}},
+        .options = {apply_options, server_options},
+        .run = cmd_apply,
+    },
+    {
+        .name = "serve",
+        .group = GROUP_SERVER,
+        .help = "Run the server",
+        .about =
+            "Prints `ready http://ADDR:PORT unix:PATH` on standard output when it takes requests.\n"
+            "TERM or INT stops it, HUP reads the definitions again.",
+        .examples = "waybill serve -c queues.yaml\n"
+                    "waybill serve --data /srv/waybill --listen 127.0.0.1:0",
+        .options = {serve_options},
+        .run = cmd_serve,
+    },
+    {
+        .name = "status",
+        .group = GROUP_SERVER,
+        .help = "One screen: what moves, what fails, what waits for what",
+        .options = {server_options},
+        .run = cmd_status,
+    },
+    {
+        .name = "check",
+        .group = GROUP_SERVER,
+        .help = "Validate definitions; without FILE, a health check for monitoring",
+        .about =
+            "With FILE: reads definitions without a server; exit status 2 when they are wrong.\n"
+            "Without: one line as monitoring plugins print it; exit status 0 OK, 1 WARNING,\n"
+            "2 CRITICAL, 3 UNKNOWN.\n"
+            "With --store: checks the store, through the server when one runs; exit status 1\n"
+            "when something is wrong with it.",
+        .examples = "waybill check queues.yaml\n"
+                    "waybill check --warn-failed 1 --crit-failed 100 --max-age 10m\n"
+                    "waybill check --store --full",
+        .arguments = {{.value = {.type = VALUE_FILE, .name = "FILE|DIR"},
+                       .optional = true,
+                       .repeats = true}},
+        .options = {check_options, server_options},
+        .run = cmd_check,
+    },
+    {
+        .name = "backup",
+        .group = GROUP_SERVER,
+        .help = "A consistent copy of the store, also while the server runs",
+        .about = "DIR is a new or an empty directory, on the server's machine.",
+        .arguments = {{.value = {.type = VALUE_DIR, .name = "DIR"}}},
+        .options = {server_options},
+        .run = cmd_backup,
+    },
+    {
+        .name = "prune",
+        .group = GROUP_SERVER,
+        .help = "Delete ended jobs now that retention would delete later",
+        .examples = "waybill prune --older 7d\n"
+                    "waybill prune --queue fetch --state failed",
+        .options = {filter_options, older_option, server_options},
+        .run = cmd_prune,
+    },
+    {
+        .name = "bench",
+        .group = GROUP_OTHER,
+        .help = "Measure how fast jobs go through this machine's disk",
+        .options = {bench_options},
+        .run = cmd_bench,
+    },
+    {
+        .name = "completion",
+        .group = GROUP_OTHER,
+        .help = "Print the completions for a shell",
+        .examples = "source <(waybill completion bash)\n"
+                    "waybill completion fish > ~/.config/fish/completions/waybill.fish",
+        .arguments =
+            {{.value = {.type = VALUE_CHOICE, .name = "bash|zsh|fish", .choices = shells}}},
+        .run = cmd_completion,
+    },
+    {
+        .name = "help",
+        .group = GROUP_OTHER,
+        .help = "Explain a verb, or list them",
+        .arguments = {{.value = {.type = VALUE_VERB, .name = "VERB"},
+                       .optional = true,
+                       .repeats = true}},
+        .options = {help_options},
+        .run = cmd_help,
+    },
+    {
+        .name = "version",
+        .group = GROUP_OTHER,
+        .help = "Print the version",
+        .run = cmd_version,
+    },
+    {.name = NULL},
+};

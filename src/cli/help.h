@@ -1,0 +1,18 @@
+/*
+ * Help, made from the table of commands.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdio.h>
+
+#include "cli/command.h"
+
+/* All verbs, one line each. */
+void help_overview(FILE *to);
+
+/* One command with its arguments and options; `parent` NULL unless it is a verb's verb. */
+void help_command(FILE *to, const struct command *parent, const struct command *c);
+
+/* The whole command line as a page of Markdown: docs/cli.md. */
+void help_markdown(FILE *to);

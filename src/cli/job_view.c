@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/job_view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+#include "cli/fields.h"
+#include "core/job_state.h"
+
+#define LINE_MAX_SIZE ((size_t)64 << 10)
+#define BODY_SHOWN 2000
+#define NAME_WIDTH 11
+
+enum colour state_colour(const char *state)
+{
+    static const enum colour colours[JOB_STATE_COUNT] = {
+        [JOB_STAGED] = COLOUR_DIM,    [JOB_HELD] = COLOUR_YELLOW,   [JOB_SCHEDULED] = COLOUR_YELLOW,
+        [JOB_RUNNING] = COLOUR_BLUE,  [JOB_DONE] = COLOUR_GREEN,    [JOB_FAILED] = COLOUR_RED,
+        [JOB_CANCELLED] = COLOUR_DIM, [JOB_RELAYED] = COLOUR_GREEN,
+    };
+
+    return colours[job_state_parse(slice_of(state))];
+}
+
+/* `in 5m`, `5m ago` */
+static void add_distance(struct buf *b, int64_t at, int64_t now_at)
+{
+    char text[SHORT_TEXT_SIZE];
+
+    if (at > now_at)
+        buf_addf(b, "in %s", age_format(at - now_at, text));
+    else
+        buf_addf(b, "%s ago", age_format(now_at - at, text));
+}
+
+/* `exit 1`, `signal 9`, `timeout` */
+static void add_cause(struct buf *b, const json_t *of, const char *status_name)
+{
+    const char *cause = field_text(of, "cause");
+    const json_t *status = json_object_get(of, status_name);
+    json_int_t n = json_integer_value(status);
+
+    buf_add_str(b, cause);
+    if (!json_is_integer(status))
+        return;
+    if (n < 0 && strcmp(cause, "signal") == 0)
+        buf_addf(b, " %" PRId64, (int64_t)-n);
+    else if (strcmp(cause, "exit") == 0)
+        buf_addf(b, " %" PRId64, (int64_t)n);
+    else if (n != 0)
+        buf_addf(b, "%s%s %" PRId64, *cause != '\0' ? ", " : "", n < 0 ? "signal" : "exit",
+                 (int64_t)(n < 0 ? -n : n));
+}
+
+static void add_progress(struct buf *b, const json_t *job)
+{
+    int64_t done = field_int(job, "done");
+    int64_t total = field_int(job, "total");
+
+    if (total > 0)
+        buf_addf(b, "%" PRId64 "/%" PRId64 " ", done, total);
+    else if (done > 0)
+        buf_addf(b, "%" PRId64 " ", done);
+}
+
+static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
+{
+    const json_t *reason = json_object_get(job, "reason");
+    int64_t until_at = field_time(reason, "until");
+
+    buf_add_str(b, field_text(reason, "text"));
+    if (until_at > 0) {
+        buf_add_str(b, b->size > 0 ? ", " : "");
+        add_distance(b, until_at, now_at);
+    }
+}
+
+void job_about(const json_t *job, int64_t now_at, struct buf *out)
+{
+    enum job_state state = job_state_parse(slice_of(field_text(job, "state")));
+    const char *text = field_text(job, "text");
+
+    if (job_state_waits(state)) {
+        add_reason(out, job, now_at);
+        return;
+    }
+    if (state == JOB_RUNNING)
+        add_progress(out, job);
+    else if (state != JOB_DONE)
+        add_cause(out, job, "exit");
+    if (state == JOB_RUNNING && field_is_true(job, "cancelling"))
+        buf_add_str(out, "cancelling ");
+    if (*text != '\0' && out->size > 0 && state != JOB_RUNNING)
+        buf_add_str(out, ": ");
+    buf_add_str(out, text);
+}
+
+static void print_name(const struct screen *s, const char *name)
+{
+    printf("  %s%-*s%s", screen_on(s, COLOUR_DIM), NAME_WIDTH, name, screen_off(s, COLOUR_DIM));
+}
+
+static void print_clean(struct slice text)
+{
+    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+
+    clean_text(&clean, text);
+    fwrite(buf_text(&clean), 1, clean.size, stdout);
+    putchar('\n');
+}
+
+static void print_field(const struct screen *s, const char *name, const char *text)
+{
+    if (*text == '\0')
+        return;
+    print_name(s, name);
+    print_clean(slice_of(text));
+}
+
+static void print_time(const json_t *job, const char *field, int64_t now_at, const struct screen *s)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+    int64_t at = field_time(job, field);
+
+    if (at == 0)
+        return;
+    buf_addf(&line, "%s  ", field_text(job, field));
+    add_distance(&line, at, now_at);
+    CLEANUP(mem) char *name = mem_strndup(field, strcspn(field, "_"));
+
+    print_field(s, name, buf_text(&line));
+}
+
+/* An object: one member a line; anything else as JSON. */
+static void print_members(const json_t *job, const char *field, const struct screen *s)
+{
+    json_t *object = json_object_get(job, field);
+    const char *key = NULL;
+    json_t *value = NULL;
+    const char *name = field;
+
+    json_object_foreach(object, key, value)
+    {
+        CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+        CLEANUP(mem) char *json = field_json(object, key);
+        const char *text = json_string_value(value);
+
+        buf_addf(&line, "%s = %s", key, text != NULL ? text : json != NULL ? json : "null");
+        print_field(s, name, buf_text(&line));
+        name = "";
+    }
+}
+
+static void print_json_field(const json_t *job, const char *field, const struct screen *s)
+{
+    CLEANUP(mem) char *json = field_json(job, field);
+
+    if (json != NULL)
+        print_field(s, field, json);
+}
+
+static void print_body(const json_t *job, const struct screen *s)
+{
+    const json_t *body = json_object_get(job, "body");
+    struct slice text = {json_string_value(body), json_string_length(body)};
+    char size[SHORT_TEXT_SIZE];
+
+    if (text.data != NULL) {
+        CLEANUP(buf) struct buf shown = BUF_INIT(LINE_MAX_SIZE);
+
+        buf_add_slice(&shown, utf8_cut(text, BODY_SHOWN));
+        if (text.size > BODY_SHOWN)
+            buf_addf(&shown, "… (%s in all)", bytes_format((int64_t)text.size, size));
+        print_field(s, "body", buf_text(&shown));
+    } else if (*field_text(job, "body_base64") != '\0') {
+        int64_t bytes = (int64_t)strlen(field_text(job, "body_base64")) / 4 * 3;
+        CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+
+        buf_addf(&line, "%s of bytes that are not text", bytes_format(bytes, size));
+        print_field(s, "body", buf_text(&line));
+    }
+}
+
+static void print_counts(const json_t *job, const struct screen *s)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+
+    if (field_int(job, "attempt") > 0)
+        buf_addf(&line, "%" PRId64, field_int(job, "attempt"));
+    if (field_int(job, "lost") > 0)
+        buf_addf(&line, ", workers lost: %" PRId64, field_int(job, "lost"));
+    print_field(s, "attempt", buf_text(&line));
+    buf_clear(&line);
+    if (field_int(job, "priority") != 0)
+        buf_addf(&line, "%" PRId64, field_int(job, "priority"));
+    print_field(s, "priority", buf_text(&line));
+}
+
+/* How long an attempt took, and when that was. */
+static void add_took(struct table *t, const json_t *entry, int64_t now_at)
+{
+    int64_t started_at = field_time(entry, "started_at");
+    int64_t ended_at = field_time(entry, "ended_at");
+    char text[DURATION_TEXT_SIZE];
+    CLEANUP(buf) struct buf when = BUF_INIT(100);
+    int64_t took_us = (ended_at - started_at) / US_PER_MS * US_PER_MS;
+
+    table_add(t, COLOUR_PLAIN,
+              started_at > 0 && ended_at >= started_at ? duration_format(took_us, text) : "");
+    if (ended_at > 0)
+        add_distance(&when, ended_at, now_at);
+    table_add(t, COLOUR_PLAIN, buf_text(&when));
+}
+
+static void print_record(const json_t *job, int64_t now_at, const struct screen *s)
+{
+    static const struct column columns[] = {
+        {.title = "  ATTEMPT", .right = true},
+        {.title = "QUEUE"},
+        {.title = "STATE"},
+        {.title = "CAUSE"},
+        {.title = "TOOK", .right = true},
+        {.title = "ENDED", .right = true},
+        {.title = "WORKER"},
+        {.title = "TEXT"},
+    };
+    CLEANUP(table) struct table t;
+    const json_t *record = json_object_get(job, "progress");
+    size_t i = 0;
+    json_t *entry = NULL;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    if (json_array_size(record) == 0)
+        return;
+    json_array_foreach(record, i, entry)
+    {
+        CLEANUP(buf) struct buf cause = BUF_INIT(200);
+        const char *state = field_text(entry, "state");
+
+        table_addf(&t, COLOUR_PLAIN, "%" PRId64, field_int(entry, "attempt"));
+        table_add(&t, COLOUR_PLAIN, field_text(entry, "queue"));
+        table_add(&t, state_colour(state), state);
+        add_cause(&cause, entry, "status");
+        table_add(&t, COLOUR_PLAIN, buf_text(&cause));
+        add_took(&t, entry, now_at);
+        table_add(&t, COLOUR_PLAIN, field_text(entry, "worker"));
+        table_add(&t, COLOUR_PLAIN, field_text(entry, "text"));
+    }
+    puts("\n  record");
+    table_print(&t, s);
+}
+
+void job_page(const json_t *job, int64_t now_at, const struct screen *s)
+{
+    const char *state = field_text(job, "state");
+    CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
+
+    printf("job %s  %s%s%s\n", field_text(job, "id"), screen_on(s, state_colour(state)), state,
+           screen_off(s, state_colour(state)));
+    print_field(s, "queue", field_text(job, "queue"));
+    job_about(job, now_at, &about);
+    print_field(s, "about", buf_text(&about));
+    print_counts(job, s);
+    print_time(job, "created_at", now_at, s);
+    print_time(job, "due_at", now_at, s);
+    print_time(job, "started_at", now_at, s);
+    print_time(job, "lease_until", now_at, s);
+    print_time(job, "finished_at", now_at, s);
+    print_field(s, "worker", field_text(job, "worker"));
+    print_field(s, "key", field_text(job, "key"));
+    print_json_field(job, "command", s);
+    print_json_field(job, "timeout", s);
+    print_json_field(job, "retry", s);
+    print_members(job, "labels", s);
+    print_members(job, "params", s);
+    print_body(job, s);
+    print_json_field(job, "result", s);
+    print_field(s, "url", field_text(job, "url"));
+    print_record(job, now_at, s);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/job_wait.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "cli/fields.h"
+#include "core/job_state.h"
+#include "worker/client_url.h"
+
+#define AWAY_US US_PER_MIN
+#define PAUSE_US (US_PER_S / 2)
+#define ASK_US (30 * US_PER_S) /* below what servers and proxies let a request wait */
+#define PATH_MAX_SIZE 256
+#define LOG_JSON_MAX ((size_t)128 << 20)
+
+/* How long the server has been away. */
+struct absence {
+    int64_t since_at; /* 0: it is there */
+};
+
+/* True when it is worth another try; pauses before it. */
+static bool wait_for_server(struct absence *a, const struct err *err)
+{
+    int64_t now_at = clock_mono_us();
+
+    if (err->code != E_UNAVAILABLE)
+        return false;
+    if (a->since_at == 0) {
+        a->since_at = now_at;
+        fflush(stdout);
+        fprintf(stderr, "waybill: %s; trying again for a minute\n", err->msg);
+    }
+    if (now_at - a->since_at > AWAY_US)
+        return false;
+    usleep(PAUSE_US);
+    return true;
+}
+
+bool job_has_ended(const json_t *job)
+{
+    return job_state_ended(job_state_parse(slice_of(field_text(job, "state"))));
+}
+
+int job_exit_status(const json_t *job)
+{
+    enum job_state state = job_state_parse(slice_of(field_text(job, "state")));
+    const json_t *exit = json_object_get(job, "exit");
+    json_int_t n = json_integer_value(exit);
+
+    if (json_is_integer(exit) && n < 0 && n > -128)
+        return 128 + (int)-n;
+    if (json_is_integer(exit) && n > 0 && n < 256)
+        return (int)n;
+    return state == JOB_DONE || state == JOB_RELAYED ? CLI_OK : CLI_FAILED;
+}
+
+static enum err_code ask(struct cli *cli, struct slice id, int64_t until_at,
+                         struct client_reply *reply, struct err *err)
+{
+    char path[PATH_MAX_SIZE];
+    int64_t left_us = until_at - clock_mono_us();
+
+    if (left_us > ASK_US)
+        left_us = ASK_US;
+    if (left_us < 0)
+        left_us = 0;
+    snprintf(path, sizeof(path), "/v1/jobs/%.*s?wait=%" PRId64 "ms", (int)id.size, id.data,
+             left_us / US_PER_MS);
+    client_reply_deinit(reply);
+    *reply = CLIENT_REPLY_INIT;
+    return cli_get(cli, path, reply, err);
+}
+
+enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
+                       struct client_reply *reply, struct err *err)
+{
+    struct absence away = {.since_at = 0};
+    bool known = false;
+
+    for (;;) {
+        if (ask(cli, id, until_at, reply, err) == E_OK) {
+            known = true;
+            away.since_at = 0;
+            if (job_has_ended(reply->json) || clock_mono_us() >= until_at)
+                return E_OK;
+        } else if (!known || !wait_for_server(&away, err)) {
+            return err->code;
+        }
+    }
+}
+
+struct following {
+    const struct cli *cli;
+    int64_t offset; /* of what comes next */
+};
+
+void job_print_log(const struct cli *cli, int64_t offset, struct slice data)
+{
+    if (!cli->json) {
+        fwrite(data.data, 1, data.size, stdout);
+        return;
+    }
+    json_t *piece = json_pack("{s:I}", "offset", (json_int_t)offset);
+    json_t *text = json_stringn(data.data, data.size);
+
+    if (text == NULL) { /* not UTF-8: each byte as the character of its number */
+        CLEANUP(buf) struct buf latin = BUF_INIT(LOG_JSON_MAX);
+
+        for (size_t i = 0; i < data.size; i++) {
+            char character[4];
+            size_t size = utf8_encode((unsigned char)data.data[i], character);
+
+            buf_add(&latin, character, size);
+        }
+        json_object_set_new(piece, "latin1", json_stringn(buf_text(&latin), latin.size));
+    } else {
+        json_object_set_new(piece, "text", text);
+    }
+    json_dumpf(piece, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(piece);
+}
+
+static bool on_log(void *ctx, struct slice data)
+{
+    struct following *f = ctx;
+
+    job_print_log(f->cli, f->offset, data);
+    f->offset += (int64_t)data.size;
+    return fflush(stdout) == 0; /* nobody reads: enough */
+}
+
+enum err_code job_follow_log(struct cli *cli, struct slice id, int64_t offset, struct err *err)
+{
+    struct following f = {.cli = cli, .offset = offset};
+    struct absence away = {.since_at = 0};
+    char path[PATH_MAX_SIZE];
+    char range[32];
+
+    snprintf(path, sizeof(path), "/v1/jobs/%.*s/log?follow=1", (int)id.size, id.data);
+    for (;;) {
+        CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+        int64_t before = f.offset;
+        struct client_request r = {.path = path, .patience_s = -1, .on_data = on_log, .ctx = &f};
+
+        snprintf(range, sizeof(range), "%" PRId64 "-", f.offset);
+        if (f.offset > 0)
+            r.range = range;
+        if (cli_call(cli, &r, &reply, err) == E_OK || err->code == E_RANGE)
+            return E_OK; /* E_RANGE: it has ended, and there is no more of it */
+        if (f.offset > before)
+            away.since_at = 0;
+        if (!wait_for_server(&away, err))
+            return err->code;
+    }
+}

@@ -1,0 +1,32 @@
+/*
+ * Waiting for a job's end, and what its end means as an exit status.
+ *
+ * A server that goes away meanwhile is waited for, for a minute: jobs outlive its restart.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "cli/cli.h"
+
+bool job_has_ended(const json_t *job);
+
+/* As its program exited: 128+N for signal N; 1 when it failed otherwise, or never ran. */
+int job_exit_status(const json_t *job);
+
+/* Waits until the job has ended, or until that instant of the monotonic clock (TIME_NEVER: for ever);
+ * the reply has the job as it is then. */
+MUST_CHECK enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
+                                  struct client_reply *reply, struct err *err);
+
+/* Prints the log from that place on as it grows, until the job has ended. */
+MUST_CHECK enum err_code job_follow_log(struct cli *cli, struct slice id, int64_t offset,
+                                        struct err *err);
+
+/* Prints a piece of a log, as it is or as JSON. */
+void job_print_log(const struct cli *cli, int64_t offset, struct slice data);

@@ -1,0 +1,22 @@
+/*
+ * Queues for people: as a table, and one as a page.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "cli/screen.h"
+
+enum colour queue_state_colour(const char *state);
+
+/* The count of a queue's jobs in that state. */
+int64_t queue_count(const json_t *queue, const char *state);
+
+/* When its next ready job was created; 0 when none is ready. */
+int64_t queue_next_at(const json_t *queue);
+
+void queue_table(const json_t *queues, int64_t now_at, const struct screen *s);
+void queue_page(const json_t *queue, int64_t now_at, const struct screen *s);

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/screen.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+#define CELL_MAX 4096
+#define GAP 2
+
+static const char *const codes[COLOUR_COUNT] = {
+    [COLOUR_PLAIN] = "",        [COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
+    [COLOUR_RED] = "\033[31m",  [COLOUR_GREEN] = "\033[32m", [COLOUR_YELLOW] = "\033[33m",
+    [COLOUR_BLUE] = "\033[34m",
+};
+
+static const char *environment(const char *name)
+{
+    const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+
+    return value != NULL ? value : "";
+}
+
+void screen_init(struct screen *s)
+{
+    struct winsize size = {.ws_col = 0};
+    bool terminal = isatty(STDOUT_FILENO);
+
+    *s = (struct screen){.width = 0};
+    if (!terminal)
+        return;
+    s->colours = *environment("NO_COLOR") == '\0' && strcmp(environment("TERM"), "dumb") != 0;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        s->width = size.ws_col;
+}
+
+const char *screen_on(const struct screen *s, enum colour colour)
+{
+    return s->colours ? codes[colour] : "";
+}
+
+const char *screen_off(const struct screen *s, enum colour colour)
+{
+    return s->colours && colour != COLOUR_PLAIN ? "\033[0m" : "";
+}
+
+static bool is_control(const char *at, size_t size)
+{
+    unsigned char c = (unsigned char)*at;
+
+    if (size == 2 && c == 0xC2) /* U+0080 to U+009F: a terminal may obey these too */
+        return (unsigned char)at[1] < 0xA0;
+    return c < 0x20 || c == 0x7F;
+}
+
+void clean_text(struct buf *b, struct slice text)
+{
+    const char *end = text.data + text.size;
+
+    for (const char *at = text.data; at < end;) {
+        size_t size = utf8_step(at, end);
+
+        if (*at == '\n' || *at == '\t' || *at == '\r')
+            buf_add_char(b, ' ');
+        else if (size == 0 || is_control(at, size))
+            buf_add_char(b, '?');
+        else
+            buf_add(b, at, size);
+        at += size == 0 ? 1 : size;
+    }
+}
+
+size_t text_columns(struct slice utf8)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < utf8.size; i++)
+        n += ((unsigned char)utf8.data[i] & 0xC0) != 0x80;
+    return n;
+}
+
+const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE])
+{
+    static const struct {
+        int64_t us;
+        int64_t below;
+        char unit;
+    } units[] = {
+        {.us = US_PER_S, .below = 2 * US_PER_MIN, .unit = 's'},
+        {.us = US_PER_MIN, .below = 2 * US_PER_HOUR, .unit = 'm'},
+        {.us = US_PER_HOUR, .below = 2 * US_PER_DAY, .unit = 'h'},
+        {.us = US_PER_DAY, .below = INT64_MAX, .unit = 'd'},
+    };
+    size_t i = 0;
+
+    if (us < 0)
+        us = 0;
+    while (us >= units[i].below)
+        i++;
+    snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "%c", us / units[i].us, units[i].unit);
+    return text;
+}
+
+const char *bytes_format(int64_t bytes, char text[static SHORT_TEXT_SIZE])
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    double n = (double)bytes;
+    size_t i = 0;
+
+    for (; n >= 1000 && i + 1 < ARRAY_LEN(units); i++)
+        n /= 1000;
+    snprintf(text, SHORT_TEXT_SIZE, i > 0 && n < 10 ? "%.1f %s" : "%.0f %s", n, units[i]);
+    return text;
+}
+
+void table_init(struct table *t, const struct column *columns, size_t n_columns)
+{
+    *t = (struct table){.columns = columns, .n_columns = n_columns, .arena = ARENA_INIT};
+}
+
+void table_deinit(struct table *t)
+{
+    arena_deinit(&t->arena);
+    VEC_DEINIT(&t->cells);
+}
+
+static void add_cell(struct table *t, enum colour colour, struct slice text)
+{
+    CLEANUP(buf) struct buf clean = BUF_INIT(CELL_MAX);
+
+    clean_text(&clean, text);
+    struct table_cell cell = {.text = arena_copy(&t->arena, buf_slice(&clean)), .colour = colour};
+
+    VEC_PUSH(&t->cells, cell);
+}
+
+void table_add(struct table *t, enum colour colour, const char *text)
+{
+    add_cell(t, colour, slice_of(text));
+}
+
+void table_addf(struct table *t, enum colour colour, const char *fmt, ...)
+{
+    char text[CELL_MAX];
+    va_list args;
+
+    va_start(args, fmt);
+    int size = vsnprintf(text, sizeof(text), fmt, args);
+
+    va_end(args);
+    ASSERT(size >= 0);
+    add_cell(t, colour, utf8_cut(slice_of(text), sizeof(text)));
+}
+
+void table_add_count(struct table *t, enum colour colour, int64_t n)
+{
+    table_addf(t, n == 0 ? COLOUR_DIM : colour, "%" PRId64, n);
+}
+
+static size_t column_width(const struct table *t, size_t column)
+{
+    size_t width = text_columns(slice_of(t->columns[column].title));
+
+    for (size_t i = column; i < t->cells.count; i += t->n_columns) {
+        size_t n = text_columns(t->cells.items[i].text);
+
+        width = n > width ? n : width;
+    }
+    return width;
+}
+
+static void print_spaces(size_t n)
+{
+    for (; n > 0; n--)
+        putchar(' ');
+}
+
+/* The first `columns` characters, the last of them an ellipsis if there were more. */
+static void print_cut(struct slice text, size_t columns)
+{
+    size_t seen = 0;
+    size_t i = 0;
+
+    if (text_columns(text) <= columns) {
+        fwrite(text.data, 1, text.size, stdout);
+        return;
+    }
+    for (; i < text.size; i++) {
+        if (((unsigned char)text.data[i] & 0xC0) != 0x80 && ++seen == columns)
+            break;
+    }
+    fwrite(text.data, 1, i, stdout);
+    fputs("…", stdout);
+}
+
+struct row_place {
+    size_t column;
+    size_t width;
+    size_t used; /* columns of the screen to the left of it */
+};
+
+static void print_cell(const struct table *t, const struct screen *s, const struct table_cell *cell,
+                       const struct row_place *at)
+{
+    size_t columns = text_columns(cell->text);
+    size_t pad = at->width > columns ? at->width - columns : 0;
+    bool last = at->column + 1 == t->n_columns;
+    size_t room = SIZE_MAX;
+
+    if (last && s->width > 0)
+        room = (size_t)s->width > at->used + GAP ? (size_t)s->width - at->used : GAP;
+    if (at->column > 0)
+        print_spaces(GAP);
+    if (t->columns[at->column].right)
+        print_spaces(pad);
+    fputs(screen_on(s, cell->colour), stdout);
+    print_cut(cell->text, room);
+    fputs(screen_off(s, cell->colour), stdout);
+    if (!t->columns[at->column].right && !last)
+        print_spaces(pad);
+}
+
+void table_print(const struct table *t, const struct screen *s)
+{
+    CLEANUP(mem) size_t *widths = mem_alloc(t->n_columns * sizeof(*widths));
+    size_t rows = t->cells.count / t->n_columns;
+
+    for (size_t c = 0; c < t->n_columns; c++)
+        widths[c] = column_width(t, c);
+    for (size_t row = 0; row <= rows; row++) {
+        struct row_place at = {.used = 0};
+
+        for (; at.column < t->n_columns; at.column++) {
+            struct table_cell title = {slice_of(t->columns[at.column].title), COLOUR_BOLD};
+            size_t i = (row - 1) * t->n_columns + at.column;
+
+            at.width = widths[at.column];
+            at.used += at.column > 0 ? GAP : 0;
+            print_cell(t, s, row == 0 ? &title : &t->cells.items[i], &at);
+            at.used += at.width;
+        }
+        putchar('\n');
+    }
+}

@@ -1,0 +1,81 @@
+/*
+ * Output for people: colours where they are wanted, columns that stand under each other.
+ *
+ * What comes from outside may hold control characters; here they are shown, never obeyed.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/vec.h"
+
+enum colour {
+    COLOUR_PLAIN,
+    COLOUR_BOLD,
+    COLOUR_DIM,
+    COLOUR_RED,
+    COLOUR_GREEN,
+    COLOUR_YELLOW,
+    COLOUR_BLUE,
+    COLOUR_COUNT
+};
+
+struct screen {
+    bool colours; /* standard output is a terminal, and NO_COLOR is not set */
+    int width;    /* of that terminal; 0: unlimited */
+};
+
+void screen_init(struct screen *s);
+
+/* Begin and end of a coloured stretch; "" where there are no colours. */
+const char *screen_on(const struct screen *s, enum colour colour);
+const char *screen_off(const struct screen *s, enum colour colour);
+
+/* Text for one line: control characters become spaces or are shown as `?`. */
+void clean_text(struct buf *b, struct slice text);
+
+/* The columns that a text takes: its characters. */
+size_t text_columns(struct slice utf8);
+
+/* Short forms for people: 45s 12m 3h 8d; 512 B, 3.4 kB, 12 MB, 1.2 GB. */
+#define SHORT_TEXT_SIZE 32
+const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE]);
+const char *bytes_format(int64_t bytes, char text[static SHORT_TEXT_SIZE]);
+
+struct column {
+    const char *title;
+    bool right; /* numbers stand at the right */
+};
+
+struct table_cell {
+    struct slice text;
+    enum colour colour;
+};
+
+/* A table is filled cell by cell, row by row, and printed with the columns as wide as needed. */
+struct table {
+    const struct column *columns;
+    size_t n_columns;
+    struct arena arena;
+    VEC(struct table_cell) cells;
+};
+
+void table_init(struct table *t, const struct column *columns, size_t n_columns);
+void table_deinit(struct table *t);
+static inline void table_cleanup(struct table *t)
+{
+    table_deinit(t);
+}
+
+void table_add(struct table *t, enum colour colour, const char *text);
+void table_addf(struct table *t, enum colour colour, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void table_add_count(struct table *t, enum colour colour, int64_t n); /* a dim 0 */
+
+/* Prints titles and rows; the last column is cut at the edge of the screen. */
+void table_print(const struct table *t, const struct screen *s);

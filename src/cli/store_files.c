@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/store_files.h"
+
+#include <sys/stat.h>
+
+#include "worker/client_url.h"
+
+#define PATH_SIZE 4096
+
+bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
+                         const struct err *err)
+{
+    const char *url = getenv("WAYBILL_URL"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+    bool named = args_has(&cli->args, "url") ||
+                 (url != NULL && *url != '\0' && !args_has(&cli->args, "data"));
+
+    return err->code == E_UNAVAILABLE && reply->status == 0 && !named;
+}
+
+enum err_code store_files_open(const struct cli *cli, struct store **ret_store, struct err *err)
+{
+    CLEANUP(mem) char *dir = NULL;
+    char path[PATH_SIZE];
+    struct stat st;
+
+    if (client_data_dir(args_text(&cli->args, "data"), &dir, err) != E_OK)
+        return err->code;
+    int size = snprintf(path, sizeof(path), "%s/waybill.db", dir);
+
+    if (size < 0 || (size_t)size >= sizeof(path) || stat(path, &st) < 0)
+        return err_set(err, E_UNAVAILABLE,
+                       "neither a server nor a store at %s: name it with --data or --url", dir);
+    const struct store_config config = {.dir = dir, .mode = STORE_READ};
+
+    return store_open(&config, ret_store, err);
+}
