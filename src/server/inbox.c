@@ -42,9 +42,11 @@ void inbox_put_list(struct inbox *in, struct inbox_list *list)
 {
     if (list->end == NULL)
         return;
+    bool single = list->first->next == NULL;
+
     check(pthread_mutex_lock(&in->mutex));
     bool was_empty = in->items.end == NULL;
-    bool awaited = in->waiters > 0;
+    unsigned waiters = in->waiters;
 
     if (was_empty)
         in->items.first = list->first;
@@ -53,8 +55,10 @@ void inbox_put_list(struct inbox *in, struct inbox_list *list)
     in->items.end = list->end;
     check(pthread_mutex_unlock(&in->mutex));
     *list = INBOX_LIST_INIT;
-    if (awaited)
+    if (waiters == 1 || (waiters > 1 && single))
         check(pthread_cond_signal(&in->wake));
+    else if (waiters > 1)
+        check(pthread_cond_broadcast(&in->wake));
     if (was_empty && in->fd >= 0)
         ring(in);
 }
@@ -65,14 +69,6 @@ void inbox_put(struct inbox *in, struct inbox_item *item)
 
     inbox_list_add(&list, item);
     inbox_put_list(in, &list);
-}
-
-void inbox_poke(struct inbox *in)
-{
-    check(pthread_mutex_lock(&in->mutex));
-    in->pokes++;
-    check(pthread_mutex_unlock(&in->mutex));
-    check(pthread_cond_signal(&in->wake));
 }
 
 void inbox_close(struct inbox *in)
@@ -115,9 +111,8 @@ enum inbox_result inbox_take(struct inbox *in, int64_t until_mono_at, struct inb
     enum inbox_result result = INBOX_NOTHING;
 
     check(pthread_mutex_lock(&in->mutex));
-    while (in->items.end == NULL && in->pokes == 0 && !in->closed && wait_until(in, until_mono_at))
+    while (in->items.end == NULL && !in->closed && wait_until(in, until_mono_at))
         ;
-    in->pokes = 0;
     if (in->items.end != NULL) {
         *ret_items = take_all(in);
         result = INBOX_ITEMS;

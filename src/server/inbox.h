@@ -41,7 +41,6 @@ struct inbox {
     pthread_cond_t wake; /* waits by the monotonic clock */
     struct inbox_list items;
     unsigned waiters;
-    unsigned pokes;
     int fd; /* eventfd or -1 */
     bool closed;
 };
@@ -54,9 +53,6 @@ void inbox_put(struct inbox *in, struct inbox_item *item);
 
 /* Puts all of the list, in order, and empties it.  One wake-up at most. */
 void inbox_put_list(struct inbox *in, struct inbox_list *list);
-
-/* Lets one inbox_take return without an item. */
-void inbox_poke(struct inbox *in);
 
 /* Nothing is put after this.  Takers get what is there, then INBOX_CLOSED. */
 void inbox_close(struct inbox *in);

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json.h"
+#include "core/queue_def.h"
+#include "server/api.h"
+#include "server/fields.h"
+#include "server/job_filter.h"
+#include "server/limits.h"
+#include "server/parts.h"
+#include "server/request.h"
+
+/* ---- POST /v1/bulk ---- */
+
+static const struct {
+    const char *name;
+    enum act_kind kind;
+} actions[] = {
+    {"cancel", ACT_CANCEL}, {"retry", ACT_RETRY}, {"hold", ACT_HOLD},     {"release", ACT_RELEASE},
+    {"now", ACT_NOW},       {"move", ACT_MOVE},   {"delete", ACT_DELETE},
+};
+
+struct bulk_reader {
+    struct bulk *bulk;
+    bool has_action, has_filter;
+};
+
+static enum err_code bulk_action(struct field_reader *r, struct slice value)
+{
+    struct bulk_reader *to = r->to;
+
+    to->has_action = true;
+    for (size_t i = 0; i < ARRAY_LEN(actions) && json_type_of(value) == JSON_T_STRING; i++)
+        if (slice_is(json_text(value, r->arena), actions[i].name)) {
+            to->bulk->kind = actions[i].kind;
+            return E_OK;
+        }
+    return field_refuse(r, "one of cancel retry hold release now move delete", value);
+}
+
+static enum err_code bulk_filter(struct field_reader *r, struct slice value)
+{
+    struct bulk_reader *to = r->to;
+
+    to->has_filter = true;
+    return job_filter_from_json(value, clock_wall_us(), r->arena, &to->bulk->filter, r->err);
+}
+
+static enum err_code bulk_queue(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, QUEUE_NAME_MAX, &((struct bulk_reader *)r->to)->bulk->queue);
+}
+
+static const struct field bulk_fields[] = {
+    {FIELD("action"), .read = bulk_action},
+    {FIELD("filter"), .read = bulk_filter},
+    {FIELD("queue"), .read = bulk_queue, .null = true},
+};
+
+static enum err_code check_bulk(const struct bulk_reader *to, struct err *err)
+{
+    if (!to->has_action)
+        return err_set(err, E_INVALID,
+                       "the body needs an 'action': cancel retry hold release now move delete");
+    if (!to->has_filter)
+        return err_set(err, E_INVALID, "say which jobs: the body needs a 'filter'");
+    if (to->bulk->kind == ACT_MOVE && to->bulk->queue.size == 0)
+        return err_set(err, E_INVALID, "move: the body needs a 'queue': where the jobs go");
+    return E_OK;
+}
+
+enum err_code bulk_create(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_BULK);
+    struct bulk_reader to = {.bulk = &op->bulk};
+    struct field_reader reader = {.fields = bulk_fields,
+                                  .n_fields = ARRAY_LEN(bulk_fields),
+                                  .what = "the body",
+                                  .arena = &op->arena,
+                                  .err = err,
+                                  .to = &to};
+    struct slice object;
+
+    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK ||
+        check_bulk(&to, err) != E_OK)
+        return err->code;
+    request_run(r, NULL);
+    return E_OK;
+}
+
+/* ---- GET /v1/bulk ---- */
+
+enum err_code bulk_list(struct request *r, struct err *err)
+{
+    (void)err;
+    request_query(r, QUERY_BULKS);
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+/* ---- GET /v1/bulk/ID ---- */
+
+/* Bulk work goes on in chunks: whoever waits for it looks again, after growing pauses. */
+struct bulk_wait {
+    struct timer timer;
+    struct request *request;
+    int64_t id;
+    int64_t until_at;
+    int64_t pause_us;
+};
+
+#define FIRST_PAUSE_US (20 * US_PER_MS)
+
+static void look(struct request *r);
+
+static void look_again(struct timer *t)
+{
+    look(((struct bulk_wait *)t)->request);
+}
+
+static bool is_working(struct slice reply)
+{
+    struct slice state;
+
+    return json_find(reply, "state", &state) && slice_is(state, "\"working\"");
+}
+
+static void judge(struct request *r)
+{
+    struct http *h = &r->server->http;
+    struct bulk_wait *wait = r->state;
+    const struct query *q = &r->reading.query;
+    bool over = h->now_at >= wait->until_at || h->stopping || !peer_is_alive(r->peer);
+
+    if (q->err.code != E_OK || over || !is_working(buf_slice(&q->reply))) {
+        request_answer_query(r);
+        return;
+    }
+    timer_set(&h->timers, &wait->timer, h->now_at + wait->pause_us);
+    if (wait->pause_us < US_PER_S)
+        wait->pause_us *= 2;
+}
+
+static void look(struct request *r)
+{
+    struct bulk_wait *wait = r->state;
+
+    request_query(r, QUERY_BULK)->id = wait->id;
+    request_read(r, NULL, judge);
+}
+
+static void free_wait(struct request *r)
+{
+    struct bulk_wait *wait = r->state;
+
+    timer_clear(&wait->timer);
+    free(wait);
+}
+
+enum err_code bulk_show(struct request *r, struct err *err)
+{
+    int64_t wait_us;
+    int64_t id;
+
+    if (request_id(r, "bulk action", &id, err) != E_OK || request_wait(r, &wait_us, err) != E_OK)
+        return err->code;
+    struct bulk_wait *wait = mem_zalloc(sizeof(*wait));
+
+    wait->timer.fire = look_again;
+    wait->request = r;
+    wait->id = id;
+    wait->until_at = r->begun_at + wait_us;
+    wait->pause_us = FIRST_PAUSE_US;
+    r->state = wait;
+    r->cleanup = free_wait;
+    look(r);
+    return E_OK;
+}

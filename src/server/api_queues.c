@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include <microhttpd.h>
+
+#include "base/json.h"
+#include "core/queue_def.h"
+#include "core/quote.h"
+#include "server/api.h"
+#include "server/fields.h"
+#include "server/limits.h"
+#include "server/parts.h"
+#include "server/request.h"
+
+static enum err_code read_all(struct request *r, enum query_kind kind)
+{
+    request_query(r, kind);
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+enum err_code queues_list(struct request *r, struct err *err)
+{
+    (void)err;
+    return read_all(r, QUERY_QUEUES);
+}
+
+enum err_code workers_list(struct request *r, struct err *err)
+{
+    (void)err;
+    return read_all(r, QUERY_WORKERS);
+}
+
+enum err_code counts_show(struct request *r, struct err *err)
+{
+    (void)err;
+    return read_all(r, QUERY_COUNTS);
+}
+
+enum err_code queue_show(struct request *r, struct err *err)
+{
+    (void)err;
+    request_query(r, QUERY_QUEUE)->name = r->args[0];
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+/* ---- definitions ---- */
+
+/* Name and canonical text of one definition. */
+static enum err_code read_put(struct slice name, struct slice definition, struct arena *arena,
+                              struct queue_put *ret_put, struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BODY_SMALL_MAX);
+
+    if (queue_name_check(name, err) != E_OK)
+        return err->code;
+    if (queue_def_canonical(definition, &text, err) != E_OK)
+        return err->code;
+    ret_put->name = name;
+    ret_put->definition = arena_copy(arena, buf_slice(&text));
+    return E_OK;
+}
+
+enum err_code queue_put(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_QUEUE);
+    struct queue_put *put = arena_zalloc(&op->arena, sizeof(*put));
+    struct slice object;
+
+    if (request_object(r, &object, err) != E_OK ||
+        read_put(r->args[0], object, &op->arena, put, err) != E_OK)
+        return err->code;
+    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = put, .n_puts = 1};
+    request_run(r, NULL);
+    return E_OK;
+}
+
+static size_t count_members(struct slice object)
+{
+    struct slice key;
+    struct slice value;
+    size_t count = 0;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+        count++;
+    return count;
+}
+
+static enum err_code read_queues(struct field_reader *r, struct slice value)
+{
+    struct queue_op *to = r->to;
+    struct slice key;
+    struct slice definition;
+    struct quote quote;
+
+    if (json_type_of(value) != JSON_T_OBJECT)
+        return field_refuse(r, "an object of definitions by name", value);
+    struct queue_put *puts = arena_array(r->arena, count_members(value) + 1, sizeof(*puts));
+
+    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
+        struct slice name = json_text(key, r->arena);
+
+        if (read_put(name, definition, r->arena, &puts[to->n_puts++], r->err) != E_OK)
+            return err_wrap(r->err, "queue %s", quote_text(&quote, name));
+    }
+    to->puts = puts;
+    return E_OK;
+}
+
+static const struct field definition_fields[] = {{FIELD("queues"), .read = read_queues}};
+
+static void answer_definitions(struct request *r)
+{
+    request_answer_op(r);
+    if (r->err.code == E_OK)
+        r->status = MHD_HTTP_OK;
+}
+
+enum err_code definitions_apply(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_QUEUE);
+    struct field_reader reader = {.fields = definition_fields,
+                                  .n_fields = ARRAY_LEN(definition_fields),
+                                  .what = "the body",
+                                  .arena = &op->arena,
+                                  .err = err,
+                                  .to = &op->queue};
+    struct slice object;
+
+    op->queue.kind = QUEUE_OP_APPLY;
+    if (request_flag(r, "prune", &op->queue.prune, err) != E_OK ||
+        request_flag(r, "dry_run", &op->queue.dry_run, err) != E_OK ||
+        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        return err->code;
+    if (op->queue.puts == NULL)
+        return err_set(err, E_INVALID, "the body needs 'queues': {NAME: {…}}");
+    request_run(r, answer_definitions);
+    return E_OK;
+}
+
+/* ---- states ---- */
+
+enum err_code queue_set_state(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_QUEUE);
+
+    (void)err;
+    op->queue = (struct queue_op){.kind = QUEUE_OP_STATE,
+                                  .name = r->args[0],
+                                  .state = (enum queue_state)r->route->what};
+    request_run(r, NULL);
+    return E_OK;
+}
+
+enum err_code queue_delete(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_QUEUE);
+
+    (void)err;
+    op->queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = r->args[0]};
+    request_run(r, NULL);
+    return E_OK;
+}

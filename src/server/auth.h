@@ -1,0 +1,58 @@
+/*
+ * Who may do what: the socket a request came by, its token, and the web page it may have come from.
+ *
+ * - The Unix socket, or the one token, is the administrator.
+ * - Without a token a TCP request has ordinary rights on a loopback address, and none beyond it.
+ * - A request that a browser sent for a page of another origin is refused, whatever it carries.  One
+ *   without Origin, Referer and Sec-Fetch-Site comes from a program.
+ * - A Host that is not ours is refused: a foreign name may point to this address.
+ *
+ * Pure.  `settings` does not change once the server is ready.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "base/vec.h"
+
+enum right {
+    RIGHT_OPEN, /* anybody: health */
+    RIGHT_USER,
+    RIGHT_ADMIN,
+};
+
+struct auth_settings {
+    VEC(struct slice) names;  /* `server.names`: NAME, or NAME:PORT for an origin with that port */
+    struct slice listen_host; /* as configured, without brackets */
+    uint16_t port;            /* of the TCP address; 0: none */
+    struct slice url;         /* base of full ids: its origin is ours */
+    struct slice token;       /* empty: none */
+    bool beyond_loopback;     /* some TCP address of ours is not loopback */
+    bool any_address;         /* it is a wildcard: any address is ours */
+};
+
+/* Values of headers, data NULL when they are not there. */
+struct auth_request {
+    bool local; /* came by the Unix socket */
+    struct slice host;
+    struct slice origin;
+    struct slice referer;
+    struct slice fetch_site;
+    struct slice authorization;
+};
+
+/* What the request may do, at least `needed`.  E_FORBIDDEN or E_UNAUTHORIZED otherwise. */
+MUST_CHECK enum err_code auth_judge(const struct auth_settings *settings,
+                                    const struct auth_request *request, enum right needed,
+                                    enum right *ret_right, struct err *err);
+
+/* 127.0.0.0/8, ::1 (also in brackets), localhost and names below it. */
+bool auth_is_loopback(struct slice host);
+
+/* The same bytes, in a time that does not tell how many of them. */
+bool auth_token_equal(struct slice given, struct slice token);

@@ -1,0 +1,25 @@
+/*
+ * Which jobs: the filter of a list, from the query string, and of a bulk action, from JSON.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "engine/op.h"
+
+struct request;
+
+/* queue, state, label.NAME and text. */
+MUST_CHECK enum err_code job_filter_from_params(struct request *r, struct job_filter *filter,
+                                                struct arena *arena, struct err *err);
+MUST_CHECK enum err_code list_limit_from_params(struct request *r, int *ret_limit, struct err *err);
+
+/* {"queue","state":[…],"labels":{…},"text","older":"7d"}; at least one of them.  `older` is reckoned from
+ * now_at. */
+MUST_CHECK enum err_code job_filter_from_json(struct slice value, int64_t now_at,
+                                              struct arena *arena, struct job_filter *filter,
+                                              struct err *err);
+
+/* "a,b" into bits; data NULL: any. */
+MUST_CHECK enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct err *err);

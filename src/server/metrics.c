@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/metrics.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "server/parts.h"
+
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE };
+
+static void head(struct buf *out, const char *name, enum metric_type type, const char *help)
+{
+    buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name,
+             type == METRIC_COUNTER ? "counter" : "gauge");
+}
+
+static void one(struct buf *out, const char *name, enum metric_type type, const char *help,
+                int64_t value)
+{
+    head(out, name, type, help);
+    buf_addf(out, "%s %" PRId64 "\n", name, value);
+}
+
+/* The engine's totals: name, help, place. */
+static const struct {
+    const char *name;
+    const char *help;
+    size_t offset; /* of an atomic_uint_fast64_t in struct engine_stats */
+} totals[] = {
+#define TOTAL(field, text)                                                     \
+    {                                                                          \
+        "waybill_" #field "_total", text, offsetof(struct engine_stats, field) \
+    }
+    TOTAL(commits, "Transactions committed."),
+    TOTAL(rollbacks, "Transactions rolled back."),
+    TOTAL(submitted, "Jobs submitted."),
+    TOTAL(claimed, "Jobs claimed."),
+    TOTAL(done, "Jobs done."),
+    TOTAL(failed, "Jobs failed for good."),
+    TOTAL(retried, "Attempts that failed and are tried again."),
+    TOTAL(later, "Attempts put off by their program."),
+    TOTAL(returned, "Jobs handed back unbegun."),
+    TOTAL(lost, "Attempts lost with their worker."),
+    TOTAL(cancelled, "Jobs cancelled."),
+    TOTAL(stale, "Finishes and touches refused because their lease was stale."),
+    TOTAL(deleted, "Jobs deleted by request."),
+    TOTAL(retained, "Jobs removed by retention."),
+#undef TOTAL
+};
+
+static void write_totals(struct buf *out, const struct engine_stats *stats)
+{
+    for (size_t i = 0; i < ARRAY_LEN(totals); i++) {
+        const atomic_uint_fast64_t *total = (const atomic_uint_fast64_t *)((const char *)stats +
+                                                                           totals[i].offset);
+
+        one(out, totals[i].name, METRIC_COUNTER, totals[i].help, (int64_t)atomic_load(total));
+    }
+    one(out, "waybill_waiting", METRIC_GAUGE, "Claims and waits that are not answered yet.",
+        (int64_t)atomic_load(&stats->waiting));
+}
+
+/* A label's value: backslash, quote and newline are escaped. */
+static void label(struct buf *out, struct slice text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        char c = text.data[i];
+
+        if (c == '\\' || c == '"')
+            buf_add_char(out, '\\');
+        if (c == '\n')
+            buf_add_str(out, "\\n");
+        else
+            buf_add_char(out, c);
+    }
+}
+
+static void write_states(struct buf *out, struct slice queue, struct slice states,
+                         struct arena *arena)
+{
+    struct slice state;
+    struct slice count;
+
+    for (struct json_iter it = json_members(states); json_next_member(&it, &state, &count);) {
+        buf_add_str(out, "waybill_jobs{queue=\"");
+        label(out, queue);
+        buf_add_str(out, "\",state=\"");
+        label(out, json_text(state, arena));
+        buf_add_str(out, "\"} ");
+        buf_add_slice(out, count);
+        buf_add_char(out, '\n');
+    }
+}
+
+static void write_jobs(struct buf *out, struct slice counts)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice queues;
+    struct slice name;
+    struct slice states;
+
+    head(out, "waybill_jobs", METRIC_GAUGE, "Jobs by queue and state.");
+    if (!json_find(counts, "counts", &queues))
+        return;
+    for (struct json_iter it = json_members(queues); json_next_member(&it, &name, &states);)
+        if (json_type_of(states) == JSON_T_OBJECT)
+            write_states(out, json_text(name, &arena), states, &arena);
+}
+
+static void write_http(struct buf *out, const struct http *h)
+{
+    head(out, "waybill_http_requests_total", METRIC_COUNTER, "Requests answered, by status class.");
+    for (unsigned i = 1; i < STATUS_CLASSES; i++)
+        buf_addf(out, "waybill_http_requests_total{class=\"%uxx\"} %" PRIu64 "\n", i,
+                 h->answered[i]);
+    one(out, "waybill_http_requests_open", METRIC_GAUGE, "Requests that are not answered yet.",
+        (int64_t)h->requests);
+    one(out, "waybill_http_connections", METRIC_GAUGE, "Connections.", http_connections(h));
+}
+
+static int64_t resident_bytes(void)
+{
+    long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+
+    if (f == NULL)
+        return 0;
+    if (fscanf(f, "%*s %lld", &pages) != 1)
+        pages = 0;
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+void metrics_write(struct buf *out, const struct server *server, struct slice counts,
+                   const struct store_facts *facts)
+{
+    buf_addf(out,
+             "# HELP waybill_info What is running.\n# TYPE waybill_info gauge\n"
+             "waybill_info{version=\"%s\"} 1\n",
+             WAYBILL_VERSION);
+    one(out, "waybill_uptime_seconds", METRIC_GAUGE, "Seconds since the server started.",
+        (server->http.now_at - server->started_mono_at) / US_PER_S);
+    write_totals(out, server->engine.stats);
+    write_jobs(out, counts);
+    write_http(out, &server->http);
+    one(out, "waybill_store_bytes", METRIC_GAUGE, "Size of the database file.", facts->bytes);
+    one(out, "waybill_store_wal_bytes", METRIC_GAUGE, "Size of the write-ahead log.",
+        facts->wal_bytes);
+    one(out, "waybill_store_free_bytes", METRIC_GAUGE, "Free space inside the database file.",
+        facts->free_bytes);
+    one(out, "waybill_disk_free_bytes", METRIC_GAUGE, "Free space on the disk of the store.",
+        facts->disk_free);
+    one(out, "waybill_resident_bytes", METRIC_GAUGE, "Memory of the server.", resident_bytes());
+}

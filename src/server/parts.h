@@ -1,0 +1,40 @@
+/*
+ * The parts of a running server, in one place for those that need several.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "server/auth.h"
+#include "server/chores.h"
+#include "server/engine_thread.h"
+#include "server/events.h"
+#include "server/http.h"
+#include "server/log_follow.h"
+#include "server/readers.h"
+#include "server/server.h"
+
+struct server {
+    const struct server_config *config;
+    struct arena arena; /* texts of the settings; nothing of it is freed while the server runs */
+    struct auth_settings auth;
+    const char *url;    /* base of full ids */
+    const char *listen; /* ADDR:PORT, as it is; "" when there is none */
+    const char *socket; /* path of the Unix socket */
+    int data_fd;        /* the data directory */
+    int64_t started_at; /* by the wall clock */
+    int64_t started_mono_at;
+    bool is_ready; /* all has been started */
+    bool is_stopping;
+    bool is_damaged; /* a check has found something */
+
+    struct http http;
+    struct engine_thread engine;
+    struct readers readers;
+    struct chores chores;
+    struct events events;
+    struct log_follow follow;
+};

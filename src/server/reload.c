@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/reload.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "core/definition.h"
+#include "server/notify.h"
+#include "server/parts.h"
+#include "server/settings.h"
+
+static void fill(struct op *op, const struct definitions *d)
+{
+    struct queue_put *puts = arena_array(&op->arena, d->queues.count + 1, sizeof(*puts));
+
+    for (size_t i = 0; i < d->queues.count; i++) {
+        puts[i].name = arena_copy(&op->arena, d->queues.items[i].name);
+        puts[i].definition = arena_copy(&op->arena, d->queues.items[i].json);
+    }
+    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = puts, .n_puts = d->queues.count};
+}
+
+/* ---- at start ---- */
+
+static void nothing(struct op *op)
+{
+    (void)op;
+}
+
+enum err_code definitions_apply_now(struct engine *engine, const struct definitions *d,
+                                    struct err *err)
+{
+    struct op op;
+
+    if (d->queues.count == 0)
+        return E_OK;
+    op_init(&op, OP_QUEUE);
+    op.done = nothing;
+    fill(&op, d);
+    engine_run(engine, &op, clock_now());
+    enum err_code code = op.err.code;
+
+    if (code != E_OK)
+        *err = op.err;
+    op_deinit(&op);
+    return code;
+}
+
+/* ---- on HUP ---- */
+
+static size_t count_changes(struct slice reply)
+{
+    struct slice changes;
+    struct slice change;
+    struct slice word;
+    size_t count = 0;
+
+    if (!json_find(reply, "changes", &changes))
+        return 0;
+    for (struct json_iter it = json_items(changes); json_next_item(&it, &change);)
+        if (json_find(change, "change", &word) && !slice_is(word, "\"same\""))
+            count++;
+    return count;
+}
+
+static void deliver(struct message *m)
+{
+    struct task *task = (struct task *)m;
+    struct op *op = &task->op;
+
+    if (op->err.code != E_OK)
+        log_error("definitions: %s; the old ones stay", op->err.msg);
+    else
+        log_info("definitions: read again, %zu of %zu queues changed",
+                 count_changes(buf_slice(&op->reply)), op->queue.n_puts);
+    notify_send("READY=1");
+    op_deinit(op);
+    free(task);
+}
+
+void definitions_reload(struct server *server)
+{
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    definitions_init(&d);
+    notify_reloading();
+    if (settings_read_definitions(server->config, &d, &err) != E_OK) {
+        log_error("definitions: %s; the old ones stay", err.msg);
+        notify_send("READY=1");
+        return;
+    }
+    struct task *task = mem_zalloc(sizeof(*task));
+
+    task_init(task, &server->engine, OP_QUEUE, deliver);
+    fill(&task->op, &d);
+    inbox_list_add(&server->http.tasks, &task->message.item);
+}

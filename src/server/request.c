@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/request.h"
+
+#include <stdlib.h>
+
+#include <microhttpd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "base/nearest.h"
+#include "base/utf8.h"
+#include "core/quote.h"
+#include "server/content_type.h"
+#include "server/limits.h"
+#include "server/parts.h"
+
+/* ---- the header ---- */
+
+static enum err_code find_route(struct request *r, const char *method, const char *path,
+                                struct err *err)
+{
+    struct route_match match;
+    struct buf allow = BUF_INIT(sizeof(r->allow) - 1);
+
+    if (!utf8_valid(slice_of(path)))
+        return err_set(err, E_BAD_REQUEST, "the path is not UTF-8");
+    enum err_code code = routes_match(slice_of(method), slice_of(path), &match, &allow, err);
+
+    if (code == E_METHOD)
+        memcpy(r->allow, allow.data, allow.size + 1);
+    buf_deinit(&allow);
+    if (code != E_OK)
+        return code;
+    r->route = match.route;
+    memcpy(r->args, match.args, sizeof(r->args));
+    return E_OK;
+}
+
+static enum err_code check_state(const struct request *r, struct err *err)
+{
+    if (r->peer->surplus)
+        return err_set(err, E_TOO_MANY,
+                       "this server has as many connections as it takes (%u): close some, or send "
+                       "more in one request",
+                       r->peer->port->connections_max);
+    if (r->server->http.stopping && r->route->right != RIGHT_OPEN)
+        return err_set(err, E_UNAVAILABLE, "the server is stopping");
+    return E_OK;
+}
+
+static enum err_code check_body(struct request *r, struct err *err)
+{
+    const struct route *route = r->route;
+    bool json = route->body == BODY_JSON || route->body == BODY_OPTIONAL ||
+                route->body == BODY_JOBS;
+
+    r->body_max = route->max_body;
+    if (route->body == BODY_NONE || !headers_announce_body(&r->headers))
+        return E_OK;
+    enum content_type type = content_type_parse(r->headers.content_type);
+
+    if (route->body == BODY_JOBS && type == CONTENT_LINES) {
+        r->lines = true;
+        r->body_max = BODY_LINES_MAX;
+    } else if (json && type != CONTENT_JSON) {
+        struct quote quote;
+
+        return err_set(err, E_UNSUPPORTED, "the body must be %s, not %s",
+                       route->body == BODY_JOBS ? "application/json or application/x-ndjson"
+                                                : "application/json",
+                       quote_text(&quote, r->headers.content_type));
+    }
+    if (r->headers.length > r->body_max)
+        return err_set(err, E_TOO_LARGE, "the body is too large: at most %zu MiB are taken here",
+                       r->body_max >> 20);
+    return E_OK;
+}
+
+static enum err_code check_header_size(struct request *r, struct err *err)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        r->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    if (info == NULL || info->header_size <= HEADER_MAX)
+        return E_OK;
+    r->status = MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+    return err_set(err, E_TOO_LARGE, "the header is too large: at most %zu bytes", HEADER_MAX);
+}
+
+static enum err_code judge(struct request *r, const char *method, const char *path, struct err *err)
+{
+    if (check_header_size(r, err) != E_OK || find_route(r, method, path, err) != E_OK ||
+        check_state(r, err) != E_OK)
+        return err->code;
+    if (auth_judge(&r->server->auth, &r->headers.auth, r->route->right, &r->right, err) != E_OK)
+        return err->code;
+    return check_body(r, err);
+}
+
+struct request *request_begin(struct server *server, struct peer *peer,
+                              struct MHD_Connection *connection, const char *method,
+                              const char *path)
+{
+    struct request *r = mem_zalloc(sizeof(*r));
+
+    r->server = server;
+    r->peer = peer;
+    r->connection = connection;
+    r->begun_at = server->http.now_at;
+    r->reply = BUF_INIT(OP_REPLY_MAX);
+    headers_gather(&r->headers, connection);
+    r->headers.auth.local = peer->port->local;
+    server->http.requests++;
+    peer->request = r;
+    (void)judge(r, method, path, &r->err);
+    r->body = BUF_INIT(r->body_max);
+    if (headers_announce_body(&r->headers))
+        peer_set_deadline(&server->http.peers, peer, r->begun_at + STALL_US);
+    return r;
+}
+
+static void release_cargo(struct request *r)
+{
+    if (r->cargo == CARGO_TASK)
+        op_deinit(&r->task.op);
+    else if (r->cargo == CARGO_READING)
+        query_deinit(&r->reading.query);
+    r->cargo = CARGO_NONE;
+}
+
+void request_free(struct request *r)
+{
+    struct http *h = &r->server->http;
+
+    ASSERT(r->phase != REQUEST_WORKING && !r->suspended);
+    if (r->cleanup != NULL)
+        r->cleanup(r);
+    release_cargo(r);
+    if (r->response != NULL)
+        MHD_destroy_response(r->response);
+    request_drop_body(r);
+    buf_deinit(&r->reply);
+    h->requests--;
+    r->peer->request = NULL;
+    free(r);
+}
+
+/* ---- the query string ---- */
+
+struct param_check {
+    const struct route *route;
+    unsigned seen; /* bits, by the place in the route's table */
+    struct err *err;
+};
+
+static bool param_is(const struct route_param *p, struct slice name)
+{
+    size_t size = strlen(p->name);
+
+    if (size > 2 && p->name[size - 1] == '*')
+        return name.size > size - 1 && memcmp(name.data, p->name, size - 1) == 0;
+    return slice_is(name, p->name);
+}
+
+static void unknown_param(struct param_check *c, struct slice name)
+{
+    const char *words[ROUTE_PARAMS_MAX];
+    size_t count = 0;
+    struct quote quote;
+
+    while (count < ROUTE_PARAMS_MAX && c->route->params[count].name != NULL) {
+        words[count] = c->route->params[count].name;
+        count++;
+    }
+    const char *near = nearest_word(name, words, count);
+
+    quote_text(&quote, name);
+    if (near != NULL)
+        (void)err_set(c->err, E_INVALID, "unknown parameter %s, did you mean '%s'?", quote.text,
+                      near);
+    else
+        (void)err_set(c->err, E_INVALID, "unknown parameter %s", quote.text);
+}
+
+static void check_one_param(struct param_check *c, struct slice name, struct slice value)
+{
+    const struct route_param *params = c->route->params;
+    size_t i = 0;
+
+    while (i < ROUTE_PARAMS_MAX && params[i].name != NULL && !param_is(&params[i], name))
+        i++;
+    if (i == ROUTE_PARAMS_MAX || params[i].name == NULL) {
+        unknown_param(c, name);
+        return;
+    }
+    bool exact = params[i].name[strlen(params[i].name) - 1] != '*';
+
+    if (exact && (c->seen & 1U << i) != 0)
+        (void)err_set(c->err, E_INVALID, "the parameter '%s' is there twice", params[i].name);
+    else if (!utf8_valid(value))
+        (void)err_set(c->err, E_BAD_REQUEST, "the parameter '%s' is not UTF-8", params[i].name);
+    c->seen |= 1U << i;
+}
+
+static enum MHD_Result on_param(void *ctx, enum MHD_ValueKind kind, const char *key,
+                                size_t key_size, const char *value, size_t value_size)
+{
+    struct param_check *c = ctx;
+
+    (void)kind;
+    check_one_param(c, slice_make(key, key_size), slice_make(value, value_size));
+    return c->err->code == E_OK ? MHD_YES : MHD_NO;
+}
+
+static enum err_code check_params(struct request *r, struct err *err)
+{
+    struct err found = ERR_INIT;
+    struct param_check check = {.route = r->route, .err = &found};
+
+    MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_param, &check);
+    if (found.code != E_OK)
+        *err = found;
+    return found.code;
+}
+
+struct slice request_param(struct request *r, const char *name)
+{
+    const char *value;
+    size_t size;
+
+    if (MHD_lookup_connection_value_n(r->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name),
+                                      &value, &size) != MHD_YES)
+        return slice_make(NULL, 0);
+    return slice_make(value == NULL ? "" : value, value == NULL ? 0 : size);
+}
+
+enum err_code request_wait(struct request *r, int64_t *ret_wait_us, struct err *err)
+{
+    struct slice text = request_param(r, "wait");
+    int64_t wait_us = 0;
+
+    if (text.data != NULL && duration_parse(text, &wait_us, err) != E_OK)
+        return err_wrap(err, "wait");
+    if (wait_us > WAIT_MAX_US)
+        return err_set(err, E_INVALID, "wait: at most %d seconds; ask again after that",
+                       (int)(WAIT_MAX_US / US_PER_S));
+    *ret_wait_us = wait_us;
+    return E_OK;
+}
+
+enum err_code request_flag(struct request *r, const char *name, bool *ret_flag, struct err *err)
+{
+    struct slice text = request_param(r, name);
+    struct quote quote;
+
+    if (text.data == NULL || slice_is(text, "0") || slice_is(text, "false"))
+        *ret_flag = false;
+    else if (text.size == 0 || slice_is(text, "1") || slice_is(text, "true"))
+        *ret_flag = true;
+    else
+        return err_set(err, E_INVALID, "%s: must be 0 or 1, not %s", name,
+                       quote_text(&quote, text));
+    return E_OK;
+}
+
+enum err_code request_id(struct request *r, const char *what, int64_t *ret_id, struct err *err)
+{
+    struct quote quote;
+
+    if (!id_parse(r->args[0], ret_id))
+        return err_set(err, E_NOT_FOUND, "there is no %s %s: an id has 13 letters and digits", what,
+                       quote_text(&quote, r->args[0]));
+    return E_OK;
+}
+
+/* ---- the body ---- */
+
+enum err_code request_json(struct request *r, struct slice *ret_value, struct err *err)
+{
+    if (r->body.size == 0 && r->route->body == BODY_OPTIONAL) {
+        *ret_value = SLICE("{}");
+        return E_OK;
+    }
+    if (r->body.size == 0)
+        return err_set(err, E_BAD_REQUEST, "the body is empty: JSON is expected");
+    return json_check(buf_slice(&r->body), ret_value, err);
+}
+
+enum err_code request_object(struct request *r, struct slice *ret_object, struct err *err)
+{
+    struct slice value;
+    struct quote quote;
+
+    if (request_json(r, &value, err) != E_OK)
+        return err->code;
+    if (json_type_of(value) != JSON_T_OBJECT)
+        return err_set(err, E_INVALID, "the body must be an object, not %s",
+                       quote_json(&quote, value));
+    *ret_object = value;
+    return E_OK;
+}
+
+/* ---- work ---- */
+
+void request_dispatch(struct request *r)
+{
+    struct err *err = &r->err;
+
+    if (err->code == E_OK && check_params(r, err) == E_OK)
+        (void)r->route->handle(r, err);
+    if (err->code != E_OK)
+        r->phase = REQUEST_ANSWERED;
+    ASSERT(r->phase != REQUEST_BODY);
+}
+
+void request_answer(struct request *r, int status)
+{
+    r->status = status;
+    r->phase = REQUEST_ANSWERED;
+}
+
+void request_answer_op(struct request *r)
+{
+    struct op *op = &r->task.op;
+
+    r->err = op->err;
+    buf_deinit(&r->reply);
+    r->reply = op->reply;
+    op->reply = BUF_INIT(OP_REPLY_MAX);
+    request_answer(r, r->err.code == E_OK ? op->status : 0);
+}
+
+void request_answer_query(struct request *r)
+{
+    struct query *q = &r->reading.query;
+
+    r->err = q->err;
+    buf_deinit(&r->reply);
+    r->reply = q->reply;
+    q->reply = BUF_INIT(OP_REPLY_MAX);
+    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
+}
+
+static void come_home(struct request *r, request_fn *usual)
+{
+    request_fn *then = r->then != NULL ? r->then : usual;
+
+    then(r);
+    if (r->phase == REQUEST_ANSWERED || r->response != NULL)
+        request_resume(r);
+}
+
+static void deliver_task(struct message *m)
+{
+    come_home((struct request *)((char *)m - offsetof(struct request, task.message)),
+              request_answer_op);
+}
+
+static void deliver_reading(struct message *m)
+{
+    come_home((struct request *)((char *)m - offsetof(struct request, reading.message)),
+              request_answer_query);
+}
+
+static bool is_alive(struct op *op)
+{
+    struct request *r = (struct request *)((char *)op - offsetof(struct request, task.op));
+
+    return peer_is_alive(r->peer);
+}
+
+struct op *request_op(struct request *r, enum op_kind kind)
+{
+    release_cargo(r);
+    task_init(&r->task, &r->server->engine, kind, deliver_task);
+    r->task.op.alive = is_alive;
+    r->cargo = CARGO_TASK;
+    return &r->task.op;
+}
+
+static void begin_work(struct request *r, request_fn *then)
+{
+    r->then = then;
+    if (r->phase != REQUEST_STREAMING)
+        r->phase = REQUEST_WORKING;
+}
+
+/* When the server closes the cargo comes home as it is, with an error. */
+void request_run(struct request *r, request_fn *then)
+{
+    struct http *h = &r->server->http;
+    struct inbox_item *item = &r->task.message.item;
+
+    begin_work(r, then);
+    if (!h->closing) {
+        inbox_list_add(&h->tasks, item);
+        return;
+    }
+    (void)err_set(&r->task.op.err, E_UNAVAILABLE, "the server is stopping");
+    inbox_put(&h->inbox, item);
+}
+
+struct query *request_query(struct request *r, enum query_kind kind)
+{
+    release_cargo(r);
+    query_init(&r->reading.query, kind);
+    r->reading.message.deliver = deliver_reading;
+    r->reading.query.now_at = clock_wall_us();
+    r->reading.query.url = r->server->url;
+    r->cargo = CARGO_READING;
+    return &r->reading.query;
+}
+
+static void read_query(struct reading *reading, struct store *store)
+{
+    query_run(store, &reading->query);
+}
+
+void request_read(struct request *r, void (*read)(struct reading *reading, struct store *store),
+                  request_fn *then)
+{
+    struct http *h = &r->server->http;
+
+    begin_work(r, then);
+    r->reading.run = read != NULL ? read : read_query;
+    if (!h->closing) {
+        readers_put(&r->server->readers, &r->reading);
+        return;
+    }
+    (void)err_set(&r->reading.query.err, E_UNAVAILABLE, "the server is stopping");
+    inbox_put(&h->inbox, &r->reading.message.item);
+}
+
+void request_suspend(struct request *r)
+{
+    if (r->suspended)
+        return;
+    r->suspended = true;
+    peer_set_deadline(&r->server->http.peers, r->peer, TIME_NEVER);
+    MHD_suspend_connection(r->connection);
+}
+
+void request_resume(struct request *r)
+{
+    if (!r->suspended)
+        return;
+    r->suspended = false;
+    r->peer->port->is_ready = true;
+    MHD_resume_connection(r->connection);
+}
+
+void request_moves(struct request *r)
+{
+    struct http *h = &r->server->http;
+
+    peer_set_deadline(&h->peers, r->peer, h->now_at + STALL_US);
+}

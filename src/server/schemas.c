@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "server/routes.h"
+
+/* Members are written in single quotes, which become double ones. */
+#define REF(name) "{'$ref':'#/components/schemas/" name "'}"
+#define LIST(name) "{'type':'array','items':" REF(name) "}"
+#define TEXT "{'type':'string'}"
+#define WHOLE "{'type':'integer'}"
+#define FLAG "{'type':'boolean'}"
+#define TIME "{'type':['string','null'],'format':'date-time'}"
+#define LENGTH "{'type':['string','number'],'description':'500ms 10s 5m 2h 30d, or seconds'}"
+#define STATES "'staged','held','scheduled','ready','running','done','failed','cancelled','relayed'"
+#define OBJECT(members) "{'type':'object','properties':{" members "}}"
+#define CLOSED(needed, members)                                              \
+    "{'type':'object','additionalProperties':false,'required':[" needed "]," \
+    "'properties':{" members "}}"
+
+static const struct {
+    const char *name;
+    const char *text;
+} schemas[] = {
+    {"Anything", "{}"},
+    {"Nothing", "{'type':'object','additionalProperties':false}"},
+    {"Params", "{'type':'object','description':'Anything; handed to the program as it is.'}"},
+    {"Labels", "{'type':'object','maxProperties':64,'additionalProperties':" TEXT "}"},
+    {"Id", "{'type':'string','pattern':'^[0-9A-Za-z]{13}$'}"},
+    {"State", "{'enum':[" STATES "]}"},
+    {"Error",
+     OBJECT("'error':" OBJECT("'code':" TEXT ",'message':" TEXT
+                              ",'detail':{'type':'object','properties':{'index':" WHOLE "}}"))},
+    {"Retry", OBJECT("'max':" WHOLE ",'first':" LENGTH ",'factor':{'type':'number'},'cap':" LENGTH
+                     ",'jitter':{'type':'number'},'exits':{'type':'object'}")},
+    {"Command",
+     "{'type':['string','array'],'items':" TEXT ",'description':'For sh -c, or as argv.'}"},
+    {"JobToAdd",
+     CLOSED(
+         "'queue'",
+         "'queue':" TEXT
+         ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
+             "Labels") ",'key':{'type':'string','maxLength':512},'delay':" LENGTH ",'due_at':" TIME
+                       ",'priority':{'type':'integer','minimum':-1000,'maximum':1000}"
+                       ",'timeout':" LENGTH ",'retry':" REF("Retry") ",'command':" REF("Command"))},
+    {"JobsToAdd", "{'oneOf':[" REF("JobToAdd") "," LIST("JobToAdd") "]}"},
+    {"Added", OBJECT("'id':" REF("Id") ",'ids':" LIST("Id"))},
+    {"ProgressEntry",
+     OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'state':" TEXT
+            ",'status':{'type':['integer','null']},'cause':" TEXT ",'started_at':" TIME
+            ",'ended_at':" TIME ",'worker':" TEXT ",'text':" TEXT ",'set':{'type':'object'}")},
+    {"Job",
+     OBJECT(
+         "'id':" REF("Id") ",'url':" TEXT ",'queue':" TEXT ",'state':" REF("State") ",'reason':" OBJECT(
+             "'code':" TEXT ",'text':" TEXT
+             ",'until':" TIME) ",'cause':" TEXT
+                               ",'params':" REF(
+                                   "Params") ",'body':" TEXT ",'body_base64':" TEXT
+                                             ",'labels':" REF(
+                                                 "Labels") ",'key':" TEXT ",'priority':" WHOLE
+                                                           ",'attempt':" WHOLE ",'lost':" WHOLE
+                                                           ",'created_at':" TIME ",'due_at':" TIME
+                                                           ",'started_at':" TIME
+                                                           ",'finished_at':" TIME
+                                                           ",'lease_until':" TIME ",'text':" TEXT
+                                                           ",'done':" WHOLE ",'total':" WHOLE
+                                                           ",'result':{},'exit':" WHOLE
+                                                           ",'worker':" TEXT ",'timeout':" LENGTH
+                                                           ",'retry':" REF("Retry") ",'command':" REF(
+                                                               "Command") ",'cancelling':" FLAG
+                                                                          ",'progress':" LIST(
+                                                                              "ProgressEntry"))},
+    {"Jobs", OBJECT("'jobs':" LIST("Job") ",'cursor':{'type':['string','null']}")},
+    {"Patch", CLOSED("", "'due_at':" TIME ",'priority':" WHOLE
+                         ",'params':" REF("Params") ",'labels':" REF("Labels"))},
+    {"RetrySet", CLOSED("", "'set':" REF("Params"))},
+    {"CloneParams", CLOSED("", "'params':" REF("Params"))},
+    {"MoveTo", CLOSED("'queue'", "'queue':" TEXT)},
+    {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF("State") ",'cancelling':" FLAG)},
+    {"Deleted", OBJECT("'id':" REF("Id") ",'deleted':" FLAG)},
+    {"Worker", CLOSED("'name'", "'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT)},
+    {"FinishItem",
+     CLOSED(
+         "'id','lease','state'",
+         "'id':" REF(
+             "Id") ",'lease':" TEXT
+                   ",'state':{'enum':['done','failed','later','returned','cancelled']},'exit':{'type':["
+                   "'integer','null']},'cause':{'enum':['exit','signal','timeout','memory','lost','start',"
+                   "'protocol','cancelled','dependency',null]},'text':" TEXT
+                   ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG)},
+    {"TouchItem", CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT
+                                                           ",'done':" WHOLE ",'total':" WHOLE)},
+    {"Claim", CLOSED("'queues'",
+                     "'worker':{'oneOf':[" TEXT "," REF(
+                         "Worker") "]},'queues':{'type':'object',"
+                                   "'additionalProperties':" WHOLE "},'max':" WHOLE
+                                   ",'wait':" LENGTH ",'lease':" LENGTH ",'all':" FLAG
+                                   ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
+    {"Result", OBJECT("'id':" REF("Id") ",'ok':" FLAG ",'again':" FLAG
+                                        ",'error':" OBJECT("'code':" TEXT ",'message':" TEXT))},
+    {"Lease", OBJECT("'id':" REF("Id") ",'lease':" TEXT)},
+    {"ClaimedJob",
+     OBJECT("'id':" REF("Id") ",'url':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'params':" REF(
+         "Params") ",'body':" TEXT ",'body_base64':" TEXT
+                   ",'labels':" REF("Labels") ",'key':" TEXT ",'priority':" WHOLE
+                                              ",'created_at':" TIME ",'lease':" TEXT
+                                              ",'lease_until':" TIME ",'timeout':" LENGTH
+                                              ",'command':" REF("Command"))},
+    {"Claimed", OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
+                    "Lease") ",'cancel':" LIST("Lease"))},
+    {"Finish", CLOSED("'finish'", "'finish':" LIST("FinishItem"))},
+    {"Finished", OBJECT("'results':" LIST("Result"))},
+    {"Touch", CLOSED("'touch'", "'touch':" LIST("TouchItem"))},
+    {"Touched", OBJECT("'lost':" LIST("Lease") ",'cancel':" LIST("Lease"))},
+    {"LogSize", OBJECT("'size':" WHOLE)},
+    {"Filter",
+     CLOSED("", "'queue':" TEXT ",'state':{'type':['string','array'],'items':" REF(
+                    "State") "},'labels':" REF("Labels") ",'text':" TEXT ",'older':" LENGTH)},
+    {"BulkToDo",
+     CLOSED(
+         "'action','filter'",
+         "'action':{'enum':['cancel','retry','hold','release','now','move','delete']},'filter':" REF(
+             "Filter") ",'queue':" TEXT)},
+    {"Bulk", OBJECT("'id':" REF(
+                 "Id") ",'action':" TEXT ",'state':{'enum':['working','done']},'changed':" WHOLE
+                       ",'refused':" WHOLE ",'created_at':" TIME ",'finished_at':" TIME)},
+    {"Bulks", OBJECT("'bulk':" LIST("Bulk"))},
+    {"StateCounts", "{'type':'object','additionalProperties':" WHOLE "}"},
+    {"QueueDefinition",
+     "{'type':'object','description':'The keys of a queue in a definition file.'}"},
+    {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'counts':" REF(
+                  "StateCounts") ",'definition':" REF("QueueDefinition"))},
+    {"Queues", OBJECT("'queues':" LIST("Queue"))},
+    {"QueueState", OBJECT("'name':" TEXT ",'state':" TEXT)},
+    {"QueueDeleted", OBJECT("'name':" TEXT ",'deleted':" FLAG)},
+    {"Definitions", CLOSED("'queues'", "'queues':{'type':'object','additionalProperties':" REF(
+                                           "QueueDefinition") "}")},
+    {"Changes", OBJECT("'changes':{'type':'array','items':" OBJECT(
+                    "'kind':" TEXT ",'name':" TEXT ",'change':" TEXT) "},'dry_run':" FLAG)},
+    {"Workers", OBJECT("'workers':{'type':'array','items':{'type':'object'}}")},
+    {"Counts", OBJECT("'counts':{'type':'object','additionalProperties':" REF(
+                   "StateCounts") "},'states':" REF("StateCounts"))},
+    {"Server", OBJECT("'version':" TEXT ",'pid':" WHOLE ",'state':" TEXT ",'started_at':" TIME
+                      ",'uptime':" WHOLE ",'url':" TEXT ",'listen':" TEXT ",'socket':" TEXT
+                      ",'connections':" WHOLE ",'waiting':" WHOLE ",'disk_free':" WHOLE
+                      ",'store':" OBJECT("'path':" TEXT ",'version':" WHOLE ",'bytes':" WHOLE
+                                         ",'wal_bytes':" WHOLE ",'free_bytes':" WHOLE))},
+    {"BackupTo", CLOSED("'dir'", "'dir':" TEXT)},
+    {"BackedUp", OBJECT("'dir':" TEXT ",'bytes':" WHOLE)},
+    {"CheckHow", CLOSED("", "'full':" FLAG)},
+    {"Checked", OBJECT("'ok':" FLAG ",'findings':{'type':'array','items':" TEXT "}")},
+};
+
+const char *schema_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(schemas); i++)
+        if (strcmp(schemas[i].name, name) == 0)
+            return schemas[i].text;
+    return NULL;
+}
+
+void schemas_write(struct buf *out)
+{
+    buf_add_char(out, '{');
+    for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
+        json_add_key(out, schemas[i].name);
+        for (const char *p = schemas[i].text; *p != '\0'; p++)
+            buf_add_char(out, *p == '\'' ? '"' : *p);
+    }
+    buf_add_char(out, '}');
+}

@@ -1,0 +1,395 @@
+/*
+ * A server's life: everything is opened in order, served, and closed in the opposite order.
+ *
+ * Stopping: no new connections; requests in hand are finished; waiting claims and waits are answered by the
+ * engine as it closes; streams end; the store is checkpointed.  Nothing of it may take longer than
+ * STOP_SECONDS_MAX: an alarm ends the process then, and so does a second signal.  What was promised is on
+ * disk by then in any case.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "core/definition.h"
+#include "server/data_dir.h"
+#include "server/limits.h"
+#include "server/listeners.h"
+#include "server/notify.h"
+#include "server/parts.h"
+#include "server/reload.h"
+#include "server/request.h"
+#include "server/server.h"
+#include "server/settings.h"
+#include "store/store.h"
+
+/* What is open, so that it can be closed again. */
+struct life {
+    struct server *server;
+    struct data_dir dir;
+    struct definitions definitions;
+    struct settings settings;
+    struct listeners listeners;
+    struct store *store;   /* until the engine's thread has it */
+    struct engine *engine; /* likewise */
+    struct watch signals;
+    bool has_http;
+    bool has_engine_thread;
+    bool has_readers;
+    bool was_unclean;
+};
+
+/* ---- signals ---- */
+
+static void exit_at_once(int signal_number)
+{
+    (void)signal_number;
+    _exit(1);
+}
+
+/* From now on TERM and INT end the process, and so does the alarm. */
+static void begin_to_stop(struct server *s)
+{
+    struct sigaction at_once = {.sa_handler = exit_at_once};
+    sigset_t set;
+
+    if (s->is_stopping)
+        return;
+    s->is_stopping = true;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaction(SIGTERM, &at_once, NULL);
+    sigaction(SIGINT, &at_once, NULL);
+    sigaction(SIGALRM, &at_once, NULL);
+    alarm(STOP_SECONDS_MAX);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void signals_ready(struct watch *w)
+{
+    struct life *life = (struct life *)((char *)w - offsetof(struct life, signals));
+    struct signalfd_siginfo info;
+
+    while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo != SIGHUP)
+            begin_to_stop(life->server);
+        else if (!life->server->is_stopping)
+            definitions_reload(life->server);
+    }
+}
+
+static enum err_code open_signals(struct life *life, struct err *err)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaction(SIGPIPE, &ignore, NULL);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    life->signals.ready = signals_ready;
+    life->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (life->signals.fd < 0)
+        return err_errno(err, E_INTERNAL, "listen for signals");
+    return E_OK;
+}
+
+/* ---- starting ---- */
+
+/* Few arenas, and large blocks go back to the system when they are freed. */
+static void tame_memory(void)
+{
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 512 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static enum err_code check_config(const struct server_config *config, struct err *err)
+{
+    if (config->store_url != NULL)
+        return err_set(err, E_INVALID, "the store '%s' is not built yet: leave --store away",
+                       config->store_url);
+    return E_OK;
+}
+
+static enum err_code open_store(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+    struct store_config config = {.dir = s->config->data_dir, .mode = STORE_WRITE};
+    struct engine_config engine = {.on_event = events_happened,
+                                   .event_ctx = &s->events,
+                                   .waiting_max = WAITING_MAX};
+
+    if (store_open(&config, &life->store, err) != E_OK)
+        return err->code;
+    life->was_unclean = store_was_unclean(life->store);
+    if (getrandom(&engine.seed, sizeof(engine.seed), 0) != (ssize_t)sizeof(engine.seed))
+        engine.seed = (uint64_t)clock_wall_us();
+    if (engine_open(life->store, &engine, clock_now(), &life->engine, err) != E_OK)
+        return err->code;
+    return definitions_apply_now(life->engine, &life->definitions, err);
+}
+
+static enum err_code open_sockets(struct life *life, struct err *err)
+{
+    struct listeners *ls = &life->listeners;
+    const char *dir = life->server->config->data_dir;
+
+    if (listen_inherited(ls, err) != E_OK)
+        return err->code;
+    if (listeners_tcp(ls) == NULL && listen_tcp(ls, life->settings.listen, err) != E_OK)
+        return err->code;
+    if (listeners_local(ls) == NULL && listen_unix(ls, dir, life->dir.fd, err) != E_OK)
+        return err->code;
+    return settings_auth(&life->settings, ls, &life->server->auth, err);
+}
+
+/* ADDR:PORT as it turned out, and the base of full ids. */
+static void set_names(struct life *life)
+{
+    struct server *s = life->server;
+    const struct listener *tcp = listeners_tcp(&life->listeners);
+    bool v6 = strchr(tcp->host, ':') != NULL;
+    char text[96];
+
+    snprintf(text, sizeof(text), v6 ? "[%s]:%u" : "%s:%u", tcp->host, (unsigned)tcp->port);
+    s->listen = arena_strdup(&s->arena, slice_of(text));
+    snprintf(text, sizeof(text), "http://%s", s->listen);
+    s->url = life->settings.url != NULL ? life->settings.url
+                                        : arena_strdup(&s->arena, slice_of(text));
+    s->socket = arena_strdup(&s->arena, slice_of(listeners_local(&life->listeners)->path));
+}
+
+static enum err_code start_threads(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    if (engine_thread_start(&s->engine, life->engine, life->store, &s->http.inbox, err) != E_OK)
+        return err->code;
+    life->has_engine_thread = true;
+    if (readers_start(&s->readers, s->config->data_dir, &s->http.inbox, err) != E_OK)
+        return err->code;
+    life->has_readers = true;
+    return E_OK;
+}
+
+static enum err_code serve_sockets(struct life *life, struct err *err)
+{
+    struct listeners *ls = &life->listeners;
+
+    for (size_t i = 0; i < ls->count; i++) {
+        struct listener *l = &ls->items[i];
+        int fd = l->fd;
+
+        l->fd = -1;
+        if (http_listen(&life->server->http, fd, l->local, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code start(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    if (check_config(s->config, err) != E_OK || open_signals(life, err) != E_OK ||
+        settings_read_definitions(s->config, &life->definitions, err) != E_OK ||
+        settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
+        data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
+        return err->code;
+    s->data_fd = life->dir.fd;
+    if (open_sockets(life, err) != E_OK || open_store(life, err) != E_OK ||
+        http_open(&s->http, s, err) != E_OK)
+        return err->code;
+    life->has_http = true;
+    set_names(life);
+    chores_init(&s->chores, s->config->data_dir, &s->http.inbox);
+    if (http_watch(&s->http, &life->signals, err) != E_OK || start_threads(life, err) != E_OK)
+        return err->code;
+    return serve_sockets(life, err);
+}
+
+/* ---- serving ---- */
+
+static void quick_check_is_done(struct chore *c)
+{
+    struct server *s = (struct server *)((char *)c->chores - offsetof(struct server, chores));
+
+    if (c->err.code != E_OK) {
+        log_error("the check of the store failed: %s", c->err.msg);
+        return;
+    }
+    if (c->n_findings == 0) {
+        log_info("the check of the store found nothing wrong");
+        return;
+    }
+    s->is_damaged = true;
+    log_error("the check of the store found %zu faults: %.2000s", c->n_findings,
+              buf_text(&c->findings));
+}
+
+static void begin_quick_check(struct server *s)
+{
+    struct err err;
+    struct chore *c = chore_new(CHORE_CHECK, NULL, quick_check_is_done);
+
+    c->how = STORE_CHECK_QUICK;
+    log_info("the last stop was not clean: the store is being checked");
+    if (chores_begin(&s->chores, c, &err) != E_OK)
+        log_error("the check of the store did not begin: %s", err.msg);
+}
+
+static void announce(const struct server *s)
+{
+    printf("ready http://%s unix:%s\n", s->listen, s->socket);
+    fflush(stdout);
+    notify_send("READY=1");
+}
+
+static void serve(struct life *life)
+{
+    struct server *s = life->server;
+
+    s->is_ready = true;
+    announce(s);
+    if (life->was_unclean)
+        begin_quick_check(s);
+    while (!s->is_stopping)
+        http_pass(&s->http, TIME_NEVER);
+}
+
+/* ---- stopping ---- */
+
+/* Claims and waits are answered when the engine closes. */
+static size_t requests_in_hand(const struct server *s)
+{
+    size_t waiting = (size_t)atomic_load(&s->engine.stats->waiting);
+
+    return s->http.requests > waiting ? s->http.requests - waiting : 0;
+}
+
+static size_t all_requests(const struct server *s)
+{
+    return s->http.requests;
+}
+
+static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const struct server *s))
+{
+    while (left(s) > 0 && s->http.now_at < until_at)
+        http_pass(&s->http, until_at);
+}
+
+/* Whoever waits for a chore is told, and it goes on without them. */
+static void forsake_chore(struct server *s)
+{
+    struct chore *c = s->chores.running;
+    struct request *r = c == NULL ? NULL : c->request;
+
+    if (r == NULL)
+        return;
+    c->request = NULL;
+    (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
+    request_answer(r, 0);
+    request_resume(r);
+}
+
+static void stop(struct server *s)
+{
+    struct http *h = &s->http;
+
+    notify_send("STOPPING=1");
+    http_stop_listening(h);
+    events_stop(&s->events);
+    log_follow_stop(&s->follow);
+    forsake_chore(s);
+    pass_until(s, clock_mono_us() + STOP_US / 2, requests_in_hand);
+    h->closing = true;
+    engine_thread_stop(&s->engine);
+    pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);
+}
+
+static void close_engine(struct life *life)
+{
+    struct server *s = life->server;
+
+    if (life->has_engine_thread) {
+        engine_thread_stop(&s->engine);
+        engine_thread_join(&s->engine);
+        return;
+    }
+    if (life->engine != NULL)
+        engine_close(life->engine);
+    store_close(life->store);
+}
+
+static void close_all(struct life *life)
+{
+    struct server *s = life->server;
+
+    close_engine(life);
+    if (life->has_readers)
+        readers_stop(&s->readers);
+    if (life->has_http) {
+        http_pass(&s->http, 0);
+        http_close(&s->http);
+    }
+    listeners_close(&life->listeners);
+    if (life->dir.fd >= 0 && s->socket != NULL)
+        (void)unlinkat(life->dir.fd, SERVER_SOCKET_NAME, 0);
+    data_dir_close(&life->dir);
+    if (life->signals.fd >= 0)
+        close(life->signals.fd);
+    definitions_deinit(&life->definitions);
+    settings_deinit(&life->settings);
+    if (s->chores.running != NULL)
+        return; /* it ends with the process, and what it reports to stays until then */
+    if (life->has_http)
+        http_deinit(&s->http);
+    arena_deinit(&s->arena);
+    free(s);
+}
+
+enum err_code server_run(const struct server_config *config, struct err *err)
+{
+    struct server *s = mem_zalloc(sizeof(*s));
+    struct life life = {.server = s, .dir = DATA_DIR_INIT, .signals.fd = -1};
+
+    tame_memory();
+    raise_file_limit();
+    s->config = config;
+    s->arena = ARENA_INIT;
+    s->started_at = clock_wall_us();
+    s->started_mono_at = clock_mono_us();
+    definitions_init(&life.definitions);
+    events_init(&s->events, s);
+    enum err_code code = start(&life, err);
+
+    if (code == E_OK) {
+        serve(&life);
+        stop(s);
+    }
+    close_all(&life);
+    return code;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "core/definition.h"
+#include "server/definition_files.h"
+#include "server/listeners.h"
+#include "server/server.h"
+
+#define TOKEN_MIN 16
+#define TOKEN_MAX 1024
+
+enum err_code settings_read_definitions(const struct server_config *config, struct definitions *d,
+                                        struct err *err)
+{
+    for (size_t i = 0; i < config->n_definitions; i++)
+        if (definitions_read(d, config->definitions[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+/* ---- the token ---- */
+
+static struct slice first_line(struct slice text)
+{
+    size_t end = 0;
+    size_t start = 0;
+
+    while (start < text.size && (text.data[start] == ' ' || text.data[start] == '\t'))
+        start++;
+    for (end = start; end < text.size && text.data[end] > ' '; end++)
+        ;
+    return slice_make(text.data + start, end - start);
+}
+
+static enum err_code check_token(struct slice token, const char *from, struct err *err)
+{
+    for (size_t i = 0; i < token.size; i++)
+        if (token.data[i] <= ' ' || token.data[i] > '~')
+            return err_set(err, E_INVALID, "%s: a token has printable ASCII characters only", from);
+    if (token.size < TOKEN_MIN || token.size > TOKEN_MAX)
+        return err_set(err, E_INVALID,
+                       "%s: the token has %zu characters, it must have %d to %d "
+                       "(head -c 24 /dev/urandom | base64 makes one)",
+                       from, token.size, TOKEN_MIN, TOKEN_MAX);
+    return E_OK;
+}
+
+static enum err_code read_token_file(const char *path, struct arena *arena, struct slice *ret_token,
+                                     struct err *err)
+{
+    char text[TOKEN_MAX + 64];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_errno(err, errno == ENOENT ? E_NOT_FOUND : E_FORBIDDEN, "open the token file %s",
+                         path);
+    ssize_t n = read(fd, text, sizeof(text));
+
+    if (n < 0)
+        (void)err_errno(err, E_FORBIDDEN, "read the token file %s", path);
+    close(fd);
+    if (n < 0)
+        return err->code;
+    *ret_token = arena_copy(arena, first_line(slice_make(text, (size_t)n)));
+    return check_token(*ret_token, path, err);
+}
+
+static enum err_code choose_token(const struct server_config *config, const struct definitions *d,
+                                  struct arena *arena, struct slice *ret_token, struct err *err)
+{
+    if (config->token != NULL) {
+        *ret_token = slice_of(config->token);
+        return check_token(*ret_token, "token", err);
+    }
+    if (d->server.token_file.size == 0) {
+        *ret_token = slice_make(NULL, 0);
+        return E_OK;
+    }
+    return read_token_file(arena_strdup(arena, d->server.token_file), arena, ret_token, err);
+}
+
+/* ---- all of it ---- */
+
+enum err_code settings_make(const struct server_config *config, const struct definitions *d,
+                            struct arena *arena, struct settings *ret_settings, struct err *err)
+{
+    struct settings s = {.listen = config->listen, .url = config->url};
+
+    if (choose_token(config, d, arena, &s.token, err) != E_OK)
+        return err->code;
+    if (s.listen == NULL)
+        s.listen = d->server.listen.size > 0 ? arena_strdup(arena, d->server.listen)
+                                             : SERVER_LISTEN_DEFAULT;
+    if (s.url == NULL && d->server.url.size > 0)
+        s.url = arena_strdup(arena, d->server.url);
+    for (size_t i = 0; i < config->n_names; i++)
+        VEC_PUSH(&s.names, slice_of(config->names[i]));
+    for (size_t i = 0; i < d->server.names.count; i++)
+        VEC_PUSH(&s.names, arena_copy(arena, d->server.names.items[i]));
+    *ret_settings = s;
+    return E_OK;
+}
+
+void settings_deinit(struct settings *s)
+{
+    VEC_DEINIT(&s->names);
+}
+
+enum err_code settings_auth(const struct settings *s, const struct listeners *ls,
+                            struct auth_settings *ret_auth, struct err *err)
+{
+    struct auth_settings a = {.url = slice_of(s->url), .token = s->token};
+
+    a.names.items = s->names.items;
+    a.names.count = s->names.count;
+    for (size_t i = 0; i < ls->count; i++) {
+        const struct listener *l = &ls->items[i];
+
+        if (l->local)
+            continue;
+        if (a.port == 0) {
+            a.port = l->port;
+            a.listen_host = slice_of(l->host);
+        }
+        a.any_address |= l->any;
+        if (l->loopback)
+            continue;
+        a.beyond_loopback = true;
+        if (s->token.size == 0)
+            return err_set(err, E_INVALID,
+                           "listening on %s, beyond this machine, needs a token: set "
+                           "server.token_file, or listen on 127.0.0.1 or [::1]",
+                           l->host);
+    }
+    *ret_auth = a;
+    return E_OK;
+}

@@ -1,0 +1,36 @@
+/*
+ * What the server was told: the command line first, then the section `server:` of its definitions, then
+ * the defaults.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "server/auth.h"
+
+struct definitions;
+struct listeners;
+struct server_config;
+
+struct settings {
+    const char *listen; /* ADDR:PORT */
+    const char *url;    /* NULL: from the address */
+    struct slice token; /* empty: none */
+    VEC(struct slice) names;
+};
+
+/* Reads all definition files of the configuration into `d`, which is empty. */
+MUST_CHECK enum err_code settings_read_definitions(const struct server_config *config,
+                                                   struct definitions *d, struct err *err);
+
+/* Texts live in the arena or with the configuration.  E_INVALID, E_NOT_FOUND, E_FORBIDDEN: token_file. */
+MUST_CHECK enum err_code settings_make(const struct server_config *config,
+                                       const struct definitions *d, struct arena *arena,
+                                       struct settings *ret_settings, struct err *err);
+void settings_deinit(struct settings *s);
+
+/* What requests are judged by, once the sockets are open.  E_INVALID when an address beyond loopback is
+ * to be served without a token. */
+MUST_CHECK enum err_code settings_auth(const struct settings *s, const struct listeners *ls,
+                                       struct auth_settings *ret_auth, struct err *err);
