@@ -233,3 +233,16 @@ enum err_code queue_name_check(struct slice name, struct err *err)
         return err_set(err, E_INVALID, "a queue's name must not begin with a '.': %s", quote.text);
     return E_OK;
 }
+
+enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,
+                                 enum err_code code, struct err *err)
+{
+    const char *nearest = nearest_word(name, names, count);
+    int shown = (int)(name.size > 80 ? 80 : name.size);
+
+    if (nearest != NULL)
+        return err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data,
+                       nearest);
+    return err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'", shown,
+                   name.data);
+}

@@ -81,5 +81,9 @@ MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out,
 MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
                                             struct retry_policy *ret_policy, struct err *err);
 
+/* "there is no queue 'X', did you mean 'Y'?" */
+enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,
+                                 enum err_code code, struct err *err);
+
 /* 1 to QUEUE_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'. */
 MUST_CHECK enum err_code queue_name_check(struct slice name, struct err *err);

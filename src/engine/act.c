@@ -31,6 +31,7 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
         ready_remove(&from->ready, (struct ready_ref){was->priority, was->id.v});
     note_move(e, now, was->state, from, what);
     ret->state = now->state;
+    ret->changed = true;
     return E_OK;
 }
 
@@ -64,6 +65,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         ret->cancelling = now.cancelling = true;
         if (j->cancelling)
             return E_OK;
+        ret->changed = true;
         VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker, false}));
         return store_job_update(e->store, j, &now, &hit, err);
     }
@@ -76,6 +78,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
     note_move(e, &now, j->state, queue_by_id(e, j->queue), "cancelled");
     e->tally_outcomes[JOB_OUT_CANCELLED]++;
     ret->state = now.state;
+    ret->changed = true;
     return E_OK;
 }
 
@@ -119,10 +122,15 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
     }
     now.state = job_state_next(j->state, JOB_EV_AGAIN);
     if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
-        store_job_revive(e->store, j, merged_params(e, j, act->params), err) != E_OK)
+        store_job_revive(e->store, j, err) != E_OK)
+        return err->code;
+    if (act->params.size > 0 &&
+        store_job_change_payload(e->store, j->id.v, merged_params(e, j, act->params),
+                                 slice_make(NULL, 0), err) != E_OK)
         return err->code;
     note_move(e, &now, j->state, q, "retry");
     ret->state = now.state;
+    ret->changed = true;
     return E_OK;
 }
 
@@ -203,10 +211,10 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
         now.priority = act->priority;
     if (act->has_due)
         now.due_at = act->due_at;
-    if (act->params.size > 0)
-        now.params = act->params;
-    if (act->labels.size > 0)
-        now.labels = act->labels;
+    if (act->params.size + act->labels.size > 0 &&
+        (engine_write(e, err) != E_OK ||
+         store_job_change_payload(e->store, j->id.v, act->params, act->labels, err) != E_OK))
+        return err->code;
     settle(e, &now);
     return change(e, j, &now, "changed", ret, err);
 }
@@ -264,7 +272,7 @@ static enum err_code delete(struct engine *e, const struct act *act, const struc
                                              .what = "deleted"}));
     e->tally_deleted++;
     e->removed_some = true;
-    ret->removed = true;
+    ret->removed = ret->changed = true;
     return E_OK;
 }
 

@@ -159,7 +159,7 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, int64_t id, s
         return E_OK;
     if (act_apply(e, &act, &j, &result, err) != E_OK)
         return err->code;
-    w->row.changed += result.refused.code == E_OK;
+    w->row.changed += result.changed;
     w->row.refused += result.refused.code != E_OK;
     return E_OK;
 }

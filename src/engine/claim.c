@@ -103,7 +103,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j)
     const struct queue *q = queue_by_id(e, j->queue);
 
     json_add_comma(&op->jobs);
-    json_add_claimed(&op->jobs, j, slice_of(q->name));
+    json_add_claimed(&op->jobs, j, slice_of(q->name), e->config.url);
     counts_add(&e->counts, q->id, JOB_READY, -1);
     counts_add(&e->counts, q->id, JOB_RUNNING, 1);
     e->tally_claimed++;
@@ -132,9 +132,12 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
 
     if (engine_write(e, err) != E_OK || store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
         return err->code;
+    int64_t queue = jobs[0].queue;
+
     for (size_t i = 0; i < n; i++)
         if (jobs[i].state == JOB_RUNNING) {
             ids[granted++] = jobs[i].id.v;
+            queue = jobs[i].queue == queue ? queue : 0;
             note_granted(e, op, &jobs[i]);
         }
     if (granted == 0)
@@ -142,6 +145,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     struct live_claim *live = claim_new(claim.token, ids, granted);
 
     live->worker = claim.worker;
+    live->queue = queue;
     live->lease_us = claim.lease_us;
     live->check_at = claim.until_at;
     VEC_PUSH(&e->new_claims, live);

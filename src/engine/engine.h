@@ -42,6 +42,7 @@ typedef void event_fn(void *ctx, const struct event *event);
 struct engine_config {
     uint32_t node;
     uint64_t seed;
+    const char *url;    /* base of full ids; NULL: none.  Outlives the engine */
     event_fn *on_event; /* NULL: nobody listens */
     void *event_ctx;
     uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */

@@ -27,6 +27,8 @@ struct queue {
     char *name;
     char *json; /* its definition */
     enum queue_state state;
+    int streak; /* failures in a row, counted when the definition has stop_after */
+    int64_t changed_at;
     struct queue_def def;
     struct arena arena; /* of def */
     struct ready ready;
@@ -119,6 +121,10 @@ void queues_reset_ready(struct engine *e);
 /* E_INVALID with the nearest name. */
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
                             struct err *err);
+
+/* An attempt of one of its jobs ended well or failed: stop_after counts. */
+MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
+                                            struct err *err);
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
 
 /* ---- moves of jobs (engine.c): the row is written, counts, ready lists, events follow ---- */
@@ -147,6 +153,7 @@ struct act_result {
     enum job_state state;
     bool cancelling;
     bool removed;
+    bool changed; /* false: it was as asked already */
 };
 
 /* Carries out one action on a loaded job; a refusal is a result. */

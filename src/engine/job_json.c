@@ -148,7 +148,21 @@ static void add_options(struct buf *b, struct slice options)
     }
 }
 
-void json_add_claimed(struct buf *b, const struct job *j, struct slice queue)
+void json_add_job_url(struct buf *b, const char *url, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+
+    if (url == NULL)
+        return;
+    json_add_key(b, "url");
+    buf_add_char(b, '"');
+    buf_add_str(b, url);
+    buf_add_str(b, "/v1/jobs/");
+    buf_add_str(b, id_format(id, text));
+    buf_add_char(b, '"');
+}
+
+void json_add_claimed(struct buf *b, const struct job *j, struct slice queue, const char *url)
 {
     buf_add_char(b, '{');
     json_add_id(b, "id", j->id.v);
@@ -157,14 +171,14 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice queue)
     json_add_id(b, "lease", j->token);
     add_time(b, "lease_until", j->lease_until_at);
     add_int(b, "attempt", j->attempt);
-    if (j->priority != 0)
-        add_int(b, "priority", j->priority);
+    add_int(b, "priority", j->priority);
     add_time(b, "created_at", job_created_at(j));
     add_text(b, "key", j->key);
     add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
     json_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
+    json_add_job_url(b, url, j->id.v);
     buf_add_char(b, '}');
 }
 

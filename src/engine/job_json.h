@@ -22,8 +22,11 @@ void json_add_body(struct buf *b, struct slice body);
 /* The members of `over` replace those of `base`; both are checked objects, or empty. */
 void json_add_merged(struct buf *b, struct slice base, struct slice over);
 
+/* "url": the job's full id; nothing when url, the base of it, is NULL. */
+void json_add_job_url(struct buf *b, const char *url, int64_t id);
+
 /* A job as its worker gets it. */
-void json_add_claimed(struct buf *b, const struct job *j, struct slice queue);
+void json_add_claimed(struct buf *b, const struct job *j, struct slice queue, const char *url);
 
 /* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);

@@ -15,7 +15,7 @@ static enum err_code find_job(struct engine *e, struct op *op, struct job *j, st
         return err->code;
     if (!found)
         err_set(&op->err, E_NOT_FOUND, "there is no such job (any more)");
-    else if (j->token != op->log.token || j->attempt == 0 || j->outcome == JOB_OUT_LOST)
+    else if (j->state != JOB_RUNNING || j->token != op->log.token)
         err_set(&op->err, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
                 job_state_name(j->state));
     return E_OK;

@@ -51,6 +51,18 @@ const struct stored_queue *view_queue_named(const struct query_view *v, struct s
     return NULL;
 }
 
+enum err_code view_queue_unknown(const struct query_view *v, struct slice name, enum err_code code,
+                                 struct err *err)
+{
+    const char **names = mem_alloc(sizeof(char *) * (v->queues.count + 1));
+
+    for (size_t i = 0; i < v->queues.count; i++)
+        names[i] = v->queues.items[i].name.data;
+    queue_name_unknown(name, names, v->queues.count, code, err);
+    free(names);
+    return code;
+}
+
 struct slice view_queue_name(const struct query_view *v, int64_t id)
 {
     const struct stored_queue *q = view_queue(v, id);
@@ -185,8 +197,7 @@ static enum err_code query_queue(struct query_view *v, struct query *q, struct e
     struct count_list counts = {.items = VEC_INIT};
 
     if (queue == NULL)
-        return err_set(err, E_NOT_FOUND, "there is no queue '%.*s': see 'waybill queue list'",
-                       (int)(q->name.size > 80 ? 80 : q->name.size), q->name.data);
+        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
     enum err_code code = store_counts_load(v->store, take_count, &counts, err);
 
     if (code == E_OK)

@@ -18,6 +18,8 @@ struct query_view {
 
 const struct stored_queue *view_queue(const struct query_view *v, int64_t id); /* NULL: it is gone */
 const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name);
+enum err_code view_queue_unknown(const struct query_view *v, struct slice name, enum err_code code,
+                                 struct err *err);
 struct slice view_queue_name(const struct query_view *v, int64_t id);
 struct slice view_worker_name(const struct query_view *v, int64_t id);
 

@@ -99,7 +99,6 @@ static void add_reason(struct buf *b, const struct query_view *v, const struct j
 static void add_fields(struct buf *b, const struct query_view *v, const struct query *q,
                        const struct job *j)
 {
-    char id[ID_TEXT_SIZE];
     struct slice worker = view_worker_name(v, j->worker);
 
     json_add_job_fields(b, j, view_queue_name(v, j->queue));
@@ -107,14 +106,7 @@ static void add_fields(struct buf *b, const struct query_view *v, const struct q
         json_add_key(b, "worker");
         json_add_string(b, worker);
     }
-    if (q->url != NULL) {
-        json_add_key(b, "url");
-        buf_add_char(b, '"');
-        buf_add_str(b, q->url);
-        buf_add_str(b, "/v1/jobs/");
-        buf_add_str(b, id_format(j->id.v, id));
-        buf_add_char(b, '"');
-    }
+    json_add_job_url(b, q->url, j->id.v);
     add_reason(b, v, j);
 }
 
@@ -302,9 +294,7 @@ enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err)
         const struct stored_queue *queue = view_queue_named(v, q->filter.queue);
 
         if (queue == NULL)
-            return err_set(err, E_NOT_FOUND, "there is no queue '%.*s'",
-                           (int)(q->filter.queue.size > 80 ? 80 : q->filter.queue.size),
-                           q->filter.queue.data);
+            return view_queue_unknown(v, q->filter.queue, E_INVALID, err);
         w.queue = queue->id;
     }
     buf_add_str(&q->reply, "{\"jobs\":[");

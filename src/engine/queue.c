@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/nearest.h"
 #include "engine/engine_internal.h"
 #include "store/store_meta.h"
 
@@ -36,17 +35,10 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
                             struct err *err)
 {
     const char **names = mem_alloc(sizeof(char *) * (e->queues.count + 1));
-    int shown = (int)(name.size > 80 ? 80 : name.size);
 
     for (size_t i = 0; i < e->queues.count; i++)
         names[i] = e->queues.items[i]->name;
-    const char *nearest = nearest_word(name, names, e->queues.count);
-
-    if (nearest != NULL)
-        err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data, nearest);
-    else
-        err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'", shown,
-                name.data);
+    queue_name_unknown(name, names, e->queues.count, code, err);
     free(names);
     return code;
 }
@@ -98,6 +90,8 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     q->id = row->id;
     q->name = mem_strndup(row->name.data, row->name.size);
     q->state = row->state;
+    q->streak = row->streak;
+    q->changed_at = row->changed_at;
     ready_init(&q->ready);
     define(q, row->definition);
     VEC_PUSH(&e->queues, q);
@@ -144,6 +138,8 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
     struct stored_queue row = {
         .id = q->id, .state = state, .definition = definition, .changed_at = e->now.wall_at};
 
+    q->streak = 0;
+    q->changed_at = row.changed_at;
     e->queues_changed = true;
     if (engine_write(e, err) != E_OK || store_queue_set(e->store, &row, err) != E_OK)
         return err->code;
@@ -157,6 +153,25 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
     q->state = state;
     e->woken = true;
     return E_OK;
+}
+
+enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
+{
+    int streak = failed ? q->streak + 1 : 0;
+
+    if (q->def.stop_after == 0 || streak == q->streak)
+        return E_OK;
+    if (streak >= q->def.stop_after && queue_state_starts(q->state))
+        return write_queue(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, slice_of(q->json), err);
+    struct stored_queue row = {.id = q->id,
+                               .state = q->state,
+                               .definition = slice_of(q->json),
+                               .streak = streak,
+                               .changed_at = q->changed_at};
+
+    e->queues_changed = true;
+    q->streak = streak;
+    return store_queue_set(e->store, &row, err);
 }
 
 struct kept {

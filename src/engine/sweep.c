@@ -115,7 +115,7 @@ static enum err_code wake(struct engine *e, int64_t id, struct err *err)
 
     now.state = job_state_next(was.state, JOB_EV_WAKE);
     now.due_at = 0;
-    if (engine_write(e, err) != E_OK || store_job_step(e->store, &was, &now, &hit, err) != E_OK)
+    if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
     ASSERT(hit);
     note_move(e, &now, JOB_SCHEDULED, queue_by_id(e, now.queue), "due");

@@ -2,6 +2,7 @@
 #include "store/store_jobs.h"
 
 #include "base/clock.h"
+#include "store/history.h"
 #include "store/store_internal.h"
 #include "store/store_rows.h"
 
@@ -13,47 +14,43 @@ static int64_t unless_stand_in(int64_t value, int64_t id)
     return value == id ? 0 : value;
 }
 
-static struct slice keep(struct slice s, struct arena *arena)
-{
-    return arena == NULL || s.data == NULL ? s : arena_copy(arena, s);
-}
-
-void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
+static void hot_from_row(const struct db_row *row, struct arena *arena, struct job *j)
 {
     int64_t id = db_col_int(row, 0);
 
-    *ret_job = (struct job){
+    *j = (struct job){
         .id = {id},
         .queue = db_col_int(row, 1),
         .state = (enum job_state)db_col_int(row, 2),
         .priority = (int)db_col_int(row, 3),
-        .holds = (unsigned)db_col_int(row, 4),
-        .cancelling = db_col_int(row, 5) != 0,
-        .due_at = db_col_int(row, 6),
+        .due_at = db_col_int(row, 4),
+        .token = db_col_int(row, 5),
+        .prev_token = db_col_int(row, 6),
         .started_at = unless_stand_in(db_col_int(row, 7), id),
-        .finished_at = db_col_int(row, 8),
-        .lease_until_at = unless_stand_in(db_col_int(row, 9), id),
-        .token = db_col_int(row, 10),
-        .prev_token = db_col_int(row, 11),
-        .outcome = (enum job_outcome)db_col_int(row, 12),
-        .attempt = (int)db_col_int(row, 13),
-        .failures = (int)db_col_int(row, 14),
-        .lost = (int)db_col_int(row, 15),
-        .laters = (int)db_col_int(row, 16),
-        .worker = db_col_int(row, 17),
-        .exited = !db_col_null(row, 18),
-        .exit = (int)db_col_int(row, 18),
-        .cause = (enum job_cause)db_col_int(row, 19),
-        .done = db_col_int(row, 20),
-        .total = db_col_int(row, 21),
-        .key = keep(db_col_text(row, 22), arena),
-        .params = keep(db_col_text(row, 23), arena),
-        .body = keep(db_col_blob(row, 24), arena),
-        .labels = keep(db_col_text(row, 25), arena),
-        .options = keep(db_col_text(row, 26), arena),
-        .text = keep(db_col_text(row, 27), arena),
-        .result = keep(db_col_text(row, 28), arena),
+        .lease_until_at = unless_stand_in(db_col_int(row, 8), id),
+        .finished_at = db_col_int(row, 9),
+        .worker = db_col_int(row, 10),
+        .attempt = (int)db_col_int(row, 11),
     };
+    struct slice history = db_col_text(row, 12);
+
+    history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j);
+}
+
+static struct slice copy(struct slice s, struct arena *arena)
+{
+    return s.data == NULL ? s : arena_copy(arena, s);
+}
+
+void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
+{
+    hot_from_row(row, arena, ret_job);
+    ret_job->key = copy(db_col_text(row, 13), arena);
+    ret_job->params = copy(db_col_text(row, 14), arena);
+    ret_job->body = copy(db_col_blob(row, 15), arena);
+    ret_job->labels = copy(db_col_text(row, 16), arena);
+    ret_job->options = copy(db_col_text(row, 17), arena);
+    ret_job->result = copy(db_col_text(row, 18), arena);
 }
 
 struct job_taker {
@@ -70,12 +67,21 @@ static void take_job(void *ctx, const struct db_row *row)
     t->found = true;
 }
 
-static struct db_value exit_value(const struct job *j)
+static void take_brief(void *ctx, const struct db_row *row)
 {
-    return j->exited ? db_i(j->exit) : (struct db_value){.type = DB_NULL};
+    struct job_taker *t = ctx;
+
+    hot_from_row(row, t->arena, t->job);
+    t->found = true;
 }
 
 /* ---- loading and making ---- */
+
+static bool carries_nothing(const struct job *j)
+{
+    return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
+           j->options.size == 0;
+}
 
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
@@ -83,8 +89,11 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
         const struct job *j = &jobs[i];
 
         if (db_do(s->db, SQL_JOB_INSERT, err, db_i(j->id.v), db_i(j->queue), db_i(j->state),
-                  db_i(j->priority), db_i(j->due_at), db_t(j->key), db_t(j->params), db_b(j->body),
-                  db_t(j->labels), db_t(j->options)) != E_OK)
+                  db_i(j->priority), db_i(j->due_at)) != E_OK)
+            return err->code;
+        if (!carries_nothing(j) &&
+            db_do(s->db, SQL_PAYLOAD_INSERT, err, db_i(j->id.v), db_t(j->key), db_t(j->params),
+                  db_b(j->body), db_t(j->labels), db_t(j->options)) != E_OK)
             return err->code;
     }
     return E_OK;
@@ -108,28 +117,77 @@ enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena, 
 {
     struct job_taker t = {.job = ret_job, .arena = arena};
 
-    if (db_do_rows(s->db, SQL_JOB_BRIEF, take_job, &t, err, db_i(id)) != E_OK)
+    if (db_do_rows(s->db, SQL_JOB_BRIEF, take_brief, &t, err, db_i(id)) != E_OK)
         return err->code;
     *ret_found = t.found;
     return E_OK;
 }
 
-/* ---- moving ---- */
+struct text_taker {
+    struct slice text;
+    struct arena *arena;
+};
+
+static void take_text(void *ctx, const struct db_row *row)
+{
+    struct text_taker *t = ctx;
+
+    t->text = copy(db_col_text(row, 0), t->arena);
+}
+
+enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,
+                                struct slice *ret_options, struct err *err)
+{
+    struct text_taker t = {.arena = arena};
+
+    if (db_do_rows(s->db, SQL_PAYLOAD_OPTIONS, take_text, &t, err, db_i(id)) != E_OK)
+        return err->code;
+    *ret_options = t.text;
+    return E_OK;
+}
+
+/* ---- claiming ---- */
+
+struct claim_taker {
+    struct job *job;
+    struct arena *arena;
+    struct slice history; /* as it will be */
+    bool found;
+};
+
+/* What the attempt before left behind is not this one's. */
+static struct slice history_begun(const struct job *j, struct arena *arena)
+{
+    struct job begun = *j;
+
+    begun.exited = false;
+    begun.exit = 0;
+    begun.cause = JOB_CAUSE_NONE;
+    begun.done = begun.total = 0;
+    begun.text = slice_make(NULL, 0);
+    return history_format(&begun, arena);
+}
 
 static void take_claimed(void *ctx, const struct db_row *row)
 {
-    struct job_taker *t = ctx;
+    struct claim_taker *t = ctx;
     struct job *j = t->job;
+    struct slice history = db_col_text(row, 3);
 
     t->found = true;
+    j->state = JOB_RUNNING;
     j->queue = db_col_int(row, 0);
     j->attempt = (int)db_col_int(row, 1);
     j->priority = (int)db_col_int(row, 2);
-    j->key = keep(db_col_text(row, 3), t->arena);
-    j->params = keep(db_col_text(row, 4), t->arena);
-    j->body = keep(db_col_blob(row, 5), t->arena);
-    j->labels = keep(db_col_text(row, 6), t->arena);
-    j->options = keep(db_col_text(row, 7), t->arena);
+    if (history.size > 0) {
+        history_parse(arena_copy(t->arena, history), t->arena, j);
+        t->history = history_begun(j, t->arena);
+    }
+    j->key = copy(db_col_text(row, 4), t->arena);
+    j->params = copy(db_col_text(row, 5), t->arena);
+    j->body = copy(db_col_blob(row, 6), t->arena);
+    j->labels = copy(db_col_text(row, 7), t->arena);
+    j->options = copy(db_col_text(row, 8), t->arena);
 }
 
 enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
@@ -137,12 +195,15 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 {
     for (size_t i = 0; i < n; i++) {
         struct job *j = &jobs[i];
-        struct job_taker t = {.job = j, .arena = arena};
+        struct claim_taker t = {.job = j, .arena = arena};
 
-        if (db_do_rows(s->db, SQL_JOB_CLAIM, take_claimed, &t, err, db_i(j->id.v), db_i(claim->token),
-                       db_i(claim->now_at), db_i(claim->until_at), db_i(claim->worker)) != E_OK)
+        j->state = JOB_NONE;
+        if (db_do_rows(s->db, SQL_JOB_TAKE, take_claimed, &t, err, db_i(j->id.v)) != E_OK)
             return err->code;
-        j->state = t.found ? JOB_RUNNING : JOB_NONE;
+        if (t.found &&
+            db_do(s->db, SQL_JOB_CLAIM, err, db_i(j->id.v), db_i(claim->token), db_i(claim->now_at),
+                  db_i(claim->until_at), db_i(claim->worker), db_t(t.history)) != E_OK)
+            return err->code;
         j->token = claim->token;
         j->started_at = claim->now_at;
         j->lease_until_at = claim->until_at;
@@ -150,6 +211,8 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
     }
     return E_OK;
 }
+
+/* ---- moving ---- */
 
 /* Runs a guarded statement and says whether it hit its row. */
 static enum err_code run_guarded(struct store *s, enum sql sql, const struct db_value *args,
@@ -166,52 +229,72 @@ static enum err_code run_guarded(struct store *s, enum sql sql, const struct db_
 enum err_code store_job_update(struct store *s, const struct job *was, const struct job *now,
                                bool *ret_hit, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct db_value args[] = {
-        db_i(was->id.v),      db_i(was->state),       db_i(was->token),
-        db_i(now->queue),     db_i(now->state),       db_i(now->priority),
-        db_i(now->holds),     db_i(now->cancelling),  db_i(now->due_at),
-        db_i(now->finished_at), db_i(now->lease_until_at), db_i(now->outcome),
-        db_i(now->attempt),   db_i(now->failures),    db_i(now->lost),
-        db_i(now->laters),    exit_value(now),        db_i(now->cause),
-        db_i(now->done),      db_i(now->total),       db_t(now->params),
-        db_t(now->labels),    db_t(now->text),
+        db_i(was->id.v),   db_i(was->state),   db_i(was->token),
+        db_i(now->queue),  db_i(now->state),   db_i(now->priority),
+        db_i(now->due_at), db_i(now->attempt), db_t(history_format(now, &arena)),
     };
 
     return run_guarded(s, SQL_JOB_UPDATE, args, ARRAY_LEN(args), ret_hit, err);
 }
 
-enum err_code store_job_step(struct store *s, const struct job *was, const struct job *now, bool *ret_hit,
-                             struct err *err)
+enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
+                                       struct slice labels, struct err *err)
 {
-    const struct db_value args[] = {
-        db_i(was->id.v),        db_i(was->state),   db_i(was->token),    db_i(now->state),
-        db_i(now->due_at),      db_i(now->finished_at), db_i(now->outcome), db_i(now->attempt),
-        db_i(now->failures),    db_i(now->lost),    db_i(now->laters),   exit_value(now),
-        db_i(now->cause),       db_t(now->text),
-    };
+    return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(id), db_t(params), db_t(labels),
+                 (struct db_value){.type = DB_NULL});
+}
 
-    return run_guarded(s, SQL_JOB_STEP, args, ARRAY_LEN(args), ret_hit, err);
+static enum err_code keep_result(struct store *s, const struct job *j, struct err *err)
+{
+    if (j->result.size == 0)
+        return E_OK;
+    const struct db_value none = {.type = DB_NULL};
+
+    return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(j->id.v), none, none, db_t(j->result));
 }
 
 enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now, bool *ret_hit,
                             struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct db_value args[] = {
-        db_i(was->id.v),        db_i(was->state),    db_i(was->token),  db_i(now->state),
-        db_i(now->finished_at), db_i(now->outcome),  db_i(now->failures), db_i(now->lost),
-        db_i(now->laters),      exit_value(now),     db_i(now->cause),  db_t(now->text),
-        db_t(now->result),
+        db_i(was->id.v),        db_i(was->state), db_i(was->token), db_i(now->state),
+        db_i(now->finished_at), db_i(was->attempt - now->attempt),
+        db_t(history_format(now, &arena)),
     };
 
     if (run_guarded(s, SQL_JOB_END, args, ARRAY_LEN(args), ret_hit, err) != E_OK)
         return err->code;
-    return *ret_hit ? db_do(s->db, SQL_JOB_REMOVE, err, db_i(was->id.v)) : E_OK;
+    if (!*ret_hit)
+        return E_OK;
+    if (db_do(s->db, SQL_JOB_REMOVE, err, db_i(was->id.v)) != E_OK)
+        return err->code;
+    return keep_result(s, now, err);
 }
 
-enum err_code store_job_revive(struct store *s, const struct job *ended, struct slice params,
-                               struct err *err)
+enum err_code store_job_done(struct store *s, const struct job *done, bool *ret_hit, struct err *err)
 {
-    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(ended->id.v), db_t(params)) != E_OK)
+    const struct db_value args[] = {db_i(done->id.v), db_i(done->token), db_i(done->finished_at)};
+
+    if (run_guarded(s, SQL_JOB_DONE, args, ARRAY_LEN(args), ret_hit, err) != E_OK)
+        return err->code;
+    if (!*ret_hit)
+        return E_OK;
+    if (db_do(s->db, SQL_JOB_REMOVE, err, db_i(done->id.v)) != E_OK)
+        return err->code;
+    return keep_result(s, done, err);
+}
+
+enum err_code store_job_revive(struct store *s, const struct job *ended, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    /* How its last claim ended stays known: that finish may still be repeated. */
+    struct job fresh = {.state = JOB_READY, .outcome = ended->outcome};
+
+    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(ended->id.v), db_t(history_format(&fresh, &arena))) != E_OK ||
+        db_do(s->db, SQL_PAYLOAD_FORGET_RESULT, err, db_i(ended->id.v)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_ENDED_REMOVE, err, db_i(ended->id.v));
 }
@@ -222,6 +305,7 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     enum sql sql = job_state_ended(j->state) ? SQL_ENDED_REMOVE : SQL_JOB_REMOVE;
 
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
+        db_do(s->db, SQL_PAYLOAD_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_LOG_REMOVE, err, db_i(id)) != E_OK)
         return err->code;
@@ -232,25 +316,29 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
                               const struct touch_status *status, enum touch_result *ret_result,
                               struct err *err)
 {
-    const struct db_value none = {.type = DB_NULL};
-    const struct db_value args[] = {
-        db_i(id),
-        db_i(token),
-        db_i(until_at),
-        status->has_text ? (struct db_value){.type = DB_TEXT, .s = status->text} : none,
-        status->has_done ? db_i(status->done) : none,
-        status->has_done ? db_i(status->total) : none,
-    };
-    bool plain = !status->has_text && !status->has_done;
-    struct taken_int cancelling = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &cancelling};
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    bool found = false;
+    bool hit = false;
+    struct job j;
 
-    if (db_one(s->db, plain ? SQL_JOB_TOUCH : SQL_JOB_TOUCH_STATUS, args, plain ? 3 : ARRAY_LEN(args),
-               &taker, err) != E_OK)
+    if (store_job_brief(s, id, &arena, &j, &found, err) != E_OK)
         return err->code;
-    *ret_result = !cancelling.found         ? TOUCH_LOST
-                  : cancelling.value != 0 ? TOUCH_CANCELLING
-                                          : TOUCH_HELD;
+    if (!found || j.state != JOB_RUNNING || j.token != token) {
+        *ret_result = TOUCH_LOST;
+        return E_OK;
+    }
+    if (status->has_text)
+        j.text = status->text;
+    if (status->has_done) {
+        j.done = status->done;
+        j.total = status->total;
+    }
+    const struct db_value args[] = {db_i(id), db_i(token), db_i(until_at),
+                                    db_t(history_format(&j, &arena))};
+
+    if (run_guarded(s, SQL_JOB_TOUCH, args, ARRAY_LEN(args), &hit, err) != E_OK)
+        return err->code;
+    *ret_result = !hit ? TOUCH_LOST : j.cancelling ? TOUCH_CANCELLING : TOUCH_HELD;
     return E_OK;
 }
 

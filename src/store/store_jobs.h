@@ -25,9 +25,13 @@ MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jo
 MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena,
                                         struct job *ret_job, bool *ret_found, struct err *err);
 
-/* The same, live ones only and without key, params, body, labels and result: to judge by. */
+/* The same, live ones only and without what they carry: to judge by. */
 MUST_CHECK enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena,
                                          struct job *ret_job, bool *ret_found, struct err *err);
+
+/* The job's options; empty when it has none. */
+MUST_CHECK enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,
+                                           struct slice *ret_options, struct err *err);
 
 struct store_claim {
     int64_t token;
@@ -44,24 +48,28 @@ MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_cl
                                           struct job *jobs, size_t n, struct arena *arena,
                                           struct err *err);
 
-/* Writes everything that may change outside of a claim.  `was` is what it was judged by.
- * *ret_hit false: it has changed meanwhile and nothing was written. */
+/* Writes everything that may change outside of a claim, except what the job carries.  `was` is what it was
+ * judged by.  *ret_hit false: it has changed meanwhile and nothing was written. */
 MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was, const struct job *now,
                                           bool *ret_hit, struct err *err);
 
-/* The same for a job that only moves on: state, due time, counters, text.  Payload stays. */
-MUST_CHECK enum err_code store_job_step(struct store *s, const struct job *was, const struct job *now,
-                                        bool *ret_hit, struct err *err);
+/* New params or labels; empty ones stay as they are. */
+MUST_CHECK enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
+                                                  struct slice labels, struct err *err);
 
-/* Moves a live job to the ended: state, finished_at, outcome, counters, exit, cause, text, result. */
+/* Moves a live job to the ended: state, finished_at, counters, exit, cause, text, result. */
 MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now,
                                        bool *ret_hit, struct err *err);
 
-/* Makes an ended job live and ready again; counters begin anew, attempts go on.  Empty params stay. */
-MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended, struct slice params,
-                                          struct err *err);
+/* The same for a running job that is done and has nothing else to tell: id, token, finished_at and result
+ * suffice.  *ret_hit false: it is not running under that token, or more is known of it. */
+MUST_CHECK enum err_code store_job_done(struct store *s, const struct job *done, bool *ret_hit,
+                                        struct err *err);
 
-/* Removes a job with its record, key and log. */
+/* Makes an ended job live and ready again; counters begin anew, attempts go on. */
+MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended, struct err *err);
+
+/* Removes a job with what it carries, its record, key and log. */
 MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);
 
 struct touch_status {

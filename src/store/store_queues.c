@@ -16,7 +16,8 @@ static void take_queue(void *ctx, const struct db_row *row)
         .name = db_col_text(row, 1),
         .state = (enum queue_state)db_col_int(row, 2),
         .definition = db_col_text(row, 3),
-        .changed_at = db_col_int(row, 4),
+        .streak = (int)db_col_int(row, 4),
+        .changed_at = db_col_int(row, 5),
     };
 
     t->on_queue(t->ctx, &q);
@@ -46,7 +47,7 @@ enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int
 enum err_code store_queue_set(struct store *s, const struct stored_queue *q, struct err *err)
 {
     return db_do(s->db, SQL_QUEUE_SET, err, db_i(q->id), db_i(q->state), db_t(q->definition),
-                 db_i(q->changed_at));
+                 db_i(q->streak), db_i(q->changed_at));
 }
 
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)

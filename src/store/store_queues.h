@@ -17,6 +17,7 @@ struct stored_queue {
     struct slice name;
     enum queue_state state;
     struct slice definition; /* canonical JSON */
+    int streak;              /* failures in a row */
     int64_t changed_at;
 };
 

@@ -1,5 +1,5 @@
 /*
- * A job out of a row that has all columns of `jobs` in their order.
+ * A job out of a row of job_load or of a list.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -8,5 +8,5 @@
 #include "core/job.h"
 #include "store/db.h"
 
-/* Texts are borrowed from the row when arena is NULL, copied otherwise. */
+/* Texts are copied into the arena. */
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job);

@@ -1,83 +1,103 @@
--- Jobs: live ones in `jobs`, ended ones in `ended`, same columns in the same order (store_jobs.c reads
--- them by place).  State numbers stand in the text because partial indexes need them there: 3 scheduled,
--- 4 ready, 5 running, 7 failed.
+-- Jobs: live ones in `jobs`, ended ones in `ended`, what they carry in `payload`.  store_jobs.c reads columns
+-- by place.  State numbers stand in the text because partial indexes need them there: 3 scheduled, 4 ready,
+-- 5 running, 7 failed.
+--
+-- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.
 
 -- What a claim fills in later gets the id as a wide stand-in: see the schema.
 -- name: job_insert
-INSERT INTO jobs (id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-                  lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-                  cause, done, total, key, params, body, labels, options, text, result)
-VALUES ($1, $2, $3, $4, 0, 0, $5, $1, 0, $1, $1, $1, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0,
-        $6, $7, $8, $9, $10, NULL, NULL);
+-- store: sqlite
+INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
+                              lease_until_at, worker, attempt, history)
+VALUES ($1, $2, $3, $4, $5, $1, $1, $1, $1, 0, 0, NULL);
+
+-- name: payload_insert
+-- store: sqlite
+INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, result)
+VALUES ($1, $2, $3, $4, $5, $6, NULL);
+
+-- name: payload_change
+INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
+ON CONFLICT (id) DO UPDATE SET params = COALESCE(excluded.params, payload.params),
+       labels = COALESCE(excluded.labels, payload.labels),
+       result = COALESCE(excluded.result, payload.result);
+
+-- name: payload_forget_result
+UPDATE payload SET result = NULL WHERE id = $1 AND result IS NOT NULL;
+
+-- name: payload_options
+SELECT options FROM payload WHERE id = $1;
+
+-- name: payload_remove
+DELETE FROM payload WHERE id = $1;
 
 -- name: job_load
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM jobs WHERE id = $1;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id = $1;
 
 -- name: ended_load
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM ended WHERE id = $1;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id = $1;
 
--- Enough to judge a finish or a touch, without the payload.
+-- Enough to judge by, without the payload.
 -- name: job_brief
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at, lease_until_at,
-       token, prev_token, outcome, attempt, failures, lost, laters, worker, exit, cause, done, total,
-       NULL, NULL, NULL, NULL, options, text, NULL
+SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
+       attempt, history
 FROM jobs WHERE id = $1;
 
+-- A claim is two statements: RETURNING builds a table of its own for each row, which costs more than both.
+-- name: job_take
+SELECT j.queue, j.attempt + 1, j.priority, j.history, p.key, p.params, p.body, p.labels, p.options
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id = $1 AND j.state = 4;
+
 -- name: job_claim
-UPDATE jobs SET state = 5, prev_token = token, token = $2, started_at = $3, lease_until_at = $4,
-       worker = $5, attempt = attempt + 1, exit = NULL, cause = 0, text = NULL, done = 0, total = 0
-WHERE id = $1 AND state = 4
-RETURNING queue, attempt, priority, key, params, body, labels, options;
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
+       lease_until_at = $4, worker = $5, attempt = attempt + 1, history = $6
+WHERE id = $1 AND state = 4;
 
 -- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
 -- name: job_update
-UPDATE jobs SET queue = $4, state = $5, priority = $6, holds = $7, cancelling = $8, due_at = $9,
-       finished_at = $10, lease_until_at = $11, outcome = $12, attempt = $13, failures = $14, lost = $15,
-       laters = $16, exit = $17, cause = $18, done = $19, total = $20, params = $21, labels = $22,
-       text = $23
-WHERE id = $1 AND state = $2 AND token = $3;
-
--- The same without the texts that only people change.
--- name: job_step
-UPDATE jobs SET state = $4, due_at = $5, finished_at = $6, outcome = $7, attempt = $8,
-       failures = $9, lost = $10, laters = $11, exit = $12, cause = $13, text = $14
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
 WHERE id = $1 AND state = $2 AND token = $3;
 
 -- name: job_touch
-UPDATE jobs SET lease_until_at = $3 WHERE id = $1 AND token = $2 AND state = 5
-RETURNING cancelling;
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET lease_until_at = $3, history = $4
+WHERE id = $1 AND token = $2 AND state = 5;
 
--- name: job_touch_status
-UPDATE jobs SET lease_until_at = $3, text = COALESCE($4, text), done = COALESCE($5, done),
-       total = COALESCE($6, total)
-WHERE id = $1 AND token = $2 AND state = 5
-RETURNING cancelling;
-
--- Ending is two statements: the row with its last facts goes over, then it leaves.
+-- Ending is two statements: the row goes over, then it leaves.
 -- name: job_end
-INSERT INTO ended (id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-                   lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-                   cause, done, total, key, params, body, labels, options, text, result)
-SELECT id, queue, $4, priority, holds, cancelling, due_at, started_at, $5, lease_until_at,
-       token, prev_token, $6, attempt, $7, $8, $9, worker, $10, $11, done, total,
-       key, params, body, labels, options, COALESCE($12, text), $13
+-- store: sqlite
+INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                               finished_at, worker, attempt, history)
+SELECT id, queue, $4, priority, due_at, token, prev_token, started_at, $5, worker, attempt - $6, $7
 FROM jobs WHERE id = $1 AND state = $2 AND token = $3;
+
+-- The ending that most jobs have, judged by nothing but the row: done, and there is nothing to tell.
+-- name: job_done
+-- store: sqlite
+INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                               finished_at, worker, attempt, history)
+SELECT id, queue, 6, priority, due_at, token, prev_token, started_at, $3, worker, attempt, NULL
+FROM jobs WHERE id = $1 AND state = 5 AND token = $2 AND history IS NULL;
 
 -- name: job_remove
 DELETE FROM jobs WHERE id = $1;
 
 -- name: job_revive
-INSERT INTO jobs (id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-                  lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-                  cause, done, total, key, params, body, labels, options, text, result)
-SELECT id, queue, 4, priority, 0, 0, 0, started_at, 0, lease_until_at, token, prev_token, outcome,
-       attempt, 0, 0, 0, worker, NULL, 0, 0, 0, key, COALESCE($2, params), body, labels, options, NULL, NULL
+-- store: sqlite
+INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
+                              lease_until_at, worker, attempt, history)
+SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, $2
 FROM ended WHERE id = $1;
 
 -- name: ended_remove
@@ -102,41 +122,47 @@ ORDER BY finished_at LIMIT $4;
 SELECT finished_at FROM ended WHERE queue = $1 AND state = $2 ORDER BY finished_at LIMIT 1;
 
 -- name: list_jobs
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM jobs WHERE id < $1 ORDER BY id DESC LIMIT $2;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_ended
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM ended WHERE id < $1 ORDER BY id DESC LIMIT $2;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_failed
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM ended WHERE state = 7 AND id < $1 ORDER BY id DESC LIMIT $2;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
--- Upwards, for chunked work: only ids and what a filter needs first.
+-- Upwards, for chunked work.
 -- name: walk_jobs
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM jobs WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM ended WHERE id > $1 AND id <= $2 ORDER BY id LIMIT $3;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
-SELECT id, queue, state, priority, holds, cancelling, due_at, started_at, finished_at,
-       lease_until_at, token, prev_token, outcome, attempt, failures, lost, laters, worker, exit,
-       cause, done, total, key, params, body, labels, options, text, result
-FROM ended WHERE state = 7 AND id > $1 AND id <= $2 ORDER BY id LIMIT $3;
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, p.body, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: progress_add
 INSERT INTO progress (job, seq, number, attempt, token, outcome, cause, exit, queue, worker,

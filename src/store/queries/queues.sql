@@ -1,13 +1,13 @@
 -- name: queue_load
-SELECT id, name, state, definition, changed_at FROM queues ORDER BY id;
+SELECT id, name, state, definition, streak, changed_at FROM queues ORDER BY id;
 
 -- name: queue_add
-INSERT INTO queues (id, name, state, definition, changed_at)
-VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM queues), $1, $2, $3, $4)
+INSERT INTO queues (id, name, state, definition, streak, changed_at)
+VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM queues), $1, $2, $3, 0, $4)
 RETURNING id;
 
 -- name: queue_set
-UPDATE queues SET state = $2, definition = $3, changed_at = $4 WHERE id = $1;
+UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5 WHERE id = $1;
 
 -- name: queue_remove
 DELETE FROM queues WHERE id = $1;

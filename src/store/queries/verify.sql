@@ -20,13 +20,22 @@ SELECT 'job ' || jobs.id || ' is both alive and ended' FROM jobs JOIN ended ON e
 
 -- name: verify_queues
 SELECT 'job ' || id || ' is in queue ' || queue || ', which does not exist' FROM jobs
+WHERE queue NOT IN (SELECT id FROM queues)
+UNION ALL
+SELECT 'ended job ' || id || ' is of queue ' || queue || ', which does not exist' FROM ended
 WHERE queue NOT IN (SELECT id FROM queues) LIMIT 100;
 
 -- name: verify_keys
 SELECT 'key of job ' || keys.job || ' has no job' FROM keys
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = keys.job AND jobs.key = keys.key)
-  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = keys.job AND ended.key = keys.key)
+WHERE NOT EXISTS (SELECT 1 FROM payload WHERE payload.id = keys.job AND payload.key = keys.key)
+UNION ALL
+SELECT 'job ' || id || ' has a key that is not known' FROM payload
+WHERE key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM keys WHERE keys.key = payload.key AND keys.job = payload.id)
 LIMIT 100;
+
+-- name: verify_payload
+SELECT 'payload of job ' || id || ' has no job' FROM payload
+WHERE id NOT IN (SELECT id FROM jobs) AND id NOT IN (SELECT id FROM ended) LIMIT 100;
 
 -- name: verify_claims
 SELECT 'job ' || id || ' runs under claim ' || token || ', which is not recorded' FROM jobs

@@ -11,6 +11,7 @@ CREATE TABLE queues (
     name TEXT NOT NULL UNIQUE,
     state INTEGER NOT NULL,
     definition TEXT NOT NULL,   -- canonical JSON, core/queue_def.h
+    streak INTEGER NOT NULL,    -- failures in a row
     changed_at INTEGER NOT NULL
 );
 
@@ -24,40 +25,24 @@ CREATE TABLE workers (
     seen_at INTEGER NOT NULL
 );
 
--- Jobs that live.  Rows are made at full width: what a claim fills in later holds wide numbers from
--- the start, so that a claim changes a row in place and never splits its page.  An ended job moves to
--- `ended`, which has the same columns: this table stays as small as the work that is left.  Later
--- columns (group, route, lane …) are added at the end, in both: rows without them stay as they are.
+-- Jobs that live.  Only what moves stands here; the payload has a table of its own and is never copied.
+-- Rows are made at full width: what a claim fills in later holds wide numbers (the id) from the start, so
+-- that a claim changes a row in place and never splits its page.  An ended job moves to `ended`: this table
+-- stays as small as the work that is left.  Later columns (group, route, lane …) are added at the end of
+-- both: rows without them stay as they are.
 CREATE TABLE jobs (
     id INTEGER PRIMARY KEY,
     queue INTEGER NOT NULL,
     state INTEGER NOT NULL,
     priority INTEGER NOT NULL,
-    holds INTEGER NOT NULL,
-    cancelling INTEGER NOT NULL,
     due_at INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
-    lease_until_at INTEGER NOT NULL,
     token INTEGER NOT NULL,
     prev_token INTEGER NOT NULL,
-    outcome INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    failures INTEGER NOT NULL,
-    lost INTEGER NOT NULL,
-    laters INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    lease_until_at INTEGER NOT NULL,
     worker INTEGER NOT NULL,
-    exit INTEGER,
-    cause INTEGER NOT NULL,
-    done INTEGER NOT NULL,
-    total INTEGER NOT NULL,
-    key TEXT,
-    params TEXT,
-    body BLOB,
-    labels TEXT,
-    options TEXT,
-    text TEXT,
-    result TEXT
+    attempt INTEGER NOT NULL,
+    history TEXT                -- JSON of what most jobs never have, store/history.h
 );
 
 CREATE INDEX jobs_ready ON jobs (queue, priority DESC) WHERE state = 4;
@@ -68,35 +53,29 @@ CREATE TABLE ended (
     queue INTEGER NOT NULL,
     state INTEGER NOT NULL,
     priority INTEGER NOT NULL,
-    holds INTEGER NOT NULL,
-    cancelling INTEGER NOT NULL,
     due_at INTEGER NOT NULL,
-    started_at INTEGER NOT NULL,
-    finished_at INTEGER NOT NULL,
-    lease_until_at INTEGER NOT NULL,
     token INTEGER NOT NULL,
     prev_token INTEGER NOT NULL,
-    outcome INTEGER NOT NULL,
-    attempt INTEGER NOT NULL,
-    failures INTEGER NOT NULL,
-    lost INTEGER NOT NULL,
-    laters INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
     worker INTEGER NOT NULL,
-    exit INTEGER,
-    cause INTEGER NOT NULL,
-    done INTEGER NOT NULL,
-    total INTEGER NOT NULL,
-    key TEXT,
-    params TEXT,
-    body BLOB,
-    labels TEXT,
-    options TEXT,
-    text TEXT,
-    result TEXT
+    attempt INTEGER NOT NULL,
+    history TEXT
 );
 
 CREATE INDEX ended_by_end ON ended (queue, state, finished_at);
 CREATE INDEX ended_failed ON ended (state) WHERE state = 7;
+
+-- What a job carries; a job that carries nothing has no row.
+CREATE TABLE payload (
+    id INTEGER PRIMARY KEY,
+    key TEXT,
+    params TEXT,
+    body BLOB,
+    labels TEXT,
+    options TEXT,               -- JSON: retry, timeout, command
+    result TEXT
+);
 
 -- Attempts that ended and were followed by another.  The last one stands in the job's own row.
 CREATE TABLE progress (

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/history.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+
+/* The numbers among it, by their place in struct job. */
+#define NUMBERS(X)                        \
+    X("holds", holds, unsigned)           \
+    X("cancelling", cancelling, bool)     \
+    X("outcome", outcome, enum job_outcome) \
+    X("failures", failures, int)          \
+    X("lost", lost, int)                  \
+    X("laters", laters, int)              \
+    X("cause", cause, enum job_cause)     \
+    X("done", done, int64_t)              \
+    X("total", total, int64_t)
+
+static bool ended_well(const struct job *j)
+{
+    return j->state == JOB_DONE && j->outcome == JOB_OUT_DONE && j->exit == 0;
+}
+
+static bool is_plain(const struct job *j)
+{
+    bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
+
+    return outcome_implied && j->holds == 0 && !j->cancelling && j->failures == 0 && j->lost == 0 &&
+           j->laters == 0 && j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 &&
+           j->text.size == 0 && (!j->exited || ended_well(j));
+}
+
+static void add_number(struct buf *b, const char *key, int64_t value)
+{
+    if (value == 0)
+        return;
+    json_add_key(b, key);
+    buf_add_int(b, value);
+}
+
+struct slice history_format(const struct job *j, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+
+    if (is_plain(j))
+        return slice_make(NULL, 0);
+    buf_add_char(&b, '{');
+#define X(key, member, type) add_number(&b, key, (int64_t)j->member);
+    NUMBERS(X)
+#undef X
+    if (j->exited) {
+        json_add_key(&b, "exit");
+        buf_add_int(&b, j->exit);
+    }
+    if (j->text.size > 0) {
+        json_add_key(&b, "text");
+        json_add_string(&b, j->text);
+    }
+    buf_add_char(&b, '}');
+    return arena_copy(arena, buf_slice(&b));
+}
+
+static void take_member(struct slice key, struct slice value, struct arena *arena, struct job *j)
+{
+#define X(name, member, type) \
+    if (json_key_is(key, name)) \
+        j->member = (type)json_int(value);
+    NUMBERS(X)
+#undef X
+    if (json_key_is(key, "exit")) {
+        j->exited = true;
+        j->exit = (int)json_int(value);
+    }
+    if (json_key_is(key, "text"))
+        j->text = arena_copy(arena, json_text(value, arena));
+}
+
+void history_parse(struct slice json, struct arena *arena, struct job *j)
+{
+    struct slice key;
+    struct slice value;
+
+    if (json.size == 0) {
+        j->outcome = j->state == JOB_DONE ? JOB_OUT_DONE : JOB_OUT_NONE;
+        j->exited = j->state == JOB_DONE;
+        return;
+    }
+    for (struct json_iter it = json_members(json); json_next_member(&it, &key, &value);)
+        take_member(key, value, arena, j);
+}

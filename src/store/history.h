@@ -1,0 +1,21 @@
+/*
+ * The part of a job's row that most jobs never have: what happened to it besides running once.
+ *
+ * Kept as one JSON object, NULL when there is nothing to say, so that an ordinary job's row stays short.
+ * A done job without one ended well at the first claim that finished it.  Keys are persisted: add, never
+ * rename.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "core/job.h"
+
+/* Empty when there is nothing to say. */
+struct slice history_format(const struct job *j, struct arena *arena);
+
+/* Fills holds, cancelling, outcome, counters, exit, cause, progress and text of a job whose state is set. */
+void history_parse(struct slice json, struct arena *arena, struct job *j);
