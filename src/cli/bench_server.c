@@ -56,16 +56,22 @@ static NORETURN void become_server(const char *data_dir, int out)
     _exit(CLI_NO_SERVER);
 }
 
-/* Reads `ready URL UNIX-URL`. */
+/* Reads `ready URL UNIX-URL` up to its line end. */
 static bool read_ready(int from, char *line, size_t size)
 {
-    FILE *f = fdopen(from, "r");
-    bool ready = f != NULL && fgets(line, (int)size, f) != NULL && strncmp(line, "ready ", 6) == 0;
+    size_t used = 0;
 
-    if (f != NULL) /* the pipe stays open: the server may say more */
-        setvbuf(f, NULL, _IONBF, 0);
+    while (used + 1 < size && memchr(line, '\n', used) == NULL) {
+        ssize_t n = read(from, line + used, size - 1 - used);
+
+        if (n == 0 || (n < 0 && errno != EINTR))
+            break;
+        if (n > 0)
+            used += (size_t)n;
+    }
+    line[used] = '\0';
     line[strcspn(line, "\n")] = '\0';
-    return ready;
+    return strncmp(line, "ready ", 6) == 0;
 }
 
 /* In the measuring process: starts the server, measures, ends the server with itself. */

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "cli/filter.h"
 
 #define BODY_MAX ((size_t)1 << 20)
@@ -37,7 +37,7 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
 static void show_progress(const struct bulk_request *b, const json_t *bulk)
 {
     if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%s %" PRId64 " jobs …", b->done, field_int(bulk, "changed"));
+        fprintf(stderr, "\r%s %" PRId64 " jobs …", b->done, answer_int(bulk, "changed"));
 }
 
 static void clear_progress(void)
@@ -51,8 +51,8 @@ static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", field_text(reply->json, "id"));
-    while (strcmp(field_text(reply->json, "state"), "done") != 0) {
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", answer_text(reply->json, "id"));
+    while (strcmp(answer_text(reply->json, "state"), "done") != 0) {
         show_progress(b, reply->json);
         client_reply_deinit(reply);
         *reply = CLIENT_REPLY_INIT;
@@ -66,8 +66,8 @@ static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
 static void print_result(const struct cli *cli, const struct bulk_request *b,
                          const struct client_reply *reply)
 {
-    int64_t changed = field_int(reply->json, "changed");
-    int64_t refused = field_int(reply->json, "refused");
+    int64_t changed = answer_int(reply->json, "changed");
+    int64_t refused = answer_int(reply->json, "refused");
 
     if (cli->json) {
         print_json(buf_slice(&reply->text));
@@ -79,7 +79,7 @@ static void print_result(const struct cli *cli, const struct bulk_request *b,
     putchar('\n');
 }
 
-int bulk_run(struct cli *cli, const struct bulk_request *request)
+int bulk_over_filter(struct cli *cli, const struct bulk_request *request)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;
@@ -88,8 +88,8 @@ int bulk_run(struct cli *cli, const struct bulk_request *request)
         wait_for_end(cli, request, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     print_result(cli, request, &reply);
-    bool all_refused = field_int(reply.json, "changed") == 0 &&
-                       field_int(reply.json, "refused") > 0;
+    bool all_refused = answer_int(reply.json, "changed") == 0 &&
+                       answer_int(reply.json, "refused") > 0;
 
     return all_refused ? CLI_REFUSED : CLI_OK;
 }

@@ -16,4 +16,4 @@ struct bulk_request {
 
 /* Over the filter of the command's options.  Shows how far it is, prints what came of it, returns the
  * exit status. */
-int bulk_run(struct cli *cli, const struct bulk_request *request);
+int bulk_over_filter(struct cli *cli, const struct bulk_request *request);

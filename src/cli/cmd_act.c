@@ -2,10 +2,10 @@
 #include <jansson.h>
 
 #include "base/json.h"
+#include "cli/answer.h"
 #include "cli/bulk.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/filter.h"
 #include "cli/value.h"
 
@@ -67,14 +67,14 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
 static void print_reply(const struct cli *cli, const struct act *act, struct slice id,
                         const struct client_reply *reply)
 {
-    const char *state = field_text(reply->json, "state");
+    const char *state = answer_text(reply->json, "state");
 
-    if (field_is_true(reply->json, "cancelling"))
+    if (answer_is_true(reply->json, "cancelling"))
         state = "cancelling";
     if (cli->json)
         print_json(buf_slice(&reply->text));
     else if (strcmp(act->verb, "clone") == 0)
-        puts(field_text(reply->json, "id"));
+        puts(answer_text(reply->json, "id"));
     else
         printf("%.*s  %s\n", (int)id.size, id.data, *state != '\0' ? state : act->done);
 }
@@ -104,11 +104,11 @@ static int act_on_filter(struct cli *cli, const struct act *act)
 {
     if (act->option != NULL && args_has(&cli->args, act->option))
         return cli_usage(cli, "--%s goes with ids, not with a filter", act->option);
-    return bulk_run(cli, &(struct bulk_request){
-                             .action = act->action,
-                             .done = act->done,
-                             .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
-                         });
+    return bulk_over_filter(cli, &(struct bulk_request){
+                                     .action = act->action,
+                                     .done = act->done,
+                                     .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
+                                 });
 }
 
 int cmd_act(struct cli *cli)
@@ -145,9 +145,9 @@ int cmd_prune(struct cli *cli)
 {
     if (!filter_given(&cli->args))
         return cli_usage(cli, "say which jobs: --older D, or --queue --state --label --text");
-    return bulk_run(cli, &(struct bulk_request){
-                             .action = "delete",
-                             .done = "deleted",
-                             .states = "done,failed,cancelled,relayed",
-                         });
+    return bulk_over_filter(cli, &(struct bulk_request){
+                                     .action = "delete",
+                                     .done = "deleted",
+                                     .states = "done,failed,cancelled,relayed",
+                                 });
 }

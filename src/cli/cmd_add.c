@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/filter.h"
 #include "cli/job_wait.h"
 #include "cli/lines.h"
@@ -63,6 +63,7 @@ static void add_base64(struct buf *out, struct slice bytes)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
+    ASSERT(bytes.data != NULL); /* what is no text is not empty */
     for (size_t i = 0; i < bytes.size; i += 3) {
         size_t left = bytes.size - i;
         unsigned n = (unsigned)(unsigned char)bytes.data[i] << 16;
@@ -204,11 +205,11 @@ static int submit(struct cli *cli, struct slice job)
     if (cli_call(cli, &r, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     if (args_has(&cli->args, "wait"))
-        return wait_for_end(cli, field_text(reply.json, "id"));
+        return wait_for_end(cli, answer_text(reply.json, "id"));
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else
-        puts(field_text(reply.json, "id"));
+        puts(answer_text(reply.json, "id"));
     return CLI_OK;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
 
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "core/definition.h"
 #include "server/definition_files.h"
 
@@ -20,24 +20,23 @@ static enum colour change_colour(const char *change)
 
 static void print_changes(const struct cli *cli, const json_t *reply)
 {
-    size_t i = 0;
     size_t changed = 0;
     json_t *change = NULL;
 
-    json_array_foreach(json_object_get(reply, "changes"), i, change)
-    {
-        const char *what = field_text(change, "change");
+    for (size_t i = 0; (change = json_array_get(json_object_get(reply, "changes"), i)) != NULL;
+         i++) {
+        const char *what = answer_text(change, "change");
         enum colour colour = change_colour(what);
 
         if (strcmp(what, "same") == 0)
             continue;
         changed++;
-        printf("%s %s  %s%s%s\n", field_text(change, "kind"), field_text(change, "name"),
+        printf("%s %s  %s%s%s\n", answer_text(change, "kind"), answer_text(change, "name"),
                screen_on(&cli->screen, colour), what, screen_off(&cli->screen, colour));
     }
     if (changed == 0)
         puts("nothing changes");
-    else if (field_is_true(reply, "dry_run"))
+    else if (answer_is_true(reply, "dry_run"))
         puts("dry run: nothing has been changed");
 }
 

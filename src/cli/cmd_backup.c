@@ -5,9 +5,9 @@
 #include <jansson.h>
 
 #include "base/json.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/store_files.h"
 
 #define PATH_SIZE 4096
@@ -46,14 +46,11 @@ static void print_result(const struct cli *cli, const char *dir, int64_t bytes)
 static enum err_code backup_files(struct cli *cli, const char *dir, int64_t *ret_bytes,
                                   struct err *err)
 {
-    struct store *store = NULL;
+    CLEANUP(store_files) struct store_files files = STORE_FILES_INIT;
 
-    if (store_files_open(cli, &store, err) != E_OK)
+    if (store_files_open(cli, &files, err) != E_OK)
         return err->code;
-    enum err_code code = store_backup(store, dir, ret_bytes, err);
-
-    store_close(store);
-    return code;
+    return store_backup(files.store, dir, ret_bytes, err);
 }
 
 static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes, struct err *err)
@@ -72,7 +69,7 @@ static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes
     };
 
     if (cli_call(cli, &r, &reply, err) == E_OK) {
-        *ret_bytes = field_int(reply.json, "bytes");
+        *ret_bytes = answer_int(reply.json, "bytes");
         return E_OK;
     }
     return store_files_instead(cli, &reply, err) ? backup_files(cli, dir, ret_bytes, err)

@@ -6,10 +6,10 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "cli/answer.h"
 #include "cli/bench_server.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/load_http.h"
 
 #define WARM_US (500 * US_PER_MS)
@@ -124,8 +124,8 @@ static enum err_code delete_jobs(struct bench *b, struct err *err)
 
     if (cli_call(b->cli, &r, &reply, err) != E_OK)
         return err->code;
-    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", field_text(reply.json, "id"));
-    while (strcmp(field_text(reply.json, "state"), "done") != 0) {
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", answer_text(reply.json, "id"));
+    while (strcmp(answer_text(reply.json, "state"), "done") != 0) {
         client_reply_deinit(&reply);
         reply = CLIENT_REPLY_INIT;
         if (cli_get(b->cli, path, &reply, err) != E_OK)

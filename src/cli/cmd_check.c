@@ -66,5 +66,5 @@ int cmd_check(struct cli *cli)
         return cli_usage(cli, "say files or --store, not both");
     if (cli->args.words.count > 0)
         return check_files(cli);
-    return store ? store_check(cli) : health_check(cli);
+    return store ? store_check_run(cli) : health_check(cli);
 }

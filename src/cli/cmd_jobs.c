@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/filter.h"
 #include "cli/job_view.h"
 #include "cli/job_wait.h"
@@ -29,13 +29,13 @@ static void add_row(struct table *t, const json_t *job, int64_t now_at)
 {
     CLEANUP(buf) struct buf about = BUF_INIT(4096);
     char age[SHORT_TEXT_SIZE];
-    const char *state = field_text(job, "state");
+    const char *state = answer_text(job, "state");
 
-    table_add(t, COLOUR_PLAIN, field_text(job, "id"));
+    table_add(t, COLOUR_PLAIN, answer_text(job, "id"));
     table_add(t, state_colour(state), state);
-    table_add(t, COLOUR_PLAIN, field_text(job, "queue"));
-    table_add(t, COLOUR_PLAIN, age_format(now_at - field_time(job, "created_at"), age));
-    table_add_count(t, COLOUR_PLAIN, field_int(job, "attempt"));
+    table_add(t, COLOUR_PLAIN, answer_text(job, "queue"));
+    table_add(t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "created_at"), age));
+    table_add_count(t, COLOUR_PLAIN, answer_int(job, "attempt"));
     job_about(job, now_at, &about);
     table_add(t, COLOUR_PLAIN, buf_text(&about));
 }
@@ -44,17 +44,15 @@ static void print_page(const struct cli *cli, const struct client_reply *page, s
 {
     const json_t *jobs = json_object_get(page->json, "jobs");
     int64_t now_at = clock_wall_us();
-    size_t i = 0;
     json_t *job = NULL;
 
     if (cli->json) {
         print_json_items(buf_slice(&page->text), "jobs");
         return;
     }
-    json_array_foreach(jobs, i, job)
-    {
+    for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
         if (args_has(&cli->args, "ids"))
-            puts(field_text(job, "id"));
+            puts(answer_text(job, "id"));
         else
             add_row(t, job, now_at);
     }
@@ -89,7 +87,7 @@ static enum err_code list_pages(struct cli *cli, int64_t left, bool *ret_more, s
         print_page(cli, &page, &t);
         left -= (int64_t)json_array_size(json_object_get(page.json, "jobs"));
         free(cursor);
-        cursor = mem_strdup(field_text(page.json, "cursor"));
+        cursor = mem_strdup(answer_text(page.json, "cursor"));
         more = *cursor != '\0';
         if (t.cells.count >= PAGE_MAX * ARRAY_LEN(list_columns)) {
             table_print(&t, &cli->screen);
@@ -167,7 +165,7 @@ int cmd_wait(struct cli *cli)
         if (cli->json)
             print_json(buf_slice(&reply.text));
         else
-            printf("%.*s  %s\n", (int)id.size, id.data, field_text(reply.json, "state"));
+            printf("%.*s  %s\n", (int)id.size, id.data, answer_text(reply.json, "state"));
         if (!job_has_ended(reply.json))
             return CLI_NOT_NOW;
         int one = job_exit_status(reply.json);

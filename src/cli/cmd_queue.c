@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/queue_view.h"
 #include "worker/client_url.h"
 
@@ -16,7 +16,6 @@ int cmd_queue_list(struct cli *cli)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;
-    size_t i = 0;
     json_t *queue = NULL;
 
     if (cli_get(cli, "/v1/queues", &reply, &err) != E_OK)
@@ -26,7 +25,8 @@ int cmd_queue_list(struct cli *cli)
     if (cli->json) {
         print_json_items(buf_slice(&reply.text), "queues");
     } else if (args_has(&cli->args, "names")) {
-        json_array_foreach(queues, i, queue) puts(field_text(queue, "name"));
+        for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
+            puts(answer_text(queue, "name"));
     } else {
         queue_table(queues, clock_wall_us(), &cli->screen);
     }
@@ -80,7 +80,7 @@ static void print_page(const struct cli *cli, const char *name, const struct cli
 static void print_state(const struct cli *cli, const char *name, const struct client_reply *reply)
 {
     (void)cli;
-    printf("%s  %s\n", name, field_text(reply->json, "state"));
+    printf("%s  %s\n", name, answer_text(reply->json, "state"));
 }
 
 static void print_deleted(const struct cli *cli, const char *name, const struct client_reply *reply)

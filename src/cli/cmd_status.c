@@ -4,9 +4,9 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 #include "cli/job_view.h"
 #include "cli/queue_view.h"
 
@@ -37,17 +37,17 @@ static void print_server(const struct cli *cli, const json_t *server)
     char text[SHORT_TEXT_SIZE];
 
     printf("%swaybill %s%s  %s  up %s  pid %" PRId64, screen_on(&cli->screen, COLOUR_BOLD),
-           field_text(server, "version"), screen_off(&cli->screen, COLOUR_BOLD),
-           client_server(cli->client), age_format(field_int(server, "uptime") * US_PER_S, text),
-           field_int(server, "pid"));
-    printf("  store %s", bytes_format(field_int(json_object_get(server, "store"), "bytes"), text));
-    printf("  disk free %s\n", bytes_format(field_int(server, "disk_free"), text));
+           answer_text(server, "version"), screen_off(&cli->screen, COLOUR_BOLD),
+           client_server(cli->client), age_format(answer_int(server, "uptime") * US_PER_S, text),
+           answer_int(server, "pid"));
+    printf("  store %s", bytes_format(answer_int(json_object_get(server, "store"), "bytes"), text));
+    printf("  disk free %s\n", bytes_format(answer_int(server, "disk_free"), text));
 }
 
 /* What is ready in this queue, since when, and why it does not run; nothing when nothing is. */
 static void print_waiting(const struct cli *cli, const json_t *queue, int64_t now_at)
 {
-    const char *state = field_text(queue, "state");
+    const char *state = answer_text(queue, "state");
     int64_t ready = queue_count(queue, "ready");
     int64_t next_at = queue_next_at(queue);
     bool stopped = strcmp(state, "pause") == 0 || strcmp(state, "down") == 0;
@@ -55,7 +55,7 @@ static void print_waiting(const struct cli *cli, const json_t *queue, int64_t no
 
     if (ready == 0)
         return;
-    printf("  %s: %" PRId64 " ready", field_text(queue, "name"), ready);
+    printf("  %s: %" PRId64 " ready", answer_text(queue, "name"), ready);
     if (next_at > 0)
         printf(", the next is %s old", age_format(now_at - next_at, age));
     const char *on = screen_on(&cli->screen, COLOUR_YELLOW);
@@ -63,18 +63,16 @@ static void print_waiting(const struct cli *cli, const json_t *queue, int64_t no
 
     if (stopped)
         printf(": %sthe queue is on %s%s", on, state, off);
-    else if (!field_is_true(queue, "served"))
+    else if (!answer_is_true(queue, "served"))
         printf(": %sno live worker%s", on, off);
     putchar('\n');
 }
 
 static bool any_ready(const json_t *queues)
 {
-    size_t i = 0;
     json_t *queue = NULL;
 
-    json_array_foreach(queues, i, queue)
-    {
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
         if (queue_count(queue, "ready") > 0)
             return true;
     }
@@ -84,13 +82,13 @@ static bool any_ready(const json_t *queues)
 static void print_waits(const struct cli *cli, const struct facts *f, int64_t now_at)
 {
     const json_t *queues = json_object_get(f->queues.json, "queues");
-    size_t i = 0;
     json_t *queue = NULL;
 
     if (!any_ready(queues))
         return;
     puts("\nwaiting");
-    json_array_foreach(queues, i, queue) print_waiting(cli, queue, now_at);
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
+        print_waiting(cli, queue, now_at);
 }
 
 static void print_failures(const struct cli *cli, const struct facts *f, int64_t now_at)
@@ -102,23 +100,22 @@ static void print_failures(const struct cli *cli, const struct facts *f, int64_t
         {.title = "ABOUT"},
     };
     CLEANUP(table) struct table t;
-    size_t i = 0;
     json_t *job = NULL;
 
     table_init(&t, columns, ARRAY_LEN(columns));
-    json_array_foreach(json_object_get(f->failed.json, "jobs"), i, job)
-    {
+    for (size_t i = 0; (job = json_array_get(json_object_get(f->failed.json, "jobs"), i)) != NULL;
+         i++) {
         CLEANUP(buf) struct buf about = BUF_INIT(4096);
         char age[SHORT_TEXT_SIZE];
 
-        table_add(&t, COLOUR_RED, field_text(job, "id"));
-        table_add(&t, COLOUR_PLAIN, field_text(job, "queue"));
+        table_add(&t, COLOUR_RED, answer_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
         table_addf(&t, COLOUR_PLAIN, "%s ago",
-                   age_format(now_at - field_time(job, "finished_at"), age));
+                   age_format(now_at - answer_time(job, "finished_at"), age));
         job_about(job, now_at, &about);
         table_add(&t, COLOUR_PLAIN, buf_text(&about));
     }
-    if (i == 0)
+    if (t.cells.count == 0)
         return;
     putchar('\n');
     table_print(&t, &cli->screen);

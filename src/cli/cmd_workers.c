@@ -6,9 +6,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/nearest.h"
+#include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/fields.h"
 
 static const struct column columns[] = {
     {.title = "WORKER"},
@@ -22,29 +22,27 @@ static const struct column columns[] = {
 
 static void add_queues(struct buf *b, json_t *queues)
 {
-    const char *name = NULL;
-    json_t *max = NULL;
-
-    json_object_foreach(queues, name, max) buf_addf(b, "%s%s:%" PRId64, b->size > 0 ? " " : "",
-                                                    name, (int64_t)json_integer_value(max));
+    for (void *it = json_object_iter(queues); it != NULL; it = json_object_iter_next(queues, it))
+        buf_addf(b, "%s%s:%" PRId64, b->size > 0 ? " " : "", json_object_iter_key(it),
+                 (int64_t)json_integer_value(json_object_iter_value(it)));
 }
 
 static void add_row(struct table *t, const json_t *worker)
 {
     CLEANUP(buf) struct buf queues = BUF_INIT(4096);
     char age[SHORT_TEXT_SIZE];
-    int64_t pid = field_int(worker, "pid");
+    int64_t pid = answer_int(worker, "pid");
 
-    table_add(t, COLOUR_PLAIN, field_text(worker, "name"));
-    table_add(t, COLOUR_PLAIN, field_text(worker, "host"));
+    table_add(t, COLOUR_PLAIN, answer_text(worker, "name"));
+    table_add(t, COLOUR_PLAIN, answer_text(worker, "host"));
     if (pid > 0)
         table_addf(t, COLOUR_PLAIN, "%" PRId64, pid);
     else
         table_add(t, COLOUR_PLAIN, "");
-    table_add(t, COLOUR_PLAIN, field_text(worker, "version"));
-    table_add_count(t, COLOUR_BLUE, field_int(worker, "running"));
+    table_add(t, COLOUR_PLAIN, answer_text(worker, "version"));
+    table_add_count(t, COLOUR_BLUE, answer_int(worker, "running"));
     table_addf(t, COLOUR_PLAIN, "%s ago",
-               age_format(clock_wall_us() - field_time(worker, "seen_at"), age));
+               age_format(clock_wall_us() - answer_time(worker, "seen_at"), age));
     add_queues(&queues, json_object_get(worker, "queues"));
     table_add(t, COLOUR_PLAIN, buf_text(&queues));
 }
@@ -54,7 +52,6 @@ int cmd_workers_list(struct cli *cli)
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     CLEANUP(table) struct table t;
     struct err err = ERR_INIT;
-    size_t i = 0;
     json_t *worker = NULL;
 
     table_init(&t, columns, ARRAY_LEN(columns));
@@ -64,8 +61,10 @@ int cmd_workers_list(struct cli *cli)
         print_json_items(buf_slice(&reply.text), "workers");
         return CLI_OK;
     }
-    json_array_foreach(json_object_get(reply.json, "workers"), i, worker) add_row(&t, worker);
-    if (i > 0)
+    for (size_t i = 0; (worker = json_array_get(json_object_get(reply.json, "workers"), i)) != NULL;
+         i++)
+        add_row(&t, worker);
+    if (t.cells.count > 0)
         table_print(&t, &cli->screen);
     return CLI_OK;
 }
@@ -73,10 +72,10 @@ int cmd_workers_list(struct cli *cli)
 static enum err_code no_worker(const json_t *workers, const char *name, struct err *err)
 {
     VEC(const char *) names = VEC_INIT;
-    size_t i = 0;
     json_t *worker = NULL;
 
-    json_array_foreach(workers, i, worker) VEC_PUSH(&names, field_text(worker, "name"));
+    for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++)
+        VEC_PUSH(&names, answer_text(worker, "name"));
     const char *near = nearest_word(slice_of(name), names.items, names.count);
 
     err_set(err, E_NOT_FOUND, "there is no worker '%s'%s%s%s", name,
@@ -104,13 +103,11 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
                               const char *name, struct table *t, struct err *err)
 {
     const json_t *workers = json_object_get(reply->json, "workers");
-    size_t i = 0;
     json_t *worker = NULL;
     struct slice text;
 
-    json_array_foreach(workers, i, worker)
-    {
-        if (strcmp(field_text(worker, "name"), name) != 0)
+    for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
+        if (strcmp(answer_text(worker, "name"), name) != 0)
             continue;
         if (!cli->json)
             add_row(t, worker);

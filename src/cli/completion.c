@@ -53,12 +53,7 @@ static void add_branch(struct buf *b, const struct command *parent, const struct
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;)
         buf_addf(b, "%s--%s", i == 1 ? "" : " ", o->name);
     buf_add_str(b, "'\n        kind='");
-    if (c->verbs != NULL)
-        buf_add_str(b, "none");
-    else if (c->arguments[0].value.name != NULL)
-        add_kind(b, &c->arguments[0].value);
-    else
-        buf_add_str(b, "none");
+    add_kind(b, &c->arguments[0].value); /* VALUE_NONE when it has no arguments */
     buf_add_str(b, "'\n        case $2 in\n");
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;) {
         if (o->value.type == VALUE_NONE)

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "cli/queue_view.h"
 
 /* As monitoring plugins exit. */
@@ -70,10 +70,10 @@ static int64_t ready_since(struct cli *cli, const json_t *queue)
     char path[64];
     int64_t created_at = queue_next_at(queue);
 
-    snprintf(path, sizeof(path), "/v1/jobs/%.20s", field_text(queue, "next"));
+    snprintf(path, sizeof(path), "/v1/jobs/%.20s", answer_text(queue, "next"));
     if (created_at == 0 || cli_get(cli, path, &reply, &err) != E_OK)
         return created_at; /* gone by now */
-    int64_t due_at = field_time(reply.json, "due_at");
+    int64_t due_at = answer_time(reply.json, "due_at");
 
     return due_at > created_at ? due_at : created_at;
 }
@@ -84,17 +84,15 @@ static void judge_age(struct findings *f, struct cli *cli, const json_t *queues)
     int64_t now_at = clock_wall_us();
     int64_t oldest_at = now_at;
     const char *where = "";
-    size_t i = 0;
     json_t *queue = NULL;
     char age[SHORT_TEXT_SIZE];
 
-    json_array_foreach(queues, i, queue)
-    {
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
         int64_t at = ready_since(cli, queue);
 
         if (at > 0 && at < oldest_at) {
             oldest_at = at;
-            where = field_text(queue, "name");
+            where = answer_text(queue, "name");
         }
     }
     buf_addf(&f->data, " oldest=%" PRId64 "s;;", (now_at - oldest_at) / US_PER_S);
@@ -109,10 +107,10 @@ static void judge_age(struct findings *f, struct cli *cli, const json_t *queues)
 static int64_t sum_of(const json_t *queues, const char *state)
 {
     int64_t sum = 0;
-    size_t i = 0;
     json_t *queue = NULL;
 
-    json_array_foreach(queues, i, queue) sum += queue_count(queue, state);
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
+        sum += queue_count(queue, state);
     return sum;
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "core/job_state.h"
 
 #define LINE_MAX_SIZE ((size_t)64 << 10)
@@ -38,7 +38,7 @@ static void add_distance(struct buf *b, int64_t at, int64_t now_at)
 /* `exit 1`, `signal 9`, `timeout` */
 static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 {
-    const char *cause = field_text(of, "cause");
+    const char *cause = answer_text(of, "cause");
     const json_t *status = json_object_get(of, status_name);
     json_int_t n = json_integer_value(status);
 
@@ -56,8 +56,8 @@ static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 
 static void add_progress(struct buf *b, const json_t *job)
 {
-    int64_t done = field_int(job, "done");
-    int64_t total = field_int(job, "total");
+    int64_t done = answer_int(job, "done");
+    int64_t total = answer_int(job, "total");
 
     if (total > 0)
         buf_addf(b, "%" PRId64 "/%" PRId64 " ", done, total);
@@ -68,9 +68,9 @@ static void add_progress(struct buf *b, const json_t *job)
 static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
 {
     const json_t *reason = json_object_get(job, "reason");
-    int64_t until_at = field_time(reason, "until");
+    int64_t until_at = answer_time(reason, "until");
 
-    buf_add_str(b, field_text(reason, "text"));
+    buf_add_str(b, answer_text(reason, "text"));
     if (until_at > 0) {
         buf_add_str(b, b->size > 0 ? ", " : "");
         add_distance(b, until_at, now_at);
@@ -79,8 +79,8 @@ static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
 
 void job_about(const json_t *job, int64_t now_at, struct buf *out)
 {
-    enum job_state state = job_state_parse(slice_of(field_text(job, "state")));
-    const char *text = field_text(job, "text");
+    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
+    const char *text = answer_text(job, "text");
 
     if (job_state_waits(state)) {
         add_reason(out, job, now_at);
@@ -90,7 +90,7 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
         add_progress(out, job);
     else if (state != JOB_DONE)
         add_cause(out, job, "exit");
-    if (state == JOB_RUNNING && field_is_true(job, "cancelling"))
+    if (state == JOB_RUNNING && answer_is_true(job, "cancelling"))
         buf_add_str(out, "cancelling ");
     if (*text != '\0' && out->size > 0 && state != JOB_RUNNING)
         buf_add_str(out, ": ");
@@ -122,11 +122,11 @@ static void print_field(const struct screen *s, const char *name, const char *te
 static void print_time(const json_t *job, const char *field, int64_t now_at, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
-    int64_t at = field_time(job, field);
+    int64_t at = answer_time(job, field);
 
     if (at == 0)
         return;
-    buf_addf(&line, "%s  ", field_text(job, field));
+    buf_addf(&line, "%s  ", answer_text(job, field));
     add_distance(&line, at, now_at);
     CLEANUP(mem) char *name = mem_strndup(field, strcspn(field, "_"));
 
@@ -137,15 +137,13 @@ static void print_time(const json_t *job, const char *field, int64_t now_at, con
 static void print_members(const json_t *job, const char *field, const struct screen *s)
 {
     json_t *object = json_object_get(job, field);
-    const char *key = NULL;
-    json_t *value = NULL;
     const char *name = field;
 
-    json_object_foreach(object, key, value)
-    {
+    for (void *it = json_object_iter(object); it != NULL; it = json_object_iter_next(object, it)) {
         CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
-        CLEANUP(mem) char *json = field_json(object, key);
-        const char *text = json_string_value(value);
+        const char *key = json_object_iter_key(it);
+        CLEANUP(mem) char *json = answer_json(object, key);
+        const char *text = json_string_value(json_object_iter_value(it));
 
         buf_addf(&line, "%s = %s", key, text != NULL ? text : json != NULL ? json : "null");
         print_field(s, name, buf_text(&line));
@@ -155,7 +153,7 @@ static void print_members(const json_t *job, const char *field, const struct scr
 
 static void print_json_field(const json_t *job, const char *field, const struct screen *s)
 {
-    CLEANUP(mem) char *json = field_json(job, field);
+    CLEANUP(mem) char *json = answer_json(job, field);
 
     if (json != NULL)
         print_field(s, field, json);
@@ -174,8 +172,8 @@ static void print_body(const json_t *job, const struct screen *s)
         if (text.size > BODY_SHOWN)
             buf_addf(&shown, "… (%s in all)", bytes_format((int64_t)text.size, size));
         print_field(s, "body", buf_text(&shown));
-    } else if (*field_text(job, "body_base64") != '\0') {
-        int64_t bytes = (int64_t)strlen(field_text(job, "body_base64")) / 4 * 3;
+    } else if (*answer_text(job, "body_base64") != '\0') {
+        int64_t bytes = (int64_t)strlen(answer_text(job, "body_base64")) / 4 * 3;
         CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
         buf_addf(&line, "%s of bytes that are not text", bytes_format(bytes, size));
@@ -187,22 +185,22 @@ static void print_counts(const json_t *job, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
-    if (field_int(job, "attempt") > 0)
-        buf_addf(&line, "%" PRId64, field_int(job, "attempt"));
-    if (field_int(job, "lost") > 0)
-        buf_addf(&line, ", workers lost: %" PRId64, field_int(job, "lost"));
+    if (answer_int(job, "attempt") > 0)
+        buf_addf(&line, "%" PRId64, answer_int(job, "attempt"));
+    if (answer_int(job, "lost") > 0)
+        buf_addf(&line, ", workers lost: %" PRId64, answer_int(job, "lost"));
     print_field(s, "attempt", buf_text(&line));
     buf_clear(&line);
-    if (field_int(job, "priority") != 0)
-        buf_addf(&line, "%" PRId64, field_int(job, "priority"));
+    if (answer_int(job, "priority") != 0)
+        buf_addf(&line, "%" PRId64, answer_int(job, "priority"));
     print_field(s, "priority", buf_text(&line));
 }
 
 /* How long an attempt took, and when that was. */
 static void add_took(struct table *t, const json_t *entry, int64_t now_at)
 {
-    int64_t started_at = field_time(entry, "started_at");
-    int64_t ended_at = field_time(entry, "ended_at");
+    int64_t started_at = answer_time(entry, "started_at");
+    int64_t ended_at = answer_time(entry, "ended_at");
     char text[DURATION_TEXT_SIZE];
     CLEANUP(buf) struct buf when = BUF_INIT(100);
     int64_t took_us = (ended_at - started_at) / US_PER_MS * US_PER_MS;
@@ -228,25 +226,23 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
     };
     CLEANUP(table) struct table t;
     const json_t *record = json_object_get(job, "progress");
-    size_t i = 0;
     json_t *entry = NULL;
 
     table_init(&t, columns, ARRAY_LEN(columns));
     if (json_array_size(record) == 0)
         return;
-    json_array_foreach(record, i, entry)
-    {
+    for (size_t i = 0; (entry = json_array_get(record, i)) != NULL; i++) {
         CLEANUP(buf) struct buf cause = BUF_INIT(200);
-        const char *state = field_text(entry, "state");
+        const char *state = answer_text(entry, "state");
 
-        table_addf(&t, COLOUR_PLAIN, "%" PRId64, field_int(entry, "attempt"));
-        table_add(&t, COLOUR_PLAIN, field_text(entry, "queue"));
+        table_addf(&t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
+        table_add(&t, COLOUR_PLAIN, answer_text(entry, "queue"));
         table_add(&t, state_colour(state), state);
         add_cause(&cause, entry, "status");
         table_add(&t, COLOUR_PLAIN, buf_text(&cause));
         add_took(&t, entry, now_at);
-        table_add(&t, COLOUR_PLAIN, field_text(entry, "worker"));
-        table_add(&t, COLOUR_PLAIN, field_text(entry, "text"));
+        table_add(&t, COLOUR_PLAIN, answer_text(entry, "worker"));
+        table_add(&t, COLOUR_PLAIN, answer_text(entry, "text"));
     }
     puts("\n  record");
     table_print(&t, s);
@@ -254,12 +250,12 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
 
 void job_page(const json_t *job, int64_t now_at, const struct screen *s)
 {
-    const char *state = field_text(job, "state");
+    const char *state = answer_text(job, "state");
     CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
 
-    printf("job %s  %s%s%s\n", field_text(job, "id"), screen_on(s, state_colour(state)), state,
+    printf("job %s  %s%s%s\n", answer_text(job, "id"), screen_on(s, state_colour(state)), state,
            screen_off(s, state_colour(state)));
-    print_field(s, "queue", field_text(job, "queue"));
+    print_field(s, "queue", answer_text(job, "queue"));
     job_about(job, now_at, &about);
     print_field(s, "about", buf_text(&about));
     print_counts(job, s);
@@ -268,8 +264,8 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_time(job, "started_at", now_at, s);
     print_time(job, "lease_until", now_at, s);
     print_time(job, "finished_at", now_at, s);
-    print_field(s, "worker", field_text(job, "worker"));
-    print_field(s, "key", field_text(job, "key"));
+    print_field(s, "worker", answer_text(job, "worker"));
+    print_field(s, "key", answer_text(job, "key"));
     print_json_field(job, "command", s);
     print_json_field(job, "timeout", s);
     print_json_field(job, "retry", s);
@@ -277,6 +273,6 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_members(job, "params", s);
     print_body(job, s);
     print_json_field(job, "result", s);
-    print_field(s, "url", field_text(job, "url"));
+    print_field(s, "url", answer_text(job, "url"));
     print_record(job, now_at, s);
 }

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "core/job_state.h"
 #include "worker/client_url.h"
 
@@ -41,12 +41,12 @@ static bool wait_for_server(struct absence *a, const struct err *err)
 
 bool job_has_ended(const json_t *job)
 {
-    return job_state_ended(job_state_parse(slice_of(field_text(job, "state"))));
+    return job_state_ended(job_state_parse(slice_of(answer_text(job, "state"))));
 }
 
 int job_exit_status(const json_t *job)
 {
-    enum job_state state = job_state_parse(slice_of(field_text(job, "state")));
+    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
     const json_t *exit = json_object_get(job, "exit");
     json_int_t n = json_integer_value(exit);
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "core/job.h"
 
 #define PIECE_BYTES ((size_t)4 << 20)
@@ -73,11 +73,11 @@ static void print_answer(struct lines *l, size_t number, struct slice line)
     const json_t *error = json_object_get(answer, "error");
 
     if (error != NULL) {
-        fault(l, number, field_text(error, "message"));
+        fault(l, number, answer_text(error, "message"));
     } else if (l->cli->json) {
         print_json(line);
     } else {
-        puts(field_text(answer, "id"));
+        puts(answer_text(answer, "id"));
     }
     json_decref(answer);
 }

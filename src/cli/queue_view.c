@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "cli/job_view.h"
 #include "core/job_state.h"
 
@@ -33,12 +33,12 @@ enum colour queue_state_colour(const char *state)
 
 int64_t queue_count(const json_t *queue, const char *state)
 {
-    return field_int(json_object_get(queue, "counts"), state);
+    return answer_int(json_object_get(queue, "counts"), state);
 }
 
 int64_t queue_next_at(const json_t *queue)
 {
-    return field_time(queue, "next_created_at");
+    return answer_time(queue, "next_created_at");
 }
 
 static void add_next(struct table *t, const json_t *queue, int64_t now_at)
@@ -52,15 +52,13 @@ static void add_next(struct table *t, const json_t *queue, int64_t now_at)
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s)
 {
     CLEANUP(table) struct table t;
-    size_t i = 0;
     json_t *queue = NULL;
 
     table_init(&t, columns, ARRAY_LEN(columns));
-    json_array_foreach(queues, i, queue)
-    {
-        const char *state = field_text(queue, "state");
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
+        const char *state = answer_text(queue, "state");
 
-        table_add(&t, COLOUR_PLAIN, field_text(queue, "name"));
+        table_add(&t, COLOUR_PLAIN, answer_text(queue, "name"));
         table_add(&t, queue_state_colour(state), state);
         for (size_t c = 0; c < ARRAY_LEN(shown); c++)
             table_add_count(&t, state_colour(shown[c]), queue_count(queue, shown[c]));
@@ -84,16 +82,17 @@ static void print_counts(const json_t *queue, const struct screen *s)
 
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
 {
-    const char *state = field_text(queue, "state");
+    const char *state = answer_text(queue, "state");
     int64_t next_at = queue_next_at(queue);
     char age[SHORT_TEXT_SIZE];
     const json_t *definition = json_object_get(queue, "definition");
 
-    printf("queue %s  %s%s%s\n", field_text(queue, "name"), screen_on(s, queue_state_colour(state)),
-           state, screen_off(s, queue_state_colour(state)));
+    printf("queue %s  %s%s%s\n", answer_text(queue, "name"),
+           screen_on(s, queue_state_colour(state)), state,
+           screen_off(s, queue_state_colour(state)));
     print_counts(queue, s);
     if (next_at > 0)
-        printf("  %-12s %s, created %s ago\n", "next", field_text(queue, "next"),
+        printf("  %-12s %s, created %s ago\n", "next", answer_text(queue, "next"),
                age_format(now_at - next_at, age));
     if (json_object_size(definition) == 0)
         return;

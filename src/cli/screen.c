@@ -213,6 +213,8 @@ static void print_cell(const struct table *t, const struct screen *s, const stru
 
     if (last && s->width > 0)
         room = (size_t)s->width > at->used + GAP ? (size_t)s->width - at->used : GAP;
+    if (last && columns == 0)
+        return;
     if (at->column > 0)
         print_spaces(GAP);
     if (t->columns[at->column].right)

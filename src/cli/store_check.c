@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 #include "base/json.h"
-#include "cli/fields.h"
+#include "cli/answer.h"
 #include "cli/store_files.h"
 
 #define FINDINGS_MAX ((size_t)16 << 20)
@@ -27,19 +27,17 @@ static void on_finding(void *ctx, const char *finding)
 /* The files, as POST /v1/check would answer. */
 static enum err_code check_files(struct cli *cli, struct buf *out, struct err *err)
 {
+    CLEANUP(store_files) struct store_files files = STORE_FILES_INIT;
     struct findings f = {.json = BUF_INIT(FINDINGS_MAX)};
-    struct store *store = NULL;
-    bool full = args_has(&cli->args, "full");
+    enum store_check how = args_has(&cli->args, "full") ? STORE_CHECK_FULL : STORE_CHECK_QUICK;
 
-    if (store_files_open(cli, &store, err) != E_OK)
+    if (store_files_open(cli, &files, err) != E_OK)
         return err->code;
-    enum err_code code = store_verify(store, full ? STORE_CHECK_FULL : STORE_CHECK_QUICK,
-                                      on_finding, &f, err);
+    enum err_code code = store_verify(files.store, how, on_finding, &f, err);
 
     buf_addf(out, "{\"ok\":%s,\"findings\":[", f.count == 0 ? "true" : "false");
     buf_add_slice(out, buf_slice(&f.json));
     buf_add_str(out, "]}");
-    store_close(store);
     buf_deinit(&f.json);
     return code;
 }
@@ -63,14 +61,14 @@ static enum err_code check(struct cli *cli, struct buf *out, struct err *err)
 
 static void print_findings(const json_t *result)
 {
-    size_t i = 0;
     json_t *finding = NULL;
 
-    if (field_is_true(result, "ok")) {
+    if (answer_is_true(result, "ok")) {
         puts("the store is sound");
         return;
     }
-    json_array_foreach(json_object_get(result, "findings"), i, finding)
+    for (size_t i = 0; (finding = json_array_get(json_object_get(result, "findings"), i)) != NULL;
+         i++)
         printf("%s\n", json_string_value(finding));
     fflush(stdout);
     fputs(
@@ -79,7 +77,7 @@ static void print_findings(const json_t *result)
         stderr);
 }
 
-int store_check(struct cli *cli)
+int store_check_run(struct cli *cli)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(FINDINGS_MAX * 2);
     struct err err = ERR_INIT;
@@ -87,7 +85,7 @@ int store_check(struct cli *cli)
     if (check(cli, &text, &err) != E_OK)
         return cli_fail(cli, &err);
     json_t *result = json_loadb(buf_text(&text), text.size, 0, NULL);
-    bool ok = field_is_true(result, "ok");
+    bool ok = answer_is_true(result, "ok");
 
     if (cli->json)
         print_json(buf_slice(&text));

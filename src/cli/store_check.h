@@ -7,4 +7,4 @@
 #include "cli/cli.h"
 
 /* `check --store [--full]`: prints what is wrong; CLI_FAILED when anything is. */
-int store_check(struct cli *cli);
+int store_check_run(struct cli *cli);

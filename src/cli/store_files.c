@@ -17,7 +17,13 @@ bool store_files_instead(const struct cli *cli, const struct client_reply *reply
     return err->code == E_UNAVAILABLE && reply->status == 0 && !named;
 }
 
-enum err_code store_files_open(const struct cli *cli, struct store **ret_store, struct err *err)
+void store_files_deinit(struct store_files *f)
+{
+    store_close(f->store);
+    data_dir_close(&f->dir);
+}
+
+enum err_code store_files_open(const struct cli *cli, struct store_files *f, struct err *err)
 {
     CLEANUP(mem) char *dir = NULL;
     char path[PATH_SIZE];
@@ -30,7 +36,7 @@ enum err_code store_files_open(const struct cli *cli, struct store **ret_store, 
     if (size < 0 || (size_t)size >= sizeof(path) || stat(path, &st) < 0)
         return err_set(err, E_UNAVAILABLE,
                        "neither a server nor a store at %s: name it with --data or --url", dir);
-    const struct store_config config = {.dir = dir, .mode = STORE_READ};
-
-    return store_open(&config, ret_store, err);
+    if (data_dir_open(dir, &f->dir, err) != E_OK)
+        return err->code;
+    return store_open(&(struct store_config){.dir = dir, .mode = STORE_READ}, &f->store, err);
 }

@@ -1,17 +1,31 @@
 /*
- * The store without a server: its files in the data directory.
+ * The store without a server: its files in the data directory, held by the lock that a server takes.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include "base/err.h"
 #include "cli/cli.h"
+#include "server/data_dir.h"
 #include "store/store.h"
+
+struct store_files {
+    struct data_dir dir;
+    struct store *store;
+};
+
+#define STORE_FILES_INIT ((struct store_files){.dir = DATA_DIR_INIT})
+
+void store_files_deinit(struct store_files *f);
+static inline void store_files_cleanup(struct store_files *f)
+{
+    store_files_deinit(f);
+}
 
 /* The call failed because nobody is there, and no server was named: the files may be looked at. */
 bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
                          const struct err *err);
 
-/* Opens the store of the data directory for reading. */
-MUST_CHECK enum err_code store_files_open(const struct cli *cli, struct store **ret_store,
+/* Opens the store of the data directory for reading.  E_UNAVAILABLE: there is none, or it is held. */
+MUST_CHECK enum err_code store_files_open(const struct cli *cli, struct store_files *f,
                                           struct err *err);

@@ -1,0 +1,30 @@
+/*
+ * What is in an answer: fields of JSON objects, for people and as they came.
+ *
+ * A field that is missing, null or of another type reads as "", 0 or NULL: output for people makes the
+ * best of what an older or newer server says.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+
+const char *answer_text(const json_t *object, const char *name);
+int64_t answer_int(const json_t *object, const char *name);
+int64_t answer_time(const json_t *object, const char *name); /* 0: none */
+bool answer_is_true(const json_t *object, const char *name);
+
+/* The value as compact JSON (free it), or NULL when it is missing, null, or an empty object or array. */
+char *answer_json(const json_t *object, const char *name);
+
+/* Prints a JSON text, as it came but on one line. */
+void print_json(struct slice json);
+
+/* Prints each item of the member `name`, an array, on a line of its own. */
+void print_json_items(struct slice object, const char *name);
