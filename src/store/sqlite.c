@@ -2,6 +2,7 @@
 #include "store/sqlite.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ enum {
     WAL_KEEP_BYTES = 64 << 20, /* a WAL that grew beyond is cut back after a checkpoint */
     CACHE_KIB = 8192,
     BUSY_MS = 5000,
+    LOOKASIDE_BYTES = 1200, /* small allocations come from a pool: so large, so many */
+    LOOKASIDE_SLOTS = 100,
     PROGRESS_OPS = 2000, /* how often a reader looks at its time limit */
 };
 
@@ -242,6 +245,7 @@ static enum err_code configure(struct db *db, const struct sqlite_config *config
 
     sqlite3_busy_timeout(db->handle, BUSY_MS);
     sqlite3_extended_result_codes(db->handle, 1);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_BYTES, LOOKASIDE_SLOTS);
     if (config->read_only) {
         if (config->read_limit_us > 0)
             sqlite3_progress_handler(db->handle, PROGRESS_OPS, watch_time, db);
@@ -257,9 +261,19 @@ static enum err_code configure(struct db *db, const struct sqlite_config *config
     return exec(db, pragmas, err);
 }
 
+/* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them costs a
+ * lock for each allocation.  Refused (and no harm) when a test has used SQLite before. */
+static void configure_process(void)
+{
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db, struct err *err)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct db *db = mem_zalloc(sizeof(*db));
+
+    pthread_once(&once, configure_process);
     int flags = config->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
 
