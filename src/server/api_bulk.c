@@ -108,7 +108,8 @@ struct bulk_wait {
     int64_t pause_us;
 };
 
-#define FIRST_PAUSE_US (20 * US_PER_MS)
+#define FIRST_PAUSE_US (10 * US_PER_MS)
+#define LAST_PAUSE_US (160 * US_PER_MS)
 
 static void look(struct request *r);
 
@@ -136,7 +137,7 @@ static void judge(struct request *r)
         return;
     }
     timer_set(&h->timers, &wait->timer, h->now_at + wait->pause_us);
-    if (wait->pause_us < US_PER_S)
+    if (wait->pause_us < LAST_PAUSE_US)
         wait->pause_us *= 2;
 }
 

@@ -17,21 +17,36 @@ struct submit_wait {
     int64_t wait_us;
 };
 
-/* The job is committed: wait for its end with a second op. */
-static void wait_for_submitted(struct request *r)
+/* It has ended, or the time is up: show it. */
+static void show_awaited(struct request *r)
 {
-    struct op *op = &r->task.op;
-    int64_t id = op->submit.first_id;
-    struct submit_wait *state = r->state;
+    int64_t id = r->task.op.wait.id;
 
-    if (op->err.code != E_OK) {
+    if (r->task.op.err.code != E_OK) {
         request_answer_op(r);
         return;
     }
-    op = request_op(r, OP_WAIT);
-    op->wait.id = id;
-    op->wait.wait_us = state->wait_us;
-    request_run(r, NULL);
+    request_query(r, QUERY_JOB)->id = id;
+    request_read(r, NULL, NULL);
+}
+
+static void wait_for_job(struct request *r, int64_t id, int64_t wait_us)
+{
+    struct op *op = request_op(r, OP_WAIT);
+
+    op->wait = (struct job_wait){.id = id, .wait_us = wait_us};
+    request_run(r, show_awaited);
+}
+
+/* The job is committed: wait for its end with a second op. */
+static void wait_for_submitted(struct request *r)
+{
+    const struct submit_wait *state = r->state;
+
+    if (r->task.op.err.code != E_OK)
+        request_answer_op(r);
+    else
+        wait_for_job(r, r->task.op.submit.first_id, state->wait_us);
 }
 
 static void free_state(struct request *r)
@@ -91,10 +106,7 @@ enum err_code job_show(struct request *r, struct err *err)
     if (request_id(r, "job", &id, err) != E_OK || request_wait(r, &wait_us, err) != E_OK)
         return err->code;
     if (wait_us > 0) {
-        struct op *op = request_op(r, OP_WAIT);
-
-        op->wait = (struct job_wait){.id = id, .wait_us = wait_us};
-        request_run(r, NULL);
+        wait_for_job(r, id, wait_us);
         return E_OK;
     }
     request_query(r, QUERY_JOB)->id = id;

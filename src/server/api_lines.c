@@ -184,7 +184,7 @@ static ssize_t read_reply(void *ctx, uint64_t at, char *to, size_t max)
         request_moves(r);
         return (ssize_t)n;
     }
-    if (r->server->http.closing || next_chunk(r, l, &err) != E_OK)
+    if (r->server->http.no_tasks || next_chunk(r, l, &err) != E_OK)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     if (r->task.op.submit.n_items == 0)
         return MHD_CONTENT_READER_END_OF_STREAM;

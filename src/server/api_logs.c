@@ -6,7 +6,7 @@
 #include "server/api.h"
 #include "server/http_range.h"
 #include "server/limits.h"
-#include "server/parse_exchange.h"
+#include "server/parse_items.h"
 #include "server/parts.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -225,6 +225,7 @@ static void begin_stream(struct log_stream *s, uint64_t size)
 
 static void refuse_range(struct request *r, int64_t size)
 {
+    snprintf(r->note, sizeof(r->note), "bytes */%" PRId64, size);
     (void)err_set(&r->err, E_RANGE, "the log has %" PRId64 " bytes: there are none in that range",
                   size);
     request_answer(r, 0);

@@ -120,7 +120,7 @@ static void write_server(struct buf *out, const struct server *s, const struct s
 static void judge_facts(struct request *r, const struct err *err)
 {
     r->err = *err;
-    if (r->err.code == E_OK && r->server->http.closing)
+    if (r->err.code == E_OK && r->server->http.no_tasks)
         (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
 }
 

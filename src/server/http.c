@@ -28,7 +28,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     struct http *h = port->http;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        port->connections--;
+        h->trim |= --port->connections == 0;
         peer_free(*socket_context);
         return;
     }
@@ -256,7 +256,7 @@ void http_pass(struct http *h, int64_t until_at)
     timers_run(&h->timers, h->now_at);
     peers_look(&h->peers, h->now_at);
     run_daemons(h);
-    if (!h->closing)
+    if (!h->no_tasks)
         engine_thread_put(&h->server->engine, &h->tasks);
     if (h->trim) {
         h->trim = false;

@@ -61,7 +61,8 @@ struct http {
     size_t spool_bytes;
     bool trim;                         /* something large was freed */
     bool stopping;                     /* new requests are refused */
-    bool closing;                      /* nothing is handed to other threads any more */
+    bool no_tasks;                     /* the engine takes no more */
+    bool no_readings;                  /* nor do the readers */
     uint64_t answered[STATUS_CLASSES]; /* by the first digit of the status */
 };
 

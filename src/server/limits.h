@@ -36,7 +36,7 @@ enum {
 
 /* A body that is refused is read to its end and thrown away, so that the client sees the answer; not
  * beyond this. */
-#define DISCARD_MAX ((size_t)64 << 20)
+#define DISCARD_MAX ((size_t)1 << 30)
 
 /* All bodies in memory together; those below BODY_FREE do not count. */
 #define BODIES_TOTAL_MAX ((size_t)256 << 20)

@@ -18,6 +18,3 @@ enum exchange_kind { EXCHANGE_CLAIM, EXCHANGE_FINISH, EXCHANGE_TOUCH };
 MUST_CHECK enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
                                         struct arena *arena, struct exchange *ret_exchange,
                                         struct err *err);
-
-/* A lease's token as it is shown: false when it can be none. */
-MUST_CHECK bool lease_parse(struct slice text, int64_t *ret_token);

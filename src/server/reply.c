@@ -66,7 +66,9 @@ static struct MHD_Response *from_error(struct request *r)
     if (err_http_status(r->err.code) == MHD_HTTP_SERVICE_UNAVAILABLE)
         add_header(response, "Retry-After", "1");
     if (r->err.code == E_METHOD)
-        add_header(response, "Allow", r->allow);
+        add_header(response, "Allow", r->note);
+    if (r->err.code == E_RANGE)
+        add_header(response, "Content-Range", r->note);
     if (r->err.code == E_UNAUTHORIZED)
         add_header(response, "WWW-Authenticate", "Bearer");
     return response;

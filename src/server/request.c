@@ -21,14 +21,14 @@ static enum err_code find_route(struct request *r, const char *method, const cha
                                 struct err *err)
 {
     struct route_match match;
-    struct buf allow = BUF_INIT(sizeof(r->allow) - 1);
+    struct buf allow = BUF_INIT(sizeof(r->note) - 1);
 
     if (!utf8_valid(slice_of(path)))
         return err_set(err, E_BAD_REQUEST, "the path is not UTF-8");
     enum err_code code = routes_match(slice_of(method), slice_of(path), &match, &allow, err);
 
     if (code == E_METHOD)
-        memcpy(r->allow, allow.data, allow.size + 1);
+        memcpy(r->note, allow.data, allow.size + 1);
     buf_deinit(&allow);
     if (code != E_OK)
         return code;
@@ -393,7 +393,7 @@ void request_run(struct request *r, request_fn *then)
     struct inbox_item *item = &r->task.message.item;
 
     begin_work(r, then);
-    if (!h->closing) {
+    if (!h->no_tasks) {
         inbox_list_add(&h->tasks, item);
         return;
     }
@@ -424,7 +424,7 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
 
     begin_work(r, then);
     r->reading.run = read != NULL ? read : read_query;
-    if (!h->closing) {
+    if (!h->no_readings) {
         readers_put(&r->server->readers, &r->reading);
         return;
     }

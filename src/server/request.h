@@ -63,7 +63,7 @@ struct request {
     const char *type; /* of the reply; NULL: JSON */
     struct buf reply;
     struct MHD_Response *response; /* instead of `reply` */
-    char allow[64];                /* E_METHOD */
+    char note[64];                 /* E_METHOD: value of Allow; E_RANGE: value of Content-Range */
 
     enum request_cargo cargo;
     union {

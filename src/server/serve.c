@@ -325,7 +325,7 @@ static void stop(struct server *s)
     log_follow_stop(&s->follow);
     forsake_chore(s);
     pass_until(s, clock_mono_us() + STOP_US / 2, requests_in_hand);
-    h->closing = true;
+    h->no_tasks = true;
     engine_thread_stop(&s->engine);
     pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);
 }
@@ -349,6 +349,7 @@ static void close_all(struct life *life)
     struct server *s = life->server;
 
     close_engine(life);
+    s->http.no_readings = true;
     if (life->has_readers)
         readers_stop(&s->readers);
     if (life->has_http) {
