@@ -17,7 +17,7 @@
 
 #define PATH_SIZE 4096
 
-static enum err_code check_disk(const char *dir, struct err *err)
+enum err_code bench_check_disk(const char *dir, struct err *err)
 {
     struct statfs fs;
 
@@ -154,8 +154,6 @@ enum err_code bench_with_server(const char *dir, bench_fn *measure, void *ctx, i
 {
     char path[PATH_SIZE];
 
-    if (check_disk(dir, err) != E_OK)
-        return err->code;
     int size = snprintf(path, sizeof(path), "%s/waybill-bench.XXXXXX", dir);
 
     if (size < 0 || (size_t)size >= sizeof(path) || mkdtemp(path) == NULL)

@@ -12,7 +12,10 @@
 /* Called in the child, with the server's TCP and Unix URLs; returns the exit status. */
 typedef int bench_fn(void *ctx, const char *url, const char *unix_url);
 
-/* The exit status of `measure` in *ret_status.  E_INVALID when `dir` is in memory, E_UNAVAILABLE when
- * the server does not start. */
+/* E_INVALID when `dir` is not there, or in memory. */
+MUST_CHECK enum err_code bench_check_disk(const char *dir, struct err *err);
+
+/* The exit status of `measure`, or why there was none, in *ret_status.  E_INVALID when no directory can
+ * be made in `dir`. */
 MUST_CHECK enum err_code bench_with_server(const char *dir, bench_fn *measure, void *ctx,
                                            int *ret_status, struct err *err);

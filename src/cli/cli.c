@@ -41,6 +41,9 @@ int cli_fail(const struct cli *cli, const struct err *err)
 {
     fflush(stdout);
     fprintf(stderr, "waybill: %s\n", err->msg);
+    if ((err->code == E_FORBIDDEN || err->code == E_UNAUTHORIZED) && cli->client != NULL &&
+        !client_is_local(cli->client))
+        fprintf(stderr, "try it on the server's machine, or with the token in WAYBILL_TOKEN\n");
     return cli->misconfigured ? CLI_USAGE : cli_exit_status(err->code);
 }
 

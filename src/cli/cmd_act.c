@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 #include "cli/filter.h"
 #include "cli/value.h"
+#include "core/job_state.h"
 
 #define BODY_MAX ((size_t)4 << 20)
 
@@ -141,10 +142,30 @@ int cmd_act(struct cli *cli)
     return status;
 }
 
+/* The first of the states that is not one of an ended job; empty: none. */
+static struct slice find_not_ended(const char *states)
+{
+    for (;;) {
+        struct slice word = slice_make(states, strcspn(states, ","));
+
+        if (!job_state_ended(job_state_parse(word)))
+            return word;
+        if (states[word.size] == '\0')
+            return slice_make(NULL, 0);
+        states += word.size + 1;
+    }
+}
+
 int cmd_prune(struct cli *cli)
 {
+    const char *states = args_text(&cli->args, "state");
+    struct slice bad = states != NULL ? find_not_ended(states) : slice_make(NULL, 0);
+
     if (!filter_given(&cli->args))
         return cli_usage(cli, "say which jobs: --older D, or --queue --state --label --text");
+    if (bad.size > 0)
+        return cli_usage(cli, "%.*s jobs have not ended: 'waybill rm' deletes those, too",
+                         (int)bad.size, bad.data);
     return bulk_over_filter(cli, &(struct bulk_request){
                                      .action = "delete",
                                      .done = "deleted",

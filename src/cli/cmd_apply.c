@@ -15,7 +15,7 @@ static enum colour change_colour(const char *change)
         return COLOUR_GREEN;
     if (strcmp(change, "removed") == 0)
         return COLOUR_RED;
-    return strcmp(change, "changed") == 0 ? COLOUR_YELLOW : COLOUR_DIM;
+    return COLOUR_YELLOW;
 }
 
 static void print_changes(const struct cli *cli, const json_t *reply)
@@ -31,8 +31,9 @@ static void print_changes(const struct cli *cli, const json_t *reply)
         if (strcmp(what, "same") == 0)
             continue;
         changed++;
-        printf("%s %s  %s%s%s\n", answer_text(change, "kind"), answer_text(change, "name"),
-               screen_on(&cli->screen, colour), what, screen_off(&cli->screen, colour));
+        printf("%s %s  %s%s%s%s\n", answer_text(change, "kind"), answer_text(change, "name"),
+               screen_on(&cli->screen, colour), what, screen_off(&cli->screen, colour),
+               strcmp(what, "kept") == 0 ? ": there are jobs in it" : "");
     }
     if (changed == 0)
         puts("nothing changes");

@@ -68,6 +68,12 @@ static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes
         .patience_s = -1, /* as long as the copy takes */
     };
 
+    bool alone = false;
+
+    if (store_files_alone(cli, &alone, err) != E_OK)
+        return err->code;
+    if (alone)
+        return backup_files(cli, dir, ret_bytes, err);
     if (cli_call(cli, &r, &reply, err) == E_OK) {
         *ret_bytes = answer_int(reply.json, "bytes");
         return E_OK;

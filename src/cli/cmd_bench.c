@@ -134,11 +134,18 @@ static enum err_code delete_jobs(struct bench *b, struct err *err)
     return E_OK;
 }
 
+/* The job in hand when time was up goes back: a running one could not be deleted. */
+static enum err_code give_back(struct bench *b, struct err *err)
+{
+    return ask(b, "POST", "/v1/claim",
+               "{\"worker\":\"load-0\",\"queues\":{},\"max\":0,\"all\":true}", err);
+}
+
 static enum err_code remove_queue(struct bench *b, struct err *err)
 {
     char path[128];
 
-    if (delete_jobs(b, err) != E_OK)
+    if (give_back(b, err) != E_OK || delete_jobs(b, err) != E_OK)
         return err->code;
     snprintf(path, sizeof(path), "/v1/queues/%s", b->queue);
     return ask(b, "DELETE", path, NULL, err);
@@ -242,10 +249,10 @@ int cmd_bench(struct cli *cli)
         return measure(&b, url);
     if (dir == NULL)
         dir = ".";
-    if (measure_sync(dir, &sync_us, &err) != E_OK)
-        return cli_fail(cli, &err);
+    if (bench_check_disk(dir, &err) != E_OK || measure_sync(dir, &sync_us, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
     print_sync(cli, sync_us);
     if (bench_with_server(dir, measure_own, &b, &status, &err) != E_OK)
-        return cli_fail(cli, &err);
+        return cli_usage(cli, "%s", err.msg);
     return status;
 }

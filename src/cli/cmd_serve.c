@@ -87,6 +87,14 @@ static enum err_code gather(const struct cli *cli, struct server_config *config,
     return E_OK;
 }
 
+/* What a request would be refused for is here a mistake in the line or in a file. */
+static int refuse(const struct cli *cli, const struct err *err)
+{
+    int status = cli_fail(cli, err);
+
+    return status == CLI_REFUSED || status == CLI_NOT_FOUND ? CLI_USAGE : status;
+}
+
 int cmd_serve(struct cli *cli)
 {
     const struct args *a = &cli->args;
@@ -115,5 +123,5 @@ int cmd_serve(struct cli *cli)
     enum err_code code = server_run(&config, &err);
 
     VEC_DEINIT(&definitions);
-    return code == E_OK ? CLI_OK : cli_fail(cli, &err);
+    return code == E_OK ? CLI_OK : refuse(cli, &err);
 }

@@ -27,7 +27,7 @@ static const struct option_spec server_options[] = {
     {
         .name = "data",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "The data directory whose server is meant (default: WAYBILL_DATA)",
+        .help = "The server of this data directory, and no other",
     },
     {.name = NULL},
 };

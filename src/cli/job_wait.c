@@ -78,18 +78,17 @@ enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                        struct client_reply *reply, struct err *err)
 {
     struct absence away = {.since_at = 0};
-    bool known = false;
 
-    for (;;) {
-        if (ask(cli, id, until_at, reply, err) == E_OK) {
-            known = true;
-            away.since_at = 0;
-            if (job_has_ended(reply->json) || clock_mono_us() >= until_at)
-                return E_OK;
-        } else if (!known || !wait_for_server(&away, err)) {
-            return err->code;
+    if (ask(cli, id, 0, reply, err) != E_OK) /* at once: is there such a job, and a server? */
+        return err->code;
+    while (!job_has_ended(reply->json) && clock_mono_us() < until_at) {
+        while (ask(cli, id, until_at, reply, err) != E_OK) {
+            if (!wait_for_server(&away, err))
+                return err->code;
         }
+        away.since_at = 0;
     }
+    return E_OK;
 }
 
 struct following {

@@ -52,6 +52,12 @@ static enum err_code check(struct cli *cli, struct buf *out, struct err *err)
         .patience_s = -1, /* minutes, for a large store */
     };
 
+    bool alone = false;
+
+    if (store_files_alone(cli, &alone, err) != E_OK)
+        return err->code;
+    if (alone)
+        return check_files(cli, out, err);
     if (cli_call(cli, &r, &reply, err) == E_OK) {
         buf_add_slice(out, buf_slice(&reply.text));
         return E_OK;

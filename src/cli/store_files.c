@@ -7,14 +7,28 @@
 
 #define PATH_SIZE 4096
 
+static bool server_is_named(const struct cli *cli)
+{
+    const char *url = getenv("WAYBILL_URL"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+
+    return args_has(&cli->args, "url") ||
+           (url != NULL && *url != '\0' && !args_has(&cli->args, "data"));
+}
+
+enum err_code store_files_alone(struct cli *cli, bool *ret_alone, struct err *err)
+{
+    struct client *client = NULL;
+
+    if (cli_client(cli, &client, err) != E_OK)
+        return err->code;
+    *ret_alone = !server_is_named(cli) && !client_is_local(client);
+    return E_OK;
+}
+
 bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
                          const struct err *err)
 {
-    const char *url = getenv("WAYBILL_URL"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
-    bool named = args_has(&cli->args, "url") ||
-                 (url != NULL && *url != '\0' && !args_has(&cli->args, "data"));
-
-    return err->code == E_UNAVAILABLE && reply->status == 0 && !named;
+    return err->code == E_UNAVAILABLE && reply->status == 0 && !server_is_named(cli);
 }
 
 void store_files_deinit(struct store_files *f)

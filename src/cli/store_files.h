@@ -22,6 +22,10 @@ static inline void store_files_cleanup(struct store_files *f)
     store_files_deinit(f);
 }
 
+/* No server was named, and there is no socket in the data directory: whoever listens elsewhere is
+ * another's server. */
+MUST_CHECK enum err_code store_files_alone(struct cli *cli, bool *ret_alone, struct err *err);
+
 /* The call failed because nobody is there, and no server was named: the files may be looked at. */
 bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
                          const struct err *err);

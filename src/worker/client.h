@@ -27,7 +27,7 @@ struct client;
 
 struct client_config {
     const char *url;      /* NULL: as client_url_choose says */
-    const char *data_dir; /* NULL: the default one */
+    const char *data_dir; /* NULL: not named */
     const char *token;    /* NULL: WAYBILL_TOKEN */
 };
 

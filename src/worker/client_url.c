@@ -149,30 +149,26 @@ static bool is_socket(const char *path)
     return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-static enum err_code choose_default(const char *data_dir, struct client_url *ret_url,
-                                    struct err *err)
-{
-    CLEANUP(mem) char *dir = NULL;
-    CLEANUP(buf) struct buf text = BUF_INIT(URL_MAX);
-    const size_t scheme = strlen("unix:");
-
-    if (client_data_dir(data_dir, &dir, err) != E_OK)
-        return err->code;
-    buf_addf(&text, "unix:%s/" CLIENT_SOCKET_NAME, dir);
-    if (!text.overflowed && is_socket(buf_text(&text) + scheme))
-        return client_url_parse(buf_text(&text), ret_url, err);
-    return client_url_parse(CLIENT_URL_DEFAULT, ret_url, err);
-}
-
 enum err_code client_url_choose(const char *url, const char *data_dir, struct client_url *ret_url,
                                 struct err *err)
 {
+    CLEANUP(mem) char *dir = NULL;
+    CLEANUP(buf) struct buf socket = BUF_INIT(URL_MAX);
+    const size_t scheme = strlen("unix:");
+
     /* A data directory that was named is nearer than a server named in the environment. */
     if (url == NULL && data_dir == NULL)
         url = from_environment("WAYBILL_URL");
     if (url != NULL)
         return client_url_parse(url, ret_url, err);
-    return choose_default(data_dir, ret_url, err);
+    if (client_data_dir(data_dir, &dir, err) != E_OK)
+        return err->code;
+    buf_addf(&socket, "unix:%s/" CLIENT_SOCKET_NAME, dir);
+    if (socket.overflowed)
+        return err_set(err, E_INVALID, "the path of the data directory is too long");
+    if (data_dir != NULL || is_socket(buf_text(&socket) + scheme))
+        return client_url_parse(buf_text(&socket), ret_url, err);
+    return client_url_parse(CLIENT_URL_DEFAULT, ret_url, err);
 }
 
 void client_add_escaped(struct buf *b, struct slice piece)

@@ -34,7 +34,7 @@ static inline void client_url_cleanup(struct client_url *u)
 MUST_CHECK enum err_code client_url_parse(const char *text, struct client_url *ret_url,
                                           struct err *err);
 
-/* `url` if it is given, else the defaults above; `data_dir` NULL: the default one. */
+/* `url` if it is given, else the socket in `data_dir` if that is given, else the defaults above. */
 MUST_CHECK enum err_code client_url_choose(const char *url, const char *data_dir,
                                            struct client_url *ret_url, struct err *err);
 
