@@ -8,22 +8,21 @@
 #include "cli/job_view.h"
 #include "core/job_state.h"
 
-/* The states with a column of their own, in the order of a job's life. */
-static const char *const shown[] = {
-    "held", "scheduled", "ready", "running", "done", "failed", "cancelled",
-};
-
-static const struct column columns[] = {
-    {.title = "QUEUE"},
-    {.title = "STATE"},
-    {.title = "HELD", .right = true},
-    {.title = "SCHEDULED", .right = true},
-    {.title = "READY", .right = true},
-    {.title = "RUNNING", .right = true},
-    {.title = "DONE", .right = true},
-    {.title = "FAILED", .right = true},
-    {.title = "CANCELLED", .right = true},
-    {.title = "NEXT AGE", .right = true},
+/* The states in the table, in the order of a job's life.  Rarer ones are there when they are used. */
+static const struct {
+    const char *state;
+    const char *title;
+    bool always;
+} shown[] = {
+    {.state = "staged", .title = "STAGED"},
+    {.state = "held", .title = "HELD"},
+    {.state = "scheduled", .title = "SCHEDULED"},
+    {.state = "ready", .title = "READY", .always = true},
+    {.state = "running", .title = "RUNNING", .always = true},
+    {.state = "done", .title = "DONE", .always = true},
+    {.state = "failed", .title = "FAILED", .always = true},
+    {.state = "cancelled", .title = "CANCELLED"},
+    {.state = "relayed", .title = "RELAYED"},
 };
 
 enum colour queue_state_colour(const char *state)
@@ -41,29 +40,49 @@ int64_t queue_next_at(const json_t *queue)
     return answer_time(queue, "next_created_at");
 }
 
-static void add_next(struct table *t, const json_t *queue, int64_t now_at)
+static bool is_used(const json_t *queues, const char *state)
 {
+    const json_t *queue = NULL;
+
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
+        if (queue_count(queue, state) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_row(struct table *t, const json_t *queue, const bool *used, int64_t now_at)
+{
+    const char *state = answer_text(queue, "state");
     int64_t next_at = queue_next_at(queue);
     char age[SHORT_TEXT_SIZE];
 
+    table_add(t, COLOUR_PLAIN, answer_text(queue, "name"));
+    table_add(t, queue_state_colour(state), state);
+    for (size_t c = 0; c < ARRAY_LEN(shown); c++) {
+        if (used[c])
+            table_add_count(t, state_colour(shown[c].state), queue_count(queue, shown[c].state));
+    }
     table_add(t, COLOUR_PLAIN, next_at > 0 ? age_format(now_at - next_at, age) : "");
 }
 
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s)
 {
     CLEANUP(table) struct table t;
-    json_t *queue = NULL;
+    struct column columns[ARRAY_LEN(shown) + 3] = {{.title = "QUEUE"}, {.title = "STATE"}};
+    bool used[ARRAY_LEN(shown)];
+    size_t n = 2;
+    const json_t *queue = NULL;
 
-    table_init(&t, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
-        const char *state = answer_text(queue, "state");
-
-        table_add(&t, COLOUR_PLAIN, answer_text(queue, "name"));
-        table_add(&t, queue_state_colour(state), state);
-        for (size_t c = 0; c < ARRAY_LEN(shown); c++)
-            table_add_count(&t, state_colour(shown[c]), queue_count(queue, shown[c]));
-        add_next(&t, queue, now_at);
+    for (size_t c = 0; c < ARRAY_LEN(shown); c++) {
+        used[c] = shown[c].always || is_used(queues, shown[c].state);
+        if (used[c])
+            columns[n++] = (struct column){.title = shown[c].title, .right = true};
     }
+    columns[n++] = (struct column){.title = "NEXT AGE", .right = true};
+    table_init(&t, columns, n);
+    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
+        add_row(&t, queue, used, now_at);
     table_print(&t, s);
 }
 

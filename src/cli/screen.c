@@ -211,7 +211,7 @@ static void print_cell(const struct table *t, const struct screen *s, const stru
     bool last = at->column + 1 == t->n_columns;
     size_t room = SIZE_MAX;
 
-    if (last && s->width > 0)
+    if (last && s->width > 0 && !t->columns[at->column].right)
         room = (size_t)s->width > at->used + GAP ? (size_t)s->width - at->used : GAP;
     if (last && columns == 0)
         return;

@@ -77,5 +77,5 @@ void table_add(struct table *t, enum colour colour, const char *text);
 void table_addf(struct table *t, enum colour colour, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void table_add_count(struct table *t, enum colour colour, int64_t n); /* a dim 0 */
 
-/* Prints titles and rows; the last column is cut at the edge of the screen. */
+/* Prints titles and rows; a last column of text is cut at the edge of the screen. */
 void table_print(const struct table *t, const struct screen *s);

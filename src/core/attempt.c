@@ -33,13 +33,11 @@ static enum job_event fail(struct job *j, const struct attempt_end *end,
                               .final = end->final};
 
     switch (retry_judge(policy, &a)) {
-    case RETRY_AGAIN:
-        return defer(j, end, retry_delay_us(policy, j->failures, rng));
+    case RETRY_AGAIN: return defer(j, end, retry_delay_us(policy, j->failures, rng));
     case RETRY_LATER:
         j->failures--;
         return later(j, end, retry_delay_us(policy, j->laters + 1, rng));
-    case RETRY_FINAL:
-        break;
+    case RETRY_FINAL: break;
     }
     return JOB_EV_FAIL;
 }
@@ -64,19 +62,14 @@ static enum job_event decide(struct job *j, const struct attempt_end *end,
         return JOB_EV_CANCEL;
     }
     switch (end->outcome) {
-    case JOB_OUT_RETURNED:
-        return JOB_EV_RETURN;
-    case JOB_OUT_LATER:
-        return later(j, end, 0);
-    case JOB_OUT_FAILED:
-        return fail(j, end, policy, rng);
-    case JOB_OUT_LOST:
-        return lose(j);
+    case JOB_OUT_RETURNED: return JOB_EV_RETURN;
+    case JOB_OUT_LATER: return later(j, end, 0);
+    case JOB_OUT_FAILED: return fail(j, end, policy, rng);
+    case JOB_OUT_LOST: return lose(j);
     case JOB_OUT_NONE:
     case JOB_OUT_DONE:
     case JOB_OUT_CANCELLED:
-    case JOB_OUT_COUNT:
-        break;
+    case JOB_OUT_COUNT: break;
     }
     ASSERT(!"an attempt ends in one of the outcomes above");
     return JOB_EV_FAIL;

@@ -38,7 +38,7 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
 /* Where a waiting job belongs when nothing else speaks against it. */
 static void settle(struct engine *e, struct job *j)
 {
-    enum job_event event = j->holds != 0 ? JOB_EV_HOLD
+    enum job_event event = j->holds != 0                ? JOB_EV_HOLD
                            : j->due_at > e->now.wall_at ? JOB_EV_DEFER
                                                         : JOB_EV_WAKE;
 
@@ -155,8 +155,10 @@ static enum err_code release(struct engine *e, const struct act *act, const stru
     struct job now = *j;
 
     (void)act;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "there is nothing to release");
     if (!(j->holds & JOB_HOLD_HAND))
-        return job_state_ended(j->state) ? refuse(ret, j, "there is nothing to release") : E_OK;
+        return E_OK;
     now.holds &= ~(unsigned)JOB_HOLD_HAND;
     settle(e, &now);
     return change(e, j, &now, "released", ret, err);
@@ -248,28 +250,23 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
     return E_OK;
 }
 
-static enum err_code delete(struct engine *e, const struct act *act, const struct job *j,
-                            struct act_result *ret, struct err *err)
-{
+static enum err_code delete (struct engine *e, const struct act *act, const struct job *j,
+                             struct act_result *ret, struct err *err) {
     struct queue *q = queue_by_id(e, j->queue);
 
     (void)act;
-    if (j->state == JOB_RUNNING)
-        return refuse(ret, j, "cancel it first");
-    if (engine_write(e, err) != E_OK || store_job_remove(e->store, j, err) != E_OK)
-        return err->code;
+    if (j->state == JOB_RUNNING) return refuse(ret, j, "cancel it first");
+    if (engine_write(e, err) != E_OK ||
+        store_job_remove(e->store, j, err) != E_OK) return err->code;
     counts_add(&e->counts, q->id, j->state, -1);
-    if (j->state == JOB_READY)
-        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
-    if (e->waits != NULL)
-        VEC_PUSH(&e->ended, j->id.v);
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                             .at = e->now.wall_at,
-                                             .id = j->id.v,
-                                             .queue = slice_of(q->name),
-                                             .state = j->state,
-                                             .what = "deleted"}));
+    if (j->state == JOB_READY) ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    if (e->waits != NULL) VEC_PUSH(&e->ended, j->id.v);
+    if (e->config.on_event != NULL) VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                                                         .at = e->now.wall_at,
+                                                                         .id = j->id.v,
+                                                                         .queue = slice_of(q->name),
+                                                                         .state = j->state,
+                                                                         .what = "deleted"}));
     e->tally_deleted++;
     e->removed_some = true;
     ret->removed = ret->changed = true;
@@ -277,9 +274,9 @@ static enum err_code delete(struct engine *e, const struct act *act, const struc
 }
 
 static act_fn *const acts[ACT_COUNT] = {
-    [ACT_CANCEL] = cancel, [ACT_RETRY] = retry, [ACT_HOLD] = hold,
+    [ACT_CANCEL] = cancel,   [ACT_RETRY] = retry, [ACT_HOLD] = hold,
     [ACT_RELEASE] = release, [ACT_CLONE] = clone, [ACT_NOW] = start_now,
-    [ACT_MOVE] = move,     [ACT_PATCH] = patch, [ACT_DELETE] = delete,
+    [ACT_MOVE] = move,       [ACT_PATCH] = patch, [ACT_DELETE] = delete,
 };
 
 enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
@@ -318,7 +315,8 @@ enum err_code act_run(struct engine *e, struct op *op, struct err *err)
     if (!found) {
         char text[ID_TEXT_SIZE];
 
-        err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)", id_format(op->act.id, text));
+        err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)",
+                id_format(op->act.id, text));
         return E_OK;
     }
     if (act_apply(e, &op->act, &j, &result, err) != E_OK)

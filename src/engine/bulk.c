@@ -175,11 +175,12 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, const str
 
 static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch *s, struct err *err)
 {
-    enum store_stretch which = w->row.phase == BULK_LIVE               ? STRETCH_LIVE
+    enum store_stretch which = w->row.phase == BULK_LIVE              ? STRETCH_LIVE
                                : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
                                                                       : STRETCH_ENDED;
 
-    if (store_list_up(e->store, which, w->row.cursor, w->row.last, CHUNK_ROWS, take_row, s, err) != E_OK)
+    if (store_list_up(e->store, which, w->row.cursor, w->row.last, CHUNK_ROWS, take_row, s, err) !=
+        E_OK)
         return err->code;
     return act_on_all(e, w, s, err);
 }

@@ -33,10 +33,12 @@ static bool resolve_queues(struct engine *e, struct op *op)
     return true;
 }
 
-bool claim_check(struct engine *e, struct op *op)
+bool exchange_is_sound(struct engine *e, struct op *op)
 {
     const struct exchange *x = &op->exchange;
 
+    if (!(x->parts & EXCHANGE_JOBS))
+        return true;
     ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
     ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
     return resolve_queues(e, op);
@@ -66,8 +68,9 @@ static enum err_code best_queue(struct picker *p, size_t *ret_i, bool *ret_found
             return err->code;
         const struct ready_ref *first = ready_first(&q->ready);
 
-        if (first == NULL || (*ret_found && (first->priority < best.priority ||
-                                             (first->priority == best.priority && first->id > best.id))))
+        if (first == NULL ||
+            (*ret_found && (first->priority < best.priority ||
+                            (first->priority == best.priority && first->id > best.id))))
             continue;
         best = *first;
         *ret_i = i;
@@ -117,7 +120,8 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j)
                                              .what = "claimed"}));
 }
 
-static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n, struct err *err)
+static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,
+                           struct err *err)
 {
     struct store_claim claim = {
         .token = engine_new_id(e),
@@ -130,7 +134,8 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
     size_t granted = 0;
 
-    if (engine_write(e, err) != E_OK || store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
+    if (engine_write(e, err) != E_OK ||
+        store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
         return err->code;
     int64_t queue = jobs[0].queue;
 
@@ -215,7 +220,8 @@ enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct e
     for (size_t i = 0; i < n; i++) {
         struct op *op = ops[i];
 
-        if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) || op->err.code != E_OK)
+        if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) ||
+            op->err.code != E_OK)
             continue;
         if (worker_seen(e, &op->exchange, err) != E_OK || serve_claim(e, op, err) != E_OK)
             return err->code;
@@ -233,10 +239,10 @@ void claims_ungrant(struct engine *e)
 
 /* ---- a worker that has said what it holds ---- */
 
-static bool is_held(const struct exchange *x, int64_t id)
+static bool is_held(const struct exchange *x, int64_t id, int64_t token)
 {
     for (size_t i = 0; i < x->n_touch; i++)
-        if (x->touch[i].id == id)
+        if (x->touch[i].id == id && x->touch[i].token == token)
             return true;
     return false;
 }
@@ -251,7 +257,7 @@ static enum err_code return_unheld(struct engine *e, const struct exchange *x,
         bool found = false;
         struct job j;
 
-        if (is_held(x, claim->jobs[i]))
+        if (is_held(x, claim->jobs[i], claim->token))
             continue;
         if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
             return err->code;

@@ -27,6 +27,16 @@ void counts_add(struct counts *c, int64_t queue, enum job_state state, int64_t n
     VEC_PUSH(&c->changes, ((struct store_count){.queue = queue, .state = state, .n = n}));
 }
 
+void counts_forget(struct counts *c, int64_t queue)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->changes.count; i++)
+        if (c->changes.items[i].queue != queue)
+            c->changes.items[kept++] = c->changes.items[i];
+    c->changes.count = kept;
+}
+
 static int by_key(const void *a, const void *b)
 {
     const struct store_count *x = a;

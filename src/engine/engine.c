@@ -21,7 +21,7 @@
 #define RESUME_US (1 * US_PER_S)
 #define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
 
-enum { SHRINK_PAGES = 256 };
+enum { SHRINK_PAGES = 256, RENEW_ROWS = 1000 };
 
 /* ---- ids and the transaction ---- */
 
@@ -59,7 +59,8 @@ static enum err_code commit(struct engine *e, struct err *err)
 
     if (!e->in_transaction)
         return E_OK;
-    if (counts_write(&e->counts, e->store, e->config.node, err) != E_OK ||
+    if (endings_write(e, err) != E_OK ||
+        counts_write(&e->counts, e->store, e->config.node, err) != E_OK ||
         mark_ids(e, &mark, err) != E_OK || store_commit(e->store, err) != E_OK)
         return err->code;
     e->in_transaction = false;
@@ -92,6 +93,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
 
         if (j->finished_at + keep < e->retain_at)
             e->retain_at = j->finished_at + keep;
+        VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
         if (e->waits != NULL)
             VEC_PUSH(&e->ended, j->id.v);
     }
@@ -133,6 +135,8 @@ static void wake_waits(struct engine *e)
         for (size_t i = 0; i < e->ended.count && !ended; i++)
             ended = e->ended.items[i] == op->wait.id;
         if (!ended) {
+            if (op->deadline_at < e->wake_at)
+                e->wake_at = op->deadline_at;
             at = &op->next;
             continue;
         }
@@ -204,14 +208,20 @@ static void clear_batch(struct engine *e)
         free(e->new_claims.items[i]);
     VEC_CLEAR(&e->new_claims);
     VEC_CLEAR(&e->closings);
+    for (size_t i = 0; i < e->gone_queues.count; i++)
+        queue_free(e->gone_queues.items[i]);
+    VEC_CLEAR(&e->gone_queues);
     VEC_CLEAR(&e->looked_at);
+    VEC_CLEAR(&e->new_jobs);
+    VEC_CLEAR(&e->endings);
     VEC_CLEAR(&e->ended);
     VEC_CLEAR(&e->events);
     VEC_CLEAR(&e->new_cancels);
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->removed_some = false;
-    e->tally_submitted = e->tally_claimed = e->tally_stale = e->tally_deleted = e->tally_retained = 0;
+    e->tally_submitted = e->tally_claimed = e->tally_stale = e->tally_deleted = e->tally_retained =
+        0;
     e->tally_retried = e->tally_failed = 0;
     memset(e->tally_outcomes, 0, sizeof(e->tally_outcomes));
 }
@@ -258,6 +268,7 @@ static void reset_op(struct op *op)
     buf_clear(&op->cancels);
     op->n_granted = 0;
     op->hurry = false;
+    op->plain = NULL;
     op->err = ERR_INIT;
     op->status = 200;
 }
@@ -266,7 +277,7 @@ typedef enum err_code use_case_fn(struct engine *e, struct op *op, struct err *e
 
 static enum err_code exchange_finish(struct engine *e, struct op *op, struct err *err)
 {
-    if (op->exchange.parts & EXCHANGE_JOBS && !claim_check(e, op))
+    if (!exchange_is_sound(e, op))
         return E_OK;
     buf_add_char(&op->reply, '{');
     return op->exchange.parts & EXCHANGE_RESULTS ? finish_run(e, op, err) : E_OK;
@@ -286,8 +297,12 @@ static const struct {
     enum op_kind kind;
     use_case_fn *run;
 } phases[] = {
-    {OP_QUEUE, queue_op_run}, {OP_EXCHANGE, exchange_finish}, {OP_EXCHANGE, exchange_touch},
-    {OP_LOG, log_run},        {OP_ACT, act_run},              {OP_BULK, bulk_run},
+    {OP_QUEUE, queue_op_run},
+    {OP_EXCHANGE, exchange_finish},
+    {OP_EXCHANGE, exchange_touch},
+    {OP_LOG, log_run},
+    {OP_ACT, act_run},
+    {OP_BULK, bulk_run},
     {OP_SUBMIT, submit_run},
 };
 
@@ -307,7 +322,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         reset_op(ops[i]);
     if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
         return err->code;
-    if (run_phases(e, ops, n, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
+    if (finish_plain(e, ops, n, err) != E_OK || run_phases(e, ops, n, err) != E_OK ||
+        submit_flush(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return commit(e, err);
 }
@@ -335,7 +351,8 @@ static void answer_waiting(struct engine *e)
     while (*at != NULL) {
         struct op *op = *at;
 
-        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at && !claim_tell_cancels(e, op)) {
+        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at &&
+            !claim_tell_cancels(e, op)) {
             if (op->deadline_at < e->wake_at)
                 e->wake_at = op->deadline_at;
             at = &op->next;
@@ -386,7 +403,8 @@ static bool has_ended(struct engine *e, struct op *op)
     for (size_t i = 0; i < e->work.count; i++)
         if (e->work.items[i]->row.id == op->wait.id)
             return false;
-    return store_job_brief(e->store, op->wait.id, &e->arena, &j, &found, &op->err) != E_OK || !found;
+    return store_job_brief(e->store, op->wait.id, &e->arena, &j, &found, &op->err) != E_OK ||
+           !found;
 }
 
 static void answer_wait(struct engine *e, struct op *op)
@@ -505,20 +523,55 @@ static void take_claim(void *ctx, const struct stored_claim *c)
 
     claim->worker = c->worker;
     claim->lease_us = c->lease_us;
-    claim->floor_at = claim->check_at = e->now.steady_at + c->lease_us;
+    claim->check_at = e->now.steady_at + c->lease_us;
     claims_add(&e->claims, claim);
+}
+
+static enum err_code renew_claim(struct engine *e, const struct live_claim *claim, struct err *err)
+{
+    const struct touch_status silent = {.has_text = false};
+    enum touch_result result;
+
+    for (size_t i = 0; i < claim->n_jobs; i++)
+        if (store_job_touch(e->store, claim->jobs[i], claim->token, claim->check_at, &silent,
+                            &result, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+/* Deadlines in the store are of the clock of the process that wrote them: found leases get ours. */
+static enum err_code renew_leases(struct engine *e, struct err *err)
+{
+    size_t rows = 0;
+
+    for (size_t i = 0; i < e->claims.heap.count; i++) {
+        if ((rows == 0 && store_begin(e->store, err) != E_OK) ||
+            renew_claim(e, e->claims.heap.items[i], err) != E_OK)
+            return err->code;
+        rows += e->claims.heap.items[i]->n_jobs;
+        if (rows < RENEW_ROWS && i + 1 < e->claims.heap.count)
+            continue;
+        if (store_commit(e->store, err) != E_OK)
+            return err->code;
+        rows = 0;
+    }
+    return E_OK;
 }
 
 static enum err_code load(struct engine *e, struct err *err)
 {
     int64_t floor = 0;
 
-    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK ||
-        queues_load(e, err) != E_OK || workers_load(e, err) != E_OK ||
-        store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK)
+    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
+        workers_load(e, err) != E_OK || store_claims_load(e->store, take_claim, e, err) != E_OK ||
+        bulk_load(e, err) != E_OK)
         return err->code;
     id_gen_init(&e->ids, e->config.node, floor);
     e->ids_mark = floor;
+    if (renew_leases(e, err) != E_OK) {
+        store_rollback(e->store);
+        return err->code;
+    }
     return E_OK;
 }
 
@@ -567,7 +620,10 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->cancels);
     VEC_DEINIT(&e->new_claims);
     VEC_DEINIT(&e->closings);
+    VEC_DEINIT(&e->gone_queues);
     VEC_DEINIT(&e->looked_at);
+    VEC_DEINIT(&e->new_jobs);
+    VEC_DEINIT(&e->endings);
     VEC_DEINIT(&e->ended);
     VEC_DEINIT(&e->events);
     VEC_DEINIT(&e->new_cancels);

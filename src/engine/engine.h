@@ -34,7 +34,7 @@ struct event {
     struct slice queue;
     enum job_state state;         /* EVENT_JOB */
     enum queue_state queue_state; /* EVENT_QUEUE; 0: deleted */
-    const char *what;             /* submitted claimed done failed retry lost …: a word for people */
+    const char *what; /* submitted claimed done failed retry lost …: a word for people */
 };
 
 typedef void event_fn(void *ctx, const struct event *event);
@@ -50,8 +50,8 @@ struct engine_config {
 
 /* Running totals, readable from any thread. */
 struct engine_stats {
-    atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later, returned,
-        lost, cancelled, stale, deleted, retained;
+    atomic_uint_fast64_t commits, rollbacks, submitted, claimed, done, failed, retried, later,
+        returned, lost, cancelled, stale, deleted, retained;
     atomic_uint_fast64_t waiting;      /* ops waiting now */
     atomic_int_fast64_t last_error_at; /* 0: the last commit went well */
 };

@@ -60,6 +60,12 @@ struct closing {
     int64_t job, token;
 };
 
+struct ended_job {
+    int64_t queue;
+    enum job_state state;
+    int64_t id;
+};
+
 struct engine {
     struct store *store;
     struct engine_config config;
@@ -81,9 +87,10 @@ struct engine {
 
     struct op *waiting; /* claims that wait, the oldest first */
     struct op **waiting_end;
-    struct op *waits;  /* ops that wait for the end of a job or of chunked work */
-    int64_t wake_at;   /* steady: no waiting op's time is up earlier */
-    int64_t resume_at; /* steady: after a failed batch, what the engine does by itself rests until then */
+    struct op *waits; /* ops that wait for the end of a job or of chunked work */
+    int64_t wake_at;  /* steady: no waiting op's time is up earlier */
+    int64_t
+        resume_at; /* steady: after a failed batch, what the engine does by itself rests until then */
 
     int64_t due_at;    /* wall: no scheduled job is due earlier */
     int64_t retain_at; /* wall: nothing is to be removed earlier */
@@ -95,9 +102,12 @@ struct engine {
     bool queues_changed;
     bool removed_some;
     struct counts counts;
+    VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;
     VEC(struct closing) closings;
-    VEC(int64_t) looked_at; /* claims whose leases were judged */
+    VEC(int64_t) looked_at;        /* claims whose leases were judged */
+    VEC(struct job) new_jobs;      /* submitted, to be written together */
+    VEC(struct ended_job) endings; /* for retention */
     VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
@@ -115,6 +125,7 @@ int64_t engine_new_id(struct engine *e);
 struct queue *queue_find(const struct engine *e, struct slice name);
 struct queue *queue_by_id(const struct engine *e, int64_t id);
 MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
+void queue_free(struct queue *q);
 void queues_free(struct engine *e);
 void queues_reset_ready(struct engine *e);
 
@@ -135,6 +146,11 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
 
 /* ---- use cases ---- */
 
+/* Writes what the submits of the batch have made. */
+MUST_CHECK enum err_code submit_flush(struct engine *e, struct err *err);
+
+/* Ends in one go whatever the batch's finishes end plainly; finish_run does the rest. */
+MUST_CHECK enum err_code finish_plain(struct engine *e, struct op **ops, size_t n, struct err *err);
 MUST_CHECK enum err_code submit_run(struct engine *e, struct op *op, struct err *err);
 MUST_CHECK enum err_code finish_run(struct engine *e, struct op *op, struct err *err);
 MUST_CHECK enum err_code touch_run(struct engine *e, struct op *op, struct err *err);
@@ -163,8 +179,8 @@ MUST_CHECK enum err_code act_apply(struct engine *e, const struct act *act, cons
 /* Returns what the worker does not know of: it has said what it holds. */
 MUST_CHECK enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err);
 
-/* Checks a claim's input; false: the op is refused. */
-bool claim_check(struct engine *e, struct op *op);
+/* False: what the exchange asks for cannot be, the op is refused and nothing of it happens. */
+bool exchange_is_sound(struct engine *e, struct op *op);
 
 /* Grants what can be granted, first to the ops that wait, then to new ones, in the order they came. */
 MUST_CHECK enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct err *err);
@@ -190,6 +206,9 @@ int64_t worker_number(const struct engine *e, struct slice name);
 MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
 
 /* ---- what the engine does by itself ---- */
+
+/* Notes the batch's endings for retention. */
+MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
 bool sweep_is_due(const struct engine *e);
 MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);

@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-#define LIVE_STATES                                                                                  \
+#define LIVE_STATES \
     (1u << JOB_STAGED | 1u << JOB_HELD | 1u << JOB_SCHEDULED | 1u << JOB_READY | 1u << JOB_RUNNING)
 
 bool filter_wants_live(const struct job_filter *f)

@@ -30,31 +30,24 @@ static enum err_code policy_of(struct engine *e, const struct queue *q, const st
 static const char *word_for(enum job_event event, enum job_outcome outcome)
 {
     switch (event) {
-    case JOB_EV_DONE:
-        return "done";
-    case JOB_EV_FAIL:
-        return "failed";
-    case JOB_EV_CANCEL:
-        return "cancelled";
-    case JOB_EV_RETURN:
-        return "returned";
-    case JOB_EV_LOSE:
-        return "lost";
-    case JOB_EV_DEFER:
-        return outcome == JOB_OUT_LATER ? "later" : "retry";
+    case JOB_EV_DONE: return "done";
+    case JOB_EV_FAIL: return "failed";
+    case JOB_EV_CANCEL: return "cancelled";
+    case JOB_EV_RETURN: return "returned";
+    case JOB_EV_LOSE: return "lost";
+    case JOB_EV_DEFER: return outcome == JOB_OUT_LATER ? "later" : "retry";
     case JOB_EV_WAKE:
     case JOB_EV_HOLD:
     case JOB_EV_CLAIM:
     case JOB_EV_RELAY:
     case JOB_EV_AGAIN:
-    case JOB_EVENT_COUNT:
-        break;
+    case JOB_EVENT_COUNT: break;
     }
     return "moved";
 }
 
-static enum err_code write_end(struct engine *e, const struct job *was, struct job *now, struct slice set,
-                               struct slice result, struct err *err)
+static enum err_code write_end(struct engine *e, const struct job *was, struct job *now,
+                               struct slice set, struct slice result, struct err *err)
 {
     struct progress_entry entry = job_last_entry(now);
     bool hit = false;
@@ -79,8 +72,9 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     return E_OK;
 }
 
-enum err_code attempt_end_run(struct engine *e, const struct job *was, const struct attempt_end *end,
-                              struct slice set, struct slice result, struct err *err)
+enum err_code attempt_end_run(struct engine *e, const struct job *was,
+                              const struct attempt_end *end, struct slice set, struct slice result,
+                              struct err *err)
 {
     struct queue *q = queue_by_id(e, was->queue);
     struct retry_policy policy = q->def.retry;
@@ -116,8 +110,8 @@ static enum err_code outcome_of(struct engine *e, const struct job *j, int64_t t
 }
 
 /* The job does not run under that token: a repetition, or stale. */
-static enum err_code judge_late(struct engine *e, const struct finish_item *item, struct err *refused,
-                                struct err *err)
+static enum err_code judge_late(struct engine *e, const struct finish_item *item,
+                                struct err *refused, struct err *err)
 {
     enum job_outcome outcome = JOB_OUT_NONE;
     bool found = false;
@@ -161,39 +155,6 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
     buf_add_char(b, '}');
 }
 
-/* Most finishes: done, nothing to tell, and the claim in memory knows the queue.  The guard of the write
- * judges; when it misses, the long way finds out why. */
-static enum err_code finish_plainly(struct engine *e, const struct finish_item *item, bool *ret_hit,
-                                    struct err *err)
-{
-    const struct live_claim *claim = claims_find(&e->claims, item->token);
-    bool plain = item->outcome == JOB_OUT_DONE && item->cause == JOB_CAUSE_NONE && item->exit == 0 &&
-                 item->text.size == 0 && (item->set.size == 0 || item->result.size == 0);
-
-    *ret_hit = false;
-    if (!plain || claim == NULL || claim->queue == 0)
-        return E_OK;
-    struct job j = {
-        .id = {item->id},
-        .queue = claim->queue,
-        .state = job_state_next(JOB_RUNNING, JOB_EV_DONE),
-        .token = item->token,
-        .finished_at = e->now.wall_at,
-        .result = item->result.size > 0 ? item->result : item->set,
-    };
-
-    if (engine_write(e, err) != E_OK || store_job_done(e->store, &j, ret_hit, err) != E_OK)
-        return err->code;
-    if (!*ret_hit)
-        return E_OK;
-    struct queue *q = queue_by_id(e, j.queue);
-
-    note_move(e, &j, JOB_RUNNING, q, "done");
-    VEC_PUSH(&e->closings, ((struct closing){item->id, item->token}));
-    e->tally_outcomes[JOB_OUT_DONE]++;
-    return queue_count_streak(e, q, false, err);
-}
-
 static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
                                 struct err *err)
 {
@@ -203,12 +164,6 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
 
     if (item->outcome == JOB_OUT_LATER && !item->delayed) {
         err_set(&refused, E_INVALID, "'later' needs a delay");
-        add_result(op, item, &refused, false);
-        return E_OK;
-    }
-    if (finish_plainly(e, item, &found, err) != E_OK)
-        return err->code;
-    if (found) {
         add_result(op, item, &refused, false);
         return E_OK;
     }
@@ -228,9 +183,9 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         .final = item->final,
         .delayed = item->delayed,
         .delay_us = item->delay_us,
-        .text = item->has_text ? slice_make(item->text.data == NULL ? "" : item->text.data,
-                                            item->text.size)
-                               : slice_make(NULL, 0),
+        .text = item->has_text
+                    ? slice_make(item->text.data == NULL ? "" : item->text.data, item->text.size)
+                    : slice_make(NULL, 0),
         .now_at = e->now.wall_at,
     };
 
@@ -246,9 +201,14 @@ enum err_code finish_run(struct engine *e, struct op *op, struct err *err)
 
     json_add_key(&op->reply, "results");
     buf_add_char(&op->reply, '[');
-    for (size_t i = 0; i < x->n_finish; i++)
-        if (finish_one(e, op, &x->finish[i], err) != E_OK)
+    for (size_t i = 0; i < x->n_finish; i++) {
+        const struct err fine = ERR_INIT;
+
+        if (op->plain != NULL && op->plain[i])
+            add_result(op, &x->finish[i], &fine, false);
+        else if (finish_one(e, op, &x->finish[i], err) != E_OK)
             return err->code;
+    }
     buf_add_char(&op->reply, ']');
     return E_OK;
 }

@@ -75,7 +75,8 @@ static bool has_member(struct slice object, struct slice key, struct arena *aren
     return false;
 }
 
-static void add_members(struct buf *b, struct slice object, struct slice but_not_in, struct arena *arena)
+static void add_members(struct buf *b, struct slice object, struct slice but_not_in,
+                        struct arena *arena)
 {
     struct slice key;
     struct slice value;

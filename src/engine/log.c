@@ -30,8 +30,9 @@ static enum err_code append(struct engine *e, struct op *op, const struct job *j
     if (store_log_size(e->store, l->id, &size, err) != E_OK)
         return err->code;
     if (l->offset > size) {
-        err_set(&op->err, E_INVALID, "the log ends at %lld, not at %lld: send what is missing first",
-                (long long)size, (long long)l->offset);
+        err_set(&op->err, E_INVALID,
+                "the log ends at %lld, not at %lld: send what is missing first", (long long)size,
+                (long long)l->offset);
         return E_OK;
     }
     int64_t end = l->offset + (int64_t)l->data.size;
@@ -45,7 +46,8 @@ static enum err_code append(struct engine *e, struct op *op, const struct job *j
                     (long long)q->def.keep_log);
             return E_OK;
         }
-        if (engine_write(e, err) != E_OK || store_log_add(e->store, l->id, size, fresh, err) != E_OK)
+        if (engine_write(e, err) != E_OK ||
+            store_log_add(e->store, l->id, size, fresh, err) != E_OK)
             return err->code;
         size = end;
     }

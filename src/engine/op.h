@@ -21,8 +21,8 @@
 #include "core/queue_def.h"
 
 enum {
-    OP_ITEMS_MAX = 10000,     /* jobs, finishes or touches in one request */
-    OP_CLAIM_MAX = 1000,      /* jobs granted to one claim */
+    OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */
+    OP_CLAIM_MAX = 1000,  /* jobs granted to one claim */
     OP_CLAIM_QUEUES_MAX = 1000,
 };
 
@@ -41,10 +41,11 @@ struct submit_item {
     struct slice labels;  /* JSON object or empty */
     struct slice options; /* canonical JSON object of retry, timeout, command; or empty */
     struct slice key;     /* empty: none */
-    uint64_t content;     /* hash over the job as it was sent: the same key with another is a conflict */
+    uint64_t
+        content; /* hash over the job as it was sent: the same key with another is a conflict */
     int priority;
-    int64_t delay_us; /* from the commit on; 0 */
-    int64_t due_at;   /* 0: none; not together with delay_us */
+    int64_t delay_us;     /* from the commit on; 0 */
+    int64_t due_at;       /* 0: none; not together with delay_us */
     struct err parse_err; /* SUBMIT_LINES: the line was not a job */
 };
 
@@ -139,23 +140,24 @@ enum act_kind {
 struct act {
     enum act_kind kind;
     int64_t id;
-    struct slice queue;  /* MOVE */
-    struct slice params; /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as it is */
+    struct slice queue; /* MOVE */
+    struct slice
+        params; /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as it is */
     struct slice labels; /* PATCH; empty: as they are */
     bool has_priority;
     int priority;
     bool has_due;
-    int64_t due_at; /* 0: at once */
+    int64_t due_at;    /* 0: at once */
     int64_t result_id; /* out: the job the act was about; the new one for CLONE */
 };
 
 /* ---- many jobs: one durable row, worked off in chunks ---- */
 
 struct job_filter {
-    struct slice queue;  /* empty: any */
-    unsigned states;     /* bits 1 << enum job_state; 0: any */
-    struct slice labels; /* JSON object of strings that must all be there; empty: any */
-    struct slice text;   /* must occur in params, key, labels or status text; empty: any */
+    struct slice queue;      /* empty: any */
+    unsigned states;         /* bits 1 << enum job_state; 0: any */
+    struct slice labels;     /* JSON object of strings that must all be there; empty: any */
+    struct slice text;       /* must occur in params, key, labels or status text; empty: any */
     int64_t ended_before_at; /* 0: any; else only ended jobs that ended before */
 };
 
@@ -173,7 +175,7 @@ struct queue_put {
 };
 
 enum queue_op_kind {
-    QUEUE_OP_APPLY,  /* put all of `puts`, with `prune` remove the defined ones that are not in it */
+    QUEUE_OP_APPLY, /* put all of `puts`, with `prune` remove the defined ones that are not in it */
     QUEUE_OP_DELETE, /* E_CONFLICT while jobs are in it */
     QUEUE_OP_STATE,
 };
@@ -202,16 +204,7 @@ struct job_wait {
     int64_t wait_us; /* done when the job has ended or the time is up */
 };
 
-enum op_kind {
-    OP_SUBMIT,
-    OP_EXCHANGE,
-    OP_ACT,
-    OP_BULK,
-    OP_QUEUE,
-    OP_LOG,
-    OP_WAIT,
-    OP_KIND_COUNT
-};
+enum op_kind { OP_SUBMIT, OP_EXCHANGE, OP_ACT, OP_BULK, OP_QUEUE, OP_LOG, OP_WAIT, OP_KIND_COUNT };
 
 struct op;
 typedef void op_done_fn(struct op *op);
@@ -240,13 +233,14 @@ struct op {
 
     /* The engine's own, between arrival and `done`. */
     struct op *next;
-    int64_t deadline_at;  /* steady: a waiting op is answered then */
-    struct buf jobs;      /* EXCHANGE: what was granted */
-    struct buf cancels;   /* EXCHANGE: what the worker is to stop */
+    int64_t deadline_at; /* steady: a waiting op is answered then */
+    struct buf jobs;     /* EXCHANGE: what was granted */
+    struct buf cancels;  /* EXCHANGE: what the worker is to stop */
     size_t n_granted;
-    bool hurry;           /* EXCHANGE: answered without waiting, because an item failed */
-    void *queues;         /* EXCHANGE: the queues it names, looked up */
-    uint64_t generation;  /* of the engine's queues when they were looked up */
+    bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
+    const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */
+    void *queues;        /* EXCHANGE: the queues it names, looked up */
+    uint64_t generation; /* of the engine's queues when they were looked up */
 };
 
 void op_init(struct op *op, enum op_kind kind);

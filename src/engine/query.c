@@ -139,7 +139,8 @@ static void add_counts(struct buf *b, const struct count_list *list, int64_t que
         int64_t n = 0;
 
         for (size_t i = 0; i < list->items.count; i++)
-            if ((queue == 0 || list->items.items[i].queue == queue) && list->items.items[i].state == s)
+            if ((queue == 0 || list->items.items[i].queue == queue) &&
+                list->items.items[i].state == s)
                 n += list->items.items[i].n;
         json_add_key(b, job_state_name((enum job_state)s));
         buf_add_int(b, n);
@@ -306,10 +307,9 @@ static enum err_code query_bulk(struct query_view *v, struct query *q, struct er
 
     if (store_work_find(v->store, q->id, add_work, &q->reply, err) != E_OK)
         return err->code;
-    return q->reply.size > 0
-               ? E_OK
-               : err_set(err, E_NOT_FOUND, "there is no bulk action %s (any more)",
-                         id_format(q->id, text));
+    return q->reply.size > 0 ? E_OK
+                             : err_set(err, E_NOT_FOUND, "there is no bulk action %s (any more)",
+                                       id_format(q->id, text));
 }
 
 /* ---- logs ---- */
@@ -363,10 +363,10 @@ static const struct {
     query_fn *run;
     bool queues, workers; /* which names it needs */
 } kinds[QUERY_KIND_COUNT] = {
-    [QUERY_JOB] = {query_job, true, true},         [QUERY_JOBS] = {query_jobs, true, true},
-    [QUERY_LOG] = {query_log, false, false},       [QUERY_QUEUES] = {query_queues, true, true},
-    [QUERY_QUEUE] = {query_queue, true, true},     [QUERY_WORKERS] = {query_workers, false, true},
-    [QUERY_COUNTS] = {query_counts, true, false},  [QUERY_BULKS] = {query_bulks, false, false},
+    [QUERY_JOB] = {query_job, true, true},        [QUERY_JOBS] = {query_jobs, true, true},
+    [QUERY_LOG] = {query_log, false, false},      [QUERY_QUEUES] = {query_queues, true, true},
+    [QUERY_QUEUE] = {query_queue, true, true},    [QUERY_WORKERS] = {query_workers, false, true},
+    [QUERY_COUNTS] = {query_counts, true, false}, [QUERY_BULKS] = {query_bulks, false, false},
     [QUERY_BULK] = {query_bulk, false, false},
 };
 

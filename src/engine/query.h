@@ -18,15 +18,15 @@
 struct store;
 
 enum query_kind {
-    QUERY_JOB,        /* one job, whole: {"id",…} */
-    QUERY_JOBS,       /* {"jobs":[…],"cursor"} */
-    QUERY_LOG,        /* bytes of a job's log */
-    QUERY_QUEUES,     /* {"queues":[…]} with counts */
-    QUERY_QUEUE,      /* one queue: state, definition, counts, oldest ready job */
-    QUERY_WORKERS,    /* {"workers":[…]} */
-    QUERY_COUNTS,     /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
-    QUERY_BULKS,      /* {"bulk":[…]}: chunked work under way */
-    QUERY_BULK,       /* one of them; done ones are kept a day */
+    QUERY_JOB,     /* one job, whole: {"id",…} */
+    QUERY_JOBS,    /* {"jobs":[…],"cursor"} */
+    QUERY_LOG,     /* bytes of a job's log */
+    QUERY_QUEUES,  /* {"queues":[…]} with counts */
+    QUERY_QUEUE,   /* one queue: state, definition, counts, oldest ready job */
+    QUERY_WORKERS, /* {"workers":[…]} */
+    QUERY_COUNTS,  /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
+    QUERY_BULKS,   /* {"bulk":[…]}: chunked work under way */
+    QUERY_BULK,    /* one of them; done ones are kept a day */
     QUERY_KIND_COUNT
 };
 
@@ -37,9 +37,9 @@ struct query {
     struct job_filter filter; /* JOBS */
     int limit;                /* JOBS: 1 to 1000 */
     struct slice cursor;      /* JOBS: empty: from the newest */
-    int64_t offset, length;   /* LOG: length < 0: to the end; offset < 0: that many before the end */
+    int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */
     int64_t now_at;
-    const char *url;          /* base of full ids; NULL: none */
+    const char *url; /* base of full ids; NULL: none */
 
     struct arena arena; /* for the input */
     struct err err;

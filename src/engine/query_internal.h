@@ -16,7 +16,8 @@ struct query_view {
     int64_t now_at;
 };
 
-const struct stored_queue *view_queue(const struct query_view *v, int64_t id); /* NULL: it is gone */
+const struct stored_queue *view_queue(const struct query_view *v,
+                                      int64_t id); /* NULL: it is gone */
 const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name);
 enum err_code view_queue_unknown(const struct query_view *v, struct slice name, enum err_code code,
                                  struct err *err);

@@ -127,7 +127,8 @@ static void take_entry(void *ctx, const struct progress_entry *entry)
 }
 
 /* The table's entries, then the one that stands in the row of an ended job. */
-static enum err_code add_record(struct buf *b, struct query_view *v, const struct job *j, struct err *err)
+static enum err_code add_record(struct buf *b, struct query_view *v, const struct job *j,
+                                struct err *err)
 {
     struct record r = {.b = b, .view = v};
 
@@ -211,8 +212,8 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
         if (!wanted[s])
             continue;
         w->rows = 0;
-        if (store_list_down(v->store, (enum store_stretch)s, below, WINDOW_ROWS, take_row, w, err) !=
-            E_OK)
+        if (store_list_down(v->store, (enum store_stretch)s, below, WINDOW_ROWS, take_row, w,
+                            err) != E_OK)
             return err->code;
         if (w->rows == WINDOW_ROWS && w->lowest > floor)
             floor = w->lowest;
@@ -254,8 +255,8 @@ static enum err_code add_window(struct query_view *v, struct query *q, const str
     return E_OK;
 }
 
-static enum err_code read_page(struct query_view *v, struct query *q, struct window *w, int64_t *below,
-                               struct err *err)
+static enum err_code read_page(struct query_view *v, struct query *q, struct window *w,
+                               int64_t *below, struct err *err)
 {
     int left = q->limit;
 

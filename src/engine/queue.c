@@ -45,7 +45,7 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
 
 /* ---- loading ---- */
 
-static void queue_free(struct queue *q)
+void queue_free(struct queue *q)
 {
     free(q->name);
     free(q->json);
@@ -101,10 +101,8 @@ static void take_queue(void *ctx, const struct stored_queue *row)
 static enum err_code add_queue(struct engine *e, struct slice name, struct slice definition,
                                struct err *err)
 {
-    struct stored_queue row = {.name = name,
-                               .state = QUEUE_UP,
-                               .definition = definition,
-                               .changed_at = e->now.wall_at};
+    struct stored_queue row = {
+        .name = name, .state = QUEUE_UP, .definition = definition, .changed_at = e->now.wall_at};
 
     if (engine_write(e, err) != E_OK || store_queue_add(e->store, &row, &row.id, err) != E_OK)
         return err->code;
@@ -162,7 +160,8 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     if (q->def.stop_after == 0 || streak == q->streak)
         return E_OK;
     if (streak >= q->def.stop_after && queue_state_starts(q->state))
-        return write_queue(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, slice_of(q->json), err);
+        return write_queue(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, slice_of(q->json),
+                           err);
     struct stored_queue row = {.id = q->id,
                                .state = q->state,
                                .definition = slice_of(q->json),
@@ -188,7 +187,8 @@ static void take_kept(void *ctx, const struct store_count *c)
 }
 
 /* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
-static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)
+static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
+                                struct err *err)
 {
     struct kept k = {.queue = q->id};
 
@@ -216,7 +216,8 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
             e->queues.items[i] = e->queues.items[--e->queues.count];
     e->generation++;
     e->woken = true;
-    queue_free(q);
+    counts_forget(&e->counts, q->id);
+    VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */
     return E_OK;
 }
 
@@ -232,8 +233,9 @@ static enum err_code refuse_removal(struct engine *e, struct queue *q, struct er
     if (count_jobs(e, q, &n, err) != E_OK)
         return err->code;
     if (n > 0)
-        err_set(refused, E_CONFLICT, "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')",
-                q->name, (long long)n);
+        err_set(refused, E_CONFLICT,
+                "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')", q->name,
+                (long long)n);
     return E_OK;
 }
 
@@ -251,7 +253,8 @@ static void add_change(struct op *op, struct slice name, const char *change)
     buf_add_char(b, '}');
 }
 
-static enum err_code put(struct engine *e, struct op *op, const struct queue_put *p, struct err *err)
+static enum err_code put(struct engine *e, struct op *op, const struct queue_put *p,
+                         struct err *err)
 {
     struct queue *q = queue_find(e, p->name);
     bool same = q != NULL && slice_is(p->definition, q->json);

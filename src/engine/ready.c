@@ -73,7 +73,8 @@ void ready_add(struct ready *r, struct ready_ref ref)
         return;
     make_room(r);
     place = place - head + r->head;
-    memmove(&r->refs[place + 1], &r->refs[place], (r->head + r->count - place) * sizeof(r->refs[0]));
+    memmove(&r->refs[place + 1], &r->refs[place],
+            (r->head + r->count - place) * sizeof(r->refs[0]));
     r->refs[place] = ref;
     r->count++;
     if (r->count > READY_MAX) {

@@ -37,7 +37,8 @@ void ready_add(struct ready *r, struct ready_ref ref);
 void ready_remove(struct ready *r, struct ready_ref ref);
 
 /* Makes sure that the first one is there, if there is any at all. */
-MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue, struct err *err);
+MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue,
+                                    struct err *err);
 
 /* The first one, NULL when the list is empty.  Valid until the list changes. */
 const struct ready_ref *ready_first(const struct ready *r);

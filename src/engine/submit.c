@@ -10,7 +10,7 @@
 struct plan {
     struct err refused;
     struct queue *queue;
-    int64_t id;   /* the known job's, or the new one's */
+    int64_t id; /* the known job's, or the new one's */
     bool known;
 };
 
@@ -25,7 +25,8 @@ static enum err_code judge_key(struct engine *e, const struct submit_item *item,
     if (p->known && content != item->content) {
         char text[ID_TEXT_SIZE];
 
-        err_set(&p->refused, E_CONFLICT, "the key '%.*s' belongs to job %s, which has other content",
+        err_set(&p->refused, E_CONFLICT,
+                "the key '%.*s' belongs to job %s, which has other content",
                 (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data,
                 id_format(p->id, text));
     }
@@ -50,13 +51,15 @@ static enum err_code judge(struct engine *e, const struct submit_item *item, str
     if (p->known || p->refused.code != E_OK)
         return E_OK;
     if (!queue_state_takes(p->queue->state))
-        err_set(&p->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it",
-                p->queue->name, queue_state_name(p->queue->state));
+        err_set(&p->refused, E_QUEUE_DOWN,
+                "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", p->queue->name,
+                queue_state_name(p->queue->state));
     else if (item->options.size > 0 && json_find(item->options, "command", &command) &&
              !p->queue->def.own_command)
-        err_set(&p->refused, E_INVALID,
-                "queue '%s' takes no commands with its jobs: its definition needs own_command: true",
-                p->queue->name);
+        err_set(
+            &p->refused, E_INVALID,
+            "queue '%s' takes no commands with its jobs: its definition needs own_command: true",
+            p->queue->name);
     return E_OK;
 }
 
@@ -85,10 +88,10 @@ static enum err_code create(struct engine *e, const struct submit_item *item, st
     p->id = engine_new_id(e);
     struct job j = make_job(e, item, p);
 
-    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &j, 1, err) != E_OK)
+    if (engine_write(e, err) != E_OK)
         return err->code;
-    if (item->key.size > 0 &&
-        store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
+    VEC_PUSH(&e->new_jobs, j);
+    if (item->key.size > 0 && store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
         return err->code;
     note_move(e, &j, JOB_NONE, NULL, "submitted");
     e->tally_submitted++;
@@ -107,7 +110,8 @@ static size_t first_refused(const struct submit *s, struct plan *plans, struct e
             int64_t hash = (int64_t)(slice_hash(item->key) >> 1) | 1;
             const struct submit_item *other = map_find(&keys, hash);
 
-            if (other != NULL && slice_equal(other->key, item->key) && other->content != item->content)
+            if (other != NULL && slice_equal(other->key, item->key) &&
+                other->content != item->content)
                 err_set(&plans[i].refused, E_CONFLICT,
                         "the key '%.*s' stands twice in this request, with different content",
                         (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data);
@@ -204,10 +208,16 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
     return E_OK;
 }
 
+enum err_code submit_flush(struct engine *e, struct err *err)
+{
+    return store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err);
+}
+
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
 {
     struct plan *plans = arena_array(&e->arena, op->submit.n_items, sizeof(struct plan));
 
     ASSERT(op->submit.n_items <= OP_ITEMS_MAX);
-    return op->submit.mode == SUBMIT_LINES ? run_lines(e, op, plans, err) : run_whole(e, op, plans, err);
+    return op->submit.mode == SUBMIT_LINES ? run_lines(e, op, plans, err)
+                                           : run_whole(e, op, plans, err);
 }

@@ -4,13 +4,16 @@
  * Each pass does a bounded amount in the batch's transaction; what is left is due at once again.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "engine/engine_internal.h"
+#include "store/store_endings.h"
 
-enum { DUE_ROWS = 500, RETAIN_ROWS = 200, EXPIRE_JOBS = 1000 };
+enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 };
 
-#define WORK_KEPT_US US_PER_DAY      /* finished chunked work is shown so long */
-#define RETAIN_PAUSE_US US_PER_MIN   /* retention looks at most so often */
+#define WORK_KEPT_US US_PER_DAY    /* finished chunked work is shown so long */
+#define RETAIN_PAUSE_US US_PER_MIN /* retention looks at most so often */
 
 bool sweep_is_due(const struct engine *e)
 {
@@ -56,7 +59,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != claim->token)
         return E_OK;
-    int64_t until_at = j.lease_until_at > claim->floor_at ? j.lease_until_at : claim->floor_at;
+    int64_t until_at = j.lease_until_at;
 
     look->open++;
     if (until_at <= e->now.steady_at)
@@ -137,44 +140,109 @@ static enum err_code wake_due(struct engine *e, struct err *err)
 
 /* ---- retention ---- */
 
-static enum err_code remove_old(struct engine *e, struct queue *q, const int64_t *ids, size_t n,
-                                struct err *err)
+static int by_queue_and_state(const void *a, const void *b)
 {
-    for (size_t i = 0; i < n; i++) {
-        bool found = false;
-        struct job j;
+    const struct ended_job *x = a;
+    const struct ended_job *y = b;
 
-        if (store_job_load(e->store, ids[i], &e->arena, &j, &found, err) != E_OK)
+    if (x->queue != y->queue)
+        return x->queue < y->queue ? -1 : 1;
+    if (x->state != y->state)
+        return x->state < y->state ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* How many from `first` on are of one queue and state and fit one row. */
+static size_t run_length(const struct engine *e, size_t first)
+{
+    const struct ended_job *f = &e->endings.items[first];
+    size_t n = 1;
+
+    while (n < ENDING_JOBS && first + n < e->endings.count &&
+           e->endings.items[first + n].queue == f->queue &&
+           e->endings.items[first + n].state == f->state)
+        n++;
+    return n;
+}
+
+enum err_code endings_write(struct engine *e, struct err *err)
+{
+    size_t n;
+
+    if (e->endings.count > 1)
+        qsort(e->endings.items, e->endings.count, sizeof(e->endings.items[0]), by_queue_and_state);
+    for (size_t first = 0; first < e->endings.count; first += n) {
+        int64_t jobs[ENDING_JOBS];
+        const struct ended_job *f = &e->endings.items[first];
+
+        n = run_length(e, first);
+        for (size_t i = 0; i < n; i++)
+            jobs[i] = f[i].id;
+        struct ending row = {.id = engine_new_id(e),
+                             .queue = f->queue,
+                             .state = f->state,
+                             .finished_at = e->now.wall_at,
+                             .jobs = jobs,
+                             .n_jobs = n};
+
+        if (store_ending_add(e->store, &row, err) != E_OK)
             return err->code;
-        ASSERT(found);
-        if (engine_write(e, err) != E_OK || store_job_remove(e->store, &j, err) != E_OK)
-            return err->code;
-        counts_add(&e->counts, q->id, j.state, -1);
-        e->tally_retained++;
-        e->removed_some = true;
     }
     return E_OK;
 }
 
+/* Removes a job if it is still the one that ended then. */
+static enum err_code remove_old(struct engine *e, const struct ending *ending, int64_t id,
+                                struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || j.state != ending->state || j.finished_at > ending->finished_at)
+        return E_OK;
+    if (store_job_remove(e->store, &j, err) != E_OK)
+        return err->code;
+    counts_add(&e->counts, j.queue, j.state, -1);
+    e->tally_retained++;
+    e->removed_some = true;
+    return E_OK;
+}
+
+static enum err_code remove_ending(struct engine *e, const struct ending *ending, struct err *err)
+{
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < ending->n_jobs; i++)
+        if (remove_old(e, ending, ending->jobs[i], err) != E_OK)
+            return err->code;
+    return store_ending_remove(e->store, ending->id, err);
+}
+
 /* Removes what is too old in one queue and state; *next_at becomes the instant the next one will be. */
-static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state, size_t *room,
-                                  int64_t *next_at, struct err *err)
+static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state,
+                                  size_t *room, int64_t *next_at, struct err *err)
 {
     int64_t keep_us = state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
-    int64_t ids[RETAIN_ROWS];
-    int64_t oldest_at = TIME_NEVER;
-    size_t n = 0;
 
-    if (*room > 0 && store_expired_scan(e->store, q->id, state, e->now.wall_at - keep_us, ids, *room, &n,
-                                        err) != E_OK)
-        return err->code;
-    if (remove_old(e, q, ids, n, err) != E_OK ||
-        store_expired_next(e->store, q->id, state, &oldest_at, err) != E_OK)
-        return err->code;
-    *room -= n;
-    if (oldest_at != TIME_NEVER && oldest_at + keep_us + 1 < *next_at)
-        *next_at = oldest_at + keep_us + 1;
-    return E_OK;
+    for (;;) {
+        struct ending oldest;
+
+        if (store_ending_oldest(e->store, q->id, state, &e->arena, &oldest, err) != E_OK)
+            return err->code;
+        if (oldest.id == 0)
+            return E_OK;
+        int64_t due_at = oldest.finished_at + keep_us + 1;
+
+        if (due_at > e->now.wall_at || *room == 0) {
+            *next_at = due_at < *next_at ? due_at : *next_at;
+            return E_OK;
+        }
+        if (remove_ending(e, &oldest, err) != E_OK)
+            return err->code;
+        *room -= oldest.n_jobs < *room ? oldest.n_jobs : *room;
+    }
 }
 
 static enum err_code retain(struct engine *e, struct err *err)
@@ -184,7 +252,8 @@ static enum err_code retain(struct engine *e, struct err *err)
 
     for (size_t i = 0; i < e->queues.count; i++)
         for (unsigned s = JOB_DONE; s < JOB_STATE_COUNT; s++)
-            if (retain_state(e, e->queues.items[i], (enum job_state)s, &room, &next_at, err) != E_OK)
+            if (retain_state(e, e->queues.items[i], (enum job_state)s, &room, &next_at, err) !=
+                E_OK)
                 return err->code;
     if (room > 0 && next_at < e->now.wall_at + RETAIN_PAUSE_US)
         next_at = e->now.wall_at + RETAIN_PAUSE_US;

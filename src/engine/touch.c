@@ -20,12 +20,13 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
 {
     const struct live_claim *claim = claims_find(&e->claims, item->token);
     int64_t lease_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
-    struct touch_status status = {item->text, item->has_text, item->done, item->total, item->has_done};
+    struct touch_status status = {item->text, item->has_text, item->done, item->total,
+                                  item->has_done};
     enum touch_result result = TOUCH_LOST;
 
     if (engine_write(e, err) != E_OK ||
-        store_job_touch(e->store, item->id, item->token, e->now.steady_at + lease_us, &status, &result,
-                        err) != E_OK)
+        store_job_touch(e->store, item->id, item->token, e->now.steady_at + lease_us, &status,
+                        &result, err) != E_OK)
         return err->code;
     if (result == TOUCH_LOST) {
         op->hurry = true;

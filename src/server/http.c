@@ -17,9 +17,18 @@
 #include "server/reply.h"
 #include "server/request.h"
 
-enum { EVENTS_A_PASS = 16 };
+enum { EVENTS_A_PASS = 16, MANY_CONNECTIONS = 64 };
 
 /* ---- what the daemons tell ---- */
+
+/* Memory of many connections goes back to the system when the last of them has gone. */
+static void forget_connection(struct port *port)
+{
+    if (--port->connections > 0)
+        return;
+    port->http->trim |= port->connections_peak > MANY_CONNECTIONS;
+    port->connections_peak = 0;
+}
 
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
@@ -28,7 +37,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     struct http *h = port->http;
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        h->trim |= --port->connections == 0;
+        forget_connection(port);
         peer_free(*socket_context);
         return;
     }
@@ -36,6 +45,8 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     struct peer *p = peer_new(&h->peers, port, fd, h->now_at + HEADER_US);
 
     p->surplus = ++port->connections > port->connections_max;
+    if (port->connections > port->connections_peak)
+        port->connections_peak = port->connections;
     *socket_context = p;
 }
 

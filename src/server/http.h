@@ -42,6 +42,7 @@ struct port {
     bool is_ready;
     unsigned connections;
     unsigned connections_max;
+    unsigned connections_peak; /* since there was none */
 };
 
 struct http {

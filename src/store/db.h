@@ -22,13 +22,29 @@
 struct db;
 struct db_row;
 
-enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB };
+enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB, DB_ROWS };
+
+struct db_rows;
 
 struct db_value {
     enum db_type type;
     int64_t i;
     struct slice s;
+    const struct db_rows *rows;
 };
+
+/* An array of rows as one argument: the statement works on the whole set.  values[row * n_columns + column],
+ * none of them DB_ROWS. */
+struct db_rows {
+    const struct db_value *values;
+    size_t n_rows;
+    size_t n_columns;
+};
+
+static inline struct db_value db_r(const struct db_rows *rows)
+{
+    return (struct db_value){.type = DB_ROWS, .rows = rows};
+}
 
 static inline struct db_value db_i(int64_t i)
 {
@@ -74,8 +90,8 @@ void db_rollback(struct db *db);
 #define db_do(db, sql_, err, ...) db_do_rows(db, sql_, NULL, NULL, err, __VA_ARGS__)
 
 /* The same with a taker of rows. */
-#define db_do_rows(db, sql_, fn, ctx_, err, ...)                              \
-    db_one(db, sql_, (const struct db_value[]){__VA_ARGS__},                  \
+#define db_do_rows(db, sql_, fn, ctx_, err, ...)                                     \
+    db_one(db, sql_, (const struct db_value[]){__VA_ARGS__},                         \
            sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value), \
            &(struct db_taker){.on_row = (fn), .ctx = (ctx_)}, err)
 
@@ -85,5 +101,5 @@ struct db_taker {
     int64_t changed; /* out */
 };
 
-MUST_CHECK enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
-                                struct db_taker *taker, struct err *err);
+MUST_CHECK enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args,
+                                size_t n_args, struct db_taker *taker, struct err *err);

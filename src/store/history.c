@@ -5,20 +5,27 @@
 #include "base/json.h"
 
 /* The numbers among it, by their place in struct job. */
-#define NUMBERS(X)                        \
-    X("holds", holds, unsigned)           \
-    X("cancelling", cancelling, bool)     \
+#define NUMBERS(X)                          \
+    X("holds", holds, unsigned)             \
+    X("cancelling", cancelling, bool)       \
     X("outcome", outcome, enum job_outcome) \
-    X("failures", failures, int)          \
-    X("lost", lost, int)                  \
-    X("laters", laters, int)              \
-    X("cause", cause, enum job_cause)     \
-    X("done", done, int64_t)              \
+    X("failures", failures, int)            \
+    X("lost", lost, int)                    \
+    X("laters", laters, int)                \
+    X("cause", cause, enum job_cause)       \
+    X("done", done, int64_t)                \
     X("total", total, int64_t)
 
 static bool ended_well(const struct job *j)
 {
     return j->state == JOB_DONE && j->outcome == JOB_OUT_DONE && j->exit == 0;
+}
+
+/* Some of it belongs to one attempt only, the one that "at" names: the next one begins without. */
+static bool tells_of_attempt(const struct job *j)
+{
+    return j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
+           j->text.size > 0;
 }
 
 static bool is_plain(const struct job *j)
@@ -48,6 +55,10 @@ struct slice history_format(const struct job *j, struct arena *arena)
 #define X(key, member, type) add_number(&b, key, (int64_t)j->member);
     NUMBERS(X)
 #undef X
+    if (tells_of_attempt(j)) {
+        json_add_key(&b, "at");
+        buf_add_int(&b, j->attempt);
+    }
     if (j->exited) {
         json_add_key(&b, "exit");
         buf_add_int(&b, j->exit);
@@ -62,7 +73,7 @@ struct slice history_format(const struct job *j, struct arena *arena)
 
 static void take_member(struct slice key, struct slice value, struct arena *arena, struct job *j)
 {
-#define X(name, member, type) \
+#define X(name, member, type)   \
     if (json_key_is(key, name)) \
         j->member = (type)json_int(value);
     NUMBERS(X)
@@ -75,10 +86,20 @@ static void take_member(struct slice key, struct slice value, struct arena *aren
         j->text = arena_copy(arena, json_text(value, arena));
 }
 
+static void forget_attempt(struct job *j)
+{
+    j->exited = false;
+    j->exit = 0;
+    j->cause = JOB_CAUSE_NONE;
+    j->done = j->total = 0;
+    j->text = slice_make(NULL, 0);
+}
+
 void history_parse(struct slice json, struct arena *arena, struct job *j)
 {
     struct slice key;
     struct slice value;
+    struct slice at;
 
     if (json.size == 0) {
         j->outcome = j->state == JOB_DONE ? JOB_OUT_DONE : JOB_OUT_NONE;
@@ -87,4 +108,6 @@ void history_parse(struct slice json, struct arena *arena, struct job *j)
     }
     for (struct json_iter it = json_members(json); json_next_member(&it, &key, &value);)
         take_member(key, value, arena, j);
+    if (json_find(json, "at", &at) && json_int(at) != j->attempt)
+        forget_attempt(j);
 }

@@ -17,5 +17,6 @@
 /* Empty when there is nothing to say. */
 struct slice history_format(const struct job *j, struct arena *arena);
 
-/* Fills holds, cancelling, outcome, counters, exit, cause, progress and text of a job whose state is set. */
+/* Fills holds, cancelling, outcome, counters, exit, cause, progress and text of a job whose state and attempt
+ * are set. */
 void history_parse(struct slice json, struct arena *arena, struct job *j);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "store/sqlite_rows.h"
 
 enum {
     PAGE_BYTES = 8192,
@@ -42,19 +43,15 @@ struct db_row {
 static enum err_code code_of(int rc)
 {
     switch (rc & 0xFF) {
-    case SQLITE_FULL:
-        return E_FULL;
+    case SQLITE_FULL: return E_FULL;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
     case SQLITE_IOERR:
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
-    case SQLITE_NOMEM:
-        return E_UNAVAILABLE;
-    case SQLITE_INTERRUPT:
-        return E_TOO_SLOW;
-    default:
-        return E_INTERNAL;
+    case SQLITE_NOMEM: return E_UNAVAILABLE;
+    case SQLITE_INTERRUPT: return E_TOO_SLOW;
+    default: return E_INTERNAL;
     }
 }
 
@@ -111,15 +108,13 @@ static enum err_code prepare(struct db *db, enum sql sql, struct err *err)
 static int bind_one(sqlite3_stmt *stmt, int place, const struct db_value *v)
 {
     switch (v->type) {
-    case DB_NULL:
-        return sqlite3_bind_null(stmt, place);
-    case DB_INT:
-        return sqlite3_bind_int64(stmt, place, v->i);
+    case DB_NULL: return sqlite3_bind_null(stmt, place);
+    case DB_INT: return sqlite3_bind_int64(stmt, place, v->i);
     case DB_TEXT:
         return sqlite3_bind_text64(stmt, place, v->s.data == NULL ? "" : v->s.data, v->s.size,
                                    SQLITE_STATIC, SQLITE_UTF8);
-    case DB_BLOB:
-        return sqlite3_bind_blob64(stmt, place, v->s.data, v->s.size, SQLITE_STATIC);
+    case DB_BLOB: return sqlite3_bind_blob64(stmt, place, v->s.data, v->s.size, SQLITE_STATIC);
+    case DB_ROWS: return sqlite_rows_bind(stmt, place, v->rows);
     }
     return SQLITE_MISUSE;
 }
@@ -245,7 +240,9 @@ static enum err_code configure(struct db *db, const struct sqlite_config *config
 
     sqlite3_busy_timeout(db->handle, BUSY_MS);
     sqlite3_extended_result_codes(db->handle, 1);
-    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_BYTES, LOOKASIDE_SLOTS);
+    sqlite_rows_register(db->handle);
+    sqlite3_db_config(db->handle, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_BYTES,
+                      LOOKASIDE_SLOTS);
     if (config->read_only) {
         if (config->read_limit_us > 0)
             sqlite3_progress_handler(db->handle, PROGRESS_OPS, watch_time, db);
@@ -268,13 +265,15 @@ static void configure_process(void)
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db, struct err *err)
+enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,
+                             struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct db *db = mem_zalloc(sizeof(*db));
 
     pthread_once(&once, configure_process);
-    int flags = config->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    int flags = config->read_only ? SQLITE_OPEN_READONLY
+                                  : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
 
     if (rc != SQLITE_OK) {
@@ -345,10 +344,11 @@ enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err
         if (strcmp(sql_migrations[i].store, "sqlite") == 0 && sql_migrations[i].number > newest)
             newest = sql_migrations[i].number;
     if (version > newest)
-        return err_set(err, E_UNAVAILABLE,
-                       "the store is of version %lld, this waybill knows only up to %d: use the newer "
-                       "waybill, or a backup made by this one",
-                       (long long)version, newest);
+        return err_set(
+            err, E_UNAVAILABLE,
+            "the store is of version %lld, this waybill knows only up to %d: use the newer "
+            "waybill, or a backup made by this one",
+            (long long)version, newest);
     if (db->read_only)
         newest = (int)version;
     for (int i = 0; i < sql_migration_count; i++) {
@@ -385,8 +385,8 @@ enum err_code sqlite_db_check(struct db *db, enum store_check how, store_finding
                               void *ctx, struct err *err)
 {
     struct findings f = {on_finding, ctx};
-    const char *pragma =
-        how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)" : "PRAGMA quick_check(100)";
+    const char *pragma = how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)"
+                                                 : "PRAGMA quick_check(100)";
 
     db->read_until = 0; /* a check takes the time it takes */
     int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);

@@ -46,7 +46,8 @@ static enum err_code mark_running(struct store *s, struct err *err)
     return E_OK;
 }
 
-enum err_code store_open(const struct store_config *config, struct store **ret_store, struct err *err)
+enum err_code store_open(const struct store_config *config, struct store **ret_store,
+                         struct err *err)
 {
     struct store *s = mem_zalloc(sizeof(*s));
 

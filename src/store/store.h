@@ -18,9 +18,9 @@ struct store;
 enum store_mode { STORE_WRITE, STORE_READ };
 
 struct store_config {
-    const char *dir;  /* the data directory: the embedded store is DIR/waybill.db */
+    const char *dir; /* the data directory: the embedded store is DIR/waybill.db */
     enum store_mode mode;
-    const char *vfs;  /* SQLite VFS by name; NULL: the system's (tests bring their own) */
+    const char *vfs;       /* SQLite VFS by name; NULL: the system's (tests bring their own) */
     int64_t read_limit_us; /* STORE_READ: a statement may take so long; 0: no limit */
 };
 
@@ -48,15 +48,15 @@ typedef void store_finding_fn(void *ctx, const char *finding);
 
 /* Calls back for each thing that is wrong: SQLite's own check, and with FULL the kept counts and the
  * invariants between tables.  Works on a reader.  E_OK also when there are findings. */
-MUST_CHECK enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,
-                                      void *ctx, struct err *err);
+MUST_CHECK enum err_code store_verify(struct store *s, enum store_check how,
+                                      store_finding_fn *on_finding, void *ctx, struct err *err);
 
 /* A consistent copy of the running store into an existing empty or new directory.  Works on a reader. */
 MUST_CHECK enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
                                       struct err *err);
 
 struct store_facts {
-    int64_t bytes;     /* of the database file */
+    int64_t bytes; /* of the database file */
     int64_t wal_bytes;
     int64_t free_bytes; /* inside the file, to be reused */
     int64_t disk_free;
@@ -64,7 +64,8 @@ struct store_facts {
     char path[4096];
 };
 
-MUST_CHECK enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct err *err);
+MUST_CHECK enum err_code store_facts(struct store *s, struct store_facts *ret_facts,
+                                     struct err *err);
 
 /* Gives up to so many free pages back to the file system.  Outside of transactions. */
 MUST_CHECK enum err_code store_shrink(struct store *s, int pages, struct err *err);

@@ -14,8 +14,8 @@ enum err_code store_claim_add(struct store *s, const struct store_claim *claim, 
 {
     struct slice bytes = slice_make((const char *)jobs, n * sizeof(jobs[0]));
 
-    return db_do(s->db, SQL_CLAIM_ADD, err, db_i(claim->token), db_i(claim->node), db_i(claim->worker),
-                 db_i(claim->lease_us), db_b(bytes));
+    return db_do(s->db, SQL_CLAIM_ADD, err, db_i(claim->token), db_i(claim->node),
+                 db_i(claim->worker), db_i(claim->lease_us), db_b(bytes));
 }
 
 enum err_code store_claim_remove(struct store *s, int64_t token, struct err *err)
@@ -47,7 +47,8 @@ static void take_claim(void *ctx, const struct db_row *row)
     t->on_claim(t->ctx, &c);
 }
 
-enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx, struct err *err)
+enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx,
+                                struct err *err)
 {
     struct claim_taker t = {on_claim, ctx};
     struct db_taker taker = {.on_row = take_claim, .ctx = &t};

@@ -83,17 +83,50 @@ static bool carries_nothing(const struct job *j)
            j->options.size == 0;
 }
 
-enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
+/* One statement for a set of at most so many rows: what it borrows stays small. */
+enum { SET_ROWS = 256 };
+
+enum { HOT_COLUMNS = 5, PAYLOAD_COLUMNS = 6 };
+
+static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
+    struct db_value hot[SET_ROWS * HOT_COLUMNS];
+    struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
+    struct db_rows hot_rows = {hot, n, HOT_COLUMNS};
+    struct db_rows carried_rows = {carried, 0, PAYLOAD_COLUMNS};
+
     for (size_t i = 0; i < n; i++) {
         const struct job *j = &jobs[i];
+        struct db_value *h = &hot[i * HOT_COLUMNS];
+        struct db_value *c = &carried[carried_rows.n_rows * PAYLOAD_COLUMNS];
 
-        if (db_do(s->db, SQL_JOB_INSERT, err, db_i(j->id.v), db_i(j->queue), db_i(j->state),
-                  db_i(j->priority), db_i(j->due_at)) != E_OK)
-            return err->code;
-        if (!carries_nothing(j) &&
-            db_do(s->db, SQL_PAYLOAD_INSERT, err, db_i(j->id.v), db_t(j->key), db_t(j->params),
-                  db_b(j->body), db_t(j->labels), db_t(j->options)) != E_OK)
+        h[0] = db_i(j->id.v);
+        h[1] = db_i(j->queue);
+        h[2] = db_i(j->state);
+        h[3] = db_i(j->priority);
+        h[4] = db_i(j->due_at);
+        if (carries_nothing(j))
+            continue;
+        c[0] = db_i(j->id.v);
+        c[1] = db_t(j->key);
+        c[2] = db_t(j->params);
+        c[3] = db_b(j->body);
+        c[4] = db_t(j->labels);
+        c[5] = db_t(j->options);
+        carried_rows.n_rows++;
+    }
+    if (db_do(s->db, SQL_JOBS_INSERT, err, db_r(&hot_rows)) != E_OK)
+        return err->code;
+    return carried_rows.n_rows == 0 ? E_OK
+                                    : db_do(s->db, SQL_PAYLOAD_INSERT, err, db_r(&carried_rows));
+}
+
+enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
+{
+    for (size_t first = 0; first < n; first += SET_ROWS) {
+        size_t count = n - first < SET_ROWS ? n - first : SET_ROWS;
+
+        if (insert_set(s, jobs + first, count, err) != E_OK)
             return err->code;
     }
     return E_OK;
@@ -148,41 +181,27 @@ enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena
 
 /* ---- claiming ---- */
 
+/* Rows come in the order of the jobs; those that are not ready any more are missing. */
 struct claim_taker {
-    struct job *job;
+    struct job *jobs;
+    size_t n, at;
     struct arena *arena;
-    struct slice history; /* as it will be */
-    bool found;
 };
-
-/* What the attempt before left behind is not this one's. */
-static struct slice history_begun(const struct job *j, struct arena *arena)
-{
-    struct job begun = *j;
-
-    begun.exited = false;
-    begun.exit = 0;
-    begun.cause = JOB_CAUSE_NONE;
-    begun.done = begun.total = 0;
-    begun.text = slice_make(NULL, 0);
-    return history_format(&begun, arena);
-}
 
 static void take_claimed(void *ctx, const struct db_row *row)
 {
     struct claim_taker *t = ctx;
-    struct job *j = t->job;
-    struct slice history = db_col_text(row, 3);
+    int64_t id = db_col_int(row, 0);
 
-    t->found = true;
+    while (t->jobs[t->at].id.v != id)
+        t->at++;
+    ASSERT(t->at < t->n);
+    struct job *j = &t->jobs[t->at++];
+
     j->state = JOB_RUNNING;
-    j->queue = db_col_int(row, 0);
-    j->attempt = (int)db_col_int(row, 1);
-    j->priority = (int)db_col_int(row, 2);
-    if (history.size > 0) {
-        history_parse(arena_copy(t->arena, history), t->arena, j);
-        t->history = history_begun(j, t->arena);
-    }
+    j->queue = db_col_int(row, 1);
+    j->attempt = (int)db_col_int(row, 2);
+    j->priority = (int)db_col_int(row, 3);
     j->key = copy(db_col_text(row, 4), t->arena);
     j->params = copy(db_col_text(row, 5), t->arena);
     j->body = copy(db_col_blob(row, 6), t->arena);
@@ -193,23 +212,24 @@ static void take_claimed(void *ctx, const struct db_row *row)
 enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
                                size_t n, struct arena *arena, struct err *err)
 {
+    struct db_value *ids = arena_array(arena, n, sizeof(*ids));
+    struct db_rows rows = {ids, n, 1};
+    struct claim_taker t = {.jobs = jobs, .n = n, .arena = arena};
+
     for (size_t i = 0; i < n; i++) {
         struct job *j = &jobs[i];
-        struct claim_taker t = {.job = j, .arena = arena};
 
+        ids[i] = db_i(j->id.v);
         j->state = JOB_NONE;
-        if (db_do_rows(s->db, SQL_JOB_TAKE, take_claimed, &t, err, db_i(j->id.v)) != E_OK)
-            return err->code;
-        if (t.found &&
-            db_do(s->db, SQL_JOB_CLAIM, err, db_i(j->id.v), db_i(claim->token), db_i(claim->now_at),
-                  db_i(claim->until_at), db_i(claim->worker), db_t(t.history)) != E_OK)
-            return err->code;
         j->token = claim->token;
         j->started_at = claim->now_at;
         j->lease_until_at = claim->until_at;
         j->worker = claim->worker;
     }
-    return E_OK;
+    if (db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
+        return err->code;
+    return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
+                 db_i(claim->until_at), db_i(claim->worker));
 }
 
 /* ---- moving ---- */
@@ -255,13 +275,17 @@ static enum err_code keep_result(struct store *s, const struct job *j, struct er
     return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(j->id.v), none, none, db_t(j->result));
 }
 
-enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now, bool *ret_hit,
-                            struct err *err)
+enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now,
+                            bool *ret_hit, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct db_value args[] = {
-        db_i(was->id.v),        db_i(was->state), db_i(was->token), db_i(now->state),
-        db_i(now->finished_at), db_i(was->attempt - now->attempt),
+        db_i(was->id.v),
+        db_i(was->state),
+        db_i(was->token),
+        db_i(now->state),
+        db_i(now->finished_at),
+        db_i(was->attempt - now->attempt),
         db_t(history_format(now, &arena)),
     };
 
@@ -274,17 +298,51 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
     return keep_result(s, now, err);
 }
 
-enum err_code store_job_done(struct store *s, const struct job *done, bool *ret_hit, struct err *err)
-{
-    const struct db_value args[] = {db_i(done->id.v), db_i(done->token), db_i(done->finished_at)};
+/* Rows come in the order of the items; those that cannot be ended plainly are missing. */
+struct done_taker {
+    struct done_item *items;
+    size_t n, at;
+    struct db_value *hits;
+    size_t n_hits;
+};
 
-    if (run_guarded(s, SQL_JOB_DONE, args, ARRAY_LEN(args), ret_hit, err) != E_OK)
+static void take_done(void *ctx, const struct db_row *row)
+{
+    struct done_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    while (t->items[t->at].id != id)
+        t->at++;
+    ASSERT(t->at < t->n);
+    struct done_item *item = &t->items[t->at++];
+
+    item->hit = true;
+    item->queue = db_col_int(row, 1);
+    item->priority = (int)db_col_int(row, 2);
+    t->hits[t->n_hits++] = db_i(id);
+}
+
+enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
+                              struct arena *arena, struct err *err)
+{
+    struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
+    struct done_taker t = {.items = items, .n = n};
+    struct db_rows wanted_rows = {wanted, n, 2};
+
+    t.hits = arena_array(arena, n, sizeof(*t.hits));
+    for (size_t i = 0; i < n; i++) {
+        wanted[2 * i] = db_i(items[i].id);
+        wanted[2 * i + 1] = db_i(items[i].token);
+    }
+    if (db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, &t, err, db_r(&wanted_rows)) != E_OK)
         return err->code;
-    if (!*ret_hit)
+    struct db_rows hits = {t.hits, t.n_hits, 1};
+
+    if (t.n_hits == 0)
         return E_OK;
-    if (db_do(s->db, SQL_JOB_REMOVE, err, db_i(done->id.v)) != E_OK)
+    if (db_do(s->db, SQL_JOBS_DONE, err, db_r(&hits), db_i(now_at)) != E_OK)
         return err->code;
-    return keep_result(s, done, err);
+    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
 }
 
 enum err_code store_job_revive(struct store *s, const struct job *ended, struct err *err)
@@ -293,7 +351,8 @@ enum err_code store_job_revive(struct store *s, const struct job *ended, struct 
     /* How its last claim ended stays known: that finish may still be repeated. */
     struct job fresh = {.state = JOB_READY, .outcome = ended->outcome};
 
-    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(ended->id.v), db_t(history_format(&fresh, &arena))) != E_OK ||
+    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(ended->id.v),
+              db_t(history_format(&fresh, &arena))) != E_OK ||
         db_do(s->db, SQL_PAYLOAD_FORGET_RESULT, err, db_i(ended->id.v)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_ENDED_REMOVE, err, db_i(ended->id.v));
@@ -380,12 +439,13 @@ static void take_id(void *ctx, const struct db_row *row)
     t->ids[t->n++] = db_col_int(row, 0);
 }
 
-enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit, size_t *ret_n,
-                             struct err *err)
+enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
+                             size_t *ret_n, struct err *err)
 {
     struct id_taker t = {.ids = ids};
 
-    if (db_do_rows(s->db, SQL_DUE_SCAN, take_id, &t, err, db_i(now_at), db_i((int64_t)limit)) != E_OK)
+    if (db_do_rows(s->db, SQL_DUE_SCAN, take_id, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
+        E_OK)
         return err->code;
     *ret_n = t.n;
     return E_OK;
@@ -402,29 +462,6 @@ enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)
     return E_OK;
 }
 
-enum err_code store_expired_scan(struct store *s, int64_t queue, enum job_state state, int64_t before_at,
-                                 int64_t *ids, size_t limit, size_t *ret_n, struct err *err)
-{
-    struct id_taker t = {.ids = ids};
-
-    if (db_do_rows(s->db, SQL_EXPIRED_SCAN, take_id, &t, err, db_i(queue), db_i(state),
-                   db_i(before_at), db_i((int64_t)limit)) != E_OK)
-        return err->code;
-    *ret_n = t.n;
-    return E_OK;
-}
-
-enum err_code store_expired_next(struct store *s, int64_t queue, enum job_state state,
-                                 int64_t *ret_finished_at, struct err *err)
-{
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_EXPIRED_NEXT, take_one_int, &got, err, db_i(queue), db_i(state)) != E_OK)
-        return err->code;
-    *ret_finished_at = got.found ? got.value : TIME_NEVER;
-    return E_OK;
-}
-
 /* ---- record, keys ---- */
 
 enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
@@ -433,7 +470,8 @@ enum err_code store_progress_add(struct store *s, int64_t job, const struct prog
     return db_do(s->db, SQL_PROGRESS_ADD, err, db_i(job), db_i(e->attempt), db_i(e->number),
                  db_i(e->attempt), db_i(e->token), db_i(e->outcome), db_i(e->cause),
                  e->exited ? db_i(e->exit) : (struct db_value){.type = DB_NULL}, db_i(e->queue),
-                 db_i(e->worker), db_i(e->started_at), db_i(e->ended_at), db_t(e->text), db_t(e->set));
+                 db_i(e->worker), db_i(e->started_at), db_i(e->ended_at), db_t(e->text),
+                 db_t(e->set));
 }
 
 struct entry_taker {
@@ -463,8 +501,8 @@ static void take_entry(void *ctx, const struct db_row *row)
     t->on_entry(t->ctx, &e);
 }
 
-enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry, void *ctx,
-                                  struct err *err)
+enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
+                                  void *ctx, struct err *err)
 {
     struct entry_taker t = {on_entry, ctx};
 
@@ -476,7 +514,8 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
 {
     struct taken_int got = {0};
 
-    if (db_do_rows(s->db, SQL_PROGRESS_FIND, take_one_int, &got, err, db_i(job), db_i(token)) != E_OK)
+    if (db_do_rows(s->db, SQL_PROGRESS_FIND, take_one_int, &got, err, db_i(job), db_i(token)) !=
+        E_OK)
         return err->code;
     *ret_outcome = got.found ? (enum job_outcome)got.value : JOB_OUT_NONE;
     return E_OK;
@@ -495,8 +534,8 @@ static void take_key(void *ctx, const struct db_row *row)
     t->content = db_col_int(row, 1);
 }
 
-enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job, uint64_t *ret_content,
-                             struct err *err)
+enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job,
+                             uint64_t *ret_content, struct err *err)
 {
     struct key_taker t = {0};
 

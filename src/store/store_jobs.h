@@ -50,24 +50,32 @@ MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_cl
 
 /* Writes everything that may change outside of a claim, except what the job carries.  `was` is what it was
  * judged by.  *ret_hit false: it has changed meanwhile and nothing was written. */
-MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was, const struct job *now,
-                                          bool *ret_hit, struct err *err);
+MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was,
+                                          const struct job *now, bool *ret_hit, struct err *err);
 
 /* New params or labels; empty ones stay as they are. */
 MUST_CHECK enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
                                                   struct slice labels, struct err *err);
 
 /* Moves a live job to the ended: state, finished_at, counters, exit, cause, text, result. */
-MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now,
-                                       bool *ret_hit, struct err *err);
+MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was,
+                                       const struct job *now, bool *ret_hit, struct err *err);
 
-/* The same for a running job that is done and has nothing else to tell: id, token, finished_at and result
- * suffice.  *ret_hit false: it is not running under that token, or more is known of it. */
-MUST_CHECK enum err_code store_job_done(struct store *s, const struct job *done, bool *ret_hit,
-                                        struct err *err);
+struct done_item {
+    int64_t id, token;
+    bool hit; /* out: it is ended as done */
+    int64_t queue;
+    int priority;
+};
+
+/* Ends running jobs of which nothing is known but that they are done.  Ids must grow from item to item.
+ * What does not run under its token, or has a history, is left as it is. */
+MUST_CHECK enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n,
+                                         int64_t now_at, struct arena *arena, struct err *err);
 
 /* Makes an ended job live and ready again; counters begin anew, attempts go on. */
-MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended, struct err *err);
+MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended,
+                                          struct err *err);
 
 /* Removes a job with what it carries, its record, key and log. */
 MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);
@@ -82,8 +90,8 @@ struct touch_status {
 enum touch_result { TOUCH_LOST, TOUCH_HELD, TOUCH_CANCELLING };
 
 /* Extends a lease; TOUCH_LOST when the job does not run under that token. */
-MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,
-                                         const struct touch_status *status,
+MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token,
+                                         int64_t until_at, const struct touch_status *status,
                                          enum touch_result *ret_result, struct err *err);
 
 /* ---- scans ---- */
@@ -105,22 +113,16 @@ MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t
 /* When the next scheduled job is due; TIME_NEVER when there is none. */
 MUST_CHECK enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err);
 
-/* Jobs of a queue and state that ended before an instant. */
-MUST_CHECK enum err_code store_expired_scan(struct store *s, int64_t queue, enum job_state state,
-                                            int64_t before_at, int64_t *ids, size_t limit,
-                                            size_t *ret_n, struct err *err);
-MUST_CHECK enum err_code store_expired_next(struct store *s, int64_t queue, enum job_state state,
-                                            int64_t *ret_finished_at, struct err *err);
-
 /* ---- record, keys ---- */
 
-MUST_CHECK enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
-                                            struct err *err);
+MUST_CHECK enum err_code store_progress_add(struct store *s, int64_t job,
+                                            const struct progress_entry *e, struct err *err);
 
 typedef void store_progress_fn(void *ctx, const struct progress_entry *entry);
 
-MUST_CHECK enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
-                                             void *ctx, struct err *err);
+MUST_CHECK enum err_code store_progress_load(struct store *s, int64_t job,
+                                             store_progress_fn *on_entry, void *ctx,
+                                             struct err *err);
 
 /* How an earlier claim of the job ended; JOB_OUT_NONE when there was no such claim. */
 MUST_CHECK enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
@@ -129,5 +131,5 @@ MUST_CHECK enum err_code store_progress_find(struct store *s, int64_t job, int64
 /* *ret_job is 0 when the key is not known. */
 MUST_CHECK enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job,
                                         uint64_t *ret_content, struct err *err);
-MUST_CHECK enum err_code store_key_add(struct store *s, struct slice key, int64_t job, uint64_t content,
-                                       struct err *err);
+MUST_CHECK enum err_code store_key_add(struct store *s, struct slice key, int64_t job,
+                                       uint64_t content, struct err *err);

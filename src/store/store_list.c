@@ -32,8 +32,8 @@ enum err_code store_list_down(struct store *s, enum store_stretch which, int64_t
                               store_job_fn *on_job, void *ctx, struct err *err)
 {
     struct list_taker t = {.on_job = on_job, .ctx = ctx};
-    enum err_code code =
-        db_do_rows(s->db, stretches[which].down, take_listed, &t, err, db_i(below), db_i(limit));
+    enum err_code code = db_do_rows(s->db, stretches[which].down, take_listed, &t, err, db_i(below),
+                                    db_i(limit));
 
     arena_deinit(&t.arena);
     return code;

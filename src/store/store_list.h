@@ -16,7 +16,7 @@
 struct store;
 
 enum store_stretch {
-    STRETCH_LIVE,   /* jobs that have not ended */
+    STRETCH_LIVE, /* jobs that have not ended */
     STRETCH_ENDED,
     STRETCH_FAILED, /* ended in failure: has an index of its own */
     STRETCH_COUNT
@@ -27,7 +27,8 @@ typedef void store_job_fn(void *ctx, const struct job *job);
 
 /* At most `limit` jobs with id < below, newest first. */
 MUST_CHECK enum err_code store_list_down(struct store *s, enum store_stretch which, int64_t below,
-                                         int limit, store_job_fn *on_job, void *ctx, struct err *err);
+                                         int limit, store_job_fn *on_job, void *ctx,
+                                         struct err *err);
 
 /* At most `limit` jobs with above < id <= last, oldest first. */
 MUST_CHECK enum err_code store_list_up(struct store *s, enum store_stretch which, int64_t above,

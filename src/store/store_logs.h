@@ -12,11 +12,12 @@
 struct store;
 
 /* Bytes in the job's log so far. */
-MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, struct err *err);
+MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size,
+                                        struct err *err);
 
 /* Adds a piece at an offset that must be the log's size. */
-MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first, struct slice data,
-                                       struct err *err);
+MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first,
+                                       struct slice data, struct err *err);
 
 typedef void store_log_fn(void *ctx, int64_t first, struct slice data);
 

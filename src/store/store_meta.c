@@ -19,13 +19,12 @@ enum err_code store_meta_set(struct store *s, const char *key, int64_t value, st
     return db_do(s->db, SQL_META_SET, err, db_t(slice_of(key)), db_i(value));
 }
 
-enum err_code store_counts_add(struct store *s, uint32_t node, const struct store_count *counts, size_t n,
-                               struct err *err)
+enum err_code store_counts_add(struct store *s, uint32_t node, const struct store_count *counts,
+                               size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (counts[i].n != 0 &&
-            db_do(s->db, SQL_COUNT_ADD, err, db_i(counts[i].queue), db_i(counts[i].state), db_i(node),
-                  db_i(counts[i].n)) != E_OK)
+        if (counts[i].n != 0 && db_do(s->db, SQL_COUNT_ADD, err, db_i(counts[i].queue),
+                                      db_i(counts[i].state), db_i(node), db_i(counts[i].n)) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -45,7 +44,8 @@ static void take_count(void *ctx, const struct db_row *row)
     t->on_count(t->ctx, &c);
 }
 
-enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx, struct err *err)
+enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx,
+                                struct err *err)
 {
     struct count_taker t = {on_count, ctx};
     struct db_taker taker = {.on_row = take_count, .ctx = &t};

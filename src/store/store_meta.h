@@ -24,8 +24,9 @@ struct store_count {
 };
 
 /* Adds each n (which may be negative) to the kept count.  Key order, so that batches cannot deadlock. */
-MUST_CHECK enum err_code store_counts_add(struct store *s, uint32_t node, const struct store_count *counts,
-                                          size_t n, struct err *err);
+MUST_CHECK enum err_code store_counts_add(struct store *s, uint32_t node,
+                                          const struct store_count *counts, size_t n,
+                                          struct err *err);
 
 typedef void store_count_fn(void *ctx, const struct store_count *count);
 

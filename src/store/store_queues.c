@@ -23,7 +23,8 @@ static void take_queue(void *ctx, const struct db_row *row)
     t->on_queue(t->ctx, &q);
 }
 
-enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx, struct err *err)
+enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx,
+                                struct err *err)
 {
     struct queue_taker t = {on_queue, ctx};
     struct db_taker taker = {.on_row = take_queue, .ctx = &t};
@@ -52,10 +53,13 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
 
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)
 {
+    if (db_do(s->db, SQL_ENDING_REMOVE_QUEUE, err, db_i(id)) != E_OK)
+        return err->code;
     return db_do(s->db, SQL_QUEUE_REMOVE, err, db_i(id));
 }
 
-enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id, struct err *err)
+enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id,
+                                     struct err *err)
 {
     struct taken_int got = {0};
 
@@ -99,7 +103,8 @@ static void take_worker(void *ctx, const struct db_row *row)
     t->on_worker(t->ctx, &w);
 }
 
-enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx, struct err *err)
+enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
+                                 struct err *err)
 {
     struct worker_taker t = {on_worker, ctx};
     struct db_taker taker = {.on_row = take_worker, .ctx = &t};

@@ -28,9 +28,10 @@ MUST_CHECK enum err_code store_queues_load(struct store *s, store_queue_fn *on_q
                                            struct err *err);
 
 /* q->id is ignored; the new one comes back. */
-MUST_CHECK enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
+MUST_CHECK enum err_code store_queue_add(struct store *s, const struct stored_queue *q,
+                                         int64_t *ret_id, struct err *err);
+MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_queue *q,
                                          struct err *err);
-MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_queue *q, struct err *err);
 MUST_CHECK enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err);
 
 /* The job that is claimed next, 0 when none is ready. */
@@ -48,7 +49,7 @@ struct stored_worker {
 typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
 
 /* Adds or renews by name; the worker's number comes back. */
-MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w, int64_t *ret_id,
-                                          struct err *err);
+MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w,
+                                          int64_t *ret_id, struct err *err);
 MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                             struct err *err);

@@ -28,8 +28,8 @@ static void take_violation(void *ctx, const struct db_row *row)
     pass_on(t, db_col_text(row, 0).data);
 }
 
-enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding, void *ctx,
-                           struct err *err)
+enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,
+                           void *ctx, struct err *err)
 {
     struct finding_taker t = {.on_finding = on_finding, .ctx = ctx};
     struct db_taker taker = {.on_row = take_violation, .ctx = &t};

@@ -11,8 +11,8 @@ enum err_code store_work_add(struct store *s, const struct stored_work *w, struc
 
 enum err_code store_work_step(struct store *s, const struct stored_work *w, struct err *err)
 {
-    return db_do(s->db, SQL_WORK_STEP, err, db_i(w->id), db_i(w->phase), db_i(w->cursor), db_i(w->changed),
-                 db_i(w->refused), db_i(w->finished_at));
+    return db_do(s->db, SQL_WORK_STEP, err, db_i(w->id), db_i(w->phase), db_i(w->cursor),
+                 db_i(w->changed), db_i(w->refused), db_i(w->finished_at));
 }
 
 struct work_taker {

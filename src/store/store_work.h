@@ -27,12 +27,14 @@ struct stored_work {
 typedef void store_work_fn(void *ctx, const struct stored_work *work);
 
 /* phase, cursor, changed, refused and finished_at begin at 0. */
-MUST_CHECK enum err_code store_work_add(struct store *s, const struct stored_work *w, struct err *err);
-MUST_CHECK enum err_code store_work_step(struct store *s, const struct stored_work *w, struct err *err);
+MUST_CHECK enum err_code store_work_add(struct store *s, const struct stored_work *w,
+                                        struct err *err);
+MUST_CHECK enum err_code store_work_step(struct store *s, const struct stored_work *w,
+                                         struct err *err);
 MUST_CHECK enum err_code store_work_load(struct store *s, store_work_fn *on_work, void *ctx,
                                          struct err *err);
-MUST_CHECK enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work, void *ctx,
-                                         struct err *err);
+MUST_CHECK enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work,
+                                         void *ctx, struct err *err);
 
 /* Forgets what finished before. */
 MUST_CHECK enum err_code store_work_remove_old(struct store *s, int64_t before_at, struct err *err);

@@ -5,16 +5,16 @@
 -- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.
 
 -- What a claim fills in later gets the id as a wide stand-in: see the schema.
--- name: job_insert
+-- name: jobs_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                               lease_until_at, worker, attempt, history)
-VALUES ($1, $2, $3, $4, $5, $1, $1, $1, $1, 0, 0, NULL);
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL FROM rows($1) AS r;
 
 -- name: payload_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, result)
-VALUES ($1, $2, $3, $4, $5, $6, NULL);
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL FROM rows($1) AS r;
 
 -- name: payload_change
 INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
@@ -51,17 +51,18 @@ SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_
        attempt, history
 FROM jobs WHERE id = $1;
 
--- A claim is two statements: RETURNING builds a table of its own for each row, which costs more than both.
--- name: job_take
-SELECT j.queue, j.attempt + 1, j.priority, j.history, p.key, p.params, p.body, p.labels, p.options
-FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id = $1 AND j.state = 4;
+-- A claim is two statements over its set: RETURNING would build a table of its own.
+-- name: jobs_take
+-- store: sqlite
+SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options
+FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.state = 4;
 
--- name: job_claim
+-- name: jobs_claim
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
-       lease_until_at = $4, worker = $5, attempt = attempt + 1, history = $6
-WHERE id = $1 AND state = 4;
+       lease_until_at = $4, worker = $5, attempt = attempt + 1
+WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 4;
 
 -- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
 -- name: job_update
@@ -82,13 +83,23 @@ INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_t
 SELECT id, queue, $4, priority, due_at, token, prev_token, started_at, $5, worker, attempt - $6, $7
 FROM jobs WHERE id = $1 AND state = $2 AND token = $3;
 
--- The ending that most jobs have, judged by nothing but the row: done, and there is nothing to tell.
--- name: job_done
+-- The ending that most jobs have, over a set: done, and there is nothing to tell.
+-- name: jobs_done_judge
+-- store: sqlite
+SELECT j.id, j.queue, j.priority FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
+
+-- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
                                finished_at, worker, attempt, history)
-SELECT id, queue, 6, priority, due_at, token, prev_token, started_at, $3, worker, attempt, NULL
-FROM jobs WHERE id = $1 AND state = 5 AND token = $2 AND history IS NULL;
+SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at, $2, j.worker,
+       j.attempt, NULL
+FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1;
+
+-- name: jobs_remove
+-- store: sqlite
+DELETE FROM jobs WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
 
 -- name: job_remove
 DELETE FROM jobs WHERE id = $1;
@@ -113,13 +124,6 @@ SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIM
 
 -- name: due_next
 SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
-
--- name: expired_scan
-SELECT id FROM ended WHERE queue = $1 AND state = $2 AND finished_at < $3
-ORDER BY finished_at LIMIT $4;
-
--- name: expired_next
-SELECT finished_at FROM ended WHERE queue = $1 AND state = $2 ORDER BY finished_at LIMIT 1;
 
 -- name: list_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,

@@ -63,8 +63,19 @@ CREATE TABLE ended (
     history TEXT
 );
 
-CREATE INDEX ended_by_end ON ended (queue, state, finished_at);
 CREATE INDEX ended_failed ON ended (state) WHERE state = 7;
+
+-- When jobs ended, for retention: one row for what one batch ended in one queue and state.  A job that was
+-- removed or run again since is passed over when the row's time comes.
+CREATE TABLE endings (
+    id INTEGER PRIMARY KEY,
+    queue INTEGER NOT NULL,
+    state INTEGER NOT NULL,
+    finished_at INTEGER NOT NULL,
+    jobs BLOB NOT NULL          -- ids, 8 bytes each, little endian
+);
+
+CREATE INDEX endings_by_time ON endings (queue, state, finished_at);
 
 -- What a job carries; a job that carries nothing has no row.
 CREATE TABLE payload (

@@ -1,0 +1,122 @@
+/*
+ * Most finishes are plain: done, with nothing to tell.  All those of a batch are ended as one set.
+ *
+ * The guards of the statements judge: what does not run under its token, or has a history, is left to
+ * finish.c, which finds out why.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+
+/* Where an item of the set came from. */
+struct origin {
+    int64_t id, token;
+    bool *plain;
+};
+
+static bool is_plain(const struct finish_item *f)
+{
+    return f->outcome == JOB_OUT_DONE && f->cause == JOB_CAUSE_NONE && f->exit == 0 &&
+           f->text.size == 0 && f->set.size == 0 && f->result.size == 0;
+}
+
+static size_t count_plain(struct op **ops, size_t n)
+{
+    size_t plain = 0;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; ops[i]->kind == OP_EXCHANGE && k < ops[i]->exchange.n_finish; k++)
+            plain += is_plain(&ops[i]->exchange.finish[k]);
+    return plain;
+}
+
+static size_t gather(struct engine *e, struct op **ops, size_t n, struct origin *origins)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct op *op = ops[i];
+
+        if (op->kind != OP_EXCHANGE || op->exchange.n_finish == 0 || !exchange_is_sound(e, op))
+            continue;
+        bool *plain = arena_array(&e->arena, op->exchange.n_finish, sizeof(bool));
+
+        op->plain = plain;
+        for (size_t k = 0; k < op->exchange.n_finish; k++) {
+            const struct finish_item *f = &op->exchange.finish[k];
+
+            if (is_plain(f))
+                origins[count++] = (struct origin){f->id, f->token, &plain[k]};
+        }
+    }
+    return count;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct origin *x = a;
+    const struct origin *y = b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Sorted by id, each id once: one that is said twice is finished by the first that says it. */
+static size_t sort_set(struct origin *origins, size_t n)
+{
+    size_t kept = 0;
+    bool sorted = true;
+
+    for (size_t i = 1; i < n && sorted; i++)
+        sorted = origins[i - 1].id < origins[i].id;
+    if (sorted)
+        return n;
+    qsort(origins, n, sizeof(origins[0]), by_id);
+    for (size_t i = 0; i < n; i++)
+        if ((i == 0 || origins[i - 1].id != origins[i].id) &&
+            (i + 1 == n || origins[i + 1].id != origins[i].id))
+            origins[kept++] = origins[i];
+    return kept;
+}
+
+static enum err_code note_done(struct engine *e, const struct done_item *item, struct err *err)
+{
+    struct queue *q = queue_by_id(e, item->queue);
+    struct job j = {
+        .id = {item->id},
+        .queue = item->queue,
+        .state = job_state_next(JOB_RUNNING, JOB_EV_DONE),
+        .priority = item->priority,
+        .finished_at = e->now.wall_at,
+    };
+
+    note_move(e, &j, JOB_RUNNING, q, "done");
+    VEC_PUSH(&e->closings, ((struct closing){item->id, item->token}));
+    e->tally_outcomes[JOB_OUT_DONE]++;
+    return queue_count_streak(e, q, false, err);
+}
+
+enum err_code finish_plain(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    size_t count = count_plain(ops, n);
+
+    if (count == 0)
+        return E_OK;
+    struct origin *origins = arena_array(&e->arena, count, sizeof(*origins));
+    struct done_item *items = arena_array(&e->arena, count, sizeof(*items));
+
+    count = sort_set(origins, gather(e, ops, n, origins));
+    for (size_t i = 0; i < count; i++)
+        items[i] = (struct done_item){.id = origins[i].id, .token = origins[i].token};
+    if (engine_write(e, err) != E_OK ||
+        store_jobs_done(e->store, items, count, e->now.wall_at, &e->arena, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < count; i++) {
+        if (!items[i].hit)
+            continue;
+        *origins[i].plain = true;
+        if (note_done(e, &items[i], err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}

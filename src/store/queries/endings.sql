@@ -1,0 +1,12 @@
+-- name: ending_add
+INSERT INTO endings (id, queue, state, finished_at, jobs) VALUES ($1, $2, $3, $4, $5);
+
+-- name: ending_oldest
+SELECT id, finished_at, jobs FROM endings WHERE queue = $1 AND state = $2
+ORDER BY finished_at LIMIT 1;
+
+-- name: ending_remove_queue
+DELETE FROM endings WHERE queue = $1;
+
+-- name: ending_remove
+DELETE FROM endings WHERE id = $1;
