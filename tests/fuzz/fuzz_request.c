@@ -1,0 +1,212 @@
+/*
+ * What clients send: jobs, claims, finishes, touches, filters and definitions of queues.
+ *
+ * Whatever comes, the parsers answer with a job or with an error that says something, and what they take
+ * holds to the contract of the engine: slices lie in the input or in the arena, JSON stays JSON, numbers
+ * stay in their bounds.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "base/utf8.h"
+#include "core/queue_def.h"
+#include "driver.h"
+#include "server/auth.h"
+#include "server/content_type.h"
+#include "server/http_range.h"
+#include "server/job_filter.h"
+#include "server/limits.h"
+#include "server/parse_exchange.h"
+#include "server/parse_submit.h"
+
+#define HELD "\"id\":\"0AHY0AM680000\",\"lease\":\"0AHY0AM800001\""
+
+static const struct slice seeds[] = {
+    SLICE(
+        "{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/\"},\"labels\":{\"a\":\"b\"},"
+        "\"key\":\"k\",\"delay\":\"10s\",\"priority\":5,\"body\":\"text\"}"),
+    SLICE("[{\"queue\":\"a\",\"due_at\":\"2030-01-31T12:00:00Z\",\"body_base64\":\"AAH/\"},"
+          "{\"queue\":\"b\",\"timeout\":5,\"retry\":{\"max\":3,\"exits\":{\"75\":\"later\"}},"
+          "\"command\":[\"ls\",\"-l\"]}]"),
+    SLICE(
+        "{\"worker\":{\"name\":\"w\",\"host\":\"h\",\"pid\":1},\"queues\":{\"fetch\":4,\"parse\":1},"
+        "\"max\":10,\"wait\":\"30s\",\"lease\":\"60s\",\"all\":true,\"finish\":[{" HELD
+        ",\"state\":\"done\",\"exit\":0,\"set\":{\"a\":1},\"result\":[1]}],\"touch\":[{" HELD
+        "}]}"),
+    SLICE("{\"finish\":[{" HELD
+          ",\"state\":\"failed\",\"exit\":-9,\"cause\":\"signal\",\"text\":\"x\","
+          "\"final\":true},{" HELD ",\"state\":\"later\",\"delay\":\"5m\"}]}"),
+    SLICE("{\"touch\":[{" HELD ",\"text\":\"half\",\"done\":5,\"total\":10}]}"),
+    SLICE(
+        "{\"queue\":\"q\",\"state\":[\"failed\",\"done\"],\"labels\":{\"a\":\"b\"},\"text\":\"t\","
+        "\"older\":\"7d\"}"),
+    SLICE("http://localhost:6769/page?x"),
+    SLICE("bytes=100-200"),
+    SLICE("application/json; charset=utf-8"),
+};
+
+static const struct slice words[] = {
+    SLICE("\"queue\":"),
+    SLICE("\"params\":{}"),
+    SLICE("\"key\":\"k\""),
+    SLICE("\"delay\":-1"),
+    SLICE("\"due_at\":"),
+    SLICE("null"),
+    SLICE("true"),
+    SLICE("\"state\":\"done\""),
+    SLICE("\"later\""),
+    SLICE("\"finish\":["),
+    SLICE("\"touch\":["),
+    SLICE("{" HELD "}"),
+    SLICE("\"steps\":[]"),
+    SLICE("\"command\":"),
+    SLICE("9223372036854775807"),
+    SLICE("-1"),
+    SLICE("1e308"),
+    SLICE("\"10000d\""),
+    SLICE("\\u0000"),
+    SLICE("\\u0071ueue"),
+    SLICE("\xff"),
+    SLICE("[["),
+    SLICE("]}"),
+    SLICE("[::1]:"),
+    SLICE("://"),
+    SLICE("bytes=-"),
+    SLICE("AA=="),
+};
+
+static void check_error(const struct err *err)
+{
+    if (err->code == E_OK || err->msg[0] == '\0' || !utf8_valid(slice_of(err->msg)))
+        fuzz_fail("refused without a reason");
+}
+
+static void check_json(struct slice text, enum json_type type, const char *what)
+{
+    struct slice value;
+    struct err err;
+
+    if (text.size == 0)
+        return;
+    if (json_check(text, &value, &err) != E_OK || json_type_of(value) != type)
+        fuzz_fail("%s: is no JSON of its type: %.*s", what, (int)text.size, text.data);
+}
+
+static void check_job(const struct submit_item *item)
+{
+    if (item->queue.size == 0 || item->queue.size > QUEUE_NAME_MAX)
+        fuzz_fail("a job without a queue");
+    if (item->priority < JOB_PRIORITY_MIN || item->priority > JOB_PRIORITY_MAX)
+        fuzz_fail("priority %d", item->priority);
+    if (item->delay_us < 0 || (item->delay_us > 0 && item->due_at > 0))
+        fuzz_fail("delay and due_at");
+    if (item->key.size > KEY_BYTES_MAX)
+        fuzz_fail("key of %zu bytes", item->key.size);
+    check_json(item->params, JSON_T_OBJECT, "params");
+    check_json(item->labels, JSON_T_OBJECT, "labels");
+    check_json(item->options, JSON_T_OBJECT, "options");
+}
+
+static void run_submit(struct slice input, enum right right)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct submit_source source = {.right = right};
+    struct submit submit;
+    struct err err = ERR_INIT;
+
+    if (parse_submit(input, &source, &arena, &submit, &err) != E_OK) {
+        check_error(&err);
+        return;
+    }
+    if (submit.n_items == 0 || submit.n_items > OP_ITEMS_MAX)
+        fuzz_fail("%zu jobs", submit.n_items);
+    for (size_t i = 0; i < submit.n_items; i++)
+        check_job(&submit.items[i]);
+}
+
+static void check_exchange(const struct exchange *x)
+{
+    if (x->wait_us < 0 || x->wait_us > WAIT_MAX_US || x->lease_us < LEASE_MIN_US ||
+        x->lease_us > LEASE_MAX_US)
+        fuzz_fail("wait or lease out of bounds");
+    if ((x->parts & EXCHANGE_JOBS) != 0 && (x->max < 0 || x->max > OP_CLAIM_MAX))
+        fuzz_fail("max %d", x->max);
+    for (size_t i = 0; i < x->n_finish; i++) {
+        const struct finish_item *f = &x->finish[i];
+
+        if (f->id <= 0 || f->token <= 0 || f->outcome == JOB_OUT_NONE || f->outcome == JOB_OUT_LOST)
+            fuzz_fail("finish %zu is not whole", i);
+        if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
+            fuzz_fail("finish %zu has no delay", i);
+        check_json(f->set, JSON_T_OBJECT, "set");
+    }
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (x->touch[i].id <= 0 || x->touch[i].done < 0 || x->touch[i].total < 0)
+            fuzz_fail("touch %zu is not whole", i);
+}
+
+static void run_exchange(struct slice input)
+{
+    for (int kind = EXCHANGE_CLAIM; kind <= EXCHANGE_TOUCH; kind++) {
+        CLEANUP(arena) struct arena arena = ARENA_INIT;
+        struct exchange x;
+        struct err err = ERR_INIT;
+
+        if (parse_exchange(input, (enum exchange_kind)kind, &arena, &x, &err) == E_OK)
+            check_exchange(&x);
+        else
+            check_error(&err);
+    }
+}
+
+static void run_filter(struct slice input)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct job_filter filter = {.states = 0};
+    struct err err = ERR_INIT;
+    struct slice value;
+
+    if (json_check(input, &value, &err) != E_OK)
+        return;
+    if (job_filter_from_json(value, 0, &arena, &filter, &err) != E_OK)
+        check_error(&err);
+}
+
+/* Header values: nothing to hold, but nothing may be read beyond their end. */
+static void run_headers(struct slice input)
+{
+    struct auth_settings settings = {.listen_host = SLICE("127.0.0.1"),
+                                     .port = 6769,
+                                     .url = input,
+                                     .token = SLICE("0123456789abcdef")};
+    struct auth_request request = {
+        .host = input, .origin = input, .referer = input, .authorization = input};
+    struct auth_request host_only = {.host = input};
+    struct err err = ERR_INIT;
+    enum right right;
+
+    (void)!auth_judge(&settings, &request, RIGHT_ADMIN, &right, &err);
+    if (auth_judge(&settings, &host_only, RIGHT_USER, &right, &err) == E_OK && right != RIGHT_USER)
+        fuzz_fail("a Host is no administrator");
+    struct http_range range = http_range_parse(input);
+
+    if (range.given && range.first > range.last)
+        fuzz_fail("a range from behind");
+    (void)content_type_parse(input);
+}
+
+static void run(struct slice input)
+{
+    run_submit(input, RIGHT_USER);
+    run_submit(input, RIGHT_ADMIN);
+    run_exchange(input);
+    run_filter(input);
+    run_headers(input);
+}
+
+const struct fuzz_target fuzz_target = {
+    .run = run,
+    .seeds = seeds,
+    .seed_count = ARRAY_LEN(seeds),
+    .words = words,
+    .word_count = ARRAY_LEN(words),
+};
