@@ -101,23 +101,49 @@ static enum err_code pick(struct picker *p, struct job *jobs, size_t *ret_n, str
 
 /* ---- granting ---- */
 
-static void note_granted(struct engine *e, struct op *op, const struct job *j)
-{
-    const struct queue *q = queue_by_id(e, j->queue);
+/* What is the same for neighbours in a claim is written once. */
+struct granting {
+    const struct queue *queue;
+    struct buf common; /* of that queue's jobs */
+};
 
+static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
+{
+    if (g->queue == NULL || g->queue->id != j->queue) {
+        g->queue = queue_by_id(e, j->queue);
+        buf_clear(&g->common);
+        json_add_grant(&g->common, j, slice_of(g->queue->name));
+    }
     json_add_comma(&op->jobs);
-    json_add_claimed(&op->jobs, j, slice_of(q->name), e->config.url);
-    counts_add(&e->counts, q->id, JOB_READY, -1);
-    counts_add(&e->counts, q->id, JOB_RUNNING, 1);
+    json_add_claimed(&op->jobs, j, buf_slice(&g->common), e->config.url);
+    counts_add(&e->counts, j->queue, JOB_READY, -1);
+    counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
     e->tally_claimed++;
     op->n_granted++;
     if (e->config.on_event != NULL)
         VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
                                              .at = e->now.wall_at,
                                              .id = j->id.v,
-                                             .queue = slice_of(q->name),
+                                             .queue = slice_of(g->queue->name),
                                              .state = JOB_RUNNING,
                                              .what = "claimed"}));
+}
+
+/* Notes the jobs that are the claimer's now and makes the claim that watches them. */
+static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
+                                       size_t n)
+{
+    struct granting g = {.common = BUF_INIT(OP_REPLY_MAX)};
+    int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
+    size_t granted = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].state == JOB_RUNNING) {
+            ids[granted++] = jobs[i].id.v;
+            note_granted(e, op, &jobs[i], &g);
+        }
+    buf_deinit(&g.common);
+    return granted == 0 ? NULL : claim_new(jobs[0].token, ids, granted);
 }
 
 static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,
@@ -131,30 +157,19 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
         .lease_us = op->exchange.lease_us,
         .until_at = e->now.steady_at + op->exchange.lease_us,
     };
-    int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
-    size_t granted = 0;
 
     if (engine_write(e, err) != E_OK ||
         store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
         return err->code;
-    int64_t queue = jobs[0].queue;
+    struct live_claim *live = take_granted(e, op, jobs, n);
 
-    for (size_t i = 0; i < n; i++)
-        if (jobs[i].state == JOB_RUNNING) {
-            ids[granted++] = jobs[i].id.v;
-            queue = jobs[i].queue == queue ? queue : 0;
-            note_granted(e, op, &jobs[i]);
-        }
-    if (granted == 0)
+    if (live == NULL)
         return E_OK;
-    struct live_claim *live = claim_new(claim.token, ids, granted);
-
     live->worker = claim.worker;
-    live->queue = queue;
     live->lease_us = claim.lease_us;
     live->check_at = claim.until_at;
     VEC_PUSH(&e->new_claims, live);
-    return store_claim_add(e->store, &claim, ids, granted, err);
+    return store_claim_add(e->store, &claim, live->jobs, live->n_jobs, err);
 }
 
 static enum err_code serve_claim(struct engine *e, struct op *op, struct err *err)

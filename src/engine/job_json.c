@@ -163,19 +163,26 @@ void json_add_job_url(struct buf *b, const char *url, int64_t id)
     buf_add_char(b, '"');
 }
 
-void json_add_claimed(struct buf *b, const struct job *j, struct slice queue, const char *url)
+void json_add_grant(struct buf *b, const struct job *j, struct slice queue)
 {
-    buf_add_char(b, '{');
-    json_add_id(b, "id", j->id.v);
-    json_add_key(b, "queue");
+    json_add_comma(b);
+    buf_add_str(b, "\"queue\":");
     json_add_string(b, queue);
     json_add_id(b, "lease", j->token);
     add_time(b, "lease_until", j->lease_until_at);
+}
+
+void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, const char *url)
+{
+    buf_add_char(b, '{');
+    json_add_id(b, "id", j->id.v);
+    buf_add_char(b, ',');
+    buf_add_slice(b, grant);
     add_int(b, "attempt", j->attempt);
     add_int(b, "priority", j->priority);
     add_time(b, "created_at", job_created_at(j));
-    add_text(b, "key", j->key);
     add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
+    add_text(b, "key", j->key);
     json_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);

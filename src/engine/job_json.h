@@ -25,8 +25,11 @@ void json_add_merged(struct buf *b, struct slice base, struct slice over);
 /* "url": the job's full id; nothing when url, the base of it, is NULL. */
 void json_add_job_url(struct buf *b, const char *url, int64_t id);
 
-/* A job as its worker gets it. */
-void json_add_claimed(struct buf *b, const struct job *j, struct slice queue, const char *url);
+/* What all jobs of one queue and one claim have in common: "queue","lease","lease_until". */
+void json_add_grant(struct buf *b, const struct job *j, struct slice queue);
+
+/* A job as its worker gets it; `grant` is what json_add_grant wrote. */
+void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, const char *url);
 
 /* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);

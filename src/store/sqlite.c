@@ -204,25 +204,34 @@ bool db_col_null(const struct db_row *row, int column)
 
 /* ---- transactions ---- */
 
+static enum err_code run_bare(struct db *db, enum sql sql, struct err *err)
+{
+    struct db_call call = {.sql = sql};
+
+    return run_one(db, &call, err);
+}
+
 enum err_code db_begin(struct db *db, struct err *err)
 {
-    return exec(db, db->read_only ? "BEGIN" : "BEGIN IMMEDIATE", err);
+    return run_bare(db, db->read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE, err);
 }
 
 enum err_code db_commit(struct db *db, struct err *err)
 {
     if (fault_hit("commit.before"))
         return err_set(err, E_UNAVAILABLE, "store: fault before the commit");
-    if (exec(db, "COMMIT", err) != E_OK)
-        return err_wrap(err, "commit");
+    if (run_bare(db, SQL_COMMIT, err) != E_OK)
+        return err->code;
     (void)fault_hit("commit.after");
     return E_OK;
 }
 
 void db_rollback(struct db *db)
 {
-    if (!sqlite3_get_autocommit(db->handle))
-        sqlite3_exec(db->handle, "ROLLBACK", NULL, NULL, NULL);
+    struct err ignored = ERR_INIT; /* SQLite has rolled back by itself where it says so */
+
+    if (!sqlite3_get_autocommit(db->handle) && run_bare(db, SQL_ROLLBACK, &ignored) != E_OK)
+        return;
 }
 
 /* ---- opening and closing ---- */
