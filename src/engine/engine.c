@@ -193,9 +193,9 @@ static void apply_effects(struct engine *e)
     VEC_CLEAR(&e->new_claims);
     for (size_t i = 0; i < e->closings.count; i++)
         close_one(e, &e->closings.items[i]);
-    forget_cancels(e);
     for (size_t i = 0; i < e->new_cancels.count; i++)
         VEC_PUSH(&e->cancels, e->new_cancels.items[i]);
+    forget_cancels(e);
     add_tallies(e);
     publish_events(e);
 }

@@ -60,7 +60,7 @@ static enum err_code fail(struct db *db, int rc, struct err *err)
 {
     enum err_code code = code_of(rc);
 
-    if (code == E_FULL || rc == SQLITE_IOERR_WRITE)
+    if (code == E_FULL)
         return err_set(err, E_FULL, "the disk of the store is full: free space, then repeat");
     if (code == E_TOO_SLOW)
         return err_set(err, code, "the store took too long: narrow the request");

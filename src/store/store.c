@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,17 @@ static enum err_code prepare_backup_dir(const char *dir, char *path, struct err 
     return E_OK;
 }
 
+/* A name is on stable storage when its directory is. */
+static int sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -1 : fsync(fd);
+
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
 enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes, struct err *err)
 {
     CLEANUP(mem) char *path = join_path(dir, STORE_FILE);
@@ -143,6 +155,8 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
     }
     if (rename(part, path) != 0 || stat(path, &st) != 0)
         return err_errno(err, E_UNAVAILABLE, "name the backup %s", path);
+    if (sync_dir(dir) != 0)
+        return err_errno(err, E_UNAVAILABLE, "sync %s", dir);
     *ret_bytes = st.st_size;
     return E_OK;
 }

@@ -2,6 +2,9 @@
 #include "store/store_queues.h"
 
 #include "store/store_internal.h"
+#include "store/store_meta.h"
+
+#define META_QUEUES "queues" /* the highest number ever given: none is given twice */
 
 struct queue_taker {
     store_queue_fn *on_queue;
@@ -35,13 +38,14 @@ enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void 
 enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
                               struct err *err)
 {
-    struct taken_int got = {0};
+    int64_t last = 0;
 
-    if (db_do_rows(s->db, SQL_QUEUE_ADD, take_one_int, &got, err, db_t(q->name), db_i(q->state),
-                   db_t(q->definition), db_i(q->changed_at)) != E_OK)
+    if (store_meta_get(s, META_QUEUES, &last, err) != E_OK ||
+        store_meta_set(s, META_QUEUES, last + 1, err) != E_OK ||
+        db_do(s->db, SQL_QUEUE_ADD, err, db_i(last + 1), db_t(q->name), db_i(q->state),
+              db_t(q->definition), db_i(q->changed_at)) != E_OK)
         return err->code;
-    ASSERT(got.found);
-    *ret_id = got.value;
+    *ret_id = last + 1;
     return E_OK;
 }
 

@@ -3,8 +3,7 @@ SELECT id, name, state, definition, streak, changed_at FROM queues ORDER BY id;
 
 -- name: queue_add
 INSERT INTO queues (id, name, state, definition, streak, changed_at)
-VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM queues), $1, $2, $3, 0, $4)
-RETURNING id;
+VALUES ($1, $2, $3, $4, 0, $5);
 
 -- name: queue_set
 UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5 WHERE id = $1;
