@@ -22,6 +22,8 @@
 #include "store/store_queues.h"
 #include "store/store_work.h"
 
+#define META_IDS "ids" /* ids below may have been handed out */
+
 struct queue {
     int64_t id;
     char *name;
@@ -138,11 +140,23 @@ MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, b
                                             struct err *err);
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
 
-/* ---- moves of jobs (engine.c): the row is written, counts, ready lists, events follow ---- */
+/* ---- effects (effects.c) ---- */
 
-/* A job was made, or moved within the living: from JOB_NONE when it is new. */
+/* A job was made, or moved: counts, ready lists, retention and events follow.  From JOB_NONE when it is
+ * new. */
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what);
+
+/* After the commit: claims, cancels, totals, events. */
+void apply_effects(struct engine *e);
+
+/* Throws away what the batch has gathered. */
+void clear_batch(struct engine *e);
+
+/* ---- answers (answer.c) ---- */
+
+void answer(struct op *op);
+void answer_all(struct engine *e, struct op **ops, size_t n);
 
 /* ---- use cases ---- */
 

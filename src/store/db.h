@@ -17,7 +17,7 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "sql.h"
+#include "store/sql.h"
 
 struct db;
 struct db_row;

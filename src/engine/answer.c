@@ -1,0 +1,140 @@
+/*
+ * Answers: what a batch has decided goes back to those who asked; what may wait, waits.
+ *
+ * Only after the commit.  Claims wait in the order they came; waits for the end of something in any order.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "engine/engine_internal.h"
+
+void answer(struct op *op)
+{
+    op->next = NULL;
+    op->done(op);
+}
+
+static void wake_waits(struct engine *e)
+{
+    struct op **at = &e->waits;
+
+    while (*at != NULL) {
+        struct op *op = *at;
+        bool ended = op->deadline_at <= e->now.steady_at;
+
+        for (size_t i = 0; i < e->ended.count && !ended; i++)
+            ended = e->ended.items[i] == op->wait.id;
+        if (!ended) {
+            if (op->deadline_at < e->wake_at)
+                e->wake_at = op->deadline_at;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        atomic_fetch_sub(&e->stats.waiting, 1);
+        answer(op);
+    }
+}
+
+static bool is_claim(const struct op *op)
+{
+    return op->kind == OP_EXCHANGE && op->exchange.parts & EXCHANGE_JOBS && op->err.code == E_OK;
+}
+
+static void finish_claim(struct engine *e, struct op *op)
+{
+    claim_tell_cancels(e, op);
+    exchange_close(op);
+    answer(op);
+}
+
+/* Waiting claims that were granted something, whose time is up, or who must be told of a cancel. */
+static void answer_waiting(struct engine *e)
+{
+    struct op **at = &e->waiting;
+
+    e->wake_at = TIME_NEVER;
+    while (*at != NULL) {
+        struct op *op = *at;
+
+        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at &&
+            !claim_tell_cancels(e, op)) {
+            if (op->deadline_at < e->wake_at)
+                e->wake_at = op->deadline_at;
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        atomic_fetch_sub(&e->stats.waiting, 1);
+        finish_claim(e, op);
+    }
+    e->waiting_end = at;
+}
+
+static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
+{
+    if (wait_us == 0)
+        return false;
+    if (atomic_load(&e->stats.waiting) >= e->config.waiting_max) {
+        err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
+                (unsigned)e->config.waiting_max);
+        return false;
+    }
+    op->deadline_at = e->now.steady_at + wait_us;
+    if (op->deadline_at < e->wake_at)
+        e->wake_at = op->deadline_at;
+    atomic_fetch_add(&e->stats.waiting, 1);
+    op->next = NULL;
+    return true;
+}
+
+static void answer_claim(struct engine *e, struct op *op)
+{
+    bool at_once = op->n_granted > 0 || op->hurry || claim_tell_cancels(e, op);
+
+    if (!at_once && may_wait(e, op, op->exchange.wait_us)) {
+        *e->waiting_end = op;
+        e->waiting_end = &op->next;
+        return;
+    }
+    finish_claim(e, op);
+}
+
+/* Whether a job or a piece of chunked work has ended; E_NOT_FOUND when there is none. */
+static bool has_ended(struct engine *e, struct op *op)
+{
+    struct job j;
+    bool found = false;
+
+    for (size_t i = 0; i < e->work.count; i++)
+        if (e->work.items[i]->row.id == op->wait.id)
+            return false;
+    return store_job_brief(e->store, op->wait.id, &e->arena, &j, &found, &op->err) != E_OK ||
+           !found;
+}
+
+static void answer_wait(struct engine *e, struct op *op)
+{
+    if (!has_ended(e, op) && may_wait(e, op, op->wait.wait_us)) {
+        op->next = e->waits;
+        e->waits = op;
+        return;
+    }
+    answer(op);
+}
+
+void answer_all(struct engine *e, struct op **ops, size_t n)
+{
+    answer_waiting(e);
+    wake_waits(e);
+    for (size_t i = 0; i < n; i++) {
+        if (is_claim(ops[i]))
+            answer_claim(e, ops[i]);
+        else if (ops[i]->kind == OP_WAIT)
+            answer_wait(e, ops[i]);
+        else {
+            if (ops[i]->kind == OP_EXCHANGE && ops[i]->err.code == E_OK)
+                exchange_close(ops[i]);
+            answer(ops[i]);
+        }
+    }
+}

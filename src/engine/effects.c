@@ -1,0 +1,106 @@
+/*
+ * Effects: what a change of a job means for counts, ready lists and those who listen.
+ *
+ * note_move is called within the transaction and changes only what undo_batch takes back; apply_effects
+ * comes after the commit.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/engine_internal.h"
+
+void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
+               const char *what)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    if (from != JOB_NONE)
+        counts_add(&e->counts, from_queue->id, from, -1);
+    if (from == JOB_READY)
+        ready_remove(&from_queue->ready, (struct ready_ref){j->priority, j->id.v});
+    counts_add(&e->counts, q->id, j->state, 1);
+    if (j->state == JOB_READY) {
+        ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
+        e->woken = true;
+    }
+    if (j->state == JOB_SCHEDULED && j->due_at < e->due_at)
+        e->due_at = j->due_at;
+    if (job_state_ended(j->state)) {
+        int64_t keep = j->state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
+
+        if (j->finished_at + keep < e->retain_at)
+            e->retain_at = j->finished_at + keep;
+        VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
+        if (e->waits != NULL)
+            VEC_PUSH(&e->ended, j->id.v);
+    }
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                             .at = e->now.wall_at,
+                                             .id = j->id.v,
+                                             .queue = slice_of(q->name),
+                                             .state = j->state,
+                                             .what = what}));
+}
+
+static void close_one(struct engine *e, const struct closing *c)
+{
+    struct live_claim *claim = claims_find(&e->claims, c->token);
+
+    if (claim == NULL || --claim->open > 0)
+        return;
+    VEC_PUSH(&e->dead_claims, c->token);
+    claims_remove(&e->claims, claim);
+}
+
+static void add_tallies(struct engine *e)
+{
+    struct engine_stats *s = &e->stats;
+
+    atomic_fetch_add(&s->submitted, e->tally_submitted);
+    atomic_fetch_add(&s->claimed, e->tally_claimed);
+    atomic_fetch_add(&s->done, e->tally_outcomes[JOB_OUT_DONE]);
+    atomic_fetch_add(&s->later, e->tally_outcomes[JOB_OUT_LATER]);
+    atomic_fetch_add(&s->returned, e->tally_outcomes[JOB_OUT_RETURNED]);
+    atomic_fetch_add(&s->lost, e->tally_outcomes[JOB_OUT_LOST]);
+    atomic_fetch_add(&s->cancelled, e->tally_outcomes[JOB_OUT_CANCELLED]);
+    atomic_fetch_add(&s->failed, e->tally_failed);
+    atomic_fetch_add(&s->retried, e->tally_retried);
+    atomic_fetch_add(&s->stale, e->tally_stale);
+    atomic_fetch_add(&s->deleted, e->tally_deleted);
+    atomic_fetch_add(&s->retained, e->tally_retained);
+}
+
+static void publish_events(struct engine *e)
+{
+    for (size_t i = 0; i < e->events.count; i++)
+        e->config.on_event(e->config.event_ctx, &e->events.items[i]);
+}
+
+/* A job that ended its attempt needs no cancel any more. */
+static void forget_cancels(struct engine *e)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->cancels.count; i++) {
+        bool closed = false;
+
+        for (size_t k = 0; k < e->closings.count && !closed; k++)
+            closed = e->closings.items[k].job == e->cancels.items[i].job;
+        if (!closed)
+            e->cancels.items[kept++] = e->cancels.items[i];
+    }
+    e->cancels.count = kept;
+}
+
+void apply_effects(struct engine *e)
+{
+    for (size_t i = 0; i < e->new_claims.count; i++)
+        claims_add(&e->claims, e->new_claims.items[i]);
+    VEC_CLEAR(&e->new_claims);
+    for (size_t i = 0; i < e->closings.count; i++)
+        close_one(e, &e->closings.items[i]);
+    for (size_t i = 0; i < e->new_cancels.count; i++)
+        VEC_PUSH(&e->cancels, e->new_cancels.items[i]);
+    forget_cancels(e);
+    add_tallies(e);
+    publish_events(e);
+}

@@ -1,0 +1,125 @@
+/*
+ * Opening and closing the engine: what memory holds is read from the store, and let go.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "store/store_claims.h"
+#include "store/store_meta.h"
+
+enum { RENEW_ROWS = 1000 };
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct engine *e = ctx;
+    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
+
+    claim->worker = c->worker;
+    claim->lease_us = c->lease_us;
+    claim->check_at = e->now.steady_at + c->lease_us;
+    claims_add(&e->claims, claim);
+}
+
+static enum err_code renew_claim(struct engine *e, const struct live_claim *claim, struct err *err)
+{
+    const struct touch_status silent = {.has_text = false};
+    enum touch_result result;
+
+    for (size_t i = 0; i < claim->n_jobs; i++)
+        if (store_job_touch(e->store, claim->jobs[i], claim->token, claim->check_at, &silent,
+                            &result, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+/* Deadlines in the store are of the clock of the process that wrote them: found leases get ours. */
+static enum err_code renew_leases(struct engine *e, struct err *err)
+{
+    size_t rows = 0;
+
+    for (size_t i = 0; i < e->claims.heap.count; i++) {
+        if ((rows == 0 && store_begin(e->store, err) != E_OK) ||
+            renew_claim(e, e->claims.heap.items[i], err) != E_OK)
+            return err->code;
+        rows += e->claims.heap.items[i]->n_jobs;
+        if (rows < RENEW_ROWS && i + 1 < e->claims.heap.count)
+            continue;
+        if (store_commit(e->store, err) != E_OK)
+            return err->code;
+        rows = 0;
+    }
+    return E_OK;
+}
+
+static enum err_code load(struct engine *e, struct err *err)
+{
+    int64_t floor = 0;
+
+    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
+        workers_load(e, err) != E_OK || store_claims_load(e->store, take_claim, e, err) != E_OK ||
+        bulk_load(e, err) != E_OK)
+        return err->code;
+    id_gen_init(&e->ids, e->config.node, floor);
+    e->ids_mark = floor;
+    if (renew_leases(e, err) != E_OK) {
+        store_rollback(e->store);
+        return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code engine_open(struct store *store, const struct engine_config *config, struct now now,
+                          struct engine **ret_engine, struct err *err)
+{
+    struct engine *e = mem_zalloc(sizeof(*e));
+
+    e->store = store;
+    e->config = *config;
+    e->now = now;
+    e->waiting_end = &e->waiting;
+    e->wake_at = TIME_NEVER;
+    rng_init(&e->rng, config->seed);
+    claims_init(&e->claims);
+    if (load(e, err) != E_OK) {
+        engine_close(e);
+        return err->code;
+    }
+    *ret_engine = e;
+    return E_OK;
+}
+
+void engine_close(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    for (struct op *op = e->waiting, *next; op != NULL; op = next) {
+        next = op->next;
+        exchange_close(op);
+        answer(op);
+    }
+    for (struct op *op = e->waits, *next; op != NULL; op = next) {
+        next = op->next;
+        answer(op);
+    }
+    clear_batch(e);
+    bulk_free(e);
+    workers_free(e);
+    queues_free(e);
+    claims_deinit(&e->claims);
+    counts_deinit(&e->counts);
+    arena_deinit(&e->arena);
+    VEC_DEINIT(&e->batch);
+    VEC_DEINIT(&e->dead_claims);
+    VEC_DEINIT(&e->cancels);
+    VEC_DEINIT(&e->new_claims);
+    VEC_DEINIT(&e->closings);
+    VEC_DEINIT(&e->gone_queues);
+    VEC_DEINIT(&e->looked_at);
+    VEC_DEINIT(&e->new_jobs);
+    VEC_DEINIT(&e->endings);
+    VEC_DEINIT(&e->ended);
+    VEC_DEINIT(&e->events);
+    VEC_DEINIT(&e->new_cancels);
+    free(e);
+}
