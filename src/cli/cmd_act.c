@@ -95,10 +95,13 @@ static int act_on(struct cli *cli, const struct act *act, struct slice id, struc
         .body = body,
     };
 
-    if (cli_call(cli, &r, &reply, &err) != E_OK)
-        return cli_fail(cli, &err);
-    print_reply(cli, act, id, &reply);
-    return CLI_OK;
+    if (cli_call(cli, &r, &reply, &err) == E_OK) {
+        print_reply(cli, act, id, &reply);
+        return CLI_OK;
+    }
+    if (err.code != E_UNAVAILABLE && memmem(err.msg, strlen(err.msg), id.data, id.size) == NULL)
+        (void)err_wrap(&err, "%.*s", (int)id.size, id.data); /* which of them */
+    return cli_fail(cli, &err);
 }
 
 static int act_on_filter(struct cli *cli, const struct act *act)

@@ -140,11 +140,10 @@ static void print_option(FILE *to, const struct option_spec *o)
 
 static void print_verbs(FILE *to, const struct command *c)
 {
-    fputc('\n', to);
     for (const struct command *v = c->verbs; v->name != NULL; v++)
         fprintf(to, "  %-10s %s%s\n", v->name, v->help,
                 v == c->verbs ? " (when no verb is given)" : "");
-    fprintf(to, "\n'waybill %s VERB --help' explains one of them.\n", c->name);
+    fprintf(to, "\n'waybill %s VERB --help' explains one of them, with its options.\n\n", c->name);
 }
 
 void help_command(FILE *to, const struct command *parent, const struct command *c)
@@ -156,11 +155,9 @@ void help_command(FILE *to, const struct command *parent, const struct command *
     fprintf(to, "usage: %s\n\n%s.\n", buf_text(&synopsis), c->help);
     if (c->about != NULL)
         print_lines(to, c->about, "");
-    if (c->verbs != NULL) {
-        print_verbs(to, c);
-        return;
-    }
     fputc('\n', to);
+    if (c->verbs != NULL)
+        print_verbs(to, c);
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;)
         print_option(to, o);
     if (c->examples != NULL) {

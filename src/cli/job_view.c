@@ -95,6 +95,8 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
     if (*text != '\0' && out->size > 0 && state != JOB_RUNNING)
         buf_add_str(out, ": ");
     buf_add_str(out, text);
+    while (out->size > 0 && out->data[out->size - 1] == ' ')
+        out->data[--out->size] = '\0';
 }
 
 static void print_name(const struct screen *s, const char *name)

@@ -7,6 +7,8 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "store/store_ready.h"
+#include "store/store_record.h"
 
 typedef enum err_code act_fn(struct engine *e, const struct act *act, const struct job *j,
                              struct act_result *ret, struct err *err);

@@ -12,6 +12,7 @@
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 #include "store/store_claims.h"
+#include "store/store_ready.h"
 
 /* ---- what the claimer may ask for ---- */
 
@@ -115,7 +116,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
         json_add_grant(&g->common, j, slice_of(g->queue->name));
     }
     json_add_comma(&op->jobs);
-    json_add_claimed(&op->jobs, j, buf_slice(&g->common), e->config.url);
+    json_add_claimed(&op->jobs, j, buf_slice(&g->common), e->url);
     counts_add(&e->counts, j->queue, JOB_READY, -1);
     counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
     e->tally_claimed++;

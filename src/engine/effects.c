@@ -6,6 +6,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine_internal.h"
+#include "store/store_ready.h"
 
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what)

@@ -42,7 +42,6 @@ typedef void event_fn(void *ctx, const struct event *event);
 struct engine_config {
     uint32_t node;
     uint64_t seed;
-    const char *url;    /* base of full ids; NULL: none.  Outlives the engine */
     event_fn *on_event; /* NULL: nobody listens */
     void *event_ctx;
     uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */
@@ -60,6 +59,10 @@ struct engine_stats {
  * leases found get a full period from `now` on. */
 MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
                                      struct now now, struct engine **ret_engine, struct err *err);
+
+/* The base of full ids in what workers get, which outlives the engine; NULL (at first): none.  Before the
+ * engine's thread starts. */
+void engine_set_url(struct engine *e, const char *url);
 
 /* Answers what still waits (claims with no jobs, waits with the job as it is) and frees the engine. */
 void engine_close(struct engine *e);

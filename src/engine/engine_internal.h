@@ -71,6 +71,7 @@ struct ended_job {
 struct engine {
     struct store *store;
     struct engine_config config;
+    const char *url;
     struct engine_stats stats;
     struct rng rng;
     struct now now;

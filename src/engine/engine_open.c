@@ -89,6 +89,11 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     return E_OK;
 }
 
+void engine_set_url(struct engine *e, const char *url)
+{
+    e->url = url;
+}
+
 void engine_close(struct engine *e)
 {
     if (e == NULL)

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "store/store_record.h"
 
 /* The queue's policy, with the job's own laid over it. */
 static enum err_code policy_of(struct engine *e, const struct queue *q, const struct job *j,

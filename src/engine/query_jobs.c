@@ -15,6 +15,7 @@
 #include "store/store_jobs.h"
 #include "store/store_list.h"
 #include "store/store_meta.h"
+#include "store/store_record.h"
 
 #define CURSOR_MARK "j-"
 

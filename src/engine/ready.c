@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "core/job.h"
+#include "store/store_ready.h"
 
 void ready_init(struct ready *r)
 {

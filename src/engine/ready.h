@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "store/store_jobs.h"
+#include "store/store_ready.h"
 
 struct store;
 

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "store/store_record.h"
 
 /* What is to become of an item. */
 struct plan {

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 #include "store/store_endings.h"
+#include "store/store_ready.h"
 
 enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 };
 

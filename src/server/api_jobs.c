@@ -157,14 +157,19 @@ static enum err_code act_due_at(struct field_reader *r, struct slice value)
     return field_time(r, value, &act->due_at);
 }
 
+static enum err_code patch_queue(struct field_reader *r, struct slice value)
+{
+    (void)value;
+    return err_set(r->err, E_INVALID, "queue: a job is moved with POST /v1/jobs/ID/move");
+}
+
 static const struct field retry_fields[] = {{FIELD("set"), .read = act_params, .null = true}};
 static const struct field clone_fields[] = {{FIELD("params"), .read = act_params, .null = true}};
 static const struct field move_fields[] = {{FIELD("queue"), .read = act_queue}};
 static const struct field patch_fields[] = {
-    {FIELD("due_at"), .read = act_due_at},
-    {FIELD("priority"), .read = act_priority},
-    {FIELD("params"), .read = act_params},
-    {FIELD("labels"), .read = act_labels},
+    {FIELD("due_at"), .read = act_due_at}, {FIELD("priority"), .read = act_priority},
+    {FIELD("params"), .read = act_params}, {FIELD("labels"), .read = act_labels},
+    {FIELD("queue"), .read = patch_queue},
 };
 
 /* What the body of each action may say; the others take none. */

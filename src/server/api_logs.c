@@ -45,8 +45,11 @@ enum err_code log_append(struct request *r, struct err *err)
     if (request_id(r, "job", &op->log.id, err) != E_OK ||
         read_offset(r, &op->log.offset, err) != E_OK)
         return err->code;
-    if (!lease_parse(request_param(r, "lease"), &op->log.token))
+    struct slice lease = request_param(r, "lease");
+
+    if (lease.size == 0)
         return err_set(err, E_INVALID, "lease: give the lease that came with the job");
+    op->log.token = lease_parse(lease);
     op->log.data = buf_slice(&r->body);
     request_run(r, answer_append);
     return E_OK;

@@ -26,6 +26,7 @@ static const struct {
     size_t size;
     size_t offset; /* of a slice in struct headers */
 } kept[] = {
+    /* the first of them must not come twice */
 #define KEPT(header, field)                                         \
     {                                                               \
         header, sizeof(header) - 1, offsetof(struct headers, field) \
@@ -56,13 +57,18 @@ static enum MHD_Result gather(void *ctx, enum MHD_ValueKind kind, const char *ke
     (void)kind;
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         if (is(name, kept[i].name, kept[i].size)) {
-            *(struct slice *)((char *)h + kept[i].offset) = text;
+            struct slice *to = (struct slice *)((char *)h + kept[i].offset);
+
+            h->ambiguous |= i == 0 && to->data != NULL;
+            *to = text;
             return MHD_YES;
         }
     if (is(name, "Content-Length", 14)) {
+        h->ambiguous |= h->has_length;
         h->has_length = true;
         h->length = parse_length(text);
     } else if (is(name, "Transfer-Encoding", 17)) {
+        h->ambiguous |= h->chunked || !is(text, "chunked", 7);
         h->chunked = true;
     } else if (is(name, "Expect", 6)) {
         h->expects = true;
@@ -74,4 +80,5 @@ void headers_gather(struct headers *h, struct MHD_Connection *connection)
 {
     *h = (struct headers){.length = 0};
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, gather, h);
+    h->ambiguous |= h->chunked && h->has_length;
 }

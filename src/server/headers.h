@@ -23,6 +23,7 @@ struct headers {
     uint64_t length; /* Content-Length; UINT64_MAX when it is no number */
     bool chunked;    /* Transfer-Encoding */
     bool expects;    /* Expect: the client waits before it sends the body */
+    bool ambiguous;  /* where the request ends, or whom it is for, can be read in two ways */
 };
 
 void headers_gather(struct headers *h, struct MHD_Connection *connection);

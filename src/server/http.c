@@ -30,6 +30,22 @@ static void forget_connection(struct port *port)
     port->connections_peak = 0;
 }
 
+static void hangup_ready(struct watch *w)
+{
+    struct peer *p = (struct peer *)w;
+
+    p->port->is_ready = true;
+    peer_hung_up(&p->port->http->peers, p);
+}
+
+static void watch_hangup(struct http *h, struct peer *p)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = &p->hangup};
+
+    p->hangup = (struct watch){.fd = p->fd, .ready = hangup_ready};
+    (void)epoll_ctl(h->epoll_fd, EPOLL_CTL_ADD, p->fd, &event);
+}
+
 static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode what)
 {
@@ -38,7 +54,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         forget_connection(port);
-        peer_free(*socket_context);
+        peer_free(&h->peers, *socket_context);
         return;
     }
     int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -48,6 +64,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
     if (port->connections > port->connections_peak)
         port->connections_peak = port->connections;
     *socket_context = p;
+    watch_hangup(h, p);
 }
 
 static void on_completed(void *ctx, struct MHD_Connection *connection, void **request_context,
@@ -62,6 +79,8 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **re
     if (r == NULL)
         return;
     peer_set_deadline(&h->peers, r->peer, h->now_at + KEEP_ALIVE_US);
+    if (r->peer->half_closed)
+        peer_hung_up(&h->peers, r->peer);
     request_free(r);
     *request_context = NULL;
 }
@@ -267,6 +286,7 @@ void http_pass(struct http *h, int64_t until_at)
     timers_run(&h->timers, h->now_at);
     peers_look(&h->peers, h->now_at);
     run_daemons(h);
+    peers_judge_hung(&h->peers);
     if (!h->no_tasks)
         engine_thread_put(&h->server->engine, &h->tasks);
     if (h->trim) {

@@ -19,18 +19,13 @@
 #include "server/inbox.h"
 #include "server/peers.h"
 #include "server/timers.h"
+#include "server/watch.h"
 
 struct MHD_Daemon;
 struct server;
 struct http;
 
 enum { PORTS_MAX = 8, STATUS_CLASSES = 6 };
-
-/* A descriptor in the loop. */
-struct watch {
-    int fd;
-    void (*ready)(struct watch *w);
-};
 
 /* A listening socket and its daemon. */
 struct port {

@@ -125,7 +125,13 @@ static enum err_code claim_max(struct field_reader *r, struct slice value)
 
 static enum err_code claim_wait(struct field_reader *r, struct slice value)
 {
-    return field_length(r, value, 0, WAIT_MAX_US, &((struct exchange *)r->to)->wait_us);
+    struct exchange *x = r->to;
+
+    if (field_length(r, value, 0, INT64_MAX, &x->wait_us) != E_OK)
+        return r->err->code;
+    if (x->wait_us > WAIT_MAX_US)
+        return err_set(r->err, E_INVALID, "wait: at most 60s; ask again after that");
+    return E_OK;
 }
 
 static enum err_code claim_lease(struct field_reader *r, struct slice value)

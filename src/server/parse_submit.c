@@ -152,7 +152,7 @@ static enum err_code read_command(struct field_reader *r, struct slice value)
         return err_set(
             r->err, E_FORBIDDEN,
             "command: a job that brings its own command is for the administrator: use the "
-            "Unix socket in the data directory, or send Authorization: Bearer TOKEN");
+            "Unix socket in the data directory, or send the token (Authorization: Bearer TOKEN)");
     if (json_type_of(value) == JSON_T_ARRAY)
         return check_command_words(r, value);
     struct slice text;

@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "server/limits.h"
+#include "server/request.h"
 
 void peers_init(struct peers *ps)
 {
     ps->head = (struct peer){.next = &ps->head, .prev = &ps->head, .deadline_at = TIME_NEVER};
     ps->look_at = TIME_NEVER;
+    ps->hung = NULL;
 }
 
 struct peer *peer_new(struct peers *ps, struct port *port, int fd, int64_t deadline_at)
@@ -30,10 +32,20 @@ struct peer *peer_new(struct peers *ps, struct port *port, int fd, int64_t deadl
     return p;
 }
 
-void peer_free(struct peer *p)
+static void forget_hung(struct peers *ps, const struct peer *p)
+{
+    for (struct peer **at = &ps->hung; *at != NULL; at = &(*at)->next_hung)
+        if (*at == p) {
+            *at = p->next_hung;
+            return;
+        }
+}
+
+void peer_free(struct peers *ps, struct peer *p)
 {
     if (p == NULL)
         return;
+    forget_hung(ps, p);
     p->next->prev = p->prev;
     p->prev->next = p->next;
     free(p);
@@ -55,6 +67,26 @@ bool peer_is_alive(const struct peer *p)
 void peer_cut_off(struct peer *p)
 {
     (void)shutdown(p->fd, SHUT_RDWR);
+}
+
+void peer_hung_up(struct peers *ps, struct peer *p)
+{
+    p->half_closed = true;
+    forget_hung(ps, p);
+    p->next_hung = ps->hung;
+    ps->hung = p;
+}
+
+void peers_judge_hung(struct peers *ps)
+{
+    while (ps->hung != NULL) {
+        struct peer *p = ps->hung;
+        bool reading = p->request == NULL || p->request->phase == REQUEST_BODY;
+
+        ps->hung = p->next_hung;
+        if (reading && !peer_is_alive(p))
+            peer_cut_off(p);
+    }
 }
 
 void peers_look(struct peers *ps, int64_t now_at)

@@ -12,27 +12,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "server/watch.h"
+
 struct port;
 struct request;
 
 struct peer {
+    struct watch hangup; /* it will send nothing more; first */
     struct peer *next, *prev;
+    struct peer *next_hung; /* in peers.hung */
     struct port *port;
     struct request *request; /* the one in hand, or NULL */
     int fd;
+    bool half_closed;    /* it has hung up: it may still read */
     bool surplus;        /* one connection too many: told so and closed */
     int64_t deadline_at; /* by the monotonic clock; TIME_NEVER: it is our turn */
 };
 
 struct peers {
     struct peer head;
-    int64_t look_at; /* no deadline is before this */
+    int64_t look_at;   /* no deadline is before this */
+    struct peer *hung; /* to be judged at the end of the pass */
 };
 
 void peers_init(struct peers *ps);
 
 struct peer *peer_new(struct peers *ps, struct port *port, int fd, int64_t deadline_at);
-void peer_free(struct peer *p);
+void peer_free(struct peers *ps, struct peer *p);
 
 static inline void peer_set_deadline(struct peers *ps, struct peer *p, int64_t at)
 {
@@ -48,6 +54,11 @@ int64_t peer_pace(int64_t begun_at, size_t size);
 bool peer_is_alive(const struct peer *p);
 
 void peer_cut_off(struct peer *p);
+
+/* The other end sends nothing more.  The daemon does not notice that when it came together with data: if
+ * no whole request has come of it by the end of the pass, there will be none. */
+void peer_hung_up(struct peers *ps, struct peer *p);
+void peers_judge_hung(struct peers *ps);
 
 /* Cuts off those whose time is up. */
 void peers_look(struct peers *ps, int64_t now_at);

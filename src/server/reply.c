@@ -100,7 +100,7 @@ enum MHD_Result reply_send(struct request *r)
     struct MHD_Response *response = make(r, &status);
 
     ASSERT(status >= 200 && status < 600);
-    if (h->stopping || r->peer->surplus)
+    if (h->stopping || r->peer->surplus || r->closes)
         add_header(response, "Connection", "close");
     enum MHD_Result result = MHD_queue_response(r->connection, status, response);
 

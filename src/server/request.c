@@ -77,6 +77,18 @@ static enum err_code check_body(struct request *r, struct err *err)
     return E_OK;
 }
 
+/* What comes after such a header is no request of its own. */
+static enum err_code check_ambiguity(struct request *r, struct err *err)
+{
+    if (!r->headers.ambiguous)
+        return E_OK;
+    r->closes = true;
+    return err_set(
+        err, E_BAD_REQUEST,
+        "the header is ambiguous: Host, Content-Length and Transfer-Encoding (chunked) may "
+        "come once, and not both of the latter");
+}
+
 static enum err_code check_header_size(struct request *r, struct err *err)
 {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
@@ -90,8 +102,8 @@ static enum err_code check_header_size(struct request *r, struct err *err)
 
 static enum err_code judge(struct request *r, const char *method, const char *path, struct err *err)
 {
-    if (check_header_size(r, err) != E_OK || find_route(r, method, path, err) != E_OK ||
-        check_state(r, err) != E_OK)
+    if (check_ambiguity(r, err) != E_OK || check_header_size(r, err) != E_OK ||
+        find_route(r, method, path, err) != E_OK || check_state(r, err) != E_OK)
         return err->code;
     if (auth_judge(&r->server->auth, &r->headers.auth, r->route->right, &r->right, err) != E_OK)
         return err->code;
@@ -243,7 +255,7 @@ enum err_code request_wait(struct request *r, int64_t *ret_wait_us, struct err *
     if (text.data != NULL && duration_parse(text, &wait_us, err) != E_OK)
         return err_wrap(err, "wait");
     if (wait_us > WAIT_MAX_US)
-        return err_set(err, E_INVALID, "wait: at most %d seconds; ask again after that",
+        return err_set(err, E_INVALID, "wait: at most %ds; ask again after that",
                        (int)(WAIT_MAX_US / US_PER_S));
     *ret_wait_us = wait_us;
     return E_OK;

@@ -50,6 +50,7 @@ struct request {
     enum request_phase phase;
     int64_t begun_at;
     bool suspended;
+    bool closes; /* the connection ends with the reply */
 
     struct buf body;
     struct spool *spool; /* instead of `body`, for a long NDJSON body */

@@ -8,7 +8,7 @@ bool request_refuses_body(const struct request *r)
 {
     if (r->err.code == E_OK || !headers_announce_body(&r->headers))
         return false;
-    return r->headers.expects || r->headers.length > DISCARD_MAX;
+    return r->headers.expects || r->closes || r->headers.length > DISCARD_MAX;
 }
 
 void request_drop_body(struct request *r)

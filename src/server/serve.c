@@ -17,6 +17,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -179,6 +180,7 @@ static void set_names(struct life *life)
     snprintf(text, sizeof(text), "http://%s", s->listen);
     s->url = life->settings.url != NULL ? life->settings.url
                                         : arena_strdup(&s->arena, slice_of(text));
+    engine_set_url(life->engine, s->url);
     s->socket = arena_strdup(&s->arena, slice_of(listeners_local(&life->listeners)->path));
 }
 
@@ -379,6 +381,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
 
     tame_memory();
     raise_file_limit();
+    umask(0077); /* what is in the data directory is for its owner */
     s->config = config;
     s->arena = ARENA_INIT;
     s->started_at = clock_wall_us();

@@ -318,7 +318,11 @@ static enum err_code server_error(const struct call *call, struct err *err)
         return err_set(err, code_of_status(call->reply->status),
                        "%s answers %d without saying why: is it a waybill server?",
                        call->client->url.text, call->reply->status);
-    err_set(err, err_from_name(name), "%s", message);
+    enum err_code code = err_from_name(name);
+
+    if (code == E_INTERNAL) /* or a name that only a newer server knows */
+        code = code_of_status(call->reply->status);
+    err_set(err, code, "%s", message);
     if (json_is_integer(index))
         err->item = (unsigned)json_integer_value(index) + 1;
     return err->code;

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store_ready.h"
+
+#include "base/clock.h"
+#include "store/store_internal.h"
+
+struct ref_taker {
+    struct ready_ref *refs;
+    size_t n;
+};
+
+static void take_ref(void *ctx, const struct db_row *row)
+{
+    struct ref_taker *t = ctx;
+
+    t->refs[t->n++] = (struct ready_ref){(int)db_col_int(row, 0), db_col_int(row, 1)};
+}
+
+enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
+                               struct ready_ref *refs, size_t limit, size_t *ret_n, struct err *err)
+{
+    struct ref_taker t = {.refs = refs};
+
+    if (db_do_rows(s->db, SQL_READY_SCAN, take_ref, &t, err, db_i(queue), db_i(from.priority),
+                   db_i(from.id), db_i((int64_t)limit)) != E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+struct id_taker {
+    int64_t *ids;
+    size_t n;
+};
+
+static void take_id(void *ctx, const struct db_row *row)
+{
+    struct id_taker *t = ctx;
+
+    t->ids[t->n++] = db_col_int(row, 0);
+}
+
+enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
+                             size_t *ret_n, struct err *err)
+{
+    struct id_taker t = {.ids = ids};
+
+    if (db_do_rows(s->db, SQL_DUE_SCAN, take_id, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
+        E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)
+{
+    struct taken_int got = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+
+    if (db_one(s->db, SQL_DUE_NEXT, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    *ret_at = got.found ? got.value : TIME_NEVER;
+    return E_OK;
+}

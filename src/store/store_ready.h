@@ -1,0 +1,29 @@
+/*
+ * What waits in the store: ready jobs in claiming order, and scheduled ones by the time they are due.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct store;
+
+struct ready_ref {
+    int priority;
+    int64_t id;
+};
+
+/* The next ready jobs of a queue after `from`, in claiming order; refs has room for `limit`. */
+MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
+                                          struct ready_ref *refs, size_t limit, size_t *ret_n,
+                                          struct err *err);
+
+/* Scheduled jobs that are due, oldest first. */
+MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
+                                        size_t *ret_n, struct err *err);
+
+/* When the next scheduled job is due; TIME_NEVER when there is none. */
+MUST_CHECK enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err);
