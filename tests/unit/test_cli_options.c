@@ -357,6 +357,24 @@ static void completions_know_every_verb_and_option(void **state)
     }
 }
 
+static void check_offer(const struct command *parent, const struct command *c)
+{
+    char offer[200];
+
+    snprintf(offer, sizeof(offer), "%s' -a %s -d ", parent != NULL ? parent->name : "-eq 1",
+             c->name);
+    assert_non_null(strstr(buf_text(&script), offer));
+}
+
+static void fish_offers_every_verb_at_its_place(void **state)
+{
+    (void)state;
+    script = BUF_INIT((size_t)1 << 20);
+    completion_script("fish", &script);
+    for_each_command(check_offer);
+    buf_deinit(&script);
+}
+
 static char *read_manual(void)
 {
     CLEANUP(buf) struct buf text = BUF_INIT((size_t)1 << 20);
@@ -398,6 +416,7 @@ int main(void)
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(help_names_every_argument_and_option),
         cmocka_unit_test(completions_know_every_verb_and_option),
+        cmocka_unit_test(fish_offers_every_verb_at_its_place),
         cmocka_unit_test(the_manual_is_what_the_table_says),
     };
 
