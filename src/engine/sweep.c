@@ -189,6 +189,7 @@ enum err_code endings_write(struct engine *e, struct err *err)
         if (store_ending_add(e->store, &row, err) != E_OK)
             return err->code;
     }
+    VEC_CLEAR(&e->endings);
     return E_OK;
 }
 
@@ -251,6 +252,8 @@ static enum err_code retain(struct engine *e, struct err *err)
     int64_t next_at = TIME_NEVER;
     size_t room = RETAIN_ROWS;
 
+    if (endings_write(e, err) != E_OK) /* of this very batch: they count for next_at */
+        return err->code;
     for (size_t i = 0; i < e->queues.count; i++)
         for (unsigned s = JOB_DONE; s < JOB_STATE_COUNT; s++)
             if (retain_state(e, e->queues.items[i], (enum job_state)s, &room, &next_at, err) !=
