@@ -282,18 +282,30 @@ static bool is_put(const struct queue_op *o, const char *name)
     return false;
 }
 
+static bool is_pruned(const struct queue_op *o, const struct queue *q)
+{
+    return o->prune && !is_put(o, q->name) && strcmp(q->name, DEFAULT_QUEUE) != 0;
+}
+
+/* All or nothing: a queue that cannot be removed refuses the whole request. */
+static enum err_code judge_prune(struct engine *e, struct op *op, struct err *err)
+{
+    for (size_t i = 0; i < e->queues.count && op->err.code == E_OK; i++)
+        if (is_pruned(&op->queue, e->queues.items[i]) &&
+            refuse_removal(e, e->queues.items[i], &op->err, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
 static enum err_code prune(struct engine *e, struct op *op, struct err *err)
 {
     for (size_t i = e->queues.count; i-- > 0;) {
         struct queue *q = e->queues.items[i];
-        struct err refused = ERR_INIT;
 
-        if (is_put(&op->queue, q->name) || strcmp(q->name, DEFAULT_QUEUE) == 0)
+        if (!is_pruned(&op->queue, q))
             continue;
-        if (refuse_removal(e, q, &refused, err) != E_OK)
-            return err->code;
-        add_change(op, slice_of(q->name), refused.code == E_OK ? "removed" : "kept");
-        if (refused.code == E_OK && !op->queue.dry_run && remove_queue(e, q, err) != E_OK)
+        add_change(op, slice_of(q->name), "removed");
+        if (!op->queue.dry_run && remove_queue(e, q, err) != E_OK)
             return err->code;
     }
     return E_OK;
@@ -301,11 +313,15 @@ static enum err_code prune(struct engine *e, struct op *op, struct err *err)
 
 static enum err_code apply(struct engine *e, struct op *op, struct err *err)
 {
+    if (judge_prune(e, op, err) != E_OK)
+        return err->code;
+    if (op->err.code != E_OK)
+        return E_OK;
     buf_add_str(&op->reply, "{\"changes\":[");
     for (size_t i = 0; i < op->queue.n_puts; i++)
         if (put(e, op, &op->queue.puts[i], err) != E_OK)
             return err->code;
-    if (op->queue.prune && prune(e, op, err) != E_OK)
+    if (prune(e, op, err) != E_OK)
         return err->code;
     buf_add_str(&op->reply, op->queue.dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
     return E_OK;

@@ -125,7 +125,8 @@ static enum err_code prepare_backup_dir(const char *dir, char *path, struct err 
     if (mkdir(dir, 0700) != 0 && errno != EEXIST)
         return err_errno(err, E_INVALID, "make directory %s", dir);
     if (access(path, F_OK) == 0)
-        return err_set(err, E_CONFLICT, "%s holds a backup already: name another directory", dir);
+        return err_set(err, E_CONFLICT,
+                       "%s is not empty: it holds a backup already, name another directory", dir);
     return E_OK;
 }
 

@@ -265,7 +265,7 @@ def test_a_verb_with_neither_job_nor_filter_is_a_usage_error(server, client, ver
     (["add", "work", "--delay", "1s", "--at", "22:00"], 2, "at"),
     (["add", "work", "extra"], 2, "extra"),
     (["list", "--state", "redy"], 2, "ready"),
-    (["list", "--queue", "wrok"], 3, "work"),
+    (["list", "--queue", "wrok"], 4, "work"),
     (["list", "--limit", "0"], 2, "limit"),
     (["move", "0000000000001"], 2, "to"),
     (["lsit"], 2, "list"),
