@@ -174,12 +174,23 @@ static const struct {
     {OP_SUBMIT, submit_run},
 };
 
+static enum err_code run_phase(struct engine *e, struct op **ops, size_t n, size_t phase,
+                               struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == phases[phase].kind && phases[phase].run(e, ops[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+/* Queues first: whether an exchange names one that is there decides about all of it. */
 static enum err_code run_phases(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
-    for (size_t p = 0; p < ARRAY_LEN(phases); p++)
-        for (size_t i = 0; i < n; i++)
-            if (ops[i]->kind == phases[p].kind && phases[p].run(e, ops[i], err) != E_OK)
-                return err->code;
+    if (run_phase(e, ops, n, 0, err) != E_OK || finish_plain(e, ops, n, err) != E_OK)
+        return err->code;
+    for (size_t p = 1; p < ARRAY_LEN(phases); p++)
+        if (run_phase(e, ops, n, p, err) != E_OK)
+            return err->code;
     return E_OK;
 }
 
@@ -190,8 +201,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         reset_op(ops[i]);
     if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
         return err->code;
-    if (finish_plain(e, ops, n, err) != E_OK || run_phases(e, ops, n, err) != E_OK ||
-        submit_flush(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
+    if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
+        claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return commit(e, err);
 }
