@@ -92,9 +92,11 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     e->tally_outcomes[end->outcome]++;
     e->tally_failed += event == JOB_EV_FAIL;
     e->tally_retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
-    if (end->outcome != JOB_OUT_DONE && end->outcome != JOB_OUT_FAILED)
+    bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
+
+    if (end->outcome != JOB_OUT_DONE && !failed)
         return E_OK;
-    return queue_count_streak(e, q, end->outcome == JOB_OUT_FAILED, err);
+    return queue_count_streak(e, q, failed, err);
 }
 
 /* How the claim with that token ended, as far as it is known. */
