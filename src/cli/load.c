@@ -149,9 +149,14 @@ static enum err_code connect_to(const struct load_address *address, int *ret_fd,
     return E_OK;
 }
 
+bool load_over(const struct load *l)
+{
+    return l->now_at >= l->until_at || (l->plan->max_jobs > 0 && l->begun >= l->plan->max_jobs);
+}
+
 unsigned load_take(struct load *l, unsigned jobs)
 {
-    if (l->now_at >= l->until_at)
+    if (load_over(l))
         return 0;
     if (l->plan->max_jobs > 0 && jobs > l->plan->max_jobs - l->begun)
         jobs = (unsigned)(l->plan->max_jobs - l->begun);
@@ -363,6 +368,7 @@ static enum err_code work(struct load *l, struct err *err)
     l->now_at = clock_mono_us();
     l->count_from_at = l->now_at + l->plan->warm_us;
     l->until_at = l->count_from_at + l->plan->run_us;
+    l->last_at = l->count_from_at;
     l->busy = l->plan->connections;
     for (unsigned i = 0; i < l->plan->connections && code == E_OK; i++) {
         load_workload_start(l, &l->conns[i]);

@@ -152,6 +152,9 @@ MUST_CHECK enum err_code load_run(const struct load_protocol *protocol,
                                   const struct load_plan *plan, struct load_report *ret_report,
                                   struct err *err);
 
+/* For workloads: no more jobs may be begun. */
+bool load_over(const struct load *l);
+
 /* For workloads: how many of `jobs` may still be begun; 0 when the run is over. */
 unsigned load_take(struct load *l, unsigned jobs);
 

@@ -113,7 +113,7 @@ static void window_fill(struct load *l, struct load_conn *c)
     if (jobs > 0) {
         submit(l, c, jobs);
         c->in_flight += jobs;
-    } else if (l->now_at >= l->until_at && l->report->submitted == l->begun &&
+    } else if (load_over(l) && l->report->submitted == l->begun &&
                l->report->finished >= l->begun) {
         l->stopped = true;
     }
