@@ -143,9 +143,9 @@ static int vfs_write(sqlite3_file *base, const void *data, int size, sqlite3_int
 {
     struct vfs_file *f = file_of(base);
 
+    watch(f->owner, POWERCUT_WRITE);
     if (is_dead(f))
         return SQLITE_IOERR_WRITE;
-    watch(f->owner, POWERCUT_WRITE);
     hold(f->owner);
     int rc = write_held(f, data, size, offset);
 
@@ -157,9 +157,9 @@ static int vfs_truncate(sqlite3_file *base, sqlite3_int64 size)
 {
     struct vfs_file *f = file_of(base);
 
+    watch(f->owner, POWERCUT_TRUNCATE);
     if (is_dead(f))
         return SQLITE_IOERR_TRUNCATE;
-    watch(f->owner, POWERCUT_TRUNCATE);
     hold(f->owner);
     int rc = gate(f->owner, POWERCUT_TRUNCATE);
 
@@ -176,9 +176,9 @@ static int vfs_sync(sqlite3_file *base, int flags)
     struct vfs_file *f = file_of(base);
 
     (void)flags;
+    watch(f->owner, POWERCUT_SYNC);
     if (is_dead(f))
         return SQLITE_IOERR_FSYNC;
-    watch(f->owner, POWERCUT_SYNC);
     hold(f->owner);
     int rc = gate(f->owner, POWERCUT_SYNC);
 
@@ -372,9 +372,9 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_names)
 {
     struct powercut *p = powercut_of(vfs);
 
+    watch(p, POWERCUT_DELETE);
     if (p->dead_handles > 0) /* nobody else is there yet who could ask for it */
         return SQLITE_IOERR_DELETE;
-    watch(p, POWERCUT_DELETE);
     hold(p);
     struct disk_file *file = disk_find(&p->disk, name);
     int rc = file == NULL ? SQLITE_IOERR_DELETE_NOENT : gate(p, POWERCUT_DELETE);

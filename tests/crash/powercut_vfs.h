@@ -59,7 +59,8 @@ void powercut_fail(struct powercut *p, const struct powercut_plan *plan);
 void powercut_heal(struct powercut *p);
 int64_t powercut_failed(const struct powercut *p); /* how many the plan has failed */
 
-/* Called before each write, sync, truncation and deletion takes effect, with no lock held. */
+/* Called before each write, sync, truncation and deletion takes effect, with no lock held.  It may kill
+ * the process or cut the power: then the operation does not take effect. */
 typedef void powercut_watch_fn(void *ctx, enum powercut_io io);
 void powercut_watch(struct powercut *p, powercut_watch_fn *fn, void *ctx);
 

@@ -1,0 +1,238 @@
+/*
+ * A batch: the model does what the design says that the engine does, in the same order.
+ *
+ * Order: what is due by itself (leases, due jobs, chunked work, retention), queues, finishes, touches,
+ * logs, actions, chunked work that is asked for, submits, claims (those who wait first).
+ */
+/* SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "store/store_logs.h"
+
+#define REST_US US_PER_S /* after failed batches the engine does nothing by itself for so long */
+
+/* ---- what is due by itself ---- */
+
+static void lose_leases(struct sim *s)
+{
+    struct model_end end = {.outcome = JOB_OUT_LOST, .now_at = s->now.wall_at};
+
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        struct model_job *j = &s->model.jobs[i];
+
+        if (j->state != JOB_RUNNING || j->lease_at > s->now.steady_at)
+            continue;
+        model_end_attempt(&s->model, j, &end);
+        j->note = NOTE_NONE;
+    }
+}
+
+static void wake_due(struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        struct model_job *j = &s->model.jobs[i];
+
+        if (j->state != JOB_SCHEDULED || j->due_at > s->now.wall_at)
+            continue;
+        if (!model_move(&s->model, j, JOB_EV_WAKE, JOB_READY))
+            sim_fail(s, "a due job cannot become ready");
+        j->due_at = j->due_max = 0;
+    }
+}
+
+/* When exactly retention comes is the engine's choice; that it takes nothing too early is not. */
+static void follow_retention(struct sim *s)
+{
+    for (size_t i = s->model.n_jobs; i-- > 0;)
+        if (model_expired(&s->model, &s->model.jobs[i], s->now.wall_at) &&
+            world_row(s, s->model.jobs[i].id) == NULL)
+            model_remove(&s->model, &s->model.jobs[i]);
+}
+
+static void judge_sweep(struct sim *s)
+{
+    lose_leases(s);
+    wake_due(s);
+    if (s->model.n_work > 0)
+        model_work_step(&s->model, s->now.wall_at);
+    follow_retention(s);
+}
+
+/* ---- the batch ---- */
+
+static bool store_failed(const struct req *r)
+{
+    return is_known(r) && (r->op.err.code == E_FULL || r->op.err.code == E_UNAVAILABLE ||
+                           r->op.err.code == E_INTERNAL);
+}
+
+typedef void judge_fn(struct sim *s, struct req *r);
+
+static const struct {
+    enum op_kind kind;
+    judge_fn *judge;
+} phases[] = {
+    {OP_QUEUE, judge_queue}, {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch},
+    {OP_LOG, judge_log},     {OP_ACT, judge_act},         {OP_BULK, judge_bulk},
+    {OP_SUBMIT, judge_submit},
+};
+
+static void judge_phases(struct sim *s, struct req **reqs, size_t n)
+{
+    for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++)
+        for (size_t i = 0; i < n; i++)
+            if (reqs[i]->op.kind == phases[p].kind && !s->no_evidence)
+                phases[p].judge(s, reqs[i]);
+    judge_waiting_claims(s);
+    for (size_t i = 0; i < n; i++)
+        if (reqs[i]->op.kind == OP_EXCHANGE && !s->no_evidence)
+            judge_claim(s, reqs[i]);
+}
+
+/* Each for itself, in the order they came; nothing is done that was not asked for. */
+static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
+{
+    s->resume_at = s->now.steady_at + REST_US;
+    for (size_t i = 0; i < n; i++) {
+        if (store_failed(reqs[i]))
+            continue;
+        judge_phases(s, &reqs[i], 1);
+        judge_answers(s, &reqs[i], 1);
+    }
+}
+
+static void drop_answered(struct sim *s)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->waiting.count; i++) {
+        struct req *r = s->waiting.items[i];
+
+        if (r->waits && r->answered)
+            sim_fail(s, "a waiting claimer is answered though there is nothing to say: %s",
+                     buf_text(&r->op.reply));
+        if (r->waits)
+            s->waiting.items[kept++] = r;
+        else
+            req_free(r);
+    }
+    s->waiting.count = kept;
+    kept = 0;
+    for (size_t i = 0; i < s->waits.count; i++) {
+        struct req *r = s->waits.items[i];
+
+        if (r->waits && r->answered)
+            sim_fail(s, "who waits for job %lld is answered though it goes on", (long long)r->op.wait.id);
+        if (r->waits)
+            s->waits.items[kept++] = r;
+        else
+            req_free(r);
+    }
+    s->waits.count = kept;
+}
+
+/* The last event of a job tells the state it is in. */
+static void check_events(const struct sim *s, struct req **reqs, size_t n)
+{
+    (void)reqs;
+    (void)n;
+    for (size_t i = s->events.count; i-- > 0;) {
+        const struct event_seen *e = &s->events.items[i];
+        const struct job *row = world_row(s, e->id);
+        bool newer = false;
+
+        for (size_t k = i + 1; k < s->events.count && !newer; k++)
+            newer = s->events.items[k].id == e->id;
+        if (!newer && row != NULL && row->state != e->state)
+            sim_fail(s, "the last event of job %lld says %s, it is %s", (long long)e->id,
+                     job_state_name(e->state), job_state_name(row->state));
+    }
+}
+
+static void check_changes_were_told(const struct sim *s)
+{
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct job *row = &s->rows.items[i];
+        const struct model_job *was = model_find((struct model *)(uintptr_t)&s->before, row->id.v);
+        bool told = was != NULL && was->state == row->state;
+
+        for (size_t k = 0; k < s->events.count && !told; k++)
+            told = s->events.items[k].id == row->id.v;
+        if (!told)
+            sim_fail(s, "job %lld became %s and no event told it", (long long)row->id.v,
+                     job_state_name(row->state));
+    }
+}
+
+void judge_run(struct sim *s, struct req **reqs, size_t n)
+{
+    uint64_t rollbacks = atomic_load(&engine_get_stats(s->engine)->rollbacks);
+    uint64_t failed = rollbacks - s->rollbacks;
+
+    s->rollbacks = rollbacks;
+    s->no_evidence = false;
+    if (failed > 0 && !s->faulty)
+        sim_fail(s, "a batch was rolled back though nothing was wrong with the disk");
+    world_read(s);
+    if (failed >= 2) {
+        judge_one_by_one(s, reqs, n);
+    } else {
+        for (size_t i = 0; i < n; i++)
+            if (store_failed(reqs[i]))
+                sim_fail(s, "op of kind %d failed: %s", (int)reqs[i]->op.kind, reqs[i]->op.err.msg);
+        if (s->now.steady_at >= s->resume_at)
+            judge_sweep(s);
+        judge_phases(s, reqs, n);
+        judge_answers(s, reqs, n);
+    }
+    check_events(s, reqs, n);
+    check_changes_were_told(s);
+    for (size_t i = 0; i < n; i++)
+        if (!reqs[i]->listed)
+            req_free(reqs[i]);
+    drop_answered(s);
+}
+
+/* ---- a process that died ---- */
+
+/* Log text is no promise: what arrived is taken as it is, if it is what was sent. */
+static void follow_logs(struct sim *s, struct req **reqs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct model_job *j = reqs[i]->op.kind == OP_LOG ? model_find(&s->model, reqs[i]->op.log.id) : NULL;
+        struct err err = ERR_INIT;
+        int64_t size = 0;
+
+        if (j == NULL)
+            continue;
+        if (store_log_size(s->store, j->id, &size, &err) != E_OK)
+            sim_fail(s, "%s", err.msg);
+        if (size == reqs[i]->op.log.offset + (int64_t)reqs[i]->op.log.data.size)
+            j->log_size = size;
+    }
+}
+
+void judge_crash(struct sim *s, struct req **reqs, size_t n)
+{
+    bool promised = false;
+
+    for (size_t i = 0; i < n; i++)
+        promised = promised || is_known(reqs[i]);
+    s->no_evidence = false;
+    world_read(s);
+    const char *undone = promised ? "it was answered" : check_difference(s);
+
+    if (undone != NULL) {
+        char first[256];
+
+        snprintf(first, sizeof(first), "%s", undone);
+        judge_sweep(s);
+        judge_phases(s, reqs, n);
+        const char *done = s->no_evidence ? "a request left no trace" : check_difference(s);
+
+        if (done != NULL)
+            sim_fail(s, "after the crash the store is neither as before (%s) nor as after (%s)", first, done);
+    }
+    follow_logs(s, reqs, n);
+    for (size_t i = 0; i < n; i++)
+        req_free(reqs[i]);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: MIT */
+#include "model.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/json.h"
+
+struct model_def model_defs[MODEL_DEFS] = {
+    {.source = "{\"own_command\":true,\"keep\":{\"done\":\"20m\",\"failed\":\"40m\",\"log\":\"1M\"}}",
+     .first_us = 10 * US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0.1,
+     .keep_done_us = 20 * US_PER_MIN, .keep_failed_us = 40 * US_PER_MIN, .keep_log = 1 << 20},
+    {.source = "{\"retry\":{\"max\":3,\"first\":\"5s\",\"factor\":3,\"cap\":\"30s\",\"jitter\":0.5},"
+               "\"keep\":{\"done\":\"5m\",\"failed\":\"2h\",\"log\":\"64K\"}}",
+     .max = 3, .first_us = 5 * US_PER_S, .cap_us = 30 * US_PER_S, .factor = 3, .jitter = 0.5,
+     .keep_done_us = 5 * US_PER_MIN, .keep_failed_us = 2 * US_PER_HOUR, .keep_log = 64 << 10},
+    {.source = "{\"retry\":{\"max\":2,\"first\":\"1s\",\"jitter\":0,"
+               "\"exits\":{\"64-74\":\"never\",\"75\":\"later\"}},"
+               "\"stop_after\":4,\"keep\":{\"done\":\"1h\",\"failed\":\"1h\",\"log\":\"4K\"}}",
+     .max = 2, .stop_after = 4, .first_us = US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0, .exits = true,
+     .keep_done_us = US_PER_HOUR, .keep_failed_us = US_PER_HOUR, .keep_log = 4 << 10},
+    {.source = "{\"retry\":{\"max\":100,\"first\":0,\"jitter\":1},"
+               "\"keep\":{\"done\":\"1m\",\"failed\":\"10m\",\"log\":\"64K\"}}",
+     .max = 100, .first_us = 0, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 1,
+     .keep_done_us = US_PER_MIN, .keep_failed_us = 10 * US_PER_MIN, .keep_log = 64 << 10},
+    {.source = "{\"own_command\":true}",
+     .first_us = 10 * US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0.1,
+     .keep_done_us = 30 * US_PER_DAY, .keep_failed_us = 90 * US_PER_DAY, .keep_log = 1 << 20},
+};
+
+const char *const model_queue_names[MODEL_QUEUES] = {"alpha", "beta", "gamma", "a queue", "default"};
+
+void model_defs_init(void)
+{
+    for (size_t i = 0; i < MODEL_DEFS; i++) {
+        CLEANUP(buf) struct buf b = BUF_INIT(sizeof(model_defs[i].json) - 1);
+        struct err err = ERR_INIT;
+
+        if (queue_def_canonical(slice_of(model_defs[i].source), &b, &err) != E_OK) {
+            fprintf(stderr, "sim: definition %zu: %s\n", i, err.msg);
+            exit(2);
+        }
+        snprintf(model_defs[i].json, sizeof(model_defs[i].json), "%s", buf_text(&b));
+    }
+}
+
+void model_init(struct model *m)
+{
+    memset(m, 0, sizeof(*m));
+    for (int i = 0; i < MODEL_QUEUES; i++)
+        m->queues[i].name = model_queue_names[i];
+    m->queues[MODEL_QUEUES - 1].there = true;
+    m->queues[MODEL_QUEUES - 1].state = QUEUE_UP;
+    m->queues[MODEL_QUEUES - 1].def = MODEL_DEFS - 1;
+}
+
+struct model_job *model_find(struct model *m, int64_t id)
+{
+    size_t low = 0, high = m->n_jobs;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (m->jobs[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < m->n_jobs && m->jobs[low].id == id ? &m->jobs[low] : NULL;
+}
+
+void model_set_queue(struct model_queue *q, enum queue_state state, int def)
+{
+    if (q->there && q->state == state && q->def == def)
+        return;
+    *q = (struct model_queue){.name = q->name, .there = true, .state = state, .def = def};
+}
+
+int model_queue_named(const struct model *m, struct slice name)
+{
+    for (int i = 0; i < MODEL_QUEUES; i++)
+        if (m->queues[i].there && slice_is(name, m->queues[i].name))
+            return i;
+    return -1;
+}
+
+const struct model_def *model_def_of(const struct model *m, const struct model_job *j)
+{
+    return &model_defs[m->queues[j->queue].def];
+}
+
+bool model_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to)
+{
+    if (job_state_next(j->state, event) != to)
+        return false;
+    m->moves[j->state][event]++;
+    j->state = to;
+    j->changed = true;
+    return true;
+}
+
+static void must_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to)
+{
+    if (!model_move(m, j, event, to)) {
+        fprintf(stderr, "sim: the state table has no %s that leads from %s to %s\n",
+                job_event_name(event), job_state_name(j->state), job_state_name(to));
+        abort();
+    }
+}
+
+struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_at, int64_t now_at)
+{
+    ASSERT(m->n_jobs < MODEL_JOBS_MAX && (m->n_jobs == 0 || m->jobs[m->n_jobs - 1].id < id));
+    struct model_job *j = &m->jobs[m->n_jobs++];
+
+    memset(j, 0, offsetof(struct model_job, record));
+    j->n_record = 0;
+    j->changed = true;
+    j->id = id;
+    j->queue = queue;
+    j->state = due_at > now_at ? JOB_SCHEDULED : JOB_READY;
+    j->due_at = j->due_max = due_at > now_at ? due_at : 0;
+    j->worker = j->key = j->label = j->own_retry = -1;
+    m->submitted++;
+    return j;
+}
+
+void model_remove(struct model *m, struct model_job *j)
+{
+    size_t at = (size_t)(j - m->jobs);
+
+    if (j->key >= 0)
+        m->keys[j->key].job = 0;
+    memmove(&m->jobs[at], &m->jobs[at + 1], (m->n_jobs - at - 1) * sizeof(m->jobs[0]));
+    m->n_jobs--;
+    m->removed++;
+}
+
+/* ---- the end of an attempt ---- */
+
+static void defer(struct model *m, struct model_job *j, int64_t from_at, int64_t to_at)
+{
+    must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
+    j->due_at = from_at;
+    j->due_max = to_at;
+}
+
+/* The pause before the n-th retry lies between these two. */
+static void pause_bounds(const struct model_def *d, int n, int64_t *ret_low, int64_t *ret_high)
+{
+    double us = (double)d->first_us;
+
+    for (int i = 1; i < n && us < (double)d->cap_us; i++)
+        us *= d->factor;
+    if (us > (double)d->cap_us)
+        us = (double)d->cap_us;
+    *ret_low = (int64_t)(us * (1 - d->jitter)) - 1;
+    *ret_high = (int64_t)(us * (1 + d->jitter)) + 1;
+    if (*ret_low < 0)
+        *ret_low = 0;
+}
+
+static void end_later(struct model *m, struct model_job *j, const struct model_end *end, int64_t low,
+                      int64_t high)
+{
+    if (j->laters >= 15) {
+        must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+        return;
+    }
+    j->laters++;
+    if (end->delayed)
+        low = high = end->delay_us;
+    defer(m, j, end->now_at + low, end->now_at + high);
+}
+
+static void end_failed(struct model *m, struct model_job *j, const struct model_end *end)
+{
+    const struct model_def *d = model_def_of(m, j);
+    int max = j->own_retry >= 0 ? j->own_retry : d->max;
+    bool never = end->final || (d->exits && end->exited && end->exit >= 64 && end->exit <= 74);
+    int64_t low, high;
+
+    if (!never && d->exits && end->exited && end->exit == 75) {
+        pause_bounds(d, j->laters + 1, &low, &high);
+        end_later(m, j, end, low, high);
+        if (j->state == JOB_FAILED)
+            j->failures++; /* the budget of `later` is used up: this is a failure */
+        return;
+    }
+    j->failures++;
+    if (never || j->failures > max) {
+        must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+        return;
+    }
+    pause_bounds(d, j->failures, &low, &high);
+    if (end->delayed)
+        low = high = end->delay_us;
+    defer(m, j, end->now_at + low, end->now_at + high);
+}
+
+static void end_lost(struct model *m, struct model_job *j)
+{
+    if (j->lost > 5)
+        must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+    else
+        must_move(m, j, JOB_EV_LOSE, JOB_READY);
+}
+
+/* So many counted failures in a row stop the queue: it takes as before and starts no more. */
+static void count_streak(struct model_queue *q, bool failed)
+{
+    int stop_after = model_defs[q->def].stop_after;
+
+    if (stop_after == 0)
+        return;
+    q->streak = failed ? q->streak + 1 : 0;
+    if (q->streak >= stop_after && queue_state_starts(q->state))
+        model_set_queue(q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, q->def);
+}
+
+void model_end_attempt(struct model *m, struct model_job *j, const struct model_end *end)
+{
+    int failures = j->failures;
+
+    ASSERT(j->state == JOB_RUNNING && j->n_record < MODEL_RECORD_MAX);
+    j->record[j->n_record++] = (struct model_attempt){j->token, end->outcome};
+    j->finished_at = end->now_at;
+    j->due_at = j->due_max = 0;
+    if (end->outcome == JOB_OUT_RETURNED)
+        j->attempt--;
+    if (end->outcome == JOB_OUT_LOST)
+        j->lost++;
+    if (end->outcome == JOB_OUT_DONE)
+        must_move(m, j, JOB_EV_DONE, JOB_DONE);
+    else if (j->cancelling || end->outcome == JOB_OUT_CANCELLED)
+        must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
+    else if (end->outcome == JOB_OUT_RETURNED)
+        must_move(m, j, JOB_EV_RETURN, JOB_READY);
+    else if (end->outcome == JOB_OUT_LATER)
+        end_later(m, j, end, 0, 0);
+    else if (end->outcome == JOB_OUT_FAILED)
+        end_failed(m, j, end);
+    else
+        end_lost(m, j);
+    if (end->outcome == JOB_OUT_DONE || j->failures > failures)
+        count_streak(&m->queues[j->queue], j->failures > failures);
+}
+
+enum job_outcome model_outcome(const struct model_job *j, int64_t token)
+{
+    for (int i = j->n_record; i-- > 0;)
+        if (j->record[i].token == token)
+            return j->record[i].outcome;
+    return JOB_OUT_NONE;
+}
+
+/* ---- actions ---- */
+
+void model_merge(char *out, const char *base, const char *member, int64_t value)
+{
+    struct buf b = BUF_INIT(MODEL_PARAMS - 1);
+    struct slice key, other;
+
+    buf_add_char(&b, '{');
+    for (struct json_iter it = json_members(slice_of(base)); json_next_member(&it, &key, &other);)
+        if (!json_key_is(key, member)) {
+            json_add_comma(&b);
+            buf_add_slice(&b, key);
+            buf_add_char(&b, ':');
+            buf_add_slice(&b, other);
+        }
+    json_add_key(&b, member);
+    buf_add_int(&b, value);
+    buf_add_char(&b, '}');
+    ASSERT(!b.overflowed);
+    snprintf(out, MODEL_PARAMS, "%s", buf_text(&b));
+    buf_deinit(&b);
+}
+
+/* A waiting job goes where it belongs: held, or waiting for its time, or ready. */
+static void settle(struct model *m, struct model_job *j, int64_t now_at)
+{
+    if (j->held) {
+        must_move(m, j, JOB_EV_HOLD, JOB_HELD);
+    } else if (j->due_at > now_at) {
+        must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
+    } else {
+        must_move(m, j, JOB_EV_WAKE, JOB_READY);
+        j->due_at = j->due_max = 0;
+    }
+}
+
+static enum err_code act_cancel(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (j->state == JOB_CANCELLED)
+        return E_OK;
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    j->changed = true;
+    if (j->state == JOB_RUNNING) {
+        if (!j->cancelling && j->worker < MODEL_WORKERS - 1)
+            j->note = NOTE_UNTOLD;
+        j->cancelling = true;
+        return E_OK;
+    }
+    must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
+    j->finished_at = a->now_at;
+    return E_OK;
+}
+
+static enum err_code act_retry(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_ended(j->state))
+        return E_CONFLICT;
+    if (!queue_state_takes(m->queues[j->queue].state))
+        return E_QUEUE_DOWN;
+    must_move(m, j, JOB_EV_AGAIN, JOB_READY);
+    j->failures = j->lost = j->laters = 0;
+    j->held = j->cancelling = false;
+    j->due_at = j->due_max = j->finished_at = 0;
+    j->done = j->total = 0;
+    if (a->member != NULL)
+        model_merge(j->params, j->params, a->member, a->value);
+    return E_OK;
+}
+
+static enum err_code act_hold(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    j->held = true;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_release(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    if (!j->held)
+        return E_OK;
+    j->held = false;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_now(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    if (j->state == JOB_RUNNING)
+        return E_OK;
+    j->due_at = j->due_max = 0;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_move(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (a->target < 0 || !m->queues[a->target].there)
+        return E_INVALID;
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    if (a->target == j->queue)
+        return E_OK;
+    if (!queue_state_takes(m->queues[a->target].state))
+        return E_QUEUE_DOWN;
+    j->queue = a->target;
+    j->changed = true;
+    return E_OK;
+}
+
+static enum err_code act_patch(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    if (a->has_priority)
+        j->priority = a->priority;
+    if (a->has_due)
+        j->due_at = j->due_max = a->due_at;
+    if (a->params != NULL)
+        snprintf(j->params, sizeof(j->params), "%s", a->params);
+    if (a->label >= 0)
+        j->label = a->label;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_delete(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    (void)a;
+    if (j->state == JOB_RUNNING)
+        return E_CONFLICT;
+    model_remove(m, j);
+    return E_OK;
+}
+
+/* The caller makes the new job of a CLONE; this only says whether it may be. */
+static enum err_code act_clone(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    (void)a;
+    return queue_state_takes(m->queues[j->queue].state) ? E_OK : E_QUEUE_DOWN;
+}
+
+enum err_code model_act(struct model *m, struct model_job *j, const struct model_act *act)
+{
+    static enum err_code (*const acts[ACT_COUNT])(struct model *, struct model_job *,
+                                                  const struct model_act *) = {
+        [ACT_CANCEL] = act_cancel, [ACT_RETRY] = act_retry, [ACT_HOLD] = act_hold,
+        [ACT_RELEASE] = act_release, [ACT_CLONE] = act_clone, [ACT_NOW] = act_now,
+        [ACT_MOVE] = act_move, [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
+    };
+
+    return acts[act->kind](m, j, act);
+}
+
+/* ---- claims ---- */
+
+static bool goes_before(const struct model_job *a, const struct model_job *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : a->id < b->id;
+}
+
+static bool is_picked(const size_t *picks, size_t n, size_t i)
+{
+    for (size_t k = 0; k < n; k++)
+        if (picks[k] == i)
+            return true;
+    return false;
+}
+
+/* The place of the job's queue among those of the claim that have room left, or -1. */
+static int place_in(const struct model *m, const struct model_claim *c, const int *left,
+                    const struct model_job *j)
+{
+    for (size_t k = 0; k < c->n_queues; k++)
+        if (c->queues[k] == j->queue && left[k] > 0 && queue_state_starts(m->queues[j->queue].state))
+            return (int)k;
+    return -1;
+}
+
+size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks, size_t room)
+{
+    int left[MODEL_QUEUES];
+    size_t n = 0;
+
+    memcpy(left, claim->left, sizeof(left));
+    while (n < (size_t)claim->max && n < room) {
+        int best = -1;
+
+        for (size_t i = 0; i < m->n_jobs; i++)
+            if (m->jobs[i].state == JOB_READY && place_in(m, claim, left, &m->jobs[i]) >= 0 &&
+                !is_picked(picks, n, i) && (best < 0 || goes_before(&m->jobs[i], &m->jobs[best])))
+                best = (int)i;
+        if (best < 0)
+            break;
+        left[place_in(m, claim, left, &m->jobs[best])]--;
+        picks[n++] = (size_t)best;
+    }
+    return n;
+}
+
+/* ---- chunked work, retention ---- */
+
+static bool work_means(const struct model_work *w, const struct model_job *j)
+{
+    if (j->id > w->last || (w->queue >= 0 && w->queue != j->queue))
+        return false;
+    if (w->states != 0 && !(w->states & 1U << j->state))
+        return false;
+    if (w->before_at != 0 && (!job_state_ended(j->state) || j->finished_at >= w->before_at))
+        return false;
+    return w->label < 0 || w->label == j->label;
+}
+
+void model_work_step(struct model *m, int64_t now_at)
+{
+    struct model_work *w = &m->work[0];
+    struct model_act act = {.kind = w->kind, .target = w->target, .label = -1, .now_at = now_at};
+    int64_t ids[MODEL_JOBS_MAX];
+    size_t n = 0;
+    bool gone = w->queue >= 0 && !m->queues[w->queue].there;
+    bool touches = w->ended_phase ? w->kind == ACT_RETRY || w->kind == ACT_DELETE : w->kind != ACT_RETRY;
+
+    for (size_t i = 0; i < m->n_jobs && touches && !gone; i++)
+        if (job_state_ended(m->jobs[i].state) == w->ended_phase && work_means(w, &m->jobs[i]))
+            ids[n++] = m->jobs[i].id;
+    for (size_t i = 0; i < n; i++)
+        (void)model_act(m, model_find(m, ids[i]), &act);
+    if (!w->ended_phase) {
+        w->ended_phase = true;
+        return;
+    }
+    memmove(&m->work[0], &m->work[1], (m->n_work - 1) * sizeof(m->work[0]));
+    m->n_work--;
+}
+
+bool model_expired(const struct model *m, const struct model_job *j, int64_t now_at)
+{
+    const struct model_def *d = model_def_of(m, j);
+    int64_t keep_us = j->state == JOB_FAILED ? d->keep_failed_us : d->keep_done_us;
+
+    return job_state_ended(j->state) && j->finished_at + keep_us < now_at;
+}

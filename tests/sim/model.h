@@ -1,0 +1,188 @@
+/*
+ * The reference model: every job as it must be, written from the design and not from the engine.
+ *
+ * Plain arrays, no store, no I/O.  The simulation feeds it what was asked and what was answered; it says
+ * what must have become of it.  What only the engine can know (ids, tokens, the jitter of a pause) is
+ * told by the replies or by the store, and checked against the bounds.
+ *
+ * model_move is the one place where a job changes its state: it counts which moves of the state table
+ * were made and refuses those that are not in it.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/job.h"
+#include "core/queue_def.h"
+#include "engine/op.h"
+
+enum {
+    MODEL_JOBS_MAX = 512,
+    MODEL_RECORD_MAX = 80,
+    MODEL_QUEUES = 5,
+    MODEL_DEFS = 5,
+    MODEL_WORKERS = 5, /* the last one has no name */
+    MODEL_KEYS = 24,
+    MODEL_WORK_MAX = 16,
+    MODEL_PARAMS = 64,
+    MODEL_LABELS = 3, /* {"l":"0"} to {"l":"2"}, and none */
+};
+
+/* What the model needs of a definition; json is its canonical text. */
+struct model_def {
+    const char *source;
+    char json[256];
+    int max;
+    int64_t first_us, cap_us;
+    double factor, jitter;
+    bool exits; /* 75 is later, 64 to 74 never */
+    int stop_after;
+    int64_t keep_done_us, keep_failed_us, keep_log;
+};
+
+struct model_queue {
+    const char *name;
+    bool there;
+    enum queue_state state;
+    int def;
+    int streak; /* failures in a row */
+};
+
+struct model_attempt {
+    int64_t token;
+    enum job_outcome outcome;
+};
+
+/* A cancel of a running job that its worker has to hear of as soon as it asks for work. */
+enum model_note { NOTE_NONE, NOTE_UNTOLD, NOTE_TOLD };
+
+struct model_job {
+    int64_t id;
+    int queue;
+    enum job_state state;
+    int priority;
+    bool held, cancelling;
+    int64_t due_at;              /* exact when due_at == due_max */
+    int64_t due_max;
+    int64_t token;               /* of the last claim; 0: never claimed */
+    int64_t lease_us, lease_at;  /* steady: when it runs out */
+    int worker;                  /* of the last claim; -1: none */
+    int attempt, failures, lost, laters;
+    int64_t finished_at;
+    int key; /* -1: none */
+    int label; /* -1: none */
+    int own_retry; /* -1: the queue's; else its own `max` */
+    enum model_note note;
+    int64_t done, total;
+    int64_t log_size;
+    char params[MODEL_PARAMS];
+    struct model_attempt record[MODEL_RECORD_MAX]; /* attempts that ended, returned ones too */
+    int n_record;
+    bool changed; /* in this step */
+};
+
+struct model_key {
+    int64_t job; /* 0: free */
+    uint64_t content;
+};
+
+/* Chunked work under way. */
+struct model_work {
+    int64_t id;
+    enum act_kind kind;
+    int queue; /* filter; -1: any */
+    unsigned states;
+    int label; /* filter; -1: any */
+    int64_t before_at;
+    int target; /* of MOVE */
+    int64_t last; /* no job above is meant */
+    bool ended_phase;
+};
+
+struct model {
+    struct model_queue queues[MODEL_QUEUES];
+    struct model_job jobs[MODEL_JOBS_MAX]; /* by id, growing */
+    size_t n_jobs;
+    struct model_key keys[MODEL_KEYS];
+    struct model_work work[MODEL_WORK_MAX];
+    size_t n_work;
+    bool worker_known[MODEL_WORKERS];
+    int64_t submitted, removed; /* jobs ever made, and gone again */
+    int64_t newest_id;          /* of jobs and tokens */
+    int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
+};
+
+extern struct model_def model_defs[MODEL_DEFS];
+extern const char *const model_queue_names[MODEL_QUEUES];
+
+/* Fills the canonical texts; once. */
+void model_defs_init(void);
+
+/* As a fresh store is: only the built-in queue, which is the last one. */
+void model_init(struct model *m);
+
+struct model_job *model_find(struct model *m, int64_t id);
+void model_set_queue(struct model_queue *q, enum queue_state state, int def);
+int model_queue_named(const struct model *m, struct slice name); /* -1: none */
+const struct model_def *model_def_of(const struct model *m, const struct model_job *j);
+
+/* False when the state table forbids it, or leads elsewhere than to `to`. */
+bool model_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to);
+
+/* A new job at the end; `due_at` above now makes it scheduled. */
+struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_at, int64_t now_at);
+void model_remove(struct model *m, struct model_job *j);
+
+/* How an attempt ended: what a worker said, or that it is lost. */
+struct model_end {
+    enum job_outcome outcome;
+    bool exited;
+    int exit;
+    bool final, delayed;
+    int64_t delay_us;
+    int64_t now_at;
+};
+
+/* Ends the attempt of a running job. */
+void model_end_attempt(struct model *m, struct model_job *j, const struct model_end *end);
+
+/* The outcome of the attempt with that token, JOB_OUT_NONE when there was none (or it runs). */
+enum job_outcome model_outcome(const struct model_job *j, int64_t token);
+
+/* One action on one job.  E_OK, or what it is refused with; *ret_state is the state afterwards. */
+struct model_act {
+    enum act_kind kind;
+    int target;          /* MOVE: queue; -1: no such queue */
+    const char *params;  /* PATCH: the whole new text; NULL: as it is */
+    const char *member;  /* RETRY, CLONE: set in the params to `value`; NULL: none */
+    int64_t value;
+    int label;           /* PATCH; -1: as it is */
+    bool has_priority, has_due;
+    int priority;
+    int64_t due_at;
+    int64_t now_at;
+};
+
+enum err_code model_act(struct model *m, struct model_job *j, const struct model_act *act);
+
+/* The params with one member set, which goes to the end. */
+void model_merge(char *out, const char *base, const char *member, int64_t value);
+
+/* The jobs that a claim is to get, in order: indexes into m->jobs. */
+struct model_claim {
+    int queues[MODEL_QUEUES];
+    int left[MODEL_QUEUES];
+    size_t n_queues;
+    int max;
+};
+
+size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks, size_t room);
+
+/* One pass of the oldest chunked work. */
+void model_work_step(struct model *m, int64_t now_at);
+
+/* Has it ended so long ago that it may be removed? */
+bool model_expired(const struct model *m, const struct model_job *j, int64_t now_at);

@@ -1,0 +1,229 @@
+/*
+ * The simulation: the engine on a disk in memory, under a fake clock, among seeded clients and workers.
+ *
+ * One seed is one life of a server: steps of a few requests at a time, interrupted by crashes, power
+ * cuts, disk faults, restarts, clock jumps, lost replies and workers that come too late.  After every
+ * step the store is read and compared with the model; what must hold always (design, section 9) is
+ * checked.  The same seed gives the same life, byte by byte.
+ *
+ *   sim.c      seeds, steps, coverage          clients.c  makes requests
+ *   world.c    engine, store, disk, clock      judge.c    feeds the model, checks the answers
+ *   model.c    how jobs must be                check.c    compares the store with the model
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "base/vec.h"
+#include "engine/engine.h"
+#include "engine/op.h"
+#include "model.h"
+#include "store/store_work.h"
+
+enum {
+    SIM_ITEMS = 6,   /* of one request */
+    SIM_REQS = 4,    /* of one batch */
+    SIM_HELD = 40,   /* leases one worker believes in */
+    SIM_WAITING = 5, /* the engine's waiting_max */
+};
+
+struct sim;
+
+/* A lease, as a worker knows it. */
+struct held {
+    int64_t id, token;
+};
+
+/* A request: the op, and what the model has to know about it. */
+struct req {
+    struct op op;
+    struct sim *sim;
+    bool answered;
+    bool unknown; /* the process died before it could answer */
+    bool gone;    /* its client has left: it must not be granted anything */
+    bool waits;   /* the model says that it waits */
+    bool listed;  /* among those who wait, or did until now */
+    bool reply_lost; /* the client did not get it, and asks again some day */
+    int64_t deadline_at;
+
+    struct model_sub {
+        int queue; /* -1: no such queue */
+        int key, label, own_retry, priority;
+        uint64_t content;
+        int64_t delay_us, due_at;
+        char params[MODEL_PARAMS];
+    } subs[SIM_ITEMS];
+    struct submit_item items[SIM_ITEMS];
+
+    struct finish_item finish[SIM_ITEMS];
+    struct touch_item touch[SIM_HELD];
+    struct claim_queue queues[MODEL_QUEUES];
+    struct model_claim claim;
+    bool bad_queue; /* the claim names one that is not there */
+    int worker;
+
+    /* What the reply must say, as far as it is decided. */
+    struct wanted {
+        enum err_code code;
+        enum err_code finish[SIM_ITEMS];
+        enum { WANT_FRESH, WANT_AGAIN, WANT_EITHER } again[SIM_ITEMS];
+        bool lost[SIM_HELD];
+        struct held cancels[2 * SIM_HELD];
+        size_t n_cancels;
+        bool hurry; /* an item did not go well: the reply does not wait */
+        int64_t token;
+        struct grant {
+            int64_t id;
+            int attempt;
+        } grants[MODEL_JOBS_MAX / 8];
+        size_t n_grants;
+    } want;
+
+    struct model_act act;
+    char params[MODEL_PARAMS];
+    struct model_work work;
+    struct queue_put puts[2];
+    int put_queue[2], put_def[2];
+    int queue; /* of a queue op or a log */
+    char log[64];
+};
+
+struct event_seen {
+    int64_t id;
+    enum job_state state;
+};
+
+struct sim {
+    uint64_t seed;
+    int step;
+    bool verbose;
+    struct rng rng;
+    struct now now;
+
+    struct powercut *disk;
+    struct store *store;
+    struct engine *engine;
+    int64_t opened_at;   /* steady */
+    bool dead;           /* the process was killed in this step */
+    int64_t kill_in;     /* so many disk operations from now; 0: not */
+    bool kill_by_power;
+    uint64_t rollbacks;  /* of this engine, as last seen */
+    int64_t resume_at;   /* steady: after failed batches the engine rests until then */
+    bool faulty;         /* the disk may fail in this step */
+    int eager;           /* runs after which it wanted to run at once, for nothing */
+
+    struct model model;
+    struct model before;     /* as it was before the step */
+    bool no_evidence;        /* the store shows nothing of an unanswered request */
+    VEC(struct req *) waiting;   /* claims, the oldest first */
+    VEC(struct req *) waits;     /* for the end of a job */
+    struct held held[MODEL_WORKERS][SIM_HELD];
+    size_t n_held[MODEL_WORKERS];
+    int64_t serial; /* makes params unique */
+    struct req *batch[SIM_REQS]; /* what is asked in this step */
+    size_t n_batch;
+    VEC(struct event_seen) events;
+
+    /* What the store holds, read after each step. */
+    struct arena arena;
+    VEC(struct job) rows; /* by id */
+    VEC(struct stored_work) works; /* under way; their texts are not kept */
+    struct stored {
+        int64_t number; /* 0: not there */
+        enum queue_state state;
+        int def;
+        int streak;
+    } queues[MODEL_QUEUES];
+};
+
+/* Says what is wrong, with the seed and how to see it again, and ends the process. */
+NORETURN void sim_fail(const struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void sim_say(const struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static inline uint64_t chance(struct sim *s, uint64_t of)
+{
+    return rng_below(&s->rng, of);
+}
+
+/* ---- world.c ---- */
+
+void world_init(struct sim *s);
+void world_deinit(struct sim *s);
+void world_open(struct sim *s);
+
+/* Ends the process: in order, by a kill, or by a power cut. */
+enum world_end { WORLD_STOP, WORLD_KILL, WORLD_POWER };
+void world_end(struct sim *s, enum world_end how);
+
+/* Whoever waited has lost the connection. */
+void world_drop_waiting(struct sim *s);
+
+/* After a restart: leases get a full period, nobody remembers whom cancels were told. */
+void world_renew(struct sim *s);
+
+void world_run(struct sim *s, struct req **reqs, size_t n);
+void world_advance(struct sim *s, int64_t us);
+
+/* Reads jobs, queues and chunked work as they are in the store. */
+void world_read(struct sim *s);
+const struct job *world_row(const struct sim *s, int64_t id);
+const struct job *world_row_with(const struct sim *s, const char *params);
+
+/* ---- clients.c ---- */
+
+struct req *client_request(struct sim *s);
+struct req *client_nothing(struct sim *s, enum op_kind kind);
+struct req *client_claim_all(struct sim *s, int worker); /* for the end: every queue, no waiting */
+struct req *client_finish_done(struct sim *s, int worker);
+void req_free(struct req *r);
+
+/* A worker learns of leases it was granted. */
+void worker_holds(struct sim *s, int worker, int64_t id, int64_t token);
+
+/* ---- judge.c, judge_ops.c, judge_claim.c ---- */
+
+/* The batch ran: the model follows, the answers are checked, what is answered is freed. */
+void judge_run(struct sim *s, struct req **reqs, size_t n);
+
+/* The process died in the batch: whole or not at all, as the store shows. */
+void judge_crash(struct sim *s, struct req **reqs, size_t n);
+
+/* One request each, in the phase in which a batch runs it. */
+void judge_queue(struct sim *s, struct req *r);
+void judge_finish(struct sim *s, struct req *r);
+void judge_touch(struct sim *s, struct req *r);
+void judge_log(struct sim *s, struct req *r);
+void judge_act(struct sim *s, struct req *r);
+void judge_bulk(struct sim *s, struct req *r);
+void judge_submit(struct sim *s, struct req *r);
+
+void judge_waiting_claims(struct sim *s);
+void judge_claim(struct sim *s, struct req *r);
+
+/* Who is answered now, and with what. */
+void judge_answers(struct sim *s, struct req **reqs, size_t n);
+
+/* The id or token that the reply gives under that name. */
+int64_t reply_id(const struct sim *s, struct slice object, const char *name);
+void expect_code(const struct sim *s, const struct req *r, enum err_code code);
+
+/* Has the request an answer that can be looked at? */
+static inline bool is_known(const struct req *r)
+{
+    return r->answered && !r->unknown;
+}
+
+/* ---- check.c ---- */
+
+enum check { CHECK_CHEAP, CHECK_ALL };
+void check_store(struct sim *s, enum check how);
+
+/* Does the store hold what the model says?  The difference as text, or NULL. */
+const char *check_difference(struct sim *s);
+void check_next(struct sim *s);
+void check_empty(struct sim *s);

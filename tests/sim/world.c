@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include <sqlite3.h>
+
+#include "powercut_vfs.h"
+#include "sim.h"
+#include "store/store.h"
+#include "store/store_list.h"
+#include "store/store_queues.h"
+
+#define BEGIN_AT (INT64_C(1760000000) * US_PER_S)
+#define DISK_NAME "sim"
+
+/* ---- the process ---- */
+
+static void on_event(void *ctx, const struct event *event)
+{
+    struct sim *s = ctx;
+
+    if (event->kind == EVENT_JOB)
+        VEC_PUSH(&s->events, ((struct event_seen){event->id, event->state}));
+    if (model_queue_named(&s->model, event->queue) < 0 && event->queue.size > 20)
+        sim_fail(s, "an event names the queue '%.*s'", (int)event->queue.size, event->queue.data);
+}
+
+/* Kills at the disk operation that was planned. */
+static void on_disk(void *ctx, enum powercut_io io)
+{
+    struct sim *s = ctx;
+
+    (void)io;
+    if (s->kill_in == 0 || --s->kill_in > 0)
+        return;
+    s->dead = true;
+    if (s->kill_by_power)
+        powercut_cut(s->disk, rng_next(&s->rng));
+    else
+        powercut_kill(s->disk);
+}
+
+void world_open(struct sim *s)
+{
+    struct store_config config = {.dir = "/sim", .mode = STORE_WRITE, .vfs = DISK_NAME};
+    struct engine_config engine = {.node = 1,
+                                   .seed = s->seed,
+                                   .on_event = on_event,
+                                   .event_ctx = s,
+                                   .waiting_max = SIM_WAITING};
+    struct err err = ERR_INIT;
+
+    s->now.steady_at = s->opened_at = s->now.wall_at;
+    s->dead = false;
+    s->rollbacks = 0;
+    s->resume_at = 0;
+    if (store_open(&config, &s->store, &err) != E_OK)
+        sim_fail(s, "the store does not open: %s", err.msg);
+    if (engine_open(s->store, &engine, s->now, &s->engine, &err) != E_OK)
+        sim_fail(s, "the engine does not open: %s", err.msg);
+}
+
+void world_init(struct sim *s)
+{
+    sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, (int)(s->seed & 0x7FFFFFFF) | 1, NULL);
+    s->disk = powercut_new(DISK_NAME, s->seed);
+    powercut_watch(s->disk, on_disk, s);
+    s->now.wall_at = BEGIN_AT;
+    world_open(s);
+}
+
+void world_deinit(struct sim *s)
+{
+    world_end(s, WORLD_STOP);
+    world_drop_waiting(s);
+    if (!powercut_free(s->disk))
+        sim_fail(s, "the store left files open");
+    arena_deinit(&s->arena);
+    VEC_DEINIT(&s->rows);
+    VEC_DEINIT(&s->works);
+    VEC_DEINIT(&s->events);
+    VEC_DEINIT(&s->waiting);
+    VEC_DEINIT(&s->waits);
+}
+
+void world_drop_waiting(struct sim *s)
+{
+    for (size_t i = 0; i < s->waiting.count; i++)
+        req_free(s->waiting.items[i]);
+    for (size_t i = 0; i < s->waits.count; i++)
+        req_free(s->waits.items[i]);
+    VEC_CLEAR(&s->waiting);
+    VEC_CLEAR(&s->waits);
+}
+
+void world_renew(struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        s->model.jobs[i].note = NOTE_NONE;
+        s->model.jobs[i].lease_at = s->opened_at + s->model.jobs[i].lease_us;
+    }
+}
+
+void world_end(struct sim *s, enum world_end how)
+{
+    s->kill_in = 0;
+    if (how == WORLD_POWER && !s->dead)
+        powercut_cut(s->disk, rng_next(&s->rng));
+    else if (how == WORLD_KILL && !s->dead)
+        powercut_kill(s->disk);
+    if (how != WORLD_STOP)
+        s->dead = true;
+    engine_close(s->engine);
+    if (how == WORLD_STOP)
+        store_close(s->store);
+    else
+        store_abandon(s->store);
+    s->engine = NULL;
+    s->store = NULL;
+}
+
+void world_run(struct sim *s, struct req **reqs, size_t n)
+{
+    struct op *list = NULL;
+
+    VEC_CLEAR(&s->events);
+    for (size_t i = n; i-- > 0;) {
+        reqs[i]->op.next = list;
+        list = &reqs[i]->op;
+    }
+    engine_run(s->engine, list, s->now);
+}
+
+void world_advance(struct sim *s, int64_t us)
+{
+    s->now.wall_at += us;
+    s->now.steady_at += us;
+}
+
+/* ---- what the store holds ---- */
+
+static struct slice keep(struct sim *s, struct slice text)
+{
+    return text.data == NULL ? text : arena_copy(&s->arena, text);
+}
+
+static void take_row(void *ctx, const struct job *row)
+{
+    struct sim *s = ctx;
+    struct job j = *row;
+
+    j.key = keep(s, row->key);
+    j.params = keep(s, row->params);
+    j.labels = keep(s, row->labels);
+    j.body = j.options = j.text = j.result = slice_make(NULL, 0);
+    VEC_PUSH(&s->rows, j);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    int64_t x = ((const struct job *)a)->id.v, y = ((const struct job *)b)->id.v;
+
+    return x < y ? -1 : x > y;
+}
+
+static void take_queue(void *ctx, const struct stored_queue *q)
+{
+    struct sim *s = ctx;
+
+    for (int i = 0; i < MODEL_QUEUES; i++) {
+        if (!slice_is(q->name, model_queue_names[i]))
+            continue;
+        s->queues[i] = (struct stored){
+            .number = q->id, .state = q->state, .def = -1, .streak = q->streak};
+        for (int d = 0; d < MODEL_DEFS; d++)
+            if (slice_is(q->definition, model_defs[d].json))
+                s->queues[i].def = d;
+    }
+}
+
+static void take_work(void *ctx, const struct stored_work *w)
+{
+    struct sim *s = ctx;
+
+    if (w->finished_at == 0)
+        VEC_PUSH(&s->works, *w);
+}
+
+void world_read(struct sim *s)
+{
+    struct err err = ERR_INIT;
+
+    VEC_CLEAR(&s->rows);
+    VEC_CLEAR(&s->works);
+    arena_clear(&s->arena);
+    memset(s->queues, 0, sizeof(s->queues));
+    if (store_list_up(s->store, STRETCH_LIVE, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
+        store_list_up(s->store, STRETCH_ENDED, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
+        store_queues_load(s->store, take_queue, s, &err) != E_OK ||
+        store_work_load(s->store, take_work, s, &err) != E_OK)
+        sim_fail(s, "the store cannot be read: %s", err.msg);
+    if (s->rows.count > 0)
+        qsort(s->rows.items, s->rows.count, sizeof(s->rows.items[0]), by_id);
+}
+
+const struct job *world_row(const struct sim *s, int64_t id)
+{
+    struct job key = {.id = {id}};
+
+    return s->rows.count == 0
+               ? NULL
+               : bsearch(&key, s->rows.items, s->rows.count, sizeof(s->rows.items[0]), by_id);
+}
+
+const struct job *world_row_with(const struct sim *s, const char *params)
+{
+    for (size_t i = 0; i < s->rows.count; i++)
+        if (slice_is(s->rows.items[i].params, params))
+            return &s->rows.items[i];
+    return NULL;
+}
