@@ -57,7 +57,7 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     if (job_state_ended(now->state)) {
         now->result = result.size > 0 ? result : set;
         /* The record's last entry is the row itself, unless it has more to say than fits there. */
-        if (set.size > 0 && result.size > 0 && now->outcome != JOB_OUT_RETURNED &&
+        if (set.size > 0 && now->outcome != JOB_OUT_RETURNED &&
             store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
             return err->code;
         if (store_job_end(e->store, was, now, &hit, err) != E_OK)

@@ -63,18 +63,16 @@ static void *run(void *arg)
     }
     engine_close(t->engine);
     inbox_put_list(t->home, &t->done);
-    store_close(t->store);
     return NULL;
 }
 
 enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
-                                  struct store *store, struct inbox *home, struct err *err)
+                                  struct inbox *home, struct err *err)
 {
     inbox_init(&t->inbox, -1);
     t->done = INBOX_LIST_INIT;
     t->home = home;
     t->engine = engine;
-    t->store = store;
     t->stats = engine_get_stats(engine);
     return thread_start(&t->thread, "engine", run, t, err);
 }

@@ -1,7 +1,7 @@
 /*
  * The engine's thread: takes all ops that wait, runs them in one commit, sends them home.
  *
- * It owns the engine and the writing store from engine_thread_start on.  It never waits to gather more
+ * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It never waits to gather more
  * ops; it sleeps until the next op or the engine's next instant.  What a batch has finished goes home in
  * one go, so that the HTTP thread is woken once a batch.
  */
@@ -26,15 +26,13 @@ struct engine_thread {
     struct inbox_list done; /* the engine's thread only */
     struct inbox *home;     /* the HTTP thread's */
     struct engine *engine;
-    struct store *store;
     const struct engine_stats *stats;
     pthread_t thread;
 };
 
-/* Takes over engine and store. */
+/* Takes over the engine; its store is used by nobody else until engine_thread_join. */
 MUST_CHECK enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
-                                             struct store *store, struct inbox *home,
-                                             struct err *err);
+                                             struct inbox *home, struct err *err);
 
 /* Makes the op of a task come back to this thread. */
 void task_init(struct task *task, struct engine_thread *t, enum op_kind kind,
@@ -49,6 +47,6 @@ static inline void engine_thread_put(struct engine_thread *t, struct inbox_list 
 /* From the engine's thread only (event callback): goes home with the batch. */
 void engine_thread_send(struct engine_thread *t, struct message *m);
 
-/* No task is put after this.  The thread answers all that wait, closes engine and store, and ends. */
+/* No task is put after this.  The thread answers all that wait, closes the engine, and ends. */
 void engine_thread_stop(struct engine_thread *t);
 void engine_thread_join(struct engine_thread *t);

@@ -188,7 +188,7 @@ static enum err_code start_threads(struct life *life, struct err *err)
 {
     struct server *s = life->server;
 
-    if (engine_thread_start(&s->engine, life->engine, life->store, &s->http.inbox, err) != E_OK)
+    if (engine_thread_start(&s->engine, life->engine, &s->http.inbox, err) != E_OK)
         return err->code;
     life->has_engine_thread = true;
     if (readers_start(&s->readers, s->config->data_dir, &s->http.inbox, err) != E_OK)
@@ -339,11 +339,9 @@ static void close_engine(struct life *life)
     if (life->has_engine_thread) {
         engine_thread_stop(&s->engine);
         engine_thread_join(&s->engine);
-        return;
-    }
-    if (life->engine != NULL)
+    } else if (life->engine != NULL) {
         engine_close(life->engine);
-    store_close(life->store);
+    }
 }
 
 static void close_all(struct life *life)
@@ -354,6 +352,7 @@ static void close_all(struct life *life)
     s->http.no_readings = true;
     if (life->has_readers)
         readers_stop(&s->readers);
+    store_close(life->store); /* the last to close folds the log in and removes it */
     if (life->has_http) {
         http_pass(&s->http, 0);
         http_close(&s->http);

@@ -13,7 +13,7 @@
 
 enum {
     PAGE_BYTES = 8192,
-    CHECKPOINT_PAGES = 2000,
+    CHECKPOINT_PAGES = 4000,
     WAL_KEEP_BYTES = 64 << 20, /* a WAL that grew beyond is cut back after a checkpoint */
     CACHE_KIB = 8192,
     BUSY_MS = 5000,
@@ -236,6 +236,46 @@ void db_rollback(struct db *db)
 
 /* ---- opening and closing ---- */
 
+static int take_int(void *ctx, int n, char **values, char **names)
+{
+    (void)n;
+    (void)names;
+    *(int64_t *)ctx = values[0] == NULL ? 0 : strtoll(values[0], NULL, 10);
+    return 0;
+}
+
+static enum err_code pragma_int(struct db *db, const char *pragma, int64_t *ret, struct err *err)
+{
+    int rc = sqlite3_exec(db->handle, pragma, take_int, ret, NULL);
+
+    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+}
+
+static int newest_migration(void)
+{
+    int newest = 0;
+
+    for (int i = 0; i < sql_migration_count; i++)
+        if (strcmp(sql_migrations[i].store, "sqlite") == 0 && sql_migrations[i].number > newest)
+            newest = sql_migrations[i].number;
+    return newest;
+}
+
+/* Before anything is written: the store of a newer waybill is left as it is. */
+static enum err_code refuse_newer(struct db *db, struct err *err)
+{
+    int64_t version = 0;
+
+    if (pragma_int(db, "PRAGMA user_version", &version, err) != E_OK)
+        return err->code;
+    if (version <= newest_migration())
+        return E_OK;
+    return err_set(err, E_UNAVAILABLE,
+                   "the store is of version %lld, this waybill knows only up to %d: use the newer "
+                   "waybill, or a backup made by this one",
+                   (long long)version, newest_migration());
+}
+
 static int watch_time(void *ctx)
 {
     struct db *db = ctx;
@@ -288,7 +328,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     if (rc != SQLITE_OK) {
         fail(db, rc, err);
         err_wrap(err, "open %s", config->path);
-    } else if (configure(db, config, err) != E_OK) {
+    } else if (refuse_newer(db, err) != E_OK || configure(db, config, err) != E_OK) {
         err_wrap(err, "open %s", config->path);
     } else {
         *ret_db = db;
@@ -314,21 +354,6 @@ void sqlite_db_close(struct db *db, enum sqlite_close how)
 
 /* ---- migrations ---- */
 
-static int take_int(void *ctx, int n, char **values, char **names)
-{
-    (void)n;
-    (void)names;
-    *(int64_t *)ctx = values[0] == NULL ? 0 : strtoll(values[0], NULL, 10);
-    return 0;
-}
-
-static enum err_code pragma_int(struct db *db, const char *pragma, int64_t *ret, struct err *err)
-{
-    int rc = sqlite3_exec(db->handle, pragma, take_int, ret, NULL);
-
-    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
-}
-
 static enum err_code run_migration(struct db *db, const struct sql_migration *m, struct err *err)
 {
     char set_version[64];
@@ -345,19 +370,10 @@ static enum err_code run_migration(struct db *db, const struct sql_migration *m,
 enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err)
 {
     int64_t version = 0;
-    int newest = 0;
+    int newest = newest_migration();
 
     if (pragma_int(db, "PRAGMA user_version", &version, err) != E_OK)
         return err->code;
-    for (int i = 0; i < sql_migration_count; i++)
-        if (strcmp(sql_migrations[i].store, "sqlite") == 0 && sql_migrations[i].number > newest)
-            newest = sql_migrations[i].number;
-    if (version > newest)
-        return err_set(
-            err, E_UNAVAILABLE,
-            "the store is of version %lld, this waybill knows only up to %d: use the newer "
-            "waybill, or a backup made by this one",
-            (long long)version, newest);
     if (db->read_only)
         newest = (int)version;
     for (int i = 0; i < sql_migration_count; i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -120,13 +121,26 @@ void take_one_int(void *ctx, const struct db_row *row)
     t->value = db_col_int(row, 0);
 }
 
-static enum err_code prepare_backup_dir(const char *dir, char *path, struct err *err)
+static bool is_empty_dir(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+    bool empty = d != NULL;
+
+    while (empty && (entry = readdir(d)) != NULL)
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (d != NULL)
+        closedir(d);
+    return empty;
+}
+
+static enum err_code prepare_backup_dir(const char *dir, struct err *err)
 {
     if (mkdir(dir, 0700) != 0 && errno != EEXIST)
         return err_errno(err, E_INVALID, "make directory %s", dir);
-    if (access(path, F_OK) == 0)
-        return err_set(err, E_CONFLICT,
-                       "%s is not empty: it holds a backup already, name another directory", dir);
+    if (!is_empty_dir(dir))
+        return err_set(err, E_CONFLICT, "%s is not an empty directory: name a new or an empty one",
+                       dir);
     return E_OK;
 }
 
@@ -147,9 +161,8 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
     CLEANUP(mem) char *part = join_path(dir, STORE_FILE ".part");
     struct stat st;
 
-    if (prepare_backup_dir(dir, path, err) != E_OK)
+    if (prepare_backup_dir(dir, err) != E_OK)
         return err->code;
-    unlink(part);
     if (sqlite_db_backup(s->db, part, err) != E_OK) {
         unlink(part);
         return err->code;
