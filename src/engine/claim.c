@@ -54,44 +54,49 @@ struct picker {
     int *left; /* of each queue */
 };
 
-/* The queue whose first job goes next, or NULL. */
-static enum err_code best_queue(struct picker *p, size_t *ret_i, bool *ret_found, struct err *err)
+/* Once, before anything is taken: until the claim is written, what is picked is still ready in the store. */
+static enum err_code fill_lists(const struct picker *p, struct err *err)
 {
-    struct ready_ref best = {.priority = INT_MIN, .id = 0};
-
-    *ret_found = false;
-    for (size_t i = 0; i < p->x->n_queues; i++) {
-        struct queue *q = p->queues[i];
-
-        if (p->left[i] <= 0 || !queue_state_starts(q->state))
-            continue;
-        if (ready_fill(&q->ready, p->e->store, q->id, err) != E_OK)
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->left[i] > 0 && queue_state_starts(p->queues[i]->state) &&
+            ready_fill(&p->queues[i]->ready, p->e->store, p->queues[i]->id, err) != E_OK)
             return err->code;
-        const struct ready_ref *first = ready_first(&q->ready);
-
-        if (first == NULL ||
-            (*ret_found && (first->priority < best.priority ||
-                            (first->priority == best.priority && first->id > best.id))))
-            continue;
-        best = *first;
-        *ret_i = i;
-        *ret_found = true;
-    }
     return E_OK;
 }
 
+/* The queue whose first job goes next; false when there is none, or when a list has run empty whose next
+ * job only the store knows: it might come before those of other queues. */
+static bool best_queue(const struct picker *p, size_t *ret_i)
+{
+    struct ready_ref best = {.priority = INT_MIN, .id = 0};
+    bool found = false;
+
+    for (size_t i = 0; i < p->x->n_queues; i++) {
+        const struct queue *q = p->queues[i];
+        const struct ready_ref *first = ready_first(&q->ready);
+
+        if (p->left[i] <= 0 || !queue_state_starts(q->state))
+            continue;
+        if (first == NULL && !q->ready.complete)
+            return false;
+        if (first == NULL || (found && !ready_comes_before(*first, best)))
+            continue;
+        best = *first;
+        *ret_i = i;
+        found = true;
+    }
+    return found;
+}
+
+/* May give fewer than there are; at least one if there is any. */
 static enum err_code pick(struct picker *p, struct job *jobs, size_t *ret_n, struct err *err)
 {
     size_t n = 0;
+    size_t i = 0;
 
-    while (n < (size_t)p->x->max) {
-        size_t i;
-        bool found;
-
-        if (best_queue(p, &i, &found, err) != E_OK)
-            return err->code;
-        if (!found)
-            break;
+    if (fill_lists(p, err) != E_OK)
+        return err->code;
+    while (n < (size_t)p->x->max && best_queue(p, &i)) {
         jobs[n++].id.v = ready_first(&p->queues[i]->ready)->id;
         ready_take(&p->queues[i]->ready);
         p->left[i]--;

@@ -25,7 +25,7 @@ void ready_reset(struct ready *r)
     r->complete = false;
 }
 
-static bool comes_before(struct ready_ref a, struct ready_ref b)
+bool ready_comes_before(struct ready_ref a, struct ready_ref b)
 {
     return a.priority != b.priority ? a.priority > b.priority : a.id < b.id;
 }
@@ -36,12 +36,12 @@ static size_t place_of(const struct ready *r, struct ready_ref ref)
     size_t low = r->head;
     size_t high = r->head + r->count;
 
-    if (r->count > 0 && comes_before(r->refs[high - 1], ref))
+    if (r->count > 0 && ready_comes_before(r->refs[high - 1], ref))
         return high; /* the common case: it joins at the end */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (comes_before(r->refs[middle], ref))
+        if (ready_comes_before(r->refs[middle], ref))
             low = middle + 1;
         else
             high = middle;
@@ -65,7 +65,7 @@ static void make_room(struct ready *r)
 
 void ready_add(struct ready *r, struct ready_ref ref)
 {
-    if (!r->complete && (r->count == 0 || comes_before(r->refs[r->head + r->count - 1], ref)))
+    if (!r->complete && (r->count == 0 || ready_comes_before(r->refs[r->head + r->count - 1], ref)))
         return; /* behind the prefix: the store has it */
     size_t head = r->head;
     size_t place = place_of(r, ref);

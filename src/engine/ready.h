@@ -25,6 +25,9 @@ struct ready {
     bool complete;
 };
 
+/* The order of claiming. */
+bool ready_comes_before(struct ready_ref a, struct ready_ref b);
+
 void ready_init(struct ready *r);
 void ready_deinit(struct ready *r);
 
