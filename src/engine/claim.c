@@ -14,6 +14,11 @@
 #include "store/store_claims.h"
 #include "store/store_ready.h"
 
+/* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times that. */
+#define GRANT_BYTES ((size_t)8 << 20)
+
+_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX, "what is granted can be told");
+
 /* ---- what the claimer may ask for ---- */
 
 static bool resolve_queues(struct engine *e, struct op *op)
@@ -135,6 +140,12 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
                                              .what = "claimed"}));
 }
 
+/* It was picked, but would have made the reply too large. */
+static void put_back(struct engine *e, const struct job *j)
+{
+    ready_add(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
+}
+
 /* Notes the jobs that are the claimer's now and makes the claim that watches them. */
 static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
                                        size_t n)
@@ -147,6 +158,8 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         if (jobs[i].state == JOB_RUNNING) {
             ids[granted++] = jobs[i].id.v;
             note_granted(e, op, &jobs[i], &g);
+        } else if (jobs[i].state == JOB_READY) {
+            put_back(e, &jobs[i]);
         }
     buf_deinit(&g.common);
     return granted == 0 ? NULL : claim_new(jobs[0].token, ids, granted);
@@ -162,6 +175,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
         .now_at = e->now.wall_at,
         .lease_us = op->exchange.lease_us,
         .until_at = e->now.steady_at + op->exchange.lease_us,
+        .bytes_max = GRANT_BYTES,
     };
 
     if (engine_write(e, err) != E_OK ||

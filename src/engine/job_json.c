@@ -4,6 +4,9 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* Of a body that is shown as text: so many, and one in so many. */
+enum { ESCAPES_FREE = 64, ESCAPES_SHARE = 16 };
+
 void json_add_id(struct buf *b, const char *key, int64_t id)
 {
     char text[ID_TEXT_SIZE];
@@ -40,10 +43,21 @@ static void add_base64(struct buf *b, struct slice bytes)
     }
 }
 
-/* JSON strings cannot hold NUL in our reading, so such a body goes as base64 too. */
+/* Such as a JSON string needs six bytes for. */
+static bool is_long_escape(char c)
+{
+    return (unsigned char)c < 0x20 && c != '\n' && c != '\r' && c != '\t';
+}
+
+/* NUL cannot be in a string as we read them; and what is mostly escapes is shorter as base64. */
 static bool is_text(struct slice body)
 {
-    return memchr(body.data, '\0', body.size) == NULL && utf8_valid(body);
+    size_t escapes = 0;
+
+    for (size_t i = 0; i < body.size; i++)
+        escapes += is_long_escape(body.data[i]);
+    return escapes <= ESCAPES_FREE + body.size / ESCAPES_SHARE &&
+           memchr(body.data, '\0', body.size) == NULL && utf8_valid(body);
 }
 
 void json_add_body(struct buf *b, struct slice body)

@@ -16,7 +16,8 @@ void json_add_id(struct buf *b, const char *key, int64_t id);
 /* {"code","message"}; no detail. */
 void json_add_error(struct buf *b, const struct err *err);
 
-/* "body":"…", or "body_base64" when it is not UTF-8; nothing when there is none. */
+/* "body":"…", or "body_base64" when it is not UTF-8, has NUL or too much to escape; nothing when there is
+ * none.  At most 2.5 times as long as the body. */
 void json_add_body(struct buf *b, struct slice body);
 
 /* The members of `over` replace those of `base`; both are checked objects, or empty. */

@@ -185,28 +185,41 @@ enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena
 struct claim_taker {
     struct job *jobs;
     size_t n, at;
+    size_t n_taken; /* of jobs: those behind stay ready */
+    size_t bytes, bytes_max;
     struct arena *arena;
 };
+
+static void take_payload(struct claim_taker *t, const struct db_row *row, struct job *j)
+{
+    j->key = copy(db_col_text(row, 4), t->arena);
+    j->params = copy(db_col_text(row, 5), t->arena);
+    j->body = copy(db_col_blob(row, 6), t->arena);
+    j->labels = copy(db_col_text(row, 7), t->arena);
+    j->options = copy(db_col_text(row, 8), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+}
 
 static void take_claimed(void *ctx, const struct db_row *row)
 {
     struct claim_taker *t = ctx;
     int64_t id = db_col_int(row, 0);
 
-    while (t->jobs[t->at].id.v != id)
+    while (t->at < t->n && t->jobs[t->at].id.v != id)
         t->at++;
     ASSERT(t->at < t->n);
     struct job *j = &t->jobs[t->at++];
 
-    j->state = JOB_RUNNING;
     j->queue = db_col_int(row, 1);
-    j->attempt = (int)db_col_int(row, 2);
     j->priority = (int)db_col_int(row, 3);
-    j->key = copy(db_col_text(row, 4), t->arena);
-    j->params = copy(db_col_text(row, 5), t->arena);
-    j->body = copy(db_col_blob(row, 6), t->arena);
-    j->labels = copy(db_col_text(row, 7), t->arena);
-    j->options = copy(db_col_text(row, 8), t->arena);
+    if (t->bytes_max != 0 && t->bytes >= t->bytes_max) {
+        j->state = JOB_READY;
+        return;
+    }
+    j->state = JOB_RUNNING;
+    j->attempt = (int)db_col_int(row, 2);
+    take_payload(t, row, j);
+    t->n_taken = t->at;
 }
 
 enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
@@ -214,7 +227,7 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 {
     struct db_value *ids = arena_array(arena, n, sizeof(*ids));
     struct db_rows rows = {ids, n, 1};
-    struct claim_taker t = {.jobs = jobs, .n = n, .arena = arena};
+    struct claim_taker t = {.jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena};
 
     for (size_t i = 0; i < n; i++) {
         struct job *j = &jobs[i];
@@ -228,6 +241,7 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
     }
     if (db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
         return err->code;
+    rows.n_rows = t.n_taken;
     return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
                  db_i(claim->until_at), db_i(claim->worker));
 }
@@ -311,7 +325,7 @@ static void take_done(void *ctx, const struct db_row *row)
     struct done_taker *t = ctx;
     int64_t id = db_col_int(row, 0);
 
-    while (t->items[t->at].id != id)
+    while (t->at < t->n && t->items[t->at].id != id)
         t->at++;
     ASSERT(t->at < t->n);
     struct done_item *item = &t->items[t->at++];

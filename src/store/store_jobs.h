@@ -40,10 +40,12 @@ struct store_claim {
     int64_t now_at;
     int64_t lease_us;
     int64_t until_at;
+    size_t bytes_max; /* once its jobs carry so much, no more are taken; 0: no limit */
 };
 
 /* Makes ready jobs running.  jobs[i].id says which; filled with what a worker needs.  One that is not
- * ready any more gets state JOB_NONE. */
+ * ready any more gets state JOB_NONE.  One that would be too much stays as it is: JOB_READY, with its queue
+ * and priority. */
 MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
                                           struct job *jobs, size_t n, struct arena *arena,
                                           struct err *err);

@@ -39,6 +39,8 @@ struct fixture {
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
+#define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
 /* The process is gone: nothing is closed, the store is opened again. */
 void fixture_crash(struct fixture *f);
 void fixture_pass(struct fixture *f, int64_t us);

@@ -42,11 +42,44 @@ static void no_job_is_granted_twice_when_the_ready_list_is_filled_again(void **s
     free(all);
 }
 
+/* One job has body bytes that triple, and more, as a JSON string. */
+static void a_claim_of_large_jobs_gets_as_many_as_fit_a_reply(void **state)
+{
+    struct fixture *f = *state;
+    enum { JOBS = 12, BYTES = 7 << 20 };
+    char *body = mem_alloc(BYTES);
+    size_t granted = 0;
+    size_t claims = 0;
+
+    for (int i = 0; i < JOBS; i++) {
+        struct submit_item item = item_of("default");
+
+        memset(body, i % 3 == 0 ? 1 : i % 3 == 1 ? '"' : 'x', BYTES);
+        item.body = slice_make(body, BYTES);
+        assert_int_equal(run_op(f, op_submit(f, &item, 1))->op.err.code, E_OK);
+    }
+    while (granted < JOBS && claims++ < JOBS) {
+        struct granted g[JOBS];
+        struct test_op *t = run_op(f, op_claim(f, "default", JOBS));
+
+        assert_false(t->op.reply.overflowed);
+        size_t n = granted_of(t, g, JOBS);
+
+        assert_true(n >= 1);
+        granted += n;
+        buf_deinit(&t->op.reply);
+    }
+    assert_int_equal(granted, JOBS);
+    assert_int_equal(kept_count(f, "default", JOB_RUNNING), JOBS);
+    assert_sound(f);
+    free(body);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_job_is_granted_twice_when_the_ready_list_is_filled_again,
-                                        fixture_setup, fixture_teardown),
+        ENGINE_TEST(no_job_is_granted_twice_when_the_ready_list_is_filled_again),
+        ENGINE_TEST(a_claim_of_large_jobs_gets_as_many_as_fit_a_reply),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
