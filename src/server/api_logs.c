@@ -47,9 +47,8 @@ enum err_code log_append(struct request *r, struct err *err)
         return err->code;
     struct slice lease = request_param(r, "lease");
 
-    if (lease.size == 0)
+    if (!lease_parse(lease, &op->log.token))
         return err_set(err, E_INVALID, "lease: give the lease that came with the job");
-    op->log.token = lease_parse(lease);
     op->log.data = buf_slice(&r->body);
     request_run(r, answer_append);
     return E_OK;

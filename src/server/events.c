@@ -217,13 +217,10 @@ static void unsubscribe(struct request *r)
     free(s);
 }
 
-enum err_code events_subscribe(struct request *r, struct err *err)
+static void subscribe(struct request *r)
 {
     struct events *ev = &r->server->events;
     struct http *h = &r->server->http;
-
-    if (atomic_load(&ev->subscribers) >= SUBSCRIBERS_MAX)
-        return err_set(err, E_TOO_MANY, "at most %d can listen to events", SUBSCRIBERS_MAX);
     struct subscriber *s = mem_zalloc(sizeof(*s));
 
     s->request = r;
@@ -243,5 +240,28 @@ enum err_code events_subscribe(struct request *r, struct err *err)
     reply_header(r, "Cache-Control", "no-store");
     r->status = MHD_HTTP_OK;
     r->phase = REQUEST_STREAMING;
+}
+
+/* A mistyped queue would be silent for ever. */
+static void queue_is_looked_up(struct request *r)
+{
+    if (r->reading.query.err.code != E_OK)
+        request_answer_query(r);
+    else
+        subscribe(r);
+}
+
+enum err_code events_subscribe(struct request *r, struct err *err)
+{
+    struct slice queue = request_param(r, "queue");
+
+    if (atomic_load(&r->server->events.subscribers) >= SUBSCRIBERS_MAX)
+        return err_set(err, E_TOO_MANY, "at most %d can listen to events", SUBSCRIBERS_MAX);
+    if (queue.data == NULL) {
+        subscribe(r);
+        return E_OK;
+    }
+    request_query(r, QUERY_QUEUE)->name = queue;
+    request_read(r, NULL, queue_is_looked_up);
     return E_OK;
 }

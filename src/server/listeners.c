@@ -119,6 +119,7 @@ static enum err_code split_address(const char *address, char host[static 256], c
 
     if (colon == NULL || host_size == 0 || host_size >= 256 || strlen(colon + 1) == 0 ||
         strlen(colon + 1) > 5 || strspn(colon + 1, "0123456789") != strlen(colon + 1) ||
+        strtol(colon + 1, NULL, 10) > UINT16_MAX ||
         (!brackets && memchr(address, ':', host_size) != NULL))
         return err_set(err, E_INVALID,
                        "listen: '%s' is not ADDR:PORT, such as 127.0.0.1:6769 or [::1]:6769",

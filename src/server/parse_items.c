@@ -6,20 +6,15 @@
 #include "server/fields.h"
 #include "server/limits.h"
 
-int64_t lease_parse(struct slice text)
+bool lease_parse(struct slice text, int64_t *ret_token)
 {
-    int64_t token;
-
-    return id_parse(text, &token) && token > 0 ? token : INT64_MAX;
+    return id_parse(text, ret_token) && *ret_token > 0;
 }
 
 static enum err_code read_lease(struct field_reader *r, struct slice value, int64_t *ret_token)
 {
-    struct slice text;
-
-    if (field_text(r, value, 1, TEXT_BYTES_MAX, &text) != E_OK)
-        return r->err->code;
-    *ret_token = lease_parse(text);
+    if (json_type_of(value) != JSON_T_STRING || !lease_parse(json_text(value, r->arena), ret_token))
+        return field_refuse(r, "the lease that came with the job", value);
     return E_OK;
 }
 

@@ -19,6 +19,5 @@ MUST_CHECK enum err_code parse_finishes(struct field_reader *r, struct slice val
 MUST_CHECK enum err_code parse_touches(struct field_reader *r, struct slice value,
                                        const struct touch_item **ret_items, size_t *ret_count);
 
-/* A lease's token as it is shown.  To its holder it is opaque: what can be no token becomes one that is
- * never given out, and so a stale lease. */
-int64_t lease_parse(struct slice text);
+/* A lease's token as it is shown: false when it can be none. */
+MUST_CHECK bool lease_parse(struct slice text, int64_t *ret_token);

@@ -16,6 +16,8 @@
     "{'type':'object','additionalProperties':false,'required':[" needed "]," \
     "'properties':{" members "}}"
 
+#define ERROR_CODE "ErrorCode"
+
 static const struct {
     const char *name;
     const char *text;
@@ -26,9 +28,12 @@ static const struct {
     {"Labels", "{'type':'object','maxProperties':64,'additionalProperties':" TEXT "}"},
     {"Id", "{'type':'string','pattern':'^[0-9A-Za-z]{13}$'}"},
     {"State", "{'enum':[" STATES "]}"},
+    {ERROR_CODE, "{}"}, /* see write_codes */
     {"Error",
-     OBJECT("'error':" OBJECT("'code':" TEXT ",'message':" TEXT
-                              ",'detail':{'type':'object','properties':{'index':" WHOLE "}}"))},
+     CLOSED("'error'",
+            "'error':" CLOSED("'code','message'",
+                              "'code':" REF(ERROR_CODE) ",'message':" TEXT
+                                                        ",'detail':" OBJECT("'index':" WHOLE)))},
     {"Retry", OBJECT("'max':" WHOLE ",'first':" LENGTH ",'factor':{'type':'number'},'cap':" LENGTH
                      ",'jitter':{'type':'number'},'exits':{'type':'object'}")},
     {"Command",
@@ -157,13 +162,31 @@ const char *schema_find(const char *name)
     return NULL;
 }
 
+static void write_codes(struct buf *out)
+{
+    buf_add_str(out, "{\"enum\":[");
+    for (unsigned code = E_OK + 1; code < ERR_CODE_COUNT; code++) {
+        json_add_comma(out);
+        json_add_string(out, slice_of(err_name((enum err_code)code)));
+    }
+    buf_add_str(out, "]}");
+}
+
+static void write_text(struct buf *out, const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++)
+        buf_add_char(out, *p == '\'' ? '"' : *p);
+}
+
 void schemas_write(struct buf *out)
 {
     buf_add_char(out, '{');
     for (size_t i = 0; i < ARRAY_LEN(schemas); i++) {
         json_add_key(out, schemas[i].name);
-        for (const char *p = schemas[i].text; *p != '\0'; p++)
-            buf_add_char(out, *p == '\'' ? '"' : *p);
+        if (strcmp(schemas[i].name, ERROR_CODE) == 0)
+            write_codes(out);
+        else
+            write_text(out, schemas[i].text);
     }
     buf_add_char(out, '}');
 }

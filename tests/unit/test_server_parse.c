@@ -319,7 +319,7 @@ static const struct bad bad_claims[] = {
     {"{\"queues\":{\"a\":\"1\"}}", E_INVALID, "queues: 'a' must be a number of jobs"},
     {"{\"queues\":{\"a\":-1}}", E_INVALID, "queues: 'a' must be a number of jobs"},
     {"{\"queues\":{\"a\":1},\"max\":1001}", E_INVALID, "max: must be from 0 to 1000"},
-    {"{\"queues\":{\"a\":1},\"wait\":\"61s\"}", E_INVALID, "wait: must be from 0s to 1m"},
+    {"{\"queues\":{\"a\":1},\"wait\":\"61s\"}", E_INVALID, "wait: at most 60s"},
     {"{\"queues\":{\"a\":1},\"lease\":\"500ms\"}", E_INVALID, "lease: must be from 1s to 1d"},
     {"{\"queues\":{\"a\":1},\"worker\":5}", E_INVALID, "worker: must be a name or an object"},
     {"{\"queues\":{\"a\":1},\"worker\":{}}", E_INVALID, "worker: needs a 'name'"},
