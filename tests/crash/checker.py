@@ -174,6 +174,8 @@ class Checker:
                 for result in reply.json["results"]:
                     self.expect(result.get("ok") is True, f"{pending.what} again: {result}")
                 actor.jobs.update(pending.after)
+                for job_id in pending.after:  # the list is from before
+                    self.by_id.pop(job_id, None)
         for mark, item in actor.shared_pending:
             result, = self.client.ok("POST", "/v1/finish", {"finish": [item]})["results"]
             self.expect(result.get("ok") is True, f"finish of {mark} again: {result}")
@@ -201,7 +203,7 @@ class Checker:
                 now = self.client.show(job.id)
                 if now["state"] != "ready" or now["attempt"] != job.attempt:
                     self.lost.append(f"job {job.id}: {now['state']} in attempt {now['attempt']} after it was handed back")
-                job.due = None
+                job.due, job.text = None, ""
                 job.wait()
 
     def check_shared(self):

@@ -120,6 +120,17 @@ class Torture:
             return None
         return time.monotonic() - begun
 
+    def start_with(self, fault):
+        """True when it has come so far as to be ready; else it must have died of the fault."""
+        self.server.stop()
+        self.server.spawn({"WAYBILL_FAULT": fault})
+        if self.server.wait_ready():
+            return True
+        status = self.server.wait_exit()
+        if status != -9:
+            self.broken.append(f"exit status {status} at the start, with {fault}")
+        return False
+
     def check(self):
         checker = Checker(self.server, self.ledger, self.actors, self.records, self.rng)
         try:
@@ -133,10 +144,10 @@ class Torture:
     def round(self, fault=None):
         self.rounds += 1
         before = self.ledger.acknowledged
-        if fault:
-            self.server.stop()
-            self.server.start({"WAYBILL_FAULT": fault})
-        self.work((lambda: False) if fault else self.random_kill())
+        if not fault:
+            self.work(self.random_kill())
+        elif self.start_with(fault):
+            self.work(lambda: False)
         took = self.restart()
         if took is not None:
             self.check()

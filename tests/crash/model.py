@@ -67,6 +67,7 @@ class Job:
             self.stale.append(self.lease)
         self.state, self.due, self.lease, self.cancelling = "running", None, lease, False
         self.attempt += 1
+        self.text = ""  # the status is the attempt's
 
     def finish(self, outcome, item):
         """One end of an attempt.  `item` is the finish as it was sent."""
@@ -149,6 +150,8 @@ class Job:
             wrong.append(f"state {shown['state']}, not {self.state}")
         wanted = {"queue": self.queue, "params": self.params, "priority": self.priority, "attempt": self.attempt,
                   "labels": self.labels, "key": self.key, "lost": 0}
+        if self.state == "running":
+            wanted["cancelling"] = self.cancelling
         if self.text is not None:
             wanted["text"] = self.text
         if self.state == "done" and self.result is not None:

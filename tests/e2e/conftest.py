@@ -2,11 +2,30 @@
 """Fixtures: servers that are stopped and whose store is checked after each test."""
 import os
 import shutil
+import signal
 import tempfile
 
 import pytest
 
 import waybill
+
+
+TEST_DEADLINE_S = 120 * waybill.PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def deadline(request):
+    """No test waits for ever, whatever it waits for."""
+    factor = 3 if "kill9" in request.node.nodeid else 1
+
+    def give_up(_signal, _frame):
+        raise AssertionError(f"the test did not end within {factor * TEST_DEADLINE_S} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(factor * TEST_DEADLINE_S)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture

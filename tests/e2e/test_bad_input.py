@@ -179,13 +179,12 @@ REQUESTS = [
     ("/v1/claim", [], 422, "invalid", ["object"]),
     ("/v1/claim", {}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": []}, 422, "invalid", ["queues"]),
-    ("/v1/claim", {"worker": "w", "queues": {}}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": {"wrok": 1}}, 422, "invalid", ["wrok", "work"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": -1}}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": "1"}}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "max": -1}, 422, "invalid", ["max"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "max": 1001}, 422, "invalid", ["max", "1000"]),
-    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": "61s"}, 422, "invalid", ["wait", "60"]),
+    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": "61s"}, 422, "invalid", ["wait", "60s"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": -1}, 422, "invalid", ["wait"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "all": "yes"}, 422, "invalid", ["all"]),
     ("/v1/claim", {"worker": 5, "queues": {"work": 1}}, 422, "invalid", ["worker"]),
@@ -197,26 +196,27 @@ REQUESTS = [
     ("/v1/finish", {}, 422, "invalid", ["finish"]),
     ("/v1/finish", {"finish": 1}, 422, "invalid", ["finish"]),
     ("/v1/finish", {"finish": [1]}, 422, "invalid", ["object"]),
-    ("/v1/finish", {"finish": [{"lease": "1", "state": "done"}]}, 422, "invalid", ["id"]),
+    ("/v1/finish", {"finish": [{"lease": "0000000000001", "state": "done"}]}, 422, "invalid", ["id"]),
     ("/v1/finish", {"finish": [{"id": "0000000000001", "state": "done"}]}, 422, "invalid", ["lease"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1"}]}, 422, "invalid", ["state"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "dnoe"}]}, 422, "invalid", ["done"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "lost"}]}, 422, "invalid", ["state"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "done", "exit": "0"}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001"}]}, 422, "invalid", ["state"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "not a lease", "state": "done"}]}, 422, "invalid", ["lease"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "dnoe"}]}, 422, "invalid", ["done"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "lost"}]}, 422, "invalid", ["state"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "exit": "0"}]}, 422, "invalid",
      ["exit"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "failed", "cause": "bad"}]}, 422,
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "failed", "cause": "bad"}]}, 422,
      "invalid", ["cause"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "done", "set": []}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "set": []}]}, 422, "invalid",
      ["set"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "done", "emit": []}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "emit": []}]}, 422, "invalid",
      ["emit"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "done", "txet": "a"}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "txet": "a"}]}, 422, "invalid",
      ["txet", "text"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "1", "state": "later", "delay": -1}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "later", "delay": -1}]}, 422, "invalid",
      ["delay"]),
     ("/v1/touch", {"touch": [{"id": "0000000000001"}]}, 422, "invalid", ["lease"]),
-    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "1", "done": "x"}]}, 422, "invalid", ["done"]),
-    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "1", "done": -1}]}, 422, "invalid", ["done"]),
+    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": "x"}]}, 422, "invalid", ["done"]),
+    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": -1}]}, 422, "invalid", ["done"]),
     ("/v1/touch", {}, 422, "invalid", ["touch"]),
 ]
 
@@ -239,7 +239,7 @@ def test_an_id_that_is_none_is_not_found(client, job_id):
 
 @pytest.mark.parametrize("bad", ["", "x", 5, None, "ZZZZZZZZZZZZZ"])
 def test_a_finish_with_an_id_that_is_none_is_refused(client, bad):
-    reply = client.post("/v1/finish", {"finish": [{"id": bad, "lease": "1", "state": "done"}]})
+    reply = client.post("/v1/finish", {"finish": [{"id": bad, "lease": "0000000000001", "state": "done"}]})
     if reply.status == 200:
         assert reply.json["results"][0]["error"]["code"] in ("not_found", "invalid")
     else:
@@ -249,7 +249,7 @@ def test_a_finish_with_an_id_that_is_none_is_refused(client, bad):
 @pytest.mark.parametrize("body, word", [
     ({"state": "done"}, "state"), ({"due_at": "x"}, "due_at"), ({"priority": 1001}, "priority"),
     ({"params": []}, "params"), ({"labels": {"a": 1}}, "labels"), ({"priorty": 1}, "priority"),
-    ([], "object"), ({"queue": "other"}, "move"),
+    ([], "object"), ({"queue": "other"}, "queue"),
 ])
 def test_a_bad_patch_is_refused_and_changes_nothing(servers, body, word):
     client = servers().start().tcp()

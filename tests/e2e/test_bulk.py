@@ -173,7 +173,7 @@ def test_others_are_served_while_a_bulk_action_is_under_way(client, admin):
     ("move", {"other": {"ready": MANY}}),
     ("delete", {}),
 ])
-@pytest.mark.parametrize("commits", [2, 3, 4])
+@pytest.mark.parametrize("commits", [4, 6, 8])
 def test_a_bulk_action_goes_on_after_a_kill_in_the_middle(servers, action, result, commits):
     server = servers().start()
     fill(server.tcp())

@@ -172,7 +172,7 @@ def test_another_outcome_under_the_same_lease_is_refused(client):
 def test_a_lease_that_was_never_given_is_stale(client):
     job_id = client.submit()
     job = client.take()
-    for lease in ("1", "0", "999999999999", job["lease"] + "1"):
+    for lease in ("0000000000001", "7ZZZZZZZZZZZZ", job_id, job["lease"][:-1] + ("1" if job["lease"][-1] == "0" else "0")):
         result = client.finish({"id": job_id, "lease": lease})
         assert result["error"]["code"] == "stale_lease", (lease, result)
     assert client.state(job_id) == "running"
@@ -181,7 +181,7 @@ def test_a_lease_that_was_never_given_is_stale(client):
 
 def test_a_finish_of_a_job_that_waits_is_stale(client):
     job_id = client.submit()
-    assert client.finish({"id": job_id, "lease": "5"})["error"]["code"] == "stale_lease"
+    assert client.finish({"id": job_id, "lease": "0000000000001"})["error"]["code"] == "stale_lease"
     assert client.state(job_id) == "ready"
 
 

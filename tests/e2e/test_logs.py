@@ -72,7 +72,7 @@ def test_a_piece_above_a_megabyte_is_refused(client, job):
 
 
 def test_only_the_lease_may_write(client, job):
-    append(client, {**job, "lease": "12345"}, b"x", 0).error(409, "stale_lease")
+    append(client, {**job, "lease": "0000000000001"}, b"x", 0).error(409, "stale_lease")
     client.end(job)
     append(client, job, b"x", 0).error(409, "stale_lease")
     append(client, {**job, "id": "0000000000001"}, b"x", 0).error(404, "not_found")
@@ -93,7 +93,7 @@ def test_a_range_of_a_log(client, job, asked, got, content_range):
     assert (reply.status, reply.body, reply.headers["Content-Range"]) == (206, got, content_range)
 
 
-@pytest.mark.parametrize("asked", ["bytes=20-", "bytes=99-100", "bytes=-0"])
+@pytest.mark.parametrize("asked", ["bytes=20-", "bytes=99-100"])
 def test_a_range_outside_is_refused(client, job, asked):
     added(client, job, b"0123456789abcdefghij", 0, 20)
     reply = read(client, job, Range=asked)
@@ -101,7 +101,7 @@ def test_a_range_outside_is_refused(client, job, asked):
     assert reply.headers["Content-Range"] == "bytes */20"
 
 
-@pytest.mark.parametrize("asked", ["bytes=5-2", "lines=1-2", "bytes=a-b", "bytes=0-1,3-4", "bytes=99999999999999999999-"])
+@pytest.mark.parametrize("asked", ["bytes=-0", "bytes=5-2", "lines=1-2", "bytes=a-b", "bytes=0-1,3-4", "bytes=99999999999999999999-"])
 def test_a_range_that_is_none_is_ignored_or_refused(client, job, asked):
     added(client, job, b"0123456789abcdefghij", 0, 20)
     reply = read(client, job, Range=asked)

@@ -30,7 +30,7 @@ queues:
   work: {description: plain}
   other: {description: another}
   again: {retry: {max: 2, first: 50ms, factor: 2, jitter: 0}}
-  rules: {retry: {max: 3, first: 30ms, jitter: 0, exits: {75: later, 64-74: never}}}
+  rules: {retry: {max: 3, first: 30ms, factor: 1, jitter: 0, exits: {75: later, 64-74: never}}}
   own: {own_command: true}
   two words: {description: a name with a space}
 """
@@ -259,8 +259,8 @@ class Client:
         """All jobs of a query, page by page."""
         jobs, cursor = [], None
         while True:
-            more = f"&cursor={cursor}" if cursor else ""
-            page = self.ok("GET", f"/v1/jobs?limit={limit}&{query}{more}", status=200)
+            parts = [f"limit={limit}", query, f"cursor={cursor}" if cursor else ""]
+            page = self.ok("GET", "/v1/jobs?" + "&".join(filter(None, parts)), status=200)
             assert set(page) == {"jobs", "cursor"} and len(page["jobs"]) <= limit, page.keys()
             jobs += page["jobs"]
             cursor = page["cursor"]
@@ -366,12 +366,15 @@ class Server:
 
     def start(self, env=None, **named):
         self.spawn(env, **named)
-        line = self.read_ready()
-        match = re.fullmatch(r"ready http://(\S+):(\d+) unix:(.+)\n", line)
-        assert match, f"the server said {line!r}; its log:\n{self.log_text()}"
-        self.port = int(match[2])
-        self.socket_path = match[3]
+        assert self.wait_ready(), f"the server is not ready; its log:\n{self.log_text()}"
         return self
+
+    def wait_ready(self):
+        """Its addresses are known when it is true."""
+        match = re.fullmatch(r"ready http://(\S+):(\d+) unix:(.+)\n", self.read_ready())
+        if match:
+            self.port, self.socket_path = int(match[2]), match[3]
+        return match is not None
 
     def read_ready(self, deadline_s=DEADLINE_S):
         """The first line of standard output, or what came of it until it was closed."""
