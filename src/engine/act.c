@@ -252,23 +252,28 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
     return E_OK;
 }
 
-static enum err_code delete (struct engine *e, const struct act *act, const struct job *j,
-                             struct act_result *ret, struct err *err) {
+static enum err_code remove_job(struct engine *e, const struct act *act, const struct job *j,
+                                struct act_result *ret, struct err *err)
+{
     struct queue *q = queue_by_id(e, j->queue);
 
     (void)act;
-    if (j->state == JOB_RUNNING) return refuse(ret, j, "cancel it first");
-    if (engine_write(e, err) != E_OK ||
-        store_job_remove(e->store, j, err) != E_OK) return err->code;
+    if (j->state == JOB_RUNNING)
+        return refuse(ret, j, "cancel it first");
+    if (engine_write(e, err) != E_OK || store_job_remove(e->store, j, err) != E_OK)
+        return err->code;
     counts_add(&e->counts, q->id, j->state, -1);
-    if (j->state == JOB_READY) ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
-    if (e->waits != NULL) VEC_PUSH(&e->ended, j->id.v);
-    if (e->config.on_event != NULL) VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                                                         .at = e->now.wall_at,
-                                                                         .id = j->id.v,
-                                                                         .queue = slice_of(q->name),
-                                                                         .state = j->state,
-                                                                         .what = "deleted"}));
+    if (j->state == JOB_READY)
+        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    if (e->waits != NULL)
+        VEC_PUSH(&e->ended, j->id.v);
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                             .at = e->now.wall_at,
+                                             .id = j->id.v,
+                                             .queue = slice_of(q->name),
+                                             .state = j->state,
+                                             .what = "deleted"}));
     e->tally_deleted++;
     e->removed_some = true;
     ret->removed = ret->changed = true;
@@ -278,7 +283,7 @@ static enum err_code delete (struct engine *e, const struct act *act, const stru
 static act_fn *const acts[ACT_COUNT] = {
     [ACT_CANCEL] = cancel,   [ACT_RETRY] = retry, [ACT_HOLD] = hold,
     [ACT_RELEASE] = release, [ACT_CLONE] = clone, [ACT_NOW] = start_now,
-    [ACT_MOVE] = move,       [ACT_PATCH] = patch, [ACT_DELETE] = delete,
+    [ACT_MOVE] = move,       [ACT_PATCH] = patch, [ACT_DELETE] = remove_job,
 };
 
 enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,

@@ -70,6 +70,19 @@ static void answer_waiting(struct engine *e)
     e->waiting_end = at;
 }
 
+static void give_up_gone(struct op *list)
+{
+    for (struct op *op = list; op != NULL; op = op->next)
+        if (op->alive != NULL && !op->alive(op))
+            op->deadline_at = 0;
+}
+
+void engine_look_for_gone(struct engine *e)
+{
+    give_up_gone(e->waiting);
+    give_up_gone(e->waits);
+}
+
 static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
 {
     if (wait_us == 0)

@@ -65,6 +65,7 @@ static enum err_code commit(struct engine *e, struct err *err)
     e->ids_mark = mark;
     VEC_CLEAR(&e->dead_claims);
     atomic_fetch_add(&e->stats.commits, 1);
+    atomic_store(&e->stats.last_error_at, 0);
     return E_OK;
 }
 
@@ -92,6 +93,13 @@ void clear_batch(struct engine *e)
         0;
     e->tally_retried = e->tally_failed = 0;
     memset(e->tally_outcomes, 0, sizeof(e->tally_outcomes));
+}
+
+static void tell_trouble(struct engine *e, const struct err *err)
+{
+    atomic_store(&e->stats.last_error_at, e->now.wall_at);
+    if (e->config.on_trouble != NULL)
+        e->config.on_trouble(e->config.trouble_ctx, err);
 }
 
 /* Leases that were judged are judged again. */
@@ -122,11 +130,10 @@ static void undo_batch(struct engine *e)
     e->woken = true;
     workers_free(e);
     queues_reset_ready(e);
-    if (reload && queues_load(e, &err) != E_OK)
-        atomic_store(&e->stats.last_error_at, e->now.wall_at);
     bulk_free(e);
-    if (bulk_load(e, &err) != E_OK || workers_load(e, &err) != E_OK)
-        atomic_store(&e->stats.last_error_at, e->now.wall_at);
+    if ((reload && queues_load(e, &err) != E_OK) || bulk_load(e, &err) != E_OK ||
+        workers_load(e, &err) != E_OK)
+        tell_trouble(e, &err);
 }
 
 static void reset_op(struct op *op)
@@ -216,16 +223,14 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
-    atomic_store(&e->stats.last_error_at, 0);
     if (shrink && store_shrink(e->store, SHRINK_PAGES, &err) != E_OK)
-        atomic_store(&e->stats.last_error_at, e->now.wall_at);
+        tell_trouble(e, &err);
 }
 
 /* The batch failed twice: each op for itself, so that one cannot spoil the others. */
 static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
 {
     e->resume_at = e->now.steady_at + RESUME_US;
-    atomic_store(&e->stats.last_error_at, e->now.wall_at);
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
 
@@ -234,6 +239,7 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
             continue;
         }
         undo_batch(e);
+        tell_trouble(e, &err);
         reset_op(ops[i]);
         ops[i]->err = err;
         answer(ops[i]);
@@ -254,6 +260,7 @@ void engine_run(struct engine *e, struct op *list, struct now now)
             return;
         }
         undo_batch(e);
+        tell_trouble(e, &err);
     }
     run_one_by_one(e, e->batch.items, e->batch.count);
 }

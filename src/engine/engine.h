@@ -39,11 +39,16 @@ struct event {
 
 typedef void event_fn(void *ctx, const struct event *event);
 
+/* A batch failed, or what follows a commit did: the store's trouble, told once for each. */
+typedef void trouble_fn(void *ctx, const struct err *err);
+
 struct engine_config {
     uint32_t node;
     uint64_t seed;
     event_fn *on_event; /* NULL: nobody listens */
     void *event_ctx;
+    trouble_fn *on_trouble; /* NULL: nobody is told */
+    void *trouble_ctx;
     uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */
 };
 
@@ -70,6 +75,9 @@ void engine_close(struct engine *e);
 /* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered now,
  * except those that may wait. */
 void engine_run(struct engine *e, struct op *ops, struct now now);
+
+/* Clients may have left: ops that nobody waits for any more are answered by the next engine_run. */
+void engine_look_for_gone(struct engine *e);
 
 /* How long until engine_run should be called though no op came: 0 when there is work left to do at once,
  * TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while something is

@@ -36,6 +36,11 @@ struct queue {
     struct ready ready;
 };
 
+struct queue_list {
+    struct queue **items;
+    size_t count, capacity;
+};
+
 struct known_worker {
     int64_t id;
     char *name;
@@ -79,7 +84,7 @@ struct engine {
     struct id_gen ids;
     int64_t ids_mark; /* ids below may be handed out: the store knows */
 
-    VEC(struct queue *) queues;
+    struct queue_list queues;
     uint64_t generation; /* grows when a queue comes or goes */
     bool woken;          /* something became ready: waiting claims are to be looked at */
     VEC(struct known_worker) workers;
@@ -216,6 +221,8 @@ void workers_free(struct engine *e);
 
 /* The worker's number in the store, 0 when it is not known. */
 int64_t worker_number(const struct engine *e, struct slice name);
+
+MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
 /* Notes that a claiming worker is there. */
 MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);

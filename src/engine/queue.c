@@ -110,22 +110,35 @@ static enum err_code add_queue(struct engine *e, struct slice name, struct slice
     return E_OK;
 }
 
+/* The built-in queue, made when a store is new. */
+static enum err_code add_default(struct engine *e, struct err *err)
+{
+    enum err_code code = add_queue(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
+
+    if (code == E_OK)
+        code = store_commit(e->store, err);
+    if (code != E_OK)
+        store_rollback(e->store);
+    e->in_transaction = false;
+    return code;
+}
+
+/* When they cannot be read, those that are there stay. */
 enum err_code queues_load(struct engine *e, struct err *err)
 {
-    queues_free(e);
-    e->generation++;
-    if (store_queues_load(e->store, take_queue, e, err) != E_OK)
-        return err->code;
-    if (queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL)
-        return E_OK;
-    if (add_queue(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err) != E_OK ||
-        store_commit(e->store, err) != E_OK) {
-        store_rollback(e->store);
-        e->in_transaction = false;
+    struct queue_list old = e->queues;
+
+    e->queues = (struct queue_list)VEC_INIT;
+    if (store_queues_load(e->store, take_queue, e, err) != E_OK) {
+        queues_free(e);
+        e->queues = old;
         return err->code;
     }
-    e->in_transaction = false;
-    return E_OK;
+    for (size_t i = 0; i < old.count; i++)
+        queue_free(old.items[i]);
+    VEC_DEINIT(&old);
+    e->generation++;
+    return queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL ? E_OK : add_default(e, err);
 }
 
 /* ---- changes ---- */

@@ -262,7 +262,8 @@ static enum err_code retain(struct engine *e, struct err *err)
     if (room > 0 && next_at < e->now.wall_at + RETAIN_PAUSE_US)
         next_at = e->now.wall_at + RETAIN_PAUSE_US;
     if (engine_write(e, err) != E_OK ||
-        store_work_remove_old(e->store, e->now.wall_at - WORK_KEPT_US, err) != E_OK)
+        store_work_remove_old(e->store, e->now.wall_at - WORK_KEPT_US, err) != E_OK ||
+        workers_forget_old(e, err) != E_OK)
         return err->code;
     e->retain_at = next_at;
     return E_OK;

@@ -1,7 +1,8 @@
 /*
  * Workers as the engine knows them: a name, a number, and when it was heard of last.
  *
- * What is seen is written at most every SEEN_EVERY_US for a worker: lists show that much delay.
+ * What is seen is written at most every SEEN_EVERY_US for a worker: lists show that much delay.  A name that
+ * was not heard of for FORGET_US is forgotten, and the oldest when there are more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -10,6 +11,9 @@
 #include "engine/engine_internal.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
+#define FORGET_US (30 * US_PER_DAY)
+
+enum { WORKERS_MAX = 10000 };
 
 static struct known_worker *find(const struct engine *e, struct slice name)
 {
@@ -54,6 +58,38 @@ void workers_free(struct engine *e)
     VEC_DEINIT(&e->workers);
 }
 
+static enum err_code forget(struct engine *e, size_t i, struct err *err)
+{
+    struct known_worker *w = &e->workers.items[i];
+
+    if (engine_write(e, err) != E_OK || store_worker_remove(e->store, w->id, err) != E_OK)
+        return err->code;
+    free(w->name);
+    free(w->queues);
+    *w = e->workers.items[--e->workers.count];
+    return E_OK;
+}
+
+enum err_code workers_forget_old(struct engine *e, struct err *err)
+{
+    for (size_t i = e->workers.count; i-- > 0;)
+        if (e->now.wall_at - e->workers.items[i].seen_at > FORGET_US && forget(e, i, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static enum err_code make_room(struct engine *e, struct err *err)
+{
+    size_t oldest = 0;
+
+    if (e->workers.count < WORKERS_MAX)
+        return E_OK;
+    for (size_t i = 1; i < e->workers.count; i++)
+        if (e->workers.items[i].seen_at < e->workers.items[oldest].seen_at)
+            oldest = i;
+    return forget(e, oldest, err);
+}
+
 static struct slice queues_json(struct engine *e, const struct exchange *x)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(OP_REPLY_MAX);
@@ -88,6 +124,8 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
                                 .queues = queues,
                                 .seen_at = e->now.wall_at};
 
+    if (w == NULL && make_room(e, err) != E_OK)
+        return err->code;
     if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK)
         return err->code;
     if (w == NULL) {

@@ -99,62 +99,18 @@ enum err_code bulk_list(struct request *r, struct err *err)
 
 /* ---- GET /v1/bulk/ID ---- */
 
-/* Bulk work goes on in chunks: whoever waits for it looks again, after growing pauses. */
-struct bulk_wait {
-    struct timer timer;
-    struct request *request;
-    int64_t id;
-    int64_t until_at;
-    int64_t pause_us;
-};
-
-#define FIRST_PAUSE_US (10 * US_PER_MS)
-#define LAST_PAUSE_US (160 * US_PER_MS)
-
-static void look(struct request *r);
-
-static void look_again(struct timer *t)
+static void show(struct request *r, int64_t id)
 {
-    look(((struct bulk_wait *)t)->request);
+    request_query(r, QUERY_BULK)->id = id;
+    request_read(r, NULL, NULL);
 }
 
-static bool is_working(struct slice reply)
+static void show_awaited(struct request *r)
 {
-    struct slice state;
-
-    return json_find(reply, "state", &state) && slice_is(state, "\"working\"");
-}
-
-static void judge(struct request *r)
-{
-    struct http *h = &r->server->http;
-    struct bulk_wait *wait = r->state;
-    const struct query *q = &r->reading.query;
-    bool over = h->now_at >= wait->until_at || h->stopping || !peer_is_alive(r->peer);
-
-    if (q->err.code != E_OK || over || !is_working(buf_slice(&q->reply))) {
-        request_answer_query(r);
-        return;
-    }
-    timer_set(&h->timers, &wait->timer, h->now_at + wait->pause_us);
-    if (wait->pause_us < LAST_PAUSE_US)
-        wait->pause_us *= 2;
-}
-
-static void look(struct request *r)
-{
-    struct bulk_wait *wait = r->state;
-
-    request_query(r, QUERY_BULK)->id = wait->id;
-    request_read(r, NULL, judge);
-}
-
-static void free_wait(struct request *r)
-{
-    struct bulk_wait *wait = r->state;
-
-    timer_clear(&wait->timer);
-    free(wait);
+    if (r->task.op.err.code != E_OK)
+        request_answer_op(r);
+    else
+        show(r, r->task.op.wait.id);
 }
 
 enum err_code bulk_show(struct request *r, struct err *err)
@@ -164,15 +120,13 @@ enum err_code bulk_show(struct request *r, struct err *err)
 
     if (request_id(r, "bulk action", &id, err) != E_OK || request_wait(r, &wait_us, err) != E_OK)
         return err->code;
-    struct bulk_wait *wait = mem_zalloc(sizeof(*wait));
+    if (wait_us == 0) {
+        show(r, id);
+        return E_OK;
+    }
+    struct op *op = request_op(r, OP_WAIT);
 
-    wait->timer.fire = look_again;
-    wait->request = r;
-    wait->id = id;
-    wait->until_at = r->begun_at + wait_us;
-    wait->pause_us = FIRST_PAUSE_US;
-    r->state = wait;
-    r->cleanup = free_wait;
-    look(r);
+    op->wait = (struct job_wait){.id = id, .wait_us = wait_us};
+    request_run(r, show_awaited);
     return E_OK;
 }

@@ -58,6 +58,8 @@ static void *run(void *arg)
 
         if (inbox_take(&t->inbox, next_mono_at(t), &items) == INBOX_CLOSED)
             break;
+        if (atomic_exchange(&t->look_for_gone, false))
+            engine_look_for_gone(t->engine);
         engine_run(t->engine, link_ops(items), clock_now());
         inbox_put_list(t->home, &t->done);
     }
@@ -74,7 +76,14 @@ enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine
     t->home = home;
     t->engine = engine;
     t->stats = engine_get_stats(engine);
+    atomic_init(&t->look_for_gone, false);
     return thread_start(&t->thread, "engine", run, t, err);
+}
+
+void engine_thread_look_for_gone(struct engine_thread *t)
+{
+    atomic_store(&t->look_for_gone, true);
+    inbox_poke(&t->inbox);
 }
 
 void engine_thread_stop(struct engine_thread *t)

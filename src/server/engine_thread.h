@@ -27,6 +27,7 @@ struct engine_thread {
     struct inbox *home;     /* the HTTP thread's */
     struct engine *engine;
     const struct engine_stats *stats;
+    atomic_bool look_for_gone; /* somebody who waited has left */
     pthread_t thread;
 };
 
@@ -43,6 +44,9 @@ static inline void engine_thread_put(struct engine_thread *t, struct inbox_list 
 {
     inbox_put_list(&t->inbox, tasks);
 }
+
+/* Somebody who waits may have left: what nobody waits for is answered. */
+void engine_thread_look_for_gone(struct engine_thread *t);
 
 /* From the engine's thread only (event callback): goes home with the batch. */
 void engine_thread_send(struct engine_thread *t, struct message *m);

@@ -286,9 +286,13 @@ void http_pass(struct http *h, int64_t until_at)
     timers_run(&h->timers, h->now_at);
     peers_look(&h->peers, h->now_at);
     run_daemons(h);
-    peers_judge_hung(&h->peers);
-    if (!h->no_tasks)
+    bool somebody_left = peers_judge_hung(&h->peers);
+
+    if (!h->no_tasks) {
         engine_thread_put(&h->server->engine, &h->tasks);
+        if (somebody_left)
+            engine_thread_look_for_gone(&h->server->engine);
+    }
     if (h->trim) {
         h->trim = false;
         malloc_trim(0);

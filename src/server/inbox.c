@@ -71,6 +71,14 @@ void inbox_put(struct inbox *in, struct inbox_item *item)
     inbox_put_list(in, &list);
 }
 
+void inbox_poke(struct inbox *in)
+{
+    check(pthread_mutex_lock(&in->mutex));
+    in->poked = true;
+    check(pthread_mutex_unlock(&in->mutex));
+    check(pthread_cond_signal(&in->wake));
+}
+
 void inbox_close(struct inbox *in)
 {
     check(pthread_mutex_lock(&in->mutex));
@@ -111,8 +119,9 @@ enum inbox_result inbox_take(struct inbox *in, int64_t until_mono_at, struct inb
     enum inbox_result result = INBOX_NOTHING;
 
     check(pthread_mutex_lock(&in->mutex));
-    while (in->items.end == NULL && !in->closed && wait_until(in, until_mono_at))
+    while (in->items.end == NULL && !in->poked && !in->closed && wait_until(in, until_mono_at))
         ;
+    in->poked = false;
     if (in->items.end != NULL) {
         *ret_items = take_all(in);
         result = INBOX_ITEMS;

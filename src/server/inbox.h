@@ -41,6 +41,7 @@ struct inbox {
     pthread_cond_t wake; /* waits by the monotonic clock */
     struct inbox_list items;
     unsigned waiters;
+    bool poked;
     int fd; /* eventfd or -1 */
     bool closed;
 };
@@ -53,6 +54,9 @@ void inbox_put(struct inbox *in, struct inbox_item *item);
 
 /* Puts all of the list, in order, and empties it.  One wake-up at most. */
 void inbox_put_list(struct inbox *in, struct inbox_list *list);
+
+/* Lets one inbox_take return without an item. */
+void inbox_poke(struct inbox *in);
 
 /* Nothing is put after this.  Takers get what is there, then INBOX_CLOSED. */
 void inbox_close(struct inbox *in);

@@ -77,8 +77,10 @@ void peer_hung_up(struct peers *ps, struct peer *p)
     ps->hung = p;
 }
 
-void peers_judge_hung(struct peers *ps)
+bool peers_judge_hung(struct peers *ps)
 {
+    bool waits = false;
+
     while (ps->hung != NULL) {
         struct peer *p = ps->hung;
         bool reading = p->request == NULL || p->request->phase == REQUEST_BODY;
@@ -86,7 +88,9 @@ void peers_judge_hung(struct peers *ps)
         ps->hung = p->next_hung;
         if (reading && !peer_is_alive(p))
             peer_cut_off(p);
+        waits |= !reading && p->request->phase == REQUEST_WORKING;
     }
+    return waits;
 }
 
 void peers_look(struct peers *ps, int64_t now_at)

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/compiler.h"
 #include "server/watch.h"
 
 struct port;
@@ -56,9 +57,10 @@ bool peer_is_alive(const struct peer *p);
 void peer_cut_off(struct peer *p);
 
 /* The other end sends nothing more.  The daemon does not notice that when it came together with data: if
- * no whole request has come of it by the end of the pass, there will be none. */
+ * no whole request has come of it by the end of the pass, there will be none.  True when one of them has
+ * a request that waits. */
 void peer_hung_up(struct peers *ps, struct peer *p);
-void peers_judge_hung(struct peers *ps);
+MUST_CHECK bool peers_judge_hung(struct peers *ps);
 
 /* Cuts off those whose time is up. */
 void peers_look(struct peers *ps, int64_t now_at);

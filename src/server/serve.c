@@ -40,8 +40,9 @@ struct life {
     struct definitions definitions;
     struct settings settings;
     struct listeners listeners;
-    struct store *store;   /* until the engine's thread has it */
-    struct engine *engine; /* likewise */
+    struct store *store;   /* the engine's thread uses it alone while it runs */
+    struct engine *engine; /* until the engine's thread has it */
+    int64_t trouble_at;    /* the engine's thread: when trouble was logged last */
     struct watch signals;
     bool has_http;
     bool has_engine_thread;
@@ -135,11 +136,25 @@ static enum err_code check_config(const struct server_config *config, struct err
     return E_OK;
 }
 
+/* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough. */
+static void log_trouble(void *ctx, const struct err *err)
+{
+    struct life *life = ctx;
+    int64_t now = clock_mono_us();
+
+    if (now - life->trouble_at < US_PER_S)
+        return;
+    life->trouble_at = now;
+    log_error("%s", err->msg);
+}
+
 static enum err_code open_store(struct life *life, struct err *err)
 {
     struct server *s = life->server;
     struct store_config config = {.dir = s->config->data_dir, .mode = STORE_WRITE};
-    struct engine_config engine = {.on_event = events_happened,
+    struct engine_config engine = {.on_trouble = log_trouble,
+                                   .trouble_ctx = life,
+                                   .on_event = events_happened,
                                    .event_ctx = &s->events,
                                    .waiting_max = WAITING_MAX};
 

@@ -86,6 +86,11 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, i
     return E_OK;
 }
 
+enum err_code store_worker_remove(struct store *s, int64_t id, struct err *err)
+{
+    return db_do(s->db, SQL_WORKER_REMOVE, err, db_i(id));
+}
+
 struct worker_taker {
     store_worker_fn *on_worker;
     void *ctx;

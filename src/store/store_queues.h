@@ -51,5 +51,6 @@ typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
 /* Adds or renews by name; the worker's number comes back. */
 MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w,
                                           int64_t *ret_id, struct err *err);
+MUST_CHECK enum err_code store_worker_remove(struct store *s, int64_t id, struct err *err);
 MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                             struct err *err);

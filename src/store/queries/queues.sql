@@ -21,5 +21,8 @@ ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
        version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at
 RETURNING id;
 
+-- name: worker_remove
+DELETE FROM workers WHERE id = $1;
+
 -- name: worker_load
 SELECT id, name, host, pid, version, queues, seen_at FROM workers ORDER BY name;
