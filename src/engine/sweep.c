@@ -202,7 +202,8 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
 
     if (store_job_load(e->store, id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
-    if (!found || j.state != ending->state || j.finished_at > ending->finished_at)
+    if (!found || j.queue != ending->queue || j.state != ending->state ||
+        j.finished_at > ending->finished_at)
         return E_OK;
     if (store_job_remove(e->store, &j, err) != E_OK)
         return err->code;
