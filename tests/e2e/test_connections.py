@@ -277,7 +277,7 @@ def test_too_many_waiting_claims_are_told_so(server, client):
     finally:
         for wire in wires:
             wire.close()
-    eventually(lambda: client.waiting() == 0, "the waiting claims to be gone", 30)
+    eventually(lambda: client.waiting() == 0, "the waiting claims to be gone")
 
 
 @pytest.fixture(scope="session", autouse=True)
