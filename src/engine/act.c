@@ -84,14 +84,45 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
     return E_OK;
 }
 
-static struct slice merged_params(struct engine *e, const struct job *j, struct slice over)
+/* Whether the queue takes a job: as for one that is submitted. */
+static bool takes(const struct queue *q, const struct job *j, struct act_result *ret)
 {
-    CLEANUP(buf) struct buf b = BUF_INIT(2 * JOB_BYTES_MAX);
+    struct slice command;
 
-    if (over.size == 0)
-        return j->params;
-    json_add_merged(&b, j->params, over);
-    return arena_copy(&e->arena, buf_slice(&b));
+    if (!queue_state_takes(q->state))
+        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
+                queue_state_name(q->state));
+    else if (!q->def.own_command && j->options.size > 0 &&
+             json_find(j->options, "command", &command))
+        err_set(&ret->refused, E_INVALID, "queue '%s' takes no commands with its jobs", q->name);
+    return ret->refused.code == E_OK;
+}
+
+static bool fits(const struct job *j, struct slice params, struct slice labels,
+                 struct act_result *ret)
+{
+    size_t size = params.size + labels.size + j->body.size + j->options.size + j->key.size;
+
+    if (size > JOB_BYTES_MAX)
+        err_set(&ret->refused, E_TOO_LARGE, "the job would be larger than %zu MiB",
+                JOB_BYTES_MAX >> 20);
+    return size <= JOB_BYTES_MAX;
+}
+
+/* The job's params with those of the act laid over them; false when that is too much. */
+static bool merge_params(struct engine *e, const struct act *act, const struct job *j,
+                         struct slice *ret_params, struct act_result *ret)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(2 * JOB_BYTES_MAX + 16);
+
+    *ret_params = j->params;
+    if (act->params.size == 0)
+        return true;
+    json_add_merged(&b, j->params, act->params);
+    if (!fits(j, buf_slice(&b), j->labels, ret))
+        return false;
+    *ret_params = arena_copy(&e->arena, buf_slice(&b));
+    return true;
 }
 
 /* The attempt that stands in the row goes into the record: the row is about to begin another. */
@@ -117,18 +148,14 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
 
     if (!job_state_ended(j->state))
         return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
-    if (!queue_state_takes(q->state)) {
-        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
-                queue_state_name(q->state));
+    if (!takes(q, j, ret) || !merge_params(e, act, j, &now.params, ret))
         return E_OK;
-    }
     now.state = job_state_next(j->state, JOB_EV_AGAIN);
     if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
         store_job_revive(e->store, j, err) != E_OK)
         return err->code;
     if (act->params.size > 0 &&
-        store_job_change_payload(e->store, j->id.v, merged_params(e, j, act->params),
-                                 slice_make(NULL, 0), err) != E_OK)
+        store_job_change_payload(e->store, j->id.v, now.params, slice_make(NULL, 0), err) != E_OK)
         return err->code;
     note_move(e, &now, j->state, q, "retry");
     ret->state = now.state;
@@ -193,13 +220,8 @@ static enum err_code move(struct engine *e, const struct act *act, const struct 
     }
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be moved");
-    if (q->id == j->queue)
+    if (q->id == j->queue || !takes(q, j, ret))
         return E_OK;
-    if (!queue_state_takes(q->state)) {
-        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
-                queue_state_name(q->state));
-        return E_OK;
-    }
     now.queue = q->id;
     return change(e, j, &now, "moved", ret, err);
 }
@@ -211,6 +233,9 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
 
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be changed");
+    if (!fits(j, act->params.size > 0 ? act->params : j->params,
+              act->labels.size > 0 ? act->labels : j->labels, ret))
+        return E_OK;
     if (act->has_priority)
         now.priority = act->priority;
     if (act->has_due)
@@ -232,17 +257,13 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
         .queue = j->queue,
         .state = JOB_READY,
         .priority = j->priority,
-        .params = merged_params(e, j, act->params),
         .body = j->body,
         .labels = j->labels,
         .options = j->options,
     };
 
-    if (!queue_state_takes(q->state)) {
-        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
-                queue_state_name(q->state));
+    if (!takes(q, j, ret) || !merge_params(e, act, j, &copy.params, ret))
         return E_OK;
-    }
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
     note_move(e, &copy, JOB_NONE, NULL, "submitted");
@@ -313,11 +334,12 @@ static void add_reply(struct op *op, const struct act_result *r)
 
 enum err_code act_run(struct engine *e, struct op *op, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* a job may be large: it goes with its op */
     struct act_result result;
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, op->act.id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         char text[ID_TEXT_SIZE];

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/map.h"
 
 /* Of a body that is shown as text: so many, and one in so many. */
 enum { ESCAPES_FREE = 64, ESCAPES_SHARE = 16 };
@@ -75,21 +76,43 @@ void json_add_body(struct buf *b, struct slice body)
     buf_add_char(b, '"');
 }
 
-static bool has_member(struct slice object, struct slice key, struct arena *arena)
-{
-    struct slice name = json_text(key, arena);
-    struct slice other_key;
-    struct slice value;
+/* The names of an object's members, found by their hash. */
+struct name {
+    struct slice text;
+    struct name *next; /* with the same hash */
+};
 
-    if (object.size == 0)
-        return false;
-    for (struct json_iter it = json_members(object); json_next_member(&it, &other_key, &value);)
-        if (slice_equal(json_text(other_key, arena), name))
-            return true;
-    return false;
+static int64_t hash_of(struct slice name)
+{
+    return (int64_t)(slice_hash(name) >> 1) | 1;
 }
 
-static void add_members(struct buf *b, struct slice object, struct slice but_not_in,
+static void gather_names(struct slice object, struct map *names, struct arena *arena)
+{
+    struct slice key;
+    struct slice value;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
+        struct name *name = arena_alloc(arena, sizeof(*name));
+        int64_t hash;
+
+        name->text = json_text(key, arena);
+        hash = hash_of(name->text);
+        name->next = map_find(names, hash);
+        map_put(names, hash, name);
+    }
+}
+
+static bool is_among(const struct map *names, struct slice text)
+{
+    const struct name *name = map_find(names, hash_of(text));
+
+    while (name != NULL && !slice_equal(name->text, text))
+        name = name->next;
+    return name != NULL;
+}
+
+static void add_members(struct buf *b, struct slice object, const struct map *but_not,
                         struct arena *arena)
 {
     struct slice key;
@@ -98,7 +121,7 @@ static void add_members(struct buf *b, struct slice object, struct slice but_not
     if (object.size == 0)
         return;
     for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
-        if (has_member(but_not_in, key, arena))
+        if (is_among(but_not, json_text(key, arena)))
             continue;
         json_add_comma(b);
         buf_add_slice(b, key);
@@ -110,10 +133,14 @@ static void add_members(struct buf *b, struct slice object, struct slice but_not
 void json_add_merged(struct buf *b, struct slice base, struct slice over)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(map) struct map replaced = MAP_INIT;
+    CLEANUP(map) struct map none = MAP_INIT;
 
+    if (over.size > 0)
+        gather_names(over, &replaced, &arena);
     buf_add_char(b, '{');
-    add_members(b, base, over, &arena);
-    add_members(b, over, slice_make(NULL, 0), &arena);
+    add_members(b, base, &replaced, &arena);
+    add_members(b, over, &none, &arena);
     buf_add_char(b, '}');
 }
 
@@ -147,20 +174,13 @@ static void add_time(struct buf *b, const char *key, int64_t at)
     json_add_time(b, at);
 }
 
-/* timeout, retry, command: as they were handed in. */
+/* timeout, retry, command: as they were handed in, a checked object without white space around it. */
 static void add_options(struct buf *b, struct slice options)
 {
-    struct slice key;
-    struct slice value;
-
-    if (options.size == 0)
+    if (options.size <= 2)
         return;
-    for (struct json_iter it = json_members(options); json_next_member(&it, &key, &value);) {
-        json_add_comma(b);
-        buf_add_slice(b, key);
-        buf_add_char(b, ':');
-        buf_add_slice(b, value);
-    }
+    json_add_comma(b);
+    buf_add(b, options.data + 1, options.size - 2);
 }
 
 void json_add_job_url(struct buf *b, const char *url, int64_t id)
