@@ -294,9 +294,10 @@ def idle_connections(tmp_path_factory):
         "half a head": server.wire(45).send(GET[:20]),
         "half a body": server.wire(45).send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"),
     }
+    stream = server.wire(60).send(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     begun = time.monotonic()
-    yield server, wires, begun
-    for wire in wires.values():
+    yield server, wires, stream, begun
+    for wire in [stream, *wires.values()]:
         wire.close()
     server.finish_up()
 
@@ -304,9 +305,19 @@ def idle_connections(tmp_path_factory):
 @pytest.mark.last
 def test_half_open_connections_are_dropped(idle_connections):
     assert idle_connections, "the server did not start"
-    server, wires, begun = idle_connections
+    server, wires, _, begun = idle_connections
     for name, wire in wires.items():
         reply = wire.reply()
         assert reply is None or reply.status in (400, 408), (name, reply.status)
         assert time.monotonic() - begun > 20 or name == "nothing"
     assert server.tcp().counts() == {}
+
+
+@pytest.mark.last
+def test_an_event_stream_without_events_has_a_heartbeat(idle_connections):
+    assert idle_connections, "the server did not start"
+    stream = idle_connections[2]
+    line = b"HTTP/1.1"
+    while line and not line.startswith(b":"):
+        line = stream.file.readline()
+    assert line, "the stream has ended"

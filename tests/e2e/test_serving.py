@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from waybill import BIN, DEADLINE_S, PATIENCE, QUEUES, Background, eventually, run_waybill
+from waybill import BIN, DEADLINE_S, PATIENCE, QUEUES, Background, eventually, plain_env, run_waybill
 
 
 def refused_start(server, *words, status=None):
@@ -266,50 +266,98 @@ def test_the_same_queue_in_two_files_names_both_places(servers, tmp_path):
     refused_start(servers(args=["-c", str(tmp_path / "x.yaml")]), "x.yaml:2", "queues.yaml:3", "work")
 
 
-def exec_activated(server, names=None, fds=1):
-    """Starts the server as systemd would: with listening sockets from descriptor 3 on."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    read_end, write_end = os.pipe()
-    server.data.parent.mkdir(exist_ok=True)
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.dup2(write_end, 1)
-            os.dup2(os.open(server.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
-            keep = os.dup(listener.fileno())
-            os.dup2(keep, 3, inheritable=True)
-            os.closerange(4, 100)
-            env = {**os.environ, "LISTEN_FDS": str(fds), "LISTEN_PID": str(os.getpid()), **(names or {})}
-            os.execve(BIN, [BIN, "serve", "--data", str(server.data), "-j", "0", "-c", str(server.file)], env)
-        finally:
-            os._exit(127)
-    os.close(write_end)
-    port = listener.getsockname()[1]
-    listener.close()
-    return pid, read_end, port
+class Activated:
+    """A server started as systemd would: with descriptors from 3 on."""
+
+    def __init__(self, server, descriptors, listen_pid=None):
+        self.server = server
+        self.out, write_end = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                self._become(write_end, descriptors, listen_pid)
+            finally:
+                os._exit(127)
+        os.close(write_end)
+        self.ready = os.fdopen(self.out)
+
+    def _become(self, write_end, descriptors, listen_pid):
+        os.dup2(write_end, 1)
+        os.dup2(os.open(self.server.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
+        high = [os.dup2(fd, 100 + n) for n, fd in enumerate(descriptors)]
+        for n, fd in enumerate(high):
+            os.dup2(fd, 3 + n, inheritable=True)
+        os.closerange(3 + len(high), 200)
+        env = plain_env(LISTEN_FDS=str(len(high)), LISTEN_PID=str(listen_pid or os.getpid()))
+        os.execve(BIN, [BIN, "serve", "--data", str(self.server.data), "-j", "0", "-c", str(self.server.file),
+                        "--listen", "127.0.0.1:0"], env)
+
+    def wait(self):
+        def ended():
+            done, status = os.waitpid(self.pid, os.WNOHANG)
+            return [os.waitstatus_to_exitcode(status)] if done else None
+        self.ready.close()
+        return eventually(ended, "the end of the server")[0]
+
+    def stop(self):
+        os.kill(self.pid, signal.SIGTERM)
+        return self.wait()
 
 
 def test_a_socket_handed_in_is_served(servers):
     server = servers()
-    pid, out, port = exec_activated(server)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        run = Activated(server, [listener.fileno()])
+    line = run.ready.readline()
     try:
-        with os.fdopen(out) as ready:
-            line = ready.readline()
-            assert line.startswith("ready http://127.0.0.1:%d unix:" % port), (line, server.log_text())
-            server.port, server.socket_path = port, str(server.data / "waybill.sock")
-            assert server.tcp().submit()
-            assert server.unix().get("/healthz").status == 200
+        assert line == f"ready http://127.0.0.1:{port} unix:{server.data}/waybill.sock\n", server.log_text()
+        server.port, server.socket_path = port, str(server.data / "waybill.sock")
+        assert server.tcp().submit()
+        assert server.unix().get("/healthz").status == 200
+        server.tcp().refused(403, "forbidden", "POST", "/v1/queues/work/pause")
     finally:
-        os.kill(pid, signal.SIGTERM)
-        end = time.monotonic() + DEADLINE_S
-        status = eventually(lambda: waited(pid), "the end of the server", end - time.monotonic())
-    assert os.waitstatus_to_exitcode(status[1]) == 0
+        status = run.stop()
+    assert status == 0
     server.check_store()
 
 
-def waited(pid):
-    done, status = os.waitpid(pid, os.WNOHANG)
-    return (done, status) if done else None
+def test_a_unix_socket_handed_in_has_all_rights(servers, directory):
+    server = servers()
+    path = os.path.join(directory, "in.sock")
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as local:
+        local.bind(path)
+        local.listen(16)
+        run = Activated(server, [tcp.fileno(), local.fileno()])
+    try:
+        assert run.ready.readline().startswith("ready http://127.0.0.1:"), server.log_text()
+        server.socket_path = path
+        server.unix().ok("POST", "/v1/queues/work/pause")
+    finally:
+        status = run.stop()
+    assert status == 0
+    server.check_store()
+
+
+def test_a_descriptor_that_is_no_listening_socket_is_refused(servers):
+    server = servers()
+    with open("/dev/null", "rb") as nothing:
+        run = Activated(server, [nothing.fileno()])
+    assert run.ready.readline() == ""
+    assert run.wait() not in (0, -6, -11) and "LISTEN_FDS" in server.log_text()
+
+
+def test_sockets_for_another_process_are_left_alone(servers):
+    server = servers()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        run = Activated(server, [listener.fileno()], listen_pid=1)
+    try:
+        line = run.ready.readline()
+        assert line.startswith("ready http://127.0.0.1:") and f":{port} " not in line
+    finally:
+        status = run.stop()
+    assert status == 0
 
 
 def test_systemd_is_told_when_it_is_ready_and_when_it_stops(servers, directory):
