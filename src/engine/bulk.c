@@ -148,12 +148,13 @@ static void take_row(void *ctx, const struct job *j)
 
 static enum err_code act_on(struct engine *e, struct bulk_work *w, int64_t id, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
     struct act act = {.kind = (enum act_kind)w->row.kind, .id = id, .queue = w->queue};
     struct act_result result;
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return E_OK;

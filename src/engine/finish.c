@@ -120,7 +120,7 @@ static enum err_code judge_late(struct engine *e, const struct finish_item *item
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         err_set(refused, E_NOT_FOUND, "there is no such job (any more)");

@@ -11,7 +11,7 @@ static enum err_code find_job(struct engine *e, struct op *op, struct job *j, st
 {
     bool found = false;
 
-    if (store_job_load(e->store, op->log.id, &e->arena, j, &found, err) != E_OK)
+    if (store_job_outline(e->store, op->log.id, &e->arena, j, &found, err) != E_OK)
         return err->code;
     if (!found)
         err_set(&op->err, E_NOT_FOUND, "there is no such job (any more)");

@@ -336,7 +336,7 @@ static enum err_code query_log(struct query_view *v, struct query *q, struct err
     struct job j;
     int64_t size = 0;
 
-    if (store_job_load(v->store, q->id, &v->arena, &j, &found, err) != E_OK ||
+    if (store_job_outline(v->store, q->id, &v->arena, &j, &found, err) != E_OK ||
         store_log_size(v->store, q->id, &size, err) != E_OK)
         return err->code;
     if (!found) {

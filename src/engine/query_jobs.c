@@ -226,13 +226,13 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
 
 static enum err_code add_listed(struct query_view *v, struct query *q, int64_t id, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
     bool found = false;
     struct job j;
 
-    if (store_job_load(v->store, id, &v->arena, &j, &found, err) != E_OK)
+    if (store_job_lean(v->store, id, &arena, &j, &found, err) != E_OK)
         return err->code;
     ASSERT(found); /* one read transaction sees one state */
-    j.body = slice_make(NULL, 0);
     json_add_comma(&q->reply);
     buf_add_char(&q->reply, '{');
     add_fields(&q->reply, v, q, &j);

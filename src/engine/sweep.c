@@ -200,7 +200,7 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_outline(e->store, id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.queue != ending->queue || j.state != ending->state ||
         j.finished_at > ending->finished_at)

@@ -132,14 +132,51 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
     return E_OK;
 }
 
+/* How much of a job is read, among the living and then among the ended. */
+struct reading {
+    enum sql live, ended;
+    db_row_fn *take;
+};
+
+static enum err_code read_job(struct store *s, const struct reading *how, int64_t id,
+                              struct job_taker *t, struct err *err)
+{
+    if (db_do_rows(s->db, how->live, how->take, t, err, db_i(id)) != E_OK)
+        return err->code;
+    return t->found ? E_OK : db_do_rows(s->db, how->ended, how->take, t, err, db_i(id));
+}
+
 enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena, struct job *ret_job,
                              bool *ret_found, struct err *err)
 {
+    static const struct reading whole = {SQL_JOB_LOAD, SQL_ENDED_LOAD, take_job};
     struct job_taker t = {.job = ret_job, .arena = arena};
 
-    if (db_do_rows(s->db, SQL_JOB_LOAD, take_job, &t, err, db_i(id)) != E_OK)
+    if (read_job(s, &whole, id, &t, err) != E_OK)
         return err->code;
-    if (!t.found && db_do_rows(s->db, SQL_ENDED_LOAD, take_job, &t, err, db_i(id)) != E_OK)
+    *ret_found = t.found;
+    return E_OK;
+}
+
+enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena, struct job *ret_job,
+                             bool *ret_found, struct err *err)
+{
+    static const struct reading lean = {SQL_JOB_LEAN, SQL_ENDED_LEAN, take_job};
+    struct job_taker t = {.job = ret_job, .arena = arena};
+
+    if (read_job(s, &lean, id, &t, err) != E_OK)
+        return err->code;
+    *ret_found = t.found;
+    return E_OK;
+}
+
+enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
+                                struct job *ret_job, bool *ret_found, struct err *err)
+{
+    static const struct reading outline = {SQL_JOB_BRIEF, SQL_ENDED_BRIEF, take_brief};
+    struct job_taker t = {.job = ret_job, .arena = arena};
+
+    if (read_job(s, &outline, id, &t, err) != E_OK)
         return err->code;
     *ret_found = t.found;
     return E_OK;
@@ -377,12 +414,13 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     int64_t id = j->id.v;
     enum sql sql = job_state_ended(j->state) ? SQL_ENDED_REMOVE : SQL_JOB_REMOVE;
 
+    /* The key before the payload that tells it. */
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
+        db_do(s->db, SQL_KEY_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_PAYLOAD_REMOVE, err, db_i(id)) != E_OK ||
-        db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
-        db_do(s->db, SQL_LOG_REMOVE, err, db_i(id)) != E_OK)
+        db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK)
         return err->code;
-    return j->key.size > 0 ? db_do(s->db, SQL_KEY_REMOVE, err, db_t(j->key)) : E_OK;
+    return db_do(s->db, SQL_LOG_REMOVE, err, db_i(id));
 }
 
 enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,

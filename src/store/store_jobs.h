@@ -25,7 +25,15 @@ MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jo
 MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena,
                                         struct job *ret_job, bool *ret_found, struct err *err);
 
-/* The same, live ones only and without what they carry: to judge by. */
+/* The same without the body, which may be large. */
+MUST_CHECK enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena,
+                                        struct job *ret_job, bool *ret_found, struct err *err);
+
+/* The same without anything it carries: to judge by. */
+MUST_CHECK enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
+                                           struct job *ret_job, bool *ret_found, struct err *err);
+
+/* The same of live jobs only. */
 MUST_CHECK enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena,
                                          struct job *ret_job, bool *ret_found, struct err *err);
 
@@ -79,7 +87,7 @@ MUST_CHECK enum err_code store_jobs_done(struct store *s, struct done_item *item
 MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended,
                                           struct err *err);
 
-/* Removes a job with what it carries, its record, key and log. */
+/* Removes a job with what it carries, its record, key and log; id and state say which. */
 MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);
 
 struct touch_status {

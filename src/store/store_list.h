@@ -22,7 +22,7 @@ enum store_stretch {
     STRETCH_COUNT
 };
 
-/* Texts are valid during the call. */
+/* Without body and result.  Texts are valid during the call. */
 typedef void store_job_fn(void *ctx, const struct job *job);
 
 /* At most `limit` jobs with id < below, newest first. */

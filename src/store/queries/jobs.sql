@@ -45,11 +45,31 @@ SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.st
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
+-- All but the body, which may be large.
+-- name: job_lean
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history,
+       p.key, p.params, NULL, p.labels, p.options, p.result
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id = $1;
+
+-- name: ended_lean
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history,
+       p.key, p.params, NULL, p.labels, p.options, p.result
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.id = $1;
+
 -- Enough to judge by, without the payload.
 -- name: job_brief
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
        attempt, history
 FROM jobs WHERE id = $1;
+
+-- name: ended_brief
+SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, finished_at, worker,
+       attempt, history
+FROM ended WHERE id = $1;
 
 -- A claim is two statements over its set: RETURNING would build a table of its own.
 -- name: jobs_take
@@ -125,24 +145,25 @@ SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIM
 -- name: due_next
 SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 
+-- Lists are judged row by row: what a job carries besides is not read.
 -- name: list_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
@@ -150,21 +171,21 @@ WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 -- name: walk_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       p.key, p.params, NULL, p.labels, p.options, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
@@ -190,4 +211,4 @@ SELECT job, content FROM keys WHERE key = $1;
 INSERT INTO keys (key, job, content) VALUES ($1, $2, $3);
 
 -- name: key_remove
-DELETE FROM keys WHERE key = $1;
+DELETE FROM keys WHERE key = (SELECT key FROM payload WHERE id = $1);
