@@ -219,7 +219,8 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
         if (w->rows == WINDOW_ROWS && w->lowest > floor)
             floor = w->lowest;
     }
-    qsort(w->ids.items, w->ids.count, sizeof(int64_t), newest_first);
+    if (w->ids.count > 0)
+        qsort(w->ids.items, w->ids.count, sizeof(int64_t), newest_first);
     *ret_floor = floor;
     return E_OK;
 }
