@@ -88,6 +88,12 @@ static void judge_phases(struct sim *s, struct req **reqs, size_t n)
             judge_claim(s, reqs[i]);
 }
 
+static void begin_batch(struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        s->model.jobs[i].ended = false;
+}
+
 /* Each for itself, in the order they came; nothing is done that was not asked for. */
 static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
 {
@@ -95,6 +101,7 @@ static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
     for (size_t i = 0; i < n; i++) {
         if (store_failed(reqs[i]))
             continue;
+        begin_batch(s);
         judge_phases(s, &reqs[i], 1);
         judge_answers(s, &reqs[i], 1);
     }
@@ -131,10 +138,8 @@ static void drop_answered(struct sim *s)
 }
 
 /* The last event of a job tells the state it is in. */
-static void check_events(const struct sim *s, struct req **reqs, size_t n)
+static void check_events(const struct sim *s)
 {
-    (void)reqs;
-    (void)n;
     for (size_t i = s->events.count; i-- > 0;) {
         const struct event_seen *e = &s->events.items[i];
         const struct job *row = world_row(s, e->id);
@@ -148,15 +153,21 @@ static void check_events(const struct sim *s, struct req **reqs, size_t n)
     }
 }
 
+/* Both lists are in the order of ids. */
 static void check_changes_were_told(const struct sim *s)
 {
+    size_t k = 0;
+
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct job *row = &s->rows.items[i];
-        const struct model_job *was = model_find((struct model *)(uintptr_t)&s->before, row->id.v);
-        bool told = was != NULL && was->state == row->state;
 
-        for (size_t k = 0; k < s->events.count && !told; k++)
-            told = s->events.items[k].id == row->id.v;
+        while (k < s->before.count && s->before.items[k].id < row->id.v)
+            k++;
+        bool told = k < s->before.count && s->before.items[k].id == row->id.v &&
+                    s->before.items[k].state == row->state;
+
+        for (size_t e = 0; e < s->events.count && !told; e++)
+            told = s->events.items[e].id == row->id.v;
         if (!told)
             sim_fail(s, "job %lld became %s and no event told it", (long long)row->id.v,
                      job_state_name(row->state));
@@ -179,12 +190,13 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
         for (size_t i = 0; i < n; i++)
             if (store_failed(reqs[i]))
                 sim_fail(s, "op of kind %d failed: %s", (int)reqs[i]->op.kind, reqs[i]->op.err.msg);
+        begin_batch(s);
         if (s->now.steady_at >= s->resume_at)
             judge_sweep(s);
         judge_phases(s, reqs, n);
         judge_answers(s, reqs, n);
     }
-    check_events(s, reqs, n);
+    check_events(s);
     check_changes_were_told(s);
     for (size_t i = 0; i < n; i++)
         if (!reqs[i]->listed)
@@ -213,6 +225,7 @@ static void follow_logs(struct sim *s, struct req **reqs, size_t n)
 
 void judge_crash(struct sim *s, struct req **reqs, size_t n)
 {
+    bool rested = s->now.steady_at < s->rested_until;
     bool promised = false;
 
     for (size_t i = 0; i < n; i++)
@@ -225,7 +238,8 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n)
         char first[256];
 
         snprintf(first, sizeof(first), "%s", undone);
-        judge_sweep(s);
+        if (!rested)
+            judge_sweep(s);
         judge_phases(s, reqs, n);
         const char *done = s->no_evidence ? "a request left no trace" : check_difference(s);
 

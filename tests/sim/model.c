@@ -95,6 +95,7 @@ bool model_move(struct model *m, struct model_job *j, enum job_event event, enum
         return false;
     m->moves[j->state][event]++;
     j->state = to;
+    j->ended = j->ended || job_state_ended(to);
     j->changed = true;
     return true;
 }

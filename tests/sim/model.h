@@ -56,8 +56,9 @@ struct model_attempt {
     enum job_outcome outcome;
 };
 
-/* A cancel of a running job that its worker has to hear of as soon as it asks for work. */
-enum model_note { NOTE_NONE, NOTE_UNTOLD, NOTE_TOLD };
+/* A cancel of a running job that its worker has to hear of as soon as it asks for work.  What a touch has
+ * told already may be told once more. */
+enum model_note { NOTE_NONE, NOTE_UNTOLD, NOTE_TOUCHED, NOTE_TOLD };
 
 struct model_job {
     int64_t id;
@@ -82,6 +83,7 @@ struct model_job {
     struct model_attempt record[MODEL_RECORD_MAX]; /* attempts that ended, returned ones too */
     int n_record;
     bool changed; /* in this step */
+    bool ended;   /* in this batch, though it may be alive again */
 };
 
 struct model_key {

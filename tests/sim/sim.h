@@ -74,6 +74,7 @@ struct req {
         enum { WANT_FRESH, WANT_AGAIN, WANT_EITHER } again[SIM_ITEMS];
         bool lost[SIM_HELD];
         struct held cancels[2 * SIM_HELD];
+        bool may_miss[2 * SIM_HELD]; /* told already: once more does no harm */
         size_t n_cancels;
         bool hurry; /* an item did not go well: the reply does not wait */
         int64_t token;
@@ -114,11 +115,12 @@ struct sim {
     bool kill_by_power;
     uint64_t rollbacks;  /* of this engine, as last seen */
     int64_t resume_at;   /* steady: after failed batches the engine rests until then */
+    int64_t rested_until; /* the same of the process before this one */
     bool faulty;         /* the disk may fail in this step */
     int eager;           /* runs after which it wanted to run at once, for nothing */
 
     struct model model;
-    struct model before;     /* as it was before the step */
+    VEC(struct event_seen) before; /* the states of all jobs before the step */
     bool no_evidence;        /* the store shows nothing of an unanswered request */
     VEC(struct req *) waiting;   /* claims, the oldest first */
     VEC(struct req *) waits;     /* for the end of a job */
@@ -166,6 +168,7 @@ void world_drop_waiting(struct sim *s);
 /* After a restart: leases get a full period, nobody remembers whom cancels were told. */
 void world_renew(struct sim *s);
 
+/* Remembers how the model is, then runs the engine. */
 void world_run(struct sim *s, struct req **reqs, size_t n);
 void world_advance(struct sim *s, int64_t us);
 

@@ -50,6 +50,7 @@ void world_open(struct sim *s)
     s->now.steady_at = s->opened_at = s->now.wall_at;
     s->dead = false;
     s->rollbacks = 0;
+    s->rested_until = s->resume_at;
     s->resume_at = 0;
     if (store_open(&config, &s->store, &err) != E_OK)
         sim_fail(s, "the store does not open: %s", err.msg);
@@ -76,6 +77,7 @@ void world_deinit(struct sim *s)
     VEC_DEINIT(&s->rows);
     VEC_DEINIT(&s->works);
     VEC_DEINIT(&s->events);
+    VEC_DEINIT(&s->before);
     VEC_DEINIT(&s->waiting);
     VEC_DEINIT(&s->waits);
 }
@@ -121,6 +123,9 @@ void world_run(struct sim *s, struct req **reqs, size_t n)
     struct op *list = NULL;
 
     VEC_CLEAR(&s->events);
+    VEC_CLEAR(&s->before);
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        VEC_PUSH(&s->before, ((struct event_seen){s->model.jobs[i].id, s->model.jobs[i].state}));
     for (size_t i = n; i-- > 0;) {
         reqs[i]->op.next = list;
         list = &reqs[i]->op;
