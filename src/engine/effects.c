@@ -42,14 +42,27 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
                                              .what = what}));
 }
 
-static void close_one(struct engine *e, const struct closing *c)
+/* So many jobs may still run under the claim. */
+static void set_open(struct engine *e, struct live_claim *claim, size_t open)
 {
-    struct live_claim *claim = claims_find(&e->claims, c->token);
-
-    if (claim == NULL || --claim->open > 0)
+    claim->open = open;
+    if (open > 0)
         return;
-    VEC_PUSH(&e->dead_claims, c->token);
+    VEC_PUSH(&e->dead_claims, claim->token);
     claims_remove(&e->claims, claim);
+}
+
+/* A look at the leases came after everything that ends jobs: what it counted is what is left. */
+static void close_claims(struct engine *e)
+{
+    struct live_claim *claim;
+
+    for (size_t i = 0; i < e->closings.count; i++)
+        if ((claim = claims_find(&e->claims, e->closings.items[i].token)) != NULL)
+            set_open(e, claim, claim->open - 1);
+    for (size_t i = 0; i < e->looked_at.count; i++)
+        if ((claim = claims_find(&e->claims, e->looked_at.items[i].token)) != NULL)
+            set_open(e, claim, e->looked_at.items[i].open);
 }
 
 static void add_tallies(struct engine *e)
@@ -92,15 +105,24 @@ static void forget_cancels(struct engine *e)
     e->cancels.count = kept;
 }
 
+/* The answer to a touch says that the job is to stop. */
+static void note_told(struct engine *e, const struct closing *told)
+{
+    for (size_t i = 0; i < e->cancels.count; i++)
+        if (e->cancels.items[i].job == told->job && e->cancels.items[i].token == told->token)
+            e->cancels.items[i].told = true;
+}
+
 void apply_effects(struct engine *e)
 {
     for (size_t i = 0; i < e->new_claims.count; i++)
         claims_add(&e->claims, e->new_claims.items[i]);
     VEC_CLEAR(&e->new_claims);
-    for (size_t i = 0; i < e->closings.count; i++)
-        close_one(e, &e->closings.items[i]);
+    close_claims(e);
     for (size_t i = 0; i < e->new_cancels.count; i++)
         VEC_PUSH(&e->cancels, e->new_cancels.items[i]);
+    for (size_t i = 0; i < e->told.count; i++)
+        note_told(e, &e->told.items[i]);
     forget_cancels(e);
     add_tallies(e);
     publish_events(e);

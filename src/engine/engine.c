@@ -1,8 +1,9 @@
 /*
  * The batch: ops in, one transaction, answers out.
  *
- * Order within a batch: what the engine does by itself, queues, finishes, touches, logs, single and bulk
- * actions, submits, then claims, so that what was made ready in a batch is claimed in it.
+ * Order within a batch: queues, finishes, touches, what the engine does by itself, logs, single and bulk
+ * actions, submits, then claims: what a worker said counts before its leases are judged, and what was made
+ * ready in a batch is claimed in it.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"
@@ -86,6 +87,7 @@ void clear_batch(struct engine *e)
     VEC_CLEAR(&e->ended);
     VEC_CLEAR(&e->events);
     VEC_CLEAR(&e->new_cancels);
+    VEC_CLEAR(&e->told);
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->removed_some = false;
@@ -106,7 +108,7 @@ static void tell_trouble(struct engine *e, const struct err *err)
 static void look_again(struct engine *e)
 {
     for (size_t i = 0; i < e->looked_at.count; i++) {
-        struct live_claim *claim = claims_find(&e->claims, e->looked_at.items[i]);
+        struct live_claim *claim = claims_find(&e->claims, e->looked_at.items[i].token);
 
         if (claim != NULL)
             claims_set_check(&e->claims, claim, e->now.steady_at);
@@ -167,21 +169,32 @@ static enum err_code exchange_touch(struct engine *e, struct op *op, struct err 
     return op->exchange.all ? claim_return_unknown(e, op, err) : E_OK;
 }
 
+enum phase {
+    PHASE_QUEUES,
+    PHASE_FINISH,
+    PHASE_TOUCH,
+    PHASE_LOGS,
+    PHASE_ACTS,
+    PHASE_BULK,
+    PHASE_SUBMIT,
+    PHASE_COUNT
+};
+
 /* In the order in which a batch runs. */
 static const struct {
     enum op_kind kind;
     use_case_fn *run;
-} phases[] = {
-    {OP_QUEUE, queue_op_run},
-    {OP_EXCHANGE, exchange_finish},
-    {OP_EXCHANGE, exchange_touch},
-    {OP_LOG, log_run},
-    {OP_ACT, act_run},
-    {OP_BULK, bulk_run},
-    {OP_SUBMIT, submit_run},
+} phases[PHASE_COUNT] = {
+    [PHASE_QUEUES] = {OP_QUEUE, queue_op_run},
+    [PHASE_FINISH] = {OP_EXCHANGE, exchange_finish},
+    [PHASE_TOUCH] = {OP_EXCHANGE, exchange_touch},
+    [PHASE_LOGS] = {OP_LOG, log_run},
+    [PHASE_ACTS] = {OP_ACT, act_run},
+    [PHASE_BULK] = {OP_BULK, bulk_run},
+    [PHASE_SUBMIT] = {OP_SUBMIT, submit_run},
 };
 
-static enum err_code run_phase(struct engine *e, struct op **ops, size_t n, size_t phase,
+static enum err_code run_phase(struct engine *e, struct op **ops, size_t n, unsigned phase,
                                struct err *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -190,13 +203,20 @@ static enum err_code run_phase(struct engine *e, struct op **ops, size_t n, size
     return E_OK;
 }
 
-/* Queues first: whether an exchange names one that is there decides about all of it. */
+/* What is done before a phase, for the batch as a whole.  Queues come first of all: whether an exchange names
+ * one that is there decides about all of it. */
+static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, unsigned phase,
+                                   struct err *err)
+{
+    if (phase == PHASE_FINISH)
+        return finish_plain(e, ops, n, err);
+    return phase == PHASE_LOGS && sweep_is_due(e) ? sweep_run(e, err) : E_OK;
+}
+
 static enum err_code run_phases(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
-    if (run_phase(e, ops, n, 0, err) != E_OK || finish_plain(e, ops, n, err) != E_OK)
-        return err->code;
-    for (size_t p = 1; p < ARRAY_LEN(phases); p++)
-        if (run_phase(e, ops, n, p, err) != E_OK)
+    for (unsigned p = 0; p < PHASE_COUNT; p++)
+        if (prepare_phase(e, ops, n, p, err) != E_OK || run_phase(e, ops, n, p, err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -206,8 +226,6 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
     clear_batch(e);
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
-    if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
-        return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
         claims_grant(e, ops, n, err) != E_OK)
         return err->code;
@@ -231,6 +249,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
 static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
 {
     e->resume_at = e->now.steady_at + RESUME_US;
+    e->outage_at = e->now.steady_at;
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
 

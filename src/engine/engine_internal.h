@@ -67,6 +67,12 @@ struct closing {
     int64_t job, token;
 };
 
+/* A claim whose leases were judged, and how many of its jobs go on. */
+struct looked {
+    int64_t token;
+    size_t open;
+};
+
 struct ended_job {
     int64_t queue;
     enum job_state state;
@@ -100,6 +106,9 @@ struct engine {
     int64_t
         resume_at; /* steady: after a failed batch, what the engine does by itself rests until then */
 
+    int64_t
+        outage_at; /* steady: the last time that the store failed; leases get a period from then */
+
     int64_t due_at;    /* wall: no scheduled job is due earlier */
     int64_t retain_at; /* wall: nothing is to be removed earlier */
 
@@ -113,12 +122,13 @@ struct engine {
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;
     VEC(struct closing) closings;
-    VEC(int64_t) looked_at;        /* claims whose leases were judged */
+    VEC(struct looked) looked_at;
     VEC(struct job) new_jobs;      /* submitted, to be written together */
     VEC(struct ended_job) endings; /* for retention */
     VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
+    VEC(struct closing) told; /* whom a touch tells of a cancel */
     uint64_t tally_submitted, tally_claimed, tally_lost, tally_stale, tally_deleted, tally_retained;
     uint64_t tally_outcomes[JOB_OUT_COUNT], tally_retried, tally_failed;
 };

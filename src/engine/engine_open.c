@@ -126,5 +126,6 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->ended);
     VEC_DEINIT(&e->events);
     VEC_DEINIT(&e->new_cancels);
+    VEC_DEINIT(&e->told);
     free(e);
 }

@@ -15,14 +15,6 @@ static void add_lease(struct buf *b, int64_t id, int64_t token)
     buf_add_char(b, '}');
 }
 
-/* Its worker learns of the cancel by this very touch. */
-static void note_told(struct engine *e, const struct touch_item *item)
-{
-    for (size_t i = 0; i < e->cancels.count; i++)
-        if (e->cancels.items[i].job == item->id && e->cancels.items[i].token == item->token)
-            e->cancels.items[i].told = true;
-}
-
 static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
                                struct err *err)
 {
@@ -41,7 +33,7 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
         add_lease(&op->reply, item->id, item->token);
     } else if (result == TOUCH_CANCELLING) {
         add_lease(&op->cancels, item->id, item->token);
-        note_told(e, item);
+        VEC_PUSH(&e->told, ((struct closing){item->id, item->token}));
     }
     return E_OK;
 }
