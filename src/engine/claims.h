@@ -2,7 +2,7 @@
  * Live claims in memory: which jobs were granted together, and when their leases are to be looked at.
  *
  * A claim is registered after the commit that granted it and closed when none of its jobs runs under its
- * token any more.  `open` may be too high after a restart (then a look at the lease finds out), never too
+ * token any more.  `open` may be too high after a restart (then a look at the leases finds out), never too
  * low.  Deadlines are on the steady clock.
  */
 /* SPDX-License-Identifier: MIT */

@@ -42,11 +42,20 @@ int64_t sweep_next_wall_at(const struct engine *e)
 
 /* ---- leases ---- */
 
-/* What a look at a claim finds. */
+/* What a look at a claim finds: the jobs that go on under it. */
 struct look {
-    size_t open;     /* jobs that ran under it */
-    int64_t next_at; /* the earliest end of a lease that goes on */
+    size_t open;
+    int64_t next_at; /* the earliest end of their leases */
 };
+
+/* While the store failed nobody could renew a lease. */
+static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
+                         const struct job *j)
+{
+    int64_t grace_at = e->outage_at + claim->lease_us;
+
+    return j->lease_until_at > grace_at ? j->lease_until_at : grace_at;
+}
 
 static enum err_code judge_lease(struct engine *e, const struct live_claim *claim, int64_t id,
                                  struct look *look, struct err *err)
@@ -60,11 +69,11 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != claim->token)
         return E_OK;
-    int64_t until_at = j.lease_until_at;
+    int64_t until_at = lease_end(e, claim, &j);
 
-    look->open++;
     if (until_at <= e->now.steady_at)
         return attempt_end_run(e, &j, &end, none, none, err);
+    look->open++;
     if (until_at < look->next_at)
         look->next_at = until_at;
     return E_OK;
@@ -74,16 +83,13 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
 static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, struct err *err)
 {
     struct look look = {.next_at = TIME_NEVER};
+    size_t place = e->looked_at.count;
 
-    VEC_PUSH(&e->looked_at, claim->token);
+    VEC_PUSH(&e->looked_at, ((struct looked){.token = claim->token}));
     for (size_t i = 0; i < claim->n_jobs; i++)
         if (judge_lease(e, claim, claim->jobs[i], &look, err) != E_OK)
             return err->code;
-    claim->open = look.open;
-    if (look.open == 0) { /* all of them ended unseen, before a restart */
-        claim->open = 1;
-        VEC_PUSH(&e->closings, ((struct closing){0, claim->token}));
-    }
+    e->looked_at.items[place].open = look.open;
     claims_set_check(&e->claims, claim, look.next_at);
     return E_OK;
 }

@@ -1,8 +1,8 @@
 /*
  * A batch: the model does what the design says that the engine does, in the same order.
  *
- * Order: what is due by itself (leases, due jobs, chunked work, retention), queues, finishes, touches,
- * logs, actions, chunked work that is asked for, submits, claims (those who wait first).
+ * Order: queues, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention), logs,
+ * actions, chunked work that is asked for, submits, claims (those who wait first).
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
@@ -76,12 +76,17 @@ static const struct {
     {OP_SUBMIT, judge_submit},
 };
 
-static void judge_phases(struct sim *s, struct req **reqs, size_t n)
+enum sweeping { SWEEPS, RESTS };
+
+static void judge_phases(struct sim *s, struct req **reqs, size_t n, enum sweeping sweeping)
 {
-    for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++)
+    for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
+        if (phases[p].kind == OP_LOG && sweeping == SWEEPS)
+            judge_sweep(s);
         for (size_t i = 0; i < n; i++)
             if (reqs[i]->op.kind == phases[p].kind && !s->no_evidence)
                 phases[p].judge(s, reqs[i]);
+    }
     judge_waiting_claims(s);
     for (size_t i = 0; i < n; i++)
         if (reqs[i]->op.kind == OP_EXCHANGE && !s->no_evidence)
@@ -94,15 +99,27 @@ static void begin_batch(struct sim *s)
         s->model.jobs[i].ended = false;
 }
 
+/* While the store failed nobody could renew a lease: each gets a full period. */
+static void give_grace(struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        struct model_job *j = &s->model.jobs[i];
+
+        if (j->state == JOB_RUNNING && j->lease_at < s->now.steady_at + j->lease_us)
+            j->lease_at = s->now.steady_at + j->lease_us;
+    }
+}
+
 /* Each for itself, in the order they came; nothing is done that was not asked for. */
 static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
 {
     s->resume_at = s->now.steady_at + REST_US;
+    give_grace(s);
     for (size_t i = 0; i < n; i++) {
         if (store_failed(reqs[i]))
             continue;
         begin_batch(s);
-        judge_phases(s, &reqs[i], 1);
+        judge_phases(s, &reqs[i], 1, RESTS);
         judge_answers(s, &reqs[i], 1);
     }
 }
@@ -191,9 +208,7 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
             if (store_failed(reqs[i]))
                 sim_fail(s, "op of kind %d failed: %s", (int)reqs[i]->op.kind, reqs[i]->op.err.msg);
         begin_batch(s);
-        if (s->now.steady_at >= s->resume_at)
-            judge_sweep(s);
-        judge_phases(s, reqs, n);
+        judge_phases(s, reqs, n, s->now.steady_at >= s->resume_at ? SWEEPS : RESTS);
         judge_answers(s, reqs, n);
     }
     check_events(s);
@@ -238,9 +253,7 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n)
         char first[256];
 
         snprintf(first, sizeof(first), "%s", undone);
-        if (!rested)
-            judge_sweep(s);
-        judge_phases(s, reqs, n);
+        judge_phases(s, reqs, n, rested ? RESTS : SWEEPS);
         const char *done = s->no_evidence ? "a request left no trace" : check_difference(s);
 
         if (done != NULL)

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/compiler.h"
+#include "base/fault.h"
+#include "engine_fixture.h"
+#include "store/store_claims.h"
+#include "testing.h"
+
+static void count_claim(void *ctx, const struct stored_claim *c)
+{
+    (void)c;
+    ++*(size_t *)ctx;
+}
+
+/* Claims that the store would find after a restart; what is removed goes with the next write. */
+static size_t stored_claims(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    size_t n = 0;
+
+    submit_one(f, "default");
+    assert_int_equal(store_claims_load(f->store, count_claim, &n, &err), E_OK);
+    return n;
+}
+
+static void a_lease_that_runs_out_makes_the_job_ready(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    assert_int_equal(engine_next_us(f->engine, f->now), LEASE_DEFAULT_US);
+    fixture_pass(f, LEASE_DEFAULT_US - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_true(reply_has(run_op(f, op_finish(f, g.id, g.token, JOB_OUT_DONE)), "stale_lease"));
+    assert_true(reply_has(run_op(f, op_touch(f, g.id, g.token)), "\"lost\":[{"));
+    assert_int_equal(stored_claims(f), 0);
+    assert_sound(f);
+}
+
+/* The engine was held up for longer than a lease: what its workers said meanwhile comes first. */
+static void what_came_before_the_sweep_counts(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++)
+        submit_one(f, "default");
+    struct granted held = claim_one(f, "default");
+    struct granted done = claim_one(f, "default");
+    struct granted silent = claim_one(f, "default");
+
+    fixture_pass(f, 10 * LEASE_DEFAULT_US);
+    struct test_op *touch = op_touch(f, held.id, held.token);
+    struct test_op *finish = op_finish(f, done.id, done.token, JOB_OUT_DONE);
+
+    batch_add(f, touch);
+    batch_add(f, finish);
+    batch_run(f);
+    assert_true(reply_has(touch, "\"lost\":[]"));
+    assert_true(reply_has(finish, "\"ok\":true"));
+    assert_int_equal(state_of(f, held.id), JOB_RUNNING);
+    assert_int_equal(state_of(f, done.id), JOB_DONE);
+    assert_int_equal(state_of(f, silent.id), JOB_READY);
+    assert_int_equal(stored_claims(f), 1);
+    fixture_pass(f, LEASE_DEFAULT_US);
+    batch_run(f);
+    assert_int_equal(state_of(f, held.id), JOB_READY);
+    assert_int_equal(stored_claims(f), 0);
+    assert_sound(f);
+}
+
+/* Three jobs under one lease: one is finished in the batch that looks at it, one touched, one lost. */
+static void a_claim_is_watched_until_its_last_job_has_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[3];
+
+    submit_many(f, "default", 3);
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", 3)), g, 3), 3);
+    fixture_pass(f, LEASE_DEFAULT_US);
+    batch_add(f, op_finish(f, g[0].id, g[0].token, JOB_OUT_FAILED));
+    batch_add(f, op_touch(f, g[1].id, g[1].token));
+    batch_run(f);
+    assert_int_equal(state_of(f, g[0].id), JOB_FAILED);
+    assert_int_equal(state_of(f, g[1].id), JOB_RUNNING);
+    assert_int_equal(state_of(f, g[2].id), JOB_READY);
+    assert_int_equal(stored_claims(f), 1);
+    assert_sound(f);
+    run_op(f, op_finish(f, g[1].id, g[1].token, JOB_OUT_DONE));
+    assert_int_equal(state_of(f, g[1].id), JOB_DONE);
+    assert_int_equal(stored_claims(f), 0);
+}
+
+static void a_lease_found_after_a_crash_gets_a_full_period(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    fixture_pass(f, 10 * LEASE_DEFAULT_US);
+    fixture_crash(f);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    fixture_pass(f, LEASE_DEFAULT_US - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_int_equal(stored_claims(f), 0);
+}
+
+static void after_an_outage_every_lease_gets_a_full_period(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    assert_true(fault_arm("commit.before:1:fail-all"));
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(f, LEASE_DEFAULT_US / 4);
+        assert_int_not_equal(run_op(f, op_touch(f, g.id, g.token))->op.err.code, E_OK);
+    }
+    assert_true(fault_arm(NULL));
+    fixture_pass(f, 5 * US_PER_S);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    assert_true(reply_has(run_op(f, op_touch(f, g.id, g.token)), "\"lost\":[]"));
+    fixture_pass(f, LEASE_DEFAULT_US);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_sound(f);
+}
+
+/* A failed look at leases leaves them to be looked at. */
+static void a_lease_that_could_not_be_judged_is_judged_again(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    fixture_pass(f, LEASE_DEFAULT_US);
+    assert_true(fault_arm("commit.before:1:fail"));
+    batch_run(f);
+    assert_true(fault_arm(NULL));
+    assert_int_equal(state_of(f, g.id), JOB_READY); /* the second try did it */
+    assert_int_equal(atomic_load(&engine_get_stats(f->engine)->lost), 1);
+    assert_int_equal(stored_claims(f), 0);
+    assert_sound(f);
+}
+
+static void the_sixth_lost_worker_fails_the_job(void **state)
+{
+    struct fixture *f = *state;
+    int64_t id = submit_one(f, "default");
+
+    for (int i = 1; i <= 6; i++) {
+        assert_int_equal(state_of(f, id), JOB_READY);
+        assert_int_equal(claim_one(f, "default").id, id);
+        fixture_pass(f, LEASE_DEFAULT_US);
+        batch_run(f);
+    }
+    assert_int_equal(state_of(f, id), JOB_FAILED);
+    assert_sound(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(a_lease_that_runs_out_makes_the_job_ready),
+        ENGINE_TEST(what_came_before_the_sweep_counts),
+        ENGINE_TEST(a_claim_is_watched_until_its_last_job_has_gone),
+        ENGINE_TEST(a_lease_found_after_a_crash_gets_a_full_period),
+        ENGINE_TEST(after_an_outage_every_lease_gets_a_full_period),
+        ENGINE_TEST(a_lease_that_could_not_be_judged_is_judged_again),
+        ENGINE_TEST(the_sixth_lost_worker_fails_the_job),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
