@@ -82,7 +82,6 @@ void judge_finish(struct sim *s, struct req *r)
 static void want_cancel(struct req *r, const struct model_job *j)
 {
     ASSERT(r->want.n_cancels < sizeof(r->want.cancels) / sizeof(r->want.cancels[0]));
-    r->want.may_miss[r->want.n_cancels] = j->note == NOTE_TOUCHED;
     r->want.cancels[r->want.n_cancels++] = (struct held){j->id, j->token};
 }
 
@@ -132,9 +131,8 @@ void judge_touch(struct sim *s, struct req *r)
         if (!j->cancelling)
             continue;
         want_cancel(r, j);
-        r->want.may_miss[r->want.n_cancels - 1] = false; /* a touch always tells */
         if (j->note == NOTE_UNTOLD)
-            j->note = NOTE_TOUCHED;
+            j->note = NOTE_TOLD;
     }
     for (size_t i = 0; i < x->n_touch; i++)
         if (r->want.lost[i] && !r->reply_lost && chance(s, 2) == 0)
@@ -239,8 +237,7 @@ static bool has_untold(const struct sim *s, const struct req *r)
     for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
         const struct model_job *j = &s->model.jobs[i];
 
-        if (j->worker == r->worker &&
-            (j->note == NOTE_UNTOLD || (j->note == NOTE_TOUCHED && r->answered)))
+        if (j->worker == r->worker && j->note == NOTE_UNTOLD)
             return true;
     }
     return false;
@@ -251,11 +248,10 @@ static void tell_cancels(struct sim *s, struct req *r)
     for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
         struct model_job *j = &s->model.jobs[i];
 
-        if ((j->note != NOTE_UNTOLD && j->note != NOTE_TOUCHED) || j->worker != r->worker)
+        if (j->note != NOTE_UNTOLD || j->worker != r->worker)
             continue;
         want_cancel(r, j);
-        if (j->note == NOTE_UNTOLD)
-            j->note = NOTE_TOLD;
+        j->note = NOTE_TOLD;
     }
 }
 
@@ -341,7 +337,7 @@ static void check_touched(const struct sim *s, const struct req *r)
         while (json_next_item(&it, &item))
             told = told || (reply_id(s, item, "id") == r->want.cancels[i].id &&
                             reply_id(s, item, "lease") == r->want.cancels[i].token);
-        if (!told && !r->want.may_miss[i])
+        if (!told)
             sim_fail(s, "the worker is not told to stop job %lld: %s", (long long)r->want.cancels[i].id,
                      buf_text(&r->op.reply));
     }

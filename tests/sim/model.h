@@ -56,9 +56,8 @@ struct model_attempt {
     enum job_outcome outcome;
 };
 
-/* A cancel of a running job that its worker has to hear of as soon as it asks for work.  What a touch has
- * told already may be told once more. */
-enum model_note { NOTE_NONE, NOTE_UNTOLD, NOTE_TOUCHED, NOTE_TOLD };
+/* A cancel of a running job that its worker has to hear of as soon as it asks for work. */
+enum model_note { NOTE_NONE, NOTE_UNTOLD, NOTE_TOLD };
 
 struct model_job {
     int64_t id;

@@ -222,6 +222,8 @@ static void one_step(struct sim *s)
     pass_time(s);
     sim_say(s, "wall %lld steady %lld", (long long)s->now.wall_at, (long long)s->now.steady_at);
     leave_some(s);
+    if (chance(s, 20) == 0)
+        world_checkpoint(s);
     if (how >= 98) {
         step_restart(s);
         return;

@@ -74,7 +74,6 @@ struct req {
         enum { WANT_FRESH, WANT_AGAIN, WANT_EITHER } again[SIM_ITEMS];
         bool lost[SIM_HELD];
         struct held cancels[2 * SIM_HELD];
-        bool may_miss[2 * SIM_HELD]; /* told already: once more does no harm */
         size_t n_cancels;
         bool hurry; /* an item did not go well: the reply does not wait */
         int64_t token;
@@ -171,6 +170,9 @@ void world_renew(struct sim *s);
 /* Remembers how the model is, then runs the engine. */
 void world_run(struct sim *s, struct req **reqs, size_t n);
 void world_advance(struct sim *s, int64_t us);
+
+/* Folds the log of the database in, which SQLite does by itself now and then. */
+void world_checkpoint(struct sim *s);
 
 /* Reads jobs, queues and chunked work as they are in the store. */
 void world_read(struct sim *s);

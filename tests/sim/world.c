@@ -133,6 +133,18 @@ void world_run(struct sim *s, struct req **reqs, size_t n)
     engine_run(s->engine, list, s->now);
 }
 
+void world_checkpoint(struct sim *s)
+{
+    static const char *const how[] = {"PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(RESTART)",
+                                      "PRAGMA wal_checkpoint(TRUNCATE)"};
+    sqlite3 *db = NULL;
+
+    if (sqlite3_open_v2("/sim/waybill.db", &db, SQLITE_OPEN_READWRITE, DISK_NAME) != SQLITE_OK ||
+        sqlite3_exec(db, how[chance(s, 3)], NULL, NULL, NULL) != SQLITE_OK)
+        sim_fail(s, "no checkpoint: %s", sqlite3_errmsg(db));
+    sqlite3_close(db);
+}
+
 void world_advance(struct sim *s, int64_t us)
 {
     s->now.wall_at += us;
