@@ -1,55 +1,22 @@
 # SPDX-License-Identifier: MIT
 """A client of the torture: does things of all kinds to jobs that are its own, and keeps the books.
 
-Each actor has queues of its own, so that for each of its jobs the order of operations is known; what is in
-doubt when the server dies is the one request without a reply.  Beside them all actors share a queue, where
-only claims and finishes compete, and a queue whose leases are left to expire.
+Each actor has queues of its own, so that for each of its jobs the order of operations is known;
+what is in doubt when the server dies is the one request without a reply.
 """
 import http.client
 import json
-import threading
 
+from books import Wrong
+from crowd import Crowd
 from model import ALLOWED, ENDED, WAITING, Job, Pending
-from waybill import Client
+from client import Client
 
 FAR = 3600
 GONE = (ConnectionError, http.client.HTTPException, OSError)
 
 
-class Wrong(Exception):
-    """The server's answer contradicts the books."""
-
-
-class Ledger:
-    """What all actors share: counts, marks that were ever attempted, and the shared queue."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.attempted = self.acknowledged = self.recovered = 0
-        self.marks = set()
-        self.shared = {}  # mark: what is known of a job in the shared queue
-        self.lost_queue = {}  # id: the highest attempt that was acknowledged
-        self.faults = []
-
-    def fault(self, text):
-        with self.lock:
-            self.faults.append(text)
-
-    def acknowledge(self):
-        with self.lock:
-            self.acknowledged += 1
-
-
-class SharedJob:
-    def __init__(self):
-        self.id = None
-        self.submitted = False  # acknowledged
-        self.live = None  # the lease that is valid, as far as anybody knows
-        self.ending = None  # state of the finish that was attempted last
-        self.ended = None  # state of the finish that was acknowledged
-
-
-class Actor:
+class Actor(Crowd):
     def __init__(self, number, seed_rng, ledger):
         self.name = f"actor{number}"
         self.number = number
@@ -148,7 +115,8 @@ class Actor:
     def do_submit_array(self):
         made = [self.new_job() for _ in range(self.rng.randint(2, 8))]
         pending = Pending("submit an array", created=[job for job, _ in made])
-        ids = self.good(self.call("POST", "/v1/jobs", [item for _, item in made], pending), 201)["ids"]
+        ids = self.good(self.call("POST", "/v1/jobs", [item for _, item in made], pending),
+                        201)["ids"]
         self.check(len(ids) == len(made), "another number of ids")
         for (job, _), job_id in zip(made, ids):
             self.adopt(job, job_id)
@@ -157,7 +125,8 @@ class Actor:
         made = [self.new_job() for _ in range(self.rng.randint(2, 8))]
         pending = Pending("submit lines", created=[job for job, _ in made])
         text = "\n".join(json.dumps(item) for _, item in made)
-        reply = self.call("POST", "/v1/jobs", text, pending, headers={"Content-Type": "application/x-ndjson"})
+        reply = self.call("POST", "/v1/jobs", text, pending,
+                          headers={"Content-Type": "application/x-ndjson"})
         self.check(reply.status in (200, 201), f"lines: {reply.status} {reply.body[:200]!r}")
         for (job, _), line in zip(made, reply.lines, strict=True):
             self.check("id" in line, f"a line was refused: {line}")
@@ -184,19 +153,24 @@ class Actor:
         self.take_grants(granted, queues, most)
 
     def take_grants(self, granted, queues, most):
-        sure = {q: sum(job.queue == q and job.state == "ready" for job in self.jobs.values()) for q in queues}
+        sure = {q: sum(job.queue == q and
+                       job.state == "ready" for job in self.jobs.values()) for q in queues}
         least = min(most, sum(min(queues[q], sure[q]) for q in queues))
-        self.check(least <= len(granted) <= most, f"{len(granted)} jobs granted, at least {least} were ready")
+        self.check(least <= len(granted) <= most,
+                   f"{len(granted)} jobs granted, at least {least} were ready")
         for grant in granted:
             job = self.jobs.get(grant["id"])
             self.check(job is not None, f"granted {grant['id']}, which is not ours")
-            self.check(job.state in ("ready", "soon"), f"granted {grant['id']}, which is {job.state}")
+            self.check(job.state in ("ready", "soon"),
+                       f"granted {grant['id']}, which is {job.state}")
             self.check(grant["params"] == job.params, f"granted {grant['id']} with other params")
             job.claim(grant["lease"])
-            self.check(grant["attempt"] == job.attempt, f"attempt {grant['attempt']}, not {job.attempt}")
+            self.check(grant["attempt"] == job.attempt,
+                       f"attempt {grant['attempt']}, not {job.attempt}")
 
     def finish_item(self, job):
-        outcome = self.rng.choice(["done", "done", "done", "failed", "failed", "later", "returned", "cancelled"])
+        outcome = self.rng.choice(["done", "done", "done", "failed", "failed", "later", "returned",
+                                   "cancelled"])
         item = {"id": job.id, "lease": job.lease, "state": outcome}
         if outcome == "later":
             item["delay"] = self.rng.choice([0, FAR])
@@ -218,7 +192,8 @@ class Actor:
             job.finish(item["state"], item)
         pending = Pending("finish", before=jobs, after=after)
         pending.repeat = ("POST", "/v1/finish", {"finish": items})
-        results = self.good(self.call("POST", "/v1/finish", {"finish": items}, pending), 200)["results"]
+        results = self.good(self.call("POST", "/v1/finish", {"finish": items}, pending),
+                            200)["results"]
         for job, result in zip(after, results, strict=True):
             self.check(result == {"id": job.id, "ok": True}, f"finish: {result}")
             self.jobs[job.id] = job
@@ -229,8 +204,10 @@ class Actor:
         if not choice:
             return
         job = self.rng.choice(choice)
-        item = {"id": job.id, "lease": self.rng.choice(job.stale), "state": self.rng.choice(["done", "failed"]), "result": "stale"}
-        result = self.call("POST", "/v1/finish", {"finish": [item]}, Pending("stale finish")).json["results"][0]
+        item = {"id": job.id, "lease": self.rng.choice(job.stale),
+                "state": self.rng.choice(["done", "failed"]), "result": "stale"}
+        result = self.call("POST", "/v1/finish", {"finish": [item]},
+                           Pending("stale finish")).json["results"][0]
         stale = "error" in result and result["error"]["code"] == "stale_lease"
         self.check(stale or result.get("again"), f"a stale lease was taken: {result}")
 
@@ -241,12 +218,14 @@ class Actor:
         after = [job.copy() for job in jobs]
         for job in after:
             job.text = f"at work {self.rng.randint(0, 999)}"
-        items = [{"id": job.id, "lease": job.lease, "text": job.text, "done": 1, "total": 2} for job in after]
+        items = [{"id": job.id, "lease": job.lease, "text": job.text, "done": 1,
+                  "total": 2} for job in after]
         pending = Pending("touch", before=jobs, after=after)
         reply = self.good(self.call("POST", "/v1/touch", {"touch": items}, pending), 200)
         self.check(reply["lost"] == [], f"touch: lost {reply['lost']}")
         cancelled = {entry["id"] for entry in reply["cancel"]}
-        self.check(cancelled == {job.id for job in jobs if job.cancelling}, f"touch: cancel {cancelled}")
+        self.check(cancelled == {job.id for job in jobs if job.cancelling},
+                   f"touch: cancel {cancelled}")
         for job in after:
             self.jobs[job.id] = job
 
@@ -258,7 +237,8 @@ class Actor:
         job.log += f"line {self.rng.randint(0, 999)}\n".encode()
         path = f"/v1/jobs/{job.id}/log?lease={job.lease}&offset={offset}"
         reply = self.good(self.call("POST", path, job.log[offset:], Pending("log")), 200)
-        self.check(reply["size"] == len(job.log), f"log of {job.id}: size {reply['size']}, not {len(job.log)}")
+        self.check(reply["size"] == len(job.log),
+                   f"log of {job.id}: size {reply['size']}, not {len(job.log)}")
 
     # ---- by hand
 
@@ -278,7 +258,8 @@ class Actor:
         return None
 
     def do_act(self):
-        verb = self.rng.choice(["cancel", "hold", "hold", "release", "release", "now", "now", "move", "patch", "patch", "retry", "retry"])
+        verb = self.rng.choice(["cancel", "hold", "hold", "release", "release", "now", "now",
+                                "move", "patch", "patch", "retry", "retry"])
         job = self.pick(ALLOWED[verb])
         if job is None:
             return
@@ -286,21 +267,28 @@ class Actor:
         after = job.copy()
         after.act(verb, body)
         method, path = ("PATCH", "") if verb == "patch" else ("POST", f"/{verb}")
-        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body, Pending(verb, before=[job], after=[after]))
+        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body,
+                          Pending(verb, before=[job], after=[after]))
         self.good(reply, 202 if verb == "cancel" and job.state == "running" else 200)
         self.jobs[job.id] = after
 
     def do_forbidden(self):
         """What is not allowed in a job's state is refused and changes nothing."""
-        verb, states = self.rng.choice([("hold", ENDED + ("running",)), ("retry", WAITING + ("running",)), ("patch", ENDED + ("running",)),
-                                        ("release", ENDED), ("delete", ("running",)), ("move", ("running",))])
+        verb, states = self.rng.choice([("hold", ENDED + ("running",)),
+                                        ("retry", WAITING + ("running",)),
+                                        ("patch", ENDED + ("running",)),
+                                        ("release", ENDED), ("delete", ("running",)),
+                                        ("move", ("running",))])
         job = self.pick(states)
         if job is None:
             return
-        method, path = {"patch": ("PATCH", ""), "delete": ("DELETE", "")}.get(verb, ("POST", f"/{verb}"))
-        body = {"priority": 1} if verb == "patch" else {"queue": self.away} if verb == "move" else None
-        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body, Pending("forbidden"), admin=True)
-        self.check(reply.status == 409, f"{verb} of a {job.state} job: {reply.status} {reply.body[:200]!r}")
+        method, path = {"patch": ("PATCH", ""), "delete": ("DELETE", "")}.get(verb,
+                                                                              ("POST", f"/{verb}"))
+        body = {"patch": {"priority": 1}, "move": {"queue": self.away}}.get(verb)
+        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body, Pending("forbidden"),
+                          admin=True)
+        self.check(reply.status == 409,
+                   f"{verb} of a {job.state} job: {reply.status} {reply.body[:200]!r}")
 
     def do_clone(self):
         job = self.pick(ALLOWED["clone"])
@@ -309,7 +297,8 @@ class Actor:
         twin = Job(self.mark(), job.queue, self.retries)
         twin.params = {**job.params, "mark": twin.mark}
         twin.labels, twin.priority = dict(job.labels), job.priority
-        reply = self.call("POST", f"/v1/jobs/{job.id}/clone", {"params": {"mark": twin.mark}}, Pending("clone", created=[twin]))
+        reply = self.call("POST", f"/v1/jobs/{job.id}/clone", {"params": {"mark": twin.mark}},
+                          Pending("clone", created=[twin]))
         self.adopt(twin, self.good(reply, 201)["id"])
 
     def do_delete(self):
@@ -321,8 +310,10 @@ class Actor:
         del self.jobs[job.id]
 
     def do_bulk(self):
-        verb, states = self.rng.choice([("hold", ("ready", "scheduled")), ("release", ("held",)), ("cancel", ("ready", "scheduled", "held")),
-                                        ("retry", ENDED), ("delete", ENDED), ("delete", ("done", "cancelled")),
+        verb, states = self.rng.choice([("hold", ("ready", "scheduled")), ("release", ("held",)),
+                                        ("cancel", ("ready", "scheduled", "held")),
+                                        ("retry", ENDED), ("delete", ENDED),
+                                        ("delete", ("done", "cancelled")),
                                         ("move", ("ready", "scheduled", "held"))])
         queue = self.rng.choice([self.home, self.away])
         wanted = {"queue": queue, "state": list(states)}
@@ -348,7 +339,8 @@ class Actor:
         shown = self.admin.ok("GET", f"/v1/bulk/{bulk_id}?wait=30s")
         self.pending = None
         self.check(shown["state"] == "done", f"bulk {verb} is not done: {shown}")
-        self.check((shown["changed"], shown["refused"]) == (len(hit), 0), f"bulk {verb} of {len(hit)}: {shown}")
+        self.check((shown["changed"], shown["refused"]) == (len(hit), 0),
+                   f"bulk {verb} of {len(hit)}: {shown}")
         self.jobs.update(pending.after)
         for job_id in pending.deleted:
             del self.jobs[job_id]
@@ -360,64 +352,13 @@ class Actor:
         wrong = job.differences(self.client.show(job.id))
         self.check(not wrong, f"job {job.id} ({job.mark}): {'; '.join(wrong)}")
 
-    # ---- the queue that all share, and the one whose leases expire
-
-    def do_share(self):
-        mark = self.mark()
-        shared = SharedJob()
-        with self.ledger.lock:
-            self.ledger.shared[mark] = shared
-        reply = self.call("POST", "/v1/jobs", {"queue": "shared", "params": {"mark": mark}}, Pending("share"))
-        job_id = self.good(reply, 201)["id"]
-        with self.ledger.lock:
-            shared.id, shared.submitted = job_id, True
-
-    def do_claim_shared(self):
-        body = {"worker": self.name, "queues": {"shared": 3}, "max": 3, "lease": "10m"}
-        for grant in self.good(self.call("POST", "/v1/claim", body, Pending("claim shared")), 200)["jobs"]:
-            mark = grant["params"]["mark"]
-            with self.ledger.lock:
-                shared = self.ledger.shared.get(mark)
-                self.check(shared is not None, f"granted {mark}, which was never submitted")
-                self.check(shared.live is None, f"{mark} has two live leases")
-                self.check(shared.ending in (None, "returned"), f"granted {mark}, which was finished")
-                shared.id, shared.live = grant["id"], grant["lease"]
-            self.held_shared[grant["id"]] = (mark, grant["lease"])
-
-    def do_finish_shared(self):
-        if not self.held_shared:
-            return
-        job_id = self.rng.choice(list(self.held_shared))
-        mark, lease = self.held_shared[job_id]
-        state = self.rng.choice(["done", "done", "failed", "returned"])
-        shared = self.ledger.shared[mark]
-        with self.ledger.lock:
-            shared.live, shared.ending = None, state
-        self.shared_pending = [(mark, {"id": job_id, "lease": lease, "state": state})]
-        reply = self.call("POST", "/v1/finish", {"finish": [self.shared_pending[0][1]]}, Pending("finish shared"))
-        result = self.good(reply, 200)["results"][0]
-        self.shared_pending = []
-        self.check(result == {"id": job_id, "ok": True}, f"finish of a shared job: {result}")
-        with self.ledger.lock:
-            if state != "returned":
-                shared.ended = state
-        del self.held_shared[job_id]
-
-    def do_lose(self):
-        """Claims that nobody ever finishes."""
-        if self.rng.random() < 0.3:
-            self.good(self.call("POST", "/v1/jobs", {"queue": "lossy", "params": {"mark": self.mark()}}, Pending("submit lossy")), 201)
-            return
-        body = {"worker": f"{self.name}-lossy", "queues": {"lossy": 2}, "max": 2, "lease": "1s"}
-        for grant in self.good(self.call("POST", "/v1/claim", body, Pending("claim lossy")), 200)["jobs"]:
-            with self.ledger.lock:
-                before = self.ledger.lost_queue.get(grant["id"], 0)
-                self.ledger.lost_queue[grant["id"]] = max(before, grant["attempt"])
-            self.check(grant["attempt"] <= 6, f"attempt {grant['attempt']} of a job that is always lost")
-
-    DEEDS = [(do_submit, 10), (do_submit_array, 6), (do_submit_lines, 3), (do_submit_again, 3), (do_claim, 14), (do_finish, 16),
-             (do_stale_finish, 4), (do_touch, 6), (do_log, 5), (do_act, 16), (do_forbidden, 4), (do_clone, 3), (do_delete, 5),
-             (do_bulk, 2), (do_show, 4), (do_share, 6), (do_claim_shared, 5), (do_finish_shared, 8), (do_lose, 2)]
+    DEEDS = [(do_submit, 10), (do_submit_array, 6), (do_submit_lines, 3), (do_submit_again, 3),
+             (do_claim, 14), (do_finish, 16),
+             (do_stale_finish, 4), (do_touch, 6), (do_log, 5), (do_act, 16), (do_forbidden, 4),
+             (do_clone, 3), (do_delete, 5),
+             (do_bulk, 2), (do_show, 4), (Crowd.do_share, 6), (Crowd.do_claim_shared, 5),
+             (Crowd.do_finish_shared, 8),
+             (Crowd.do_lose, 2)]
 
     def step(self):
         deeds, weights = zip(*self.DEEDS)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """After a kill and a restart: is the server's state one that the books allow?
 
-`lost`: something acknowledged is not there, or half of a request is.  `unexpected`: something is there that was
-never attempted, or that was acknowledged as gone.  `broken`: anything else that must always hold.
+`lost`: something acknowledged is not there, or half of a request is.  `unexpected`: something is
+there that was never attempted, or that was acknowledged as gone.  `broken`: anything else that must
+always hold.
 """
 import time
 
-from model import SHOWN_AS
-from waybill import Client, counted
+from client import Client, counted
 
 SHOWN_EACH_ROUND = 150  # jobs an actor looks at closely; the rest it sees in the list
 
@@ -106,7 +106,8 @@ class Checker:
     @staticmethod
     def may_be_claimed(actor, job, shown, pending):
         """Granted by the claim whose reply never came."""
-        if job.queue not in pending.claims or job.state not in ("ready", "soon") or shown["state"] != "running":
+        if job.queue not in pending.claims or job.state not in ("ready",
+                "soon") or shown["state"] != "running":
             return False
         twin = job.copy()
         twin.claim(None)
@@ -129,14 +130,16 @@ class Checker:
                 job.id = self.by_mark[job.mark]["id"]
                 actor.jobs[job.id] = job
         elif before or (pending.acknowledged and not nothing):
-            self.lost.append(f"{actor.name}: {pending.what} is there by half: not begun: {before[:3]}, done: {after[:3]}")
+            self.lost.append(f"{actor.name}: {pending.what} is there by half: "
+                             f"not begun: {before[:3]}, done: {after[:3]}")
 
     def world_faults(self, jobs, gone, absent):
         faults = [f"job {job_id} is still there" for job_id in gone if job_id in self.by_id]
         faults += [f"{job.mark} is there" for job in absent if job.mark in self.by_mark]
         for job_id, job in jobs.items():
             shown = self.by_id.get(job_id)
-            faults += [f"job {job_id} is gone"] if shown is None else [f"job {job_id}: {d}" for d in job.differences(shown)]
+            faults += [f"job {job_id} is gone"] if shown is None else [f"job {job_id}: {d}" for d in
+                                                                       job.differences(shown)]
         return faults
 
     def look_closely(self, actor):
@@ -144,11 +147,11 @@ class Checker:
         jobs = [job for job in actor.jobs.values() if job.id in self.by_id]
         for job in self.rng.sample(jobs, min(len(jobs), SHOWN_EACH_ROUND)):
             shown = self.client.show(job.id)
-            if shown["state"] == self.by_id[job.id]["state"] and shown["state"] in SHOWN_AS.get(job.state, (job.state,)):
+            if job.is_shown_as(shown["state"]):  # else it was granted by a claim in doubt
                 self.compare(job, shown)
             seen = self.records.get(job.id, [])
             if shown["progress"][:len(seen)] != seen:
-                self.lost.append(f"the record of {job.id} has changed: {seen} and now {shown['progress']}")
+                self.lost.append(f"the record of {job.id} has changed: {seen}, {shown['progress']}")
             self.records[job.id] = shown["progress"]
         for job in jobs:
             if job.state == "running" and job.log:
@@ -166,7 +169,8 @@ class Checker:
             reply = self.client.request(*pending.repeat)
             if pending.what == "submit":
                 job, = pending.created
-                self.expect(reply.status == (200 if job.id else 201), f"{pending.what} again: {reply.status} {reply.body[:200]!r}")
+                self.expect(reply.status == (200 if job.id else 201),
+                            f"{pending.what} again: {reply.status} {reply.body[:200]!r}")
                 self.expect(job.id in (None, reply.json["id"]), f"{job.mark} has another id now")
                 job.id = reply.json["id"]
                 actor.jobs[job.id] = job
@@ -189,11 +193,13 @@ class Checker:
             self.lost.append(text)
 
     def hand_back(self, actor):
-        """A worker that says what it holds: whatever else was granted to it comes back uncounted."""
+        """A worker says what it holds: whatever else was granted to it comes back uncounted."""
         held = {job.id: job.lease for job in actor.jobs.values() if job.state == "running"}
         held.update({job_id: lease for job_id, (_, lease) in actor.held_shared.items()})
         touch = [{"id": job_id, "lease": lease} for job_id, lease in held.items()]
-        reply = self.client.ok("POST", "/v1/claim", {"worker": actor.name, "queues": {"empty": 1}, "all": True, "touch": touch,
+        reply = self.client.ok("POST", "/v1/claim",
+                               {"worker": actor.name, "queues": {"empty": 1}, "all": True,
+                                "touch": touch,
                                                      "lease": "10m"})
         if reply["lost"]:
             self.lost.append(f"{actor.name}: leases that a restart took away: {reply['lost'][:5]}")
@@ -202,7 +208,8 @@ class Checker:
             if shown and shown["state"] == "running" and job.state in ("ready", "soon"):
                 now = self.client.show(job.id)
                 if now["state"] != "ready" or now["attempt"] != job.attempt:
-                    self.lost.append(f"job {job.id}: {now['state']} in attempt {now['attempt']} after it was handed back")
+                    self.lost.append(f"job {job.id} was handed back and is {now['state']} in attempt "
+                                     f"{now['attempt']}")
                 job.due, job.text = None, ""
                 job.wait()
 
@@ -227,14 +234,15 @@ class Checker:
         """Every claim there is lost: the counts say so exactly."""
         for job in listed:
             shown = (job["state"], job["attempt"], job["lost"])
-            right = {"running": job["lost"] == job["attempt"] - 1, "ready": job["lost"] == job["attempt"] <= 5,
+            right = {"running": job["lost"] == job["attempt"] - 1,
+                     "ready": job["lost"] == job["attempt"] <= 5,
                      "failed": job["lost"] == job["attempt"] == 6}.get(job["state"], False)
             if not right or job["attempt"] < self.ledger.lost_queue.get(job["id"], 0):
                 self.broken.append(f"job {job['id']} of the lossy queue: {shown}, acknowledged "
                                    f"{self.ledger.lost_queue.get(job['id'], 0)}")
 
     def sweep_up(self):
-        """Ended jobs of the common queues have been judged: they would only make the lists longer."""
+        """Ended jobs of the common queues have been judged: the lists need not grow."""
         for queue in ("shared", "lossy"):
             body = {"action": "delete", "filter": {"queue": queue, "state": ["done", "failed"]}}
             bulk_id = self.client.ok("POST", "/v1/bulk", body, 202)["id"]

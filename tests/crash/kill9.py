@@ -5,10 +5,10 @@
   kill9.py [--rounds N] [--operations N] [--actors N] [--seed N]
   kill9.py --fault commit.before [--counts 1-40]
 
-Each round: several clients do things of all kinds; after so many acknowledged operations the server is
-killed at a random moment (or kills itself at the COUNT-th hit of a fault point) and started again, which must
-work unaided; then its whole state is compared with the books.  The last line is the verdict as JSON.
-Exit status 0: lost 0, unexpected 0, nothing broken.
+Each round: several clients do things of all kinds; after so many acknowledged operations the
+server is killed at a random moment (or kills itself at the COUNT-th hit of a fault point) and
+started again, which must work unaided; then its whole state is compared with the books.  The last
+line is the verdict as JSON.  Exit status 0: lost 0, unexpected 0, nothing broken.
 """
 import argparse
 import json
@@ -23,9 +23,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-from actor import Actor, Ledger  # noqa: E402
+from actor import Actor  # noqa: E402
+from books import Ledger  # noqa: E402
 from checker import Checker  # noqa: E402
-from waybill import PATIENCE, Server  # noqa: E402
+from waiting import PATIENCE  # noqa: E402
+from waybill import Server  # noqa: E402
 
 ROUNDS_A_STORE = 20  # then a fresh one: the lists must not grow for ever
 ROUND_DEADLINE_S = 120 * PATIENCE
@@ -53,7 +55,8 @@ class Torture:
         self.dir = tempfile.mkdtemp(prefix="waybill-kill9.")
         self.server = Server(self.dir, definitions=definitions(self.args.actors))
         self.ledger = Ledger()
-        self.actors = [Actor(n, random.Random(self.rng.random()), self.ledger) for n in range(self.args.actors)]
+        self.actors = [Actor(n, random.Random(self.rng.random()),
+                             self.ledger) for n in range(self.args.actors)]
         self.records = {}
         self.server.start()
 
@@ -75,7 +78,7 @@ class Torture:
     # ---- one round
 
     def work(self, until):
-        """Lets the actors work until the condition holds or the server is gone; then it is killed."""
+        """Lets the actors work until the condition holds or the server is gone; then kills it."""
         stop = threading.Event()
         threads = []
         for actor in self.actors:
@@ -99,7 +102,7 @@ class Torture:
         self.ledger.faults = []
 
     def random_kill(self):
-        """True when the moment has come: enough is acknowledged, and a little more time has passed."""
+        """True when the moment has come: enough is acknowledged, and a little later."""
         goal = self.ledger.acknowledged + self.args.operations
         pause = self.rng.uniform(0, 0.1)
         moment = None
@@ -151,8 +154,9 @@ class Torture:
         took = self.restart()
         if took is not None:
             self.check()
-            print(f"round {self.rounds}: {self.ledger.acknowledged - before} acknowledged, ready after {took * 1000:.0f} ms"
-                  + (f", {fault}" if fault else ""), flush=True)
+            done = self.ledger.acknowledged - before
+            print(f"round {self.rounds}: {done} acknowledged, ready after {took * 1000:.0f} ms"
+                  f"{', ' + fault if fault else ''}", flush=True)
         for kind in ("lost", "unexpected", "broken"):
             for text in getattr(self, kind)[:10]:
                 print(f"  {kind}: {text}")
@@ -173,12 +177,14 @@ class Torture:
         self.end_store()
 
     def verdict(self):
-        return {**self.totals, "lost": len(self.lost), "unexpected": len(self.unexpected), "broken": len(self.broken),
+        return {**self.totals, "lost": len(self.lost), "unexpected": len(self.unexpected),
+                "broken": len(self.broken),
                 "rounds": self.rounds, "seed": self.args.seed}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("WAYBILL_ROUNDS", 3)))
     parser.add_argument("--operations", type=int, default=1000, help="acknowledged before a kill")
     parser.add_argument("--actors", type=int, default=6)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a client may expect of a job: the moves of the contract, without the server.
 
-`soon` is a state of the model alone: scheduled for an instant that is about to come, so that the server may
-show it as scheduled or as ready.  A field that is None is not compared.
+`soon` is a state of the model alone: scheduled for an instant that is about to come, so that the
+server may show it as scheduled or as ready.  A field that is None is not compared.
 """
 import copy
 
@@ -143,12 +143,16 @@ class Job:
 
     # ---- the server's view beside ours
 
+    def is_shown_as(self, state):
+        return state in SHOWN_AS.get(self.state, (self.state,))
+
     def differences(self, shown):
         """What is wrong with the job as the server shows it."""
         wrong = []
-        if shown["state"] not in SHOWN_AS.get(self.state, (self.state,)):
+        if not self.is_shown_as(shown["state"]):
             wrong.append(f"state {shown['state']}, not {self.state}")
-        wanted = {"queue": self.queue, "params": self.params, "priority": self.priority, "attempt": self.attempt,
+        wanted = {"queue": self.queue, "params": self.params, "priority": self.priority,
+                  "attempt": self.attempt,
                   "labels": self.labels, "key": self.key, "lost": 0}
         if self.state == "running":
             wanted["cancelling"] = self.cancelling
@@ -160,8 +164,9 @@ class Job:
             got = shown.get(name)
             if (got or None) != (value or None):
                 wrong.append(f"{name} {got!r}, not {value!r}")
-        if self.progress is not None and "progress" in shown and len(shown["progress"]) != self.progress:
-            wrong.append(f"{len(shown['progress'])} entries of progress, not {self.progress}")
+        entries = len(shown["progress"]) if "progress" in shown else self.progress
+        if self.progress is not None and entries != self.progress:
+            wrong.append(f"{entries} entries of progress, not {self.progress}")
         return wrong
 
 

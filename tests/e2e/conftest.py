@@ -8,9 +8,10 @@ import tempfile
 import pytest
 
 import waybill
+from waiting import PATIENCE
 
 
-TEST_DEADLINE_S = 120 * waybill.PATIENCE
+TEST_DEADLINE_S = 120 * PATIENCE
 
 
 @pytest.fixture(autouse=True)

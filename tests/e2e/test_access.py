@@ -5,7 +5,8 @@ import stat
 
 import pytest
 
-from waybill import QUEUES, Client, Wire
+from client import Client, Wire
+from waybill import QUEUES
 
 TOKEN = "s3cret-token-0123456789"
 
@@ -53,7 +54,8 @@ def test_administration_over_tcp_is_refused_and_nothing_changes(client):
     before = (client.ok("GET", "/v1/queues"), client.list())
     for method, path, body in requests:
         error = client.refused(403, "forbidden", method, path, body)
-        assert "Unix socket" in error["message"] and "token" in error["message"].lower(), (path, error)
+        assert "Unix socket" in error["message"] and "token" in error["message"].lower(), (path,
+                                                                                           error)
     assert (client.ok("GET", "/v1/queues"), client.list()) == before
 
 
@@ -70,11 +72,14 @@ def test_administration_with_the_token_is_allowed(token_server):
         assert reply.status in (200, 201, 202), (method, path, reply.status, reply.body)
 
 
-@pytest.mark.parametrize("header", [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", f"Basic {TOKEN}", TOKEN,
+@pytest.mark.parametrize("header",
+                         [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", f"Basic {TOKEN}",
+                          TOKEN,
                                     f"Bearer {TOKEN.upper()}", "Bearer"])
 def test_a_wrong_token_gives_no_rights(token_server, header):
     client = token_server.tcp()
-    client.refused(403, "forbidden", "POST", "/v1/queues/work/pause", None, {"Authorization": header})
+    client.refused(403, "forbidden", "POST", "/v1/queues/work/pause", None,
+                   {"Authorization": header})
     assert client.ok("GET", "/v1/queues/work", headers={"Authorization": header})["state"] == "up"
 
 
@@ -96,7 +101,8 @@ def test_backup_is_for_the_administrator_and_makes_a_store(client, admin, server
     assert job["params"] == {"kept": 1}
 
 
-@pytest.mark.parametrize("target, words", [("relative/path", ["absolute"]), ("", []), (5, []), (None, [])])
+@pytest.mark.parametrize("target, words",
+                         [("relative/path", ["absolute"]), ("", []), (5, []), (None, [])])
 def test_a_backup_needs_a_directory(admin, target, words):
     error = admin.refused(422, "invalid", "POST", "/v1/backup", {"dir": target})
     assert all(word in error["message"] for word in ["dir"] + words), error
@@ -120,7 +126,8 @@ def test_a_check_over_http_has_no_findings(admin, client):
 def test_an_own_command_needs_the_queue_and_the_right(client, admin):
     admin.refused(422, "invalid", "POST", "/v1/jobs", {"queue": "work", "command": ["true"]})
     client.refused(403, "forbidden", "POST", "/v1/jobs", {"queue": "own", "command": ["true"]})
-    client.refused(403, "forbidden", "POST", "/v1/jobs", [{"queue": "own"}, {"queue": "own", "command": ["true"]}])
+    client.refused(403, "forbidden", "POST", "/v1/jobs",
+                   [{"queue": "own"}, {"queue": "own", "command": ["true"]}])
     assert client.counts() == {}
     job_id = admin.submit("own", command=["echo", "{x}"], params={"x": 1})
     job = client.take("own")
@@ -157,9 +164,12 @@ def test_a_request_of_another_site_is_refused(shared_server, headers):
 def test_a_request_of_our_own_page_is_answered(shared_server):
     client = shared_server.tcp()
     port = shared_server.port
-    for headers in ({"Origin": f"http://127.0.0.1:{port}"}, {"Origin": f"http://localhost:{port}", "Host": f"localhost:{port}"},
-                    {"Referer": f"http://127.0.0.1:{port}/x?y#z"}, {"Sec-Fetch-Site": "same-origin"},
-                    {"Sec-Fetch-Site": "none"}, {"Host": f"localhost:{port}"}, {"Host": f"[::1]:{port}"}, {}):
+    for headers in ({"Origin": f"http://127.0.0.1:{port}"},
+                    {"Origin": f"http://localhost:{port}", "Host": f"localhost:{port}"},
+                    {"Referer": f"http://127.0.0.1:{port}/x?y#z"},
+                    {"Sec-Fetch-Site": "same-origin"},
+                    {"Sec-Fetch-Site": "none"}, {"Host": f"localhost:{port}"},
+                    {"Host": f"[::1]:{port}"}, {}):
         assert client.get("/v1/jobs", headers=headers).status == 200, headers
 
 
@@ -178,7 +188,8 @@ def test_server_names_are_answered_to(servers):
     server = servers(definitions=QUEUES + "server: {names: [queue.example.org]}\n").start()
     client = server.tcp()
     assert client.get("/v1/jobs", headers={"Host": "queue.example.org"}).status == 200
-    assert client.get("/v1/jobs", headers={"Host": f"queue.example.org:{server.port}"}).status == 200
+    assert client.get("/v1/jobs",
+                      headers={"Host": f"queue.example.org:{server.port}"}).status == 200
     client.refused(403, "forbidden", "GET", "/v1/jobs", None, {"Host": "other.example.org"})
 
 
@@ -198,7 +209,8 @@ def test_listening_beyond_loopback_without_a_token_is_refused(servers):
 def test_beyond_loopback_everything_but_health_wants_the_token(servers, token_file):
     server = wildcard(servers, token_file).start()
     stranger, friend = server.tcp(), server.tcp(TOKEN)
-    for method, path in (("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("GET", "/metrics"), ("GET", "/v1/server"),
+    for method, path in (("GET", "/v1/jobs"), ("POST", "/v1/jobs"), ("GET", "/metrics"),
+                         ("GET", "/v1/server"),
                          ("POST", "/v1/claim"), ("GET", "/v1/openapi.json")):
         stranger.refused(401, "unauthorized", method, path)
         stranger.refused(401, "unauthorized", method, path, None, {"Authorization": "Bearer wrong"})

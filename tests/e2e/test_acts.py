@@ -4,14 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from waybill import now, parse_time, time_text
+from waiting import now, parse_time, time_text
 
 STATES = ["ready", "scheduled", "held", "running", "done", "failed", "cancelled"]
 
 
 def job_in(client, state, queue="work"):
     """A job in that state, and what claimed it (or None)."""
-    job_id = client.submit(queue, params={"a": 1, "b": 2}, delay="1h" if state == "scheduled" else 0)
+    job_id = client.submit(queue, params={"a": 1, "b": 2},
+                           delay="1h" if state == "scheduled" else 0)
     job = None
     if state == "held":
         client.act(job_id, "hold")
@@ -28,7 +29,8 @@ def job_in(client, state, queue="work"):
 
 # What each verb makes of a job in each state; None: refused with 409 and nothing changes.
 MOVES = {
-    "cancel": {"ready": "cancelled", "scheduled": "cancelled", "held": "cancelled", "running": "running"},
+    "cancel": {"ready": "cancelled", "scheduled": "cancelled", "held": "cancelled",
+               "running": "running"},
     "hold": {"ready": "held", "scheduled": "held", "held": "held"},
     "release": {"held": "ready"},
     "now": {"ready": "ready", "scheduled": "ready"},
@@ -37,7 +39,8 @@ MOVES = {
     "clone": {state: "ready" for state in STATES},
 }
 # What already is as it was asked for is answered as done, and nothing changes.
-ALREADY = {("release", "ready"), ("release", "scheduled"), ("release", "running"), ("now", "held"), ("now", "running"),
+ALREADY = {("release", "ready"), ("release", "scheduled"), ("release", "running"), ("now", "held"),
+           ("now", "running"),
            ("cancel", "cancelled")}
 
 
@@ -58,7 +61,9 @@ def test_every_verb_in_every_state(client, verb, state):
         assert state in message, message
         assert client.show(job_id) == before
         return
-    assert reply.status == {"clone": 201}.get(verb, 202 if (verb, state) == ("cancel", "running") else 200), reply.body
+    assert reply.status == {"clone": 201}.get(verb,
+                                              202 if (verb, state) == ("cancel",
+                                                      "running") else 200), reply.body
     if verb == "clone":
         assert reply.json["id"] != job_id and client.show(job_id) == before
     else:
@@ -165,7 +170,8 @@ def test_a_move_to_nowhere_is_refused_with_the_nearest_name(client):
 
 
 def test_a_clone_is_a_new_job_with_the_same_content(client):
-    job_id = client.submit(params={"a": 1, "b": 2}, labels={"l": "m"}, priority=3, body="text", key="k")
+    job_id = client.submit(params={"a": 1, "b": 2}, labels={"l": "m"}, priority=3, body="text",
+                           key="k")
     client.end(client.take(), result=1)
     reply = client.act(job_id, "clone", {"params": {"b": 3, "c": 4}}, 201)
     assert reply["id"] != job_id and reply["state"] == "ready"
@@ -181,7 +187,8 @@ def test_a_clone_is_a_new_job_with_the_same_content(client):
 def test_an_ended_job_is_run_once_more(client, state):
     job_id, _ = job_in(client, state)
     record = client.show(job_id)["progress"]
-    assert client.act(job_id, "retry", {"set": {"b": 7, "c": None}}) == {"id": job_id, "state": "ready"}
+    assert client.act(job_id, "retry", {"set": {"b": 7, "c": None}}) == {"id": job_id,
+                                                                         "state": "ready"}
     job = client.take()
     assert job["id"] == job_id and job["params"] == {"a": 1, "b": 7, "c": None}
     assert job["attempt"] == (1 if state == "cancelled" else 2)
@@ -216,7 +223,8 @@ def test_delete_takes_all_but_running_jobs(client, admin, state):
 
 @pytest.mark.parametrize("verb", ["cancel", "retry", "hold", "release", "clone", "now", "move"])
 def test_a_verb_on_a_job_that_is_not_there_is_not_found(client, verb):
-    client.refused(404, "not_found", "POST", f"/v1/jobs/0000000000001/{verb}", {"queue": "work"} if verb == "move" else None)
+    client.refused(404, "not_found", "POST", f"/v1/jobs/0000000000001/{verb}",
+                   {"queue": "work"} if verb == "move" else None)
 
 
 def test_commit_is_not_built_yet(client):
@@ -225,7 +233,8 @@ def test_commit_is_not_built_yet(client):
 
 
 def test_what_was_done_by_hand_survives_a_kill(server, client):
-    held, cancelled, moved, patched, pulled = (client.submit(delay="1h" if n == 4 else 0) for n in range(5))
+    held, cancelled, moved, patched, pulled = (client.submit(delay="1h" if n == 4 else 0) for n in
+                                               range(5))
     client.act(held, "hold")
     client.act(cancelled, "cancel")
     client.act(moved, "move", {"queue": "other"})

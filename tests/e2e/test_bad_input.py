@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bad input: each kind has its own status, code and a message that says what to do; nothing is half done."""
+"""Bad input: each kind has its status, code and a message that helps; nothing is half done."""
 import json
 
 import pytest
@@ -23,13 +23,19 @@ SUBMITS = [
     ("single quotes", "{'queue':'work'}", 400, "bad_request", []),
     ("a comment", '{"queue":"work" /* x */}', 400, "bad_request", []),
     ("a control character", '{"queue":"work","params":{"a":"\x01"}}', 400, "bad_request", []),
-    ("a raw newline in a string", '{"queue":"work","params":{"a":"\n"}}', 400, "bad_request", ["line 1"]),
+    ("a raw newline in a string", '{"queue":"work","params":{"a":"\n"}}', 400, "bad_request",
+     ["line 1"]),
     ("bad UTF-8", b'{"queue":"work","params":{"a":"\xff\xfe"}}', 400, "bad_request", ["UTF-8"]),
-    ("overlong UTF-8", b'{"queue":"work","params":{"a":"\xc0\xaf"}}', 400, "bad_request", ["UTF-8"]),
-    ("half a UTF-8 character", b'{"queue":"work","params":{"a":"\xe2\x82"}}', 400, "bad_request", ["UTF-8"]),
-    ("a UTF-8 surrogate", b'{"queue":"work","params":{"a":"\xed\xa0\x80"}}', 400, "bad_request", ["UTF-8"]),
-    ("a lone surrogate escape", '{"queue":"work","params":{"a":"\\ud800"}}', 400, "bad_request", []),
-    ("2^64", '{"queue":"work","params":{"a":18446744073709551616}}', 400, "bad_request", ["64 bit"]),
+    ("overlong UTF-8", b'{"queue":"work","params":{"a":"\xc0\xaf"}}', 400, "bad_request",
+     ["UTF-8"]),
+    ("half a UTF-8 character", b'{"queue":"work","params":{"a":"\xe2\x82"}}', 400, "bad_request",
+     ["UTF-8"]),
+    ("a UTF-8 surrogate", b'{"queue":"work","params":{"a":"\xed\xa0\x80"}}', 400, "bad_request",
+     ["UTF-8"]),
+    ("a lone surrogate escape", '{"queue":"work","params":{"a":"\\ud800"}}', 400, "bad_request",
+     []),
+    ("2^64", '{"queue":"work","params":{"a":18446744073709551616}}', 400, "bad_request",
+     ["64 bit"]),
     ("2^63", '{"queue":"work","params":{"a":9223372036854775808}}', 400, "bad_request", []),
     ("1e400", '{"queue":"work","params":{"a":1e400}}', 400, "bad_request", []),
     ("NaN", '{"queue":"work","params":{"a":NaN}}', 400, "bad_request", []),
@@ -41,7 +47,8 @@ SUBMITS = [
     ("100 arrays deep", DEEP_ARRAY, 400, "bad_request", ["64"]),
     ("65 levels", depth(65), 400, "bad_request", ["64"]),
     ("a member twice", '{"queue":"work","queue":"other"}', 400, "bad_request", ["queue"]),
-    ("a member twice below", '{"queue":"work","params":{"a":1,"\\u0061":2}}', 400, "bad_request", ["twice"]),
+    ("a member twice below", '{"queue":"work","params":{"a":1,"\\u0061":2}}', 400, "bad_request",
+     ["twice"]),
     ("a number", "5", 422, "invalid", ["object"]),
     ("a string", '"x"', 422, "invalid", ["object"]),
     ("null", "null", 422, "invalid", ["object"]),
@@ -50,20 +57,29 @@ SUBMITS = [
     ("an empty queue name", '{"queue":""}', 422, "invalid", ["queue"]),
     ("an unknown queue", '{"queue":"wrok"}', 422, "invalid", ["wrok", "work"]),
     ("an unknown queue far from all", '{"queue":"zzzzzzzz"}', 422, "invalid", ["zzzzzzzz"]),
-    ("an unknown field", '{"queue":"work","prioritty":1}', 422, "invalid", ["prioritty", "priority"]),
+    ("an unknown field", '{"queue":"work","prioritty":1}', 422, "invalid",
+     ["prioritty", "priority"]),
     ("an unknown field far from all", '{"queue":"work","xyzzy":1}', 422, "invalid", ["xyzzy"]),
-    ("params that are an array", '{"queue":"work","params":[1]}', 422, "invalid", ["params", "object"]),
-    ("params that are a string", '{"queue":"work","params":"x"}', 422, "invalid", ["params", "object"]),
+    ("params that are an array", '{"queue":"work","params":[1]}', 422, "invalid",
+     ["params", "object"]),
+    ("params that are a string", '{"queue":"work","params":"x"}', 422, "invalid",
+     ["params", "object"]),
     ("labels that are no object", '{"queue":"work","labels":["x"]}', 422, "invalid", ["labels"]),
-    ("a label that is no string", '{"queue":"work","labels":{"a":1}}', 422, "invalid", ["labels", "a"]),
-    ("too many labels", json.dumps({"queue": "work", "labels": {f"l{n}": "x" for n in range(65)}}), 422, "invalid",
+    ("a label that is no string", '{"queue":"work","labels":{"a":1}}', 422, "invalid",
+     ["labels", "a"]),
+    ("too many labels", json.dumps({"queue": "work", "labels": {f"l{n}": "x" for n in range(65)}}),
+     422, "invalid",
      ["labels", "64"]),
-    ("a label too long", json.dumps({"queue": "work", "labels": {"a": "x" * 1025}}), 422, "invalid", ["labels"]),
+    ("a label too long", json.dumps({"queue": "work", "labels": {"a": "x" * 1025}}), 422, "invalid",
+     ["labels"]),
     ("an empty key", '{"queue":"work","key":""}', 422, "invalid", ["key"]),
-    ("a key too long", json.dumps({"queue": "work", "key": "x" * 513}), 422, "invalid", ["key", "512"]),
+    ("a key too long", json.dumps({"queue": "work", "key": "x" * 513}), 422, "invalid",
+     ["key", "512"]),
     ("a key that is a number", '{"queue":"work","key":7}', 422, "invalid", ["key"]),
-    ("a priority too high", '{"queue":"work","priority":1001}', 422, "invalid", ["priority", "1000"]),
-    ("a priority too low", '{"queue":"work","priority":-1001}', 422, "invalid", ["priority", "1000"]),
+    ("a priority too high", '{"queue":"work","priority":1001}', 422, "invalid",
+     ["priority", "1000"]),
+    ("a priority too low", '{"queue":"work","priority":-1001}', 422, "invalid",
+     ["priority", "1000"]),
     ("a priority with a fraction", '{"queue":"work","priority":1.5}', 422, "invalid", ["priority"]),
     ("a priority in words", '{"queue":"work","priority":"high"}', 422, "invalid", ["priority"]),
     ("a negative delay", '{"queue":"work","delay":-1}', 422, "invalid", ["delay"]),
@@ -72,19 +88,25 @@ SUBMITS = [
     ("a delay in no unit", '{"queue":"work","delay":"5 parsecs"}', 422, "invalid", ["delay"]),
     ("a delay that is an object", '{"queue":"work","delay":{}}', 422, "invalid", ["delay"]),
     ("a time that is none", '{"queue":"work","due_at":"tomorrow"}', 422, "invalid", ["due_at"]),
-    ("a time without a zone", '{"queue":"work","due_at":"2030-01-01T00:00:00"}', 422, "invalid", ["due_at"]),
-    ("the 30th of February", '{"queue":"work","due_at":"2030-02-30T00:00:00Z"}', 422, "invalid", ["due_at"]),
+    ("a time without a zone", '{"queue":"work","due_at":"2030-01-01T00:00:00"}', 422, "invalid",
+     ["due_at"]),
+    ("the 30th of February", '{"queue":"work","due_at":"2030-02-30T00:00:00Z"}', 422, "invalid",
+     ["due_at"]),
     ("a time that is a number", '{"queue":"work","due_at":5}', 422, "invalid", ["due_at"]),
-    ("delay and due_at", '{"queue":"work","delay":1,"due_at":"2030-01-01T00:00:00Z"}', 422, "invalid",
+    ("delay and due_at", '{"queue":"work","delay":1,"due_at":"2030-01-01T00:00:00Z"}', 422,
+     "invalid",
      ["delay", "due_at"]),
-    ("body and body_base64", '{"queue":"work","body":"a","body_base64":"YQ=="}', 422, "invalid", ["body"]),
+    ("body and body_base64", '{"queue":"work","body":"a","body_base64":"YQ=="}', 422, "invalid",
+     ["body"]),
     ("bad base64", '{"queue":"work","body_base64":"YQ="}', 422, "invalid", ["body_base64"]),
-    ("base64 with other characters", '{"queue":"work","body_base64":"Y!=="}', 422, "invalid", ["body_base64"]),
+    ("base64 with other characters", '{"queue":"work","body_base64":"Y!=="}', 422, "invalid",
+     ["body_base64"]),
     ("a body that is a number", '{"queue":"work","body":5}', 422, "invalid", ["body"]),
     ("a timeout that is none", '{"queue":"work","timeout":"soon"}', 422, "invalid", ["timeout"]),
     ("a negative timeout", '{"queue":"work","timeout":-1}', 422, "invalid", ["timeout"]),
     ("a retry that is no object", '{"queue":"work","retry":3}', 422, "invalid", ["retry"]),
-    ("a retry with an unknown word", '{"queue":"work","retry":{"maxx":3}}', 422, "invalid", ["maxx", "max"]),
+    ("a retry with an unknown word", '{"queue":"work","retry":{"maxx":3}}', 422, "invalid",
+     ["maxx", "max"]),
     ("steps", '{"queue":"work","steps":[]}', 422, "invalid", ["steps", "not built yet"]),
     ("after", '{"queue":"work","after":[]}', 422, "invalid", ["after", "not built yet"]),
     ("group", '{"queue":"work","group":"x"}', 422, "invalid", ["group", "not built yet"]),
@@ -107,7 +129,8 @@ def nothing_is_left(request):
         assert client.counts() == {} and client.list() == []
 
 
-@pytest.mark.parametrize("body, status, code, words", [case[1:] for case in SUBMITS], ids=[case[0] for case in SUBMITS])
+@pytest.mark.parametrize("body, status, code, words", [case[1:] for case in SUBMITS],
+                         ids=[case[0] for case in SUBMITS])
 def test_a_bad_job_is_refused(client, body, status, code, words):
     error = client.refused(status, code, "POST", "/v1/jobs", body)
     for word in words:
@@ -115,8 +138,10 @@ def test_a_bad_job_is_refused(client, body, status, code, words):
 
 
 @pytest.mark.parametrize("body, status, code, words",
-                         [case[1:] for case in SUBMITS if case[2] == 422 and case[0] not in ("a number", "a string", "null")],
-                         ids=[case[0] for case in SUBMITS if case[2] == 422 and case[0] not in ("a number", "a string", "null")])
+                         [case[1:] for case in SUBMITS if case[2] == 422 and
+                          case[0] not in ("a number", "a string", "null")],
+                         ids=[case[0] for case in SUBMITS if case[2] == 422 and
+                              case[0] not in ("a number", "a string", "null")])
 def test_a_bad_job_in_an_array_is_refused_with_its_index(client, body, status, code, words):
     error = client.refused(status, code, "POST", "/v1/jobs", f'[{{"queue":"work"}},{body}]')
     assert error["detail"]["index"] == 1
@@ -130,10 +155,12 @@ def test_sixty_four_levels_are_taken(servers):
     assert reply.status == 201, reply.body
 
 
-@pytest.mark.parametrize("content_type", ["text/plain", "application/xml", "multipart/form-data; boundary=x",
+@pytest.mark.parametrize("content_type",
+                         ["text/plain", "application/xml", "multipart/form-data; boundary=x",
                                           "application/octet-stream", "image/png"])
 def test_another_type_is_unsupported(client, content_type):
-    error = client.refused(415, "unsupported", "POST", "/v1/jobs", '{"queue":"work"}', {"Content-Type": content_type})
+    error = client.refused(415, "unsupported", "POST", "/v1/jobs", '{"queue":"work"}',
+                           {"Content-Type": content_type})
     assert "json" in error["message"]
 
 
@@ -157,7 +184,8 @@ def test_too_many_jobs_in_one_array_are_refused(client):
 
 
 def test_bad_idempotency_keys_are_refused(client):
-    error = client.refused(422, "invalid", "POST", "/v1/jobs", {"queue": "work"}, {"Idempotency-Key": "x" * 600})
+    error = client.refused(422, "invalid", "POST", "/v1/jobs", {"queue": "work"},
+                           {"Idempotency-Key": "x" * 600})
     assert "ey" in error["message"]
 
 
@@ -183,40 +211,63 @@ REQUESTS = [
     ("/v1/claim", {"worker": "w", "queues": {"work": -1}}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": "1"}}, 422, "invalid", ["queues"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "max": -1}, 422, "invalid", ["max"]),
-    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "max": 1001}, 422, "invalid", ["max", "1000"]),
-    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": "61s"}, 422, "invalid", ["wait", "60s"]),
+    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "max": 1001}, 422, "invalid",
+     ["max", "1000"]),
+    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": "61s"}, 422, "invalid",
+     ["wait", "60s"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": -1}, 422, "invalid", ["wait"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "all": "yes"}, 422, "invalid", ["all"]),
     ("/v1/claim", {"worker": 5, "queues": {"work": 1}}, 422, "invalid", ["worker"]),
     ("/v1/claim", {"worker": {"nam": "w"}, "queues": {"work": 1}}, 422, "invalid", ["nam", "name"]),
     ("/v1/claim", {"worker": "w" * 201, "queues": {"work": 1}}, 422, "invalid", ["worker"]),
-    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "waitt": 1}, 422, "invalid", ["waitt", "wait"]),
+    ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "waitt": 1}, 422, "invalid",
+     ["waitt", "wait"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "finish": {}}, 422, "invalid", ["finish"]),
     ("/v1/claim", {"worker": "w", "queues": {"work": 1}, "touch": 1}, 422, "invalid", ["touch"]),
     ("/v1/finish", {}, 422, "invalid", ["finish"]),
     ("/v1/finish", {"finish": 1}, 422, "invalid", ["finish"]),
     ("/v1/finish", {"finish": [1]}, 422, "invalid", ["object"]),
-    ("/v1/finish", {"finish": [{"lease": "0000000000001", "state": "done"}]}, 422, "invalid", ["id"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "state": "done"}]}, 422, "invalid", ["lease"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001"}]}, 422, "invalid", ["state"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "not a lease", "state": "done"}]}, 422, "invalid", ["lease"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "dnoe"}]}, 422, "invalid", ["done"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "lost"}]}, 422, "invalid", ["state"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "exit": "0"}]}, 422, "invalid",
+    ("/v1/finish", {"finish": [{"lease": "0000000000001", "state": "done"}]}, 422, "invalid",
+     ["id"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "state": "done"}]}, 422, "invalid",
+     ["lease"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001"}]}, 422, "invalid",
+     ["state"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "not a lease", "state": "done"}]},
+     422, "invalid", ["lease"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "dnoe"}]},
+     422, "invalid", ["done"]),
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "lost"}]},
+     422, "invalid", ["state"]),
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "exit": "0"}]},
+     422, "invalid",
      ["exit"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "failed", "cause": "bad"}]}, 422,
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "failed",
+                  "cause": "bad"}]}, 422,
      "invalid", ["cause"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "set": []}]}, 422, "invalid",
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "set": []}]},
+     422, "invalid",
      ["set"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "emit": []}]}, 422, "invalid",
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "emit": []}]},
+     422, "invalid",
      ["emit"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "txet": "a"}]}, 422, "invalid",
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "done", "txet": "a"}]},
+     422, "invalid",
      ["txet", "text"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "later", "delay": -1}]}, 422, "invalid",
+    ("/v1/finish",
+     {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "later", "delay": -1}]},
+     422, "invalid",
      ["delay"]),
     ("/v1/touch", {"touch": [{"id": "0000000000001"}]}, 422, "invalid", ["lease"]),
-    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": "x"}]}, 422, "invalid", ["done"]),
-    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": -1}]}, 422, "invalid", ["done"]),
+    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": "x"}]}, 422,
+     "invalid", ["done"]),
+    ("/v1/touch", {"touch": [{"id": "0000000000001", "lease": "0000000000001", "done": -1}]}, 422,
+     "invalid", ["done"]),
     ("/v1/touch", {}, 422, "invalid", ["touch"]),
 ]
 
@@ -228,7 +279,9 @@ def test_a_bad_request_of_a_worker_is_refused(client, path, body, status, code, 
         assert word in error["message"], error
 
 
-@pytest.mark.parametrize("job_id", ["x", "0000000000000", "00000000000000", "ZZZZZZZZZZZZZ", "000000000000U", "%00",
+@pytest.mark.parametrize("job_id",
+                         ["x", "0000000000000", "00000000000000", "ZZZZZZZZZZZZZ", "000000000000U",
+                          "%00",
                                     "%ff", "1", "-1", "0000000000001%20"])
 def test_an_id_that_is_none_is_not_found(client, job_id):
     for method, path in (("GET", ""), ("POST", "/cancel"), ("GET", "/log")):
@@ -239,7 +292,8 @@ def test_an_id_that_is_none_is_not_found(client, job_id):
 
 @pytest.mark.parametrize("bad", ["", "x", 5, None, "ZZZZZZZZZZZZZ"])
 def test_a_finish_with_an_id_that_is_none_is_refused(client, bad):
-    reply = client.post("/v1/finish", {"finish": [{"id": bad, "lease": "0000000000001", "state": "done"}]})
+    reply = client.post("/v1/finish",
+                        {"finish": [{"id": bad, "lease": "0000000000001", "state": "done"}]})
     if reply.status == 200:
         assert reply.json["results"][0]["error"]["code"] in ("not_found", "invalid")
     else:
@@ -261,7 +315,8 @@ def test_a_bad_patch_is_refused_and_changes_nothing(servers, body, word):
 
 
 @pytest.mark.parametrize("verb, body", [
-    ("retry", {"set": []}), ("retry", {"sett": {}}), ("clone", {"params": 1}), ("clone", []), ("cancel", {"x": 1}),
+    ("retry", {"set": []}), ("retry", {"sett": {}}), ("clone", {"params": 1}), ("clone", []),
+    ("cancel", {"x": 1}),
     ("move", {"queue": 1}), ("hold", "{"),
 ])
 def test_a_bad_act_is_refused(servers, verb, body):

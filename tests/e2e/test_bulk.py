@@ -2,7 +2,7 @@
 """Bulk actions: one request, thousands of jobs, durable from the reply on."""
 import pytest
 
-from waybill import eventually, parse_time
+from waiting import eventually, parse_time
 
 MANY = 4000
 
@@ -21,7 +21,8 @@ def ended_bulk(client, bulk_id):
         shown = client.ok("GET", f"/v1/bulk/{bulk_id}?wait=10s", status=200)
         return shown if shown["state"] == "done" else None
     shown = eventually(done, "the bulk action to end", 60)
-    assert {"id", "action", "state", "changed", "refused", "created_at", "finished_at"} <= set(shown)
+    assert {"id", "action", "state", "changed", "refused", "created_at",
+            "finished_at"} <= set(shown)
     assert parse_time(shown["created_at"]) <= parse_time(shown["finished_at"])
     return shown
 
@@ -63,7 +64,8 @@ def test_thousands_are_held_released_moved_and_deleted(client, admin):
     assert client.counts() == {"work": {"held": 2500}}
     assert ended_bulk(admin, bulk(admin, "release", {"state": ["held"]}))["changed"] == 2500
     assert client.counts() == {"work": {"ready": 2500}}
-    assert ended_bulk(admin, bulk(admin, "move", {"queue": "work"}, queue="other"))["changed"] == 2500
+    assert ended_bulk(admin,
+                      bulk(admin, "move", {"queue": "work"}, queue="other"))["changed"] == 2500
     assert client.counts() == {"other": {"ready": 2500}}
     assert ended_bulk(admin, bulk(admin, "delete", {"queue": "other"}))["changed"] == 2500
     assert client.counts() == {} and client.list() == []
@@ -87,8 +89,10 @@ def test_a_filter_by_labels_and_text(client, admin):
 def test_only_what_ended_long_enough_ago(client, admin):
     fill(client, 10)
     end_all(client, "done", 10)
-    assert ended_bulk(admin, bulk(admin, "delete", {"state": ["done"], "older": "7d"}))["changed"] == 0
-    assert ended_bulk(admin, bulk(admin, "delete", {"state": ["done"], "older": "0s"}))["changed"] == 10
+    assert ended_bulk(admin,
+                      bulk(admin, "delete", {"state": ["done"], "older": "7d"}))["changed"] == 0
+    assert ended_bulk(admin,
+                      bulk(admin, "delete", {"state": ["done"], "older": "0s"}))["changed"] == 10
 
 
 def test_what_cannot_be_changed_is_left_and_told(client, admin):

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from waybill import Background, eventually, parse_time
+from waiting import Background, eventually, parse_time
 
 
 def waiting_claim(server, queues="work", wait="30s", count=1, **fields):
@@ -132,7 +132,8 @@ def test_a_waiting_claim_is_woken_by_whatever_makes_a_job_ready(server, client, 
 
 
 def test_each_of_many_waiting_claims_gets_one_job(server, client):
-    calls = [Background(server.tcp().claim, "work", worker=f"w{n}", wait="30s", max=1) for n in range(20)]
+    calls = [Background(server.tcp().claim, "work", worker=f"w{n}", wait="30s",
+                        max=1) for n in range(20)]
     eventually(lambda: client.waiting() == 20, "twenty waiting claims")
     submitted = client.submit_many([{"queue": "work"}] * 20)
     got = [ids(call.result()) for call in calls]
@@ -164,8 +165,11 @@ def test_a_claim_with_all_leaves_other_workers_alone(client):
 def test_finish_touch_and_claim_in_one_request(client):
     first, second, third = (client.submit() for _ in range(3))
     one, two = client.claim(max=2)["jobs"]
-    reply = client.claim(max=1, finish=[{"id": first, "lease": one["lease"], "state": "done", "result": 1}],
-                         touch=[{"id": second, "lease": two["lease"], "text": "half", "done": 1, "total": 2}])
+    reply = client.claim(max=1,
+                         finish=[{"id": first, "lease": one["lease"], "state": "done",
+                                  "result": 1}],
+                         touch=[{"id": second, "lease": two["lease"], "text": "half", "done": 1,
+                                 "total": 2}])
     assert ids(reply) == [third]
     assert reply["results"] == [{"id": first, "ok": True}]
     assert reply["lost"] == [] and reply["cancel"] == []

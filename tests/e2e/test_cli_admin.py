@@ -11,8 +11,10 @@ import pytest
 
 from waybill import BIN, QUEUES, plain_env, run_waybill
 
-VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release", "clone", "now", "move", "rm",
-         "queue", "workers", "apply", "check", "backup", "prune", "status", "bench", "completion", "version"]
+VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release",
+         "clone", "now", "move", "rm",
+         "queue", "workers", "apply", "check", "backup", "prune", "status", "bench", "completion",
+         "version"]
 
 
 def good(server, *args, **named):
@@ -30,7 +32,8 @@ def test_queues_for_people_and_as_json(server, client):
     for args in (["queue"], ["queue", "list"]):
         ran = good(server, *args)
         assert "work" in ran.out and "two words" in ran.out and "up" in ran.out
-    assert set(good(server, "queue", "list", "--names").out.splitlines()) >= {"default", "work", "two words"}
+    assert set(good(server, "queue", "list", "--names").out.splitlines()) >= {"default", "work",
+                                                                              "two words"}
     listed = {q["name"]: q for q in documents(good(server, "queue", "list", "--json"))}
     assert listed["work"]["state"] == "up"
     shown = good(server, "queue", "show", "rules")
@@ -38,7 +41,9 @@ def test_queues_for_people_and_as_json(server, client):
     assert good(server, "queue", "show", "rules", "--json").json["definition"]["retry"]["max"] == 3
 
 
-@pytest.mark.parametrize("verb, state", [("pause", "pause"), ("drain", "drain"), ("down", "down"), ("up", "up"), ("resume", "up")])
+@pytest.mark.parametrize("verb, state",
+                         [("pause", "pause"), ("drain", "drain"), ("down", "down"), ("up", "up"),
+                          ("resume", "up")])
 def test_queue_states(server, client, verb, state):
     good(server, "queue", verb, "work", "two words")
     assert client.ok("GET", "/v1/queues/work")["state"] == state
@@ -54,7 +59,8 @@ def test_queue_rm(server, client):
 
 
 @pytest.mark.parametrize("args, status, word", [
-    (["queue", "show", "wrok"], 3, "work"), (["queue", "pause", "wrok"], 3, "work"), (["queue", "puase", "work"], 2, "pause"),
+    (["queue", "show", "wrok"], 3, "work"), (["queue", "pause", "wrok"], 3, "work"),
+    (["queue", "puase", "work"], 2, "pause"),
     (["queue", "pause"], 2, "NAME"), (["workers", "show", "nobody"], 3, "nobody"),
 ])
 def test_what_is_wrong_is_told(server, args, status, word):
@@ -74,9 +80,11 @@ def test_workers(server, client):
 
 def test_apply_prints_what_changes(server, client, tmp_path):
     path = tmp_path / "more.yaml"
-    path.write_text("queues:\n  new: {slots: 2}\n  work: {description: changed}\n  other: {description: another}\n")
+    path.write_text("queues:\n  new: {slots: 2}\n  work: {description: changed}\n"
+                    "  other: {description: another}\n")
     ran = good(server, "apply", "--dry-run", path)
-    assert re.search(r"added.*new|new.*added", ran.out) and re.search(r"changed.*work|work.*changed", ran.out)
+    assert re.search(r"added.*new|new.*added",
+                     ran.out) and re.search(r"changed.*work|work.*changed", ran.out)
     assert client.get("/v1/queues/new").status == 404
     good(server, "apply", path)
     assert client.ok("GET", "/v1/queues/new")["definition"]["slots"] == 2
@@ -107,7 +115,8 @@ def test_check_of_a_file_needs_no_server(tmp_path):
 
 def test_check_is_a_monitoring_plugin(server, client):
     ran = server.cli("check")
-    assert ran.status == 0 and re.match(r"(WAYBILL )?OK", ran.out) and len(ran.out.splitlines()) == 1, ran
+    assert ran.status == 0 and re.match(r"(WAYBILL )?OK",
+                                        ran.out) and len(ran.out.splitlines()) == 1, ran
     client.submit_many([{"queue": "work"}] * 3)
     for job in client.claim(max=3)["jobs"]:
         client.end(job, "failed", exit=1)
@@ -201,7 +210,8 @@ def test_every_verb_has_help(verb):
     ran = run_waybill(verb, "--help")
     assert ran.status == 0 and ran.err == "", ran
     assert f"waybill {verb}" in ran.out and "--json" in ran.out and "--help" in ran.out
-    assert all(len(line) <= 100 for line in ran.out.splitlines()), [line for line in ran.out.splitlines() if len(line) > 100]
+    assert all(len(line) <= 100 for line in ran.out.splitlines()), [line for line in
+            ran.out.splitlines() if len(line) > 100]
     assert run_waybill("help", verb).out == ran.out
 
 
@@ -221,7 +231,9 @@ def test_help_lists_every_verb():
     assert ran.status == 2 and "waybill help" in ran.err + ran.out or "add" in ran.err + ran.out, ran
 
 
-@pytest.mark.parametrize("shell, check", [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]), ("fish", ["fish", "-n"])])
+@pytest.mark.parametrize("shell, check",
+                         [("bash", ["bash", "-n"]), ("zsh", ["zsh", "-n"]),
+                          ("fish", ["fish", "-n"])])
 def test_completions_are_scripts_that_know_every_verb(shell, check, tmp_path):
     ran = run_waybill("completion", shell)
     assert ran.status == 0, ran
@@ -246,14 +258,16 @@ def complete_in_bash(words, server):
         printf '%s\\n' "${{COMPREPLY[@]}}"
     """
     env = plain_env(WAYBILL_DATA=str(server.data), PATH=f"{BIN.rsplit('/', 1)[0]}:/usr/bin:/bin")
-    ran = subprocess.run(["bash", "-c", script], env=env, capture_output=True, timeout=20, check=False)
+    ran = subprocess.run(["bash", "-c", script], env=env, capture_output=True, timeout=20,
+                         check=False)
     return [line.strip() for line in ran.stdout.decode().splitlines()]
 
 
 def test_bash_completes_verbs_options_states_and_queues(server):
     assert {"show", "serve", "status"} <= set(complete_in_bash(["s"], server))
     assert "--priority" in complete_in_bash(["add", "work", "--pri"], server)
-    assert {"ready", "running", "relayed"} <= set(complete_in_bash(["list", "--state", "r"], server))
+    assert {"ready", "running",
+            "relayed"} <= set(complete_in_bash(["list", "--state", "r"], server))
     assert "work" in complete_in_bash(["add", "wo"], server)
 
 
@@ -265,7 +279,9 @@ def test_no_server_is_exit_status_5(tmp_path):
         assert ran.status == 5 and ran.out == "" and "serve" in ran.err, ran
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "http://", "unix:", "nonsense", "http://[::1", "http://x:99999"])
+@pytest.mark.parametrize("url",
+                         ["ftp://x", "http://", "unix:", "nonsense", "http://[::1",
+                          "http://x:99999"])
 def test_a_bad_url_is_a_usage_error(url):
     ran = run_waybill("list", env=plain_env(WAYBILL_URL=url))
     assert ran.status in (2, 5) and ran.out == "" and ran.err, ran
@@ -275,8 +291,10 @@ def test_the_server_is_found_by_url_data_and_option(server, client):
     job_id = client.submit()
     tcp = f"http://127.0.0.1:{server.port}"
     unix = f"unix:{server.socket_path}"
-    for args, env in (([], {"WAYBILL_URL": tcp}), ([], {"WAYBILL_URL": unix}), ([], {"WAYBILL_DATA": str(server.data)}),
-                      (["--url", tcp], {}), (["--url", unix], {}), (["--data", str(server.data)], {})):
+    for args, env in (([], {"WAYBILL_URL": tcp}), ([], {"WAYBILL_URL": unix}),
+                      ([], {"WAYBILL_DATA": str(server.data)}),
+                      (["--url", tcp], {}), (["--url", unix], {}),
+                      (["--data", str(server.data)], {})):
         ran = run_waybill("show", job_id, "--json", *args, env=plain_env(**env))
         assert ran.status == 0 and ran.json["id"] == job_id, ran
 
@@ -287,7 +305,8 @@ def test_the_token_comes_from_the_environment(servers, tmp_path):
     url = f"http://127.0.0.1:{server.port}"
     ran = run_waybill("queue", "pause", "work", env=plain_env(WAYBILL_URL=url))
     assert ran.status == 4 and "token" in ran.err, ran
-    ran = run_waybill("queue", "pause", "work", env=plain_env(WAYBILL_URL=url, WAYBILL_TOKEN="open-sesame-0123456789"))
+    ran = run_waybill("queue", "pause", "work",
+                      env=plain_env(WAYBILL_URL=url, WAYBILL_TOKEN="open-sesame-0123456789"))
     assert ran.status == 0, ran
 
 

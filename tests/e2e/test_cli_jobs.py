@@ -6,7 +6,9 @@ import subprocess
 
 import pytest
 
-from waybill import BIN, Background, body_of, eventually, now, parse_time, plain_env
+from client import body_of
+from waiting import Background, eventually, now, parse_time
+from waybill import BIN, plain_env
 
 ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{13}")
 
@@ -35,8 +37,10 @@ def end_next(client, queue="work", state="done", **fields):
 
 
 def test_add_prints_the_id(server, client):
-    job_id = add(server, "work", "-p", "url=http://x.org/a=b", "-p", "n:=3", "--param", "list:=[1,null]",
-                 "--label", "site=x.org", "-l", "a=b=c", "--priority", "-7", "--key", "k 1", "--timeout", "90s",
+    job_id = add(server, "work", "-p", "url=http://x.org/a=b", "-p", "n:=3", "--param",
+                 "list:=[1,null]",
+                 "--label", "site=x.org", "-l", "a=b=c", "--priority", "-7", "--key", "k 1",
+                 "--timeout", "90s",
                  "--retry", "2")
     job = client.show(job_id)
     assert job["params"] == {"url": "http://x.org/a=b", "n": 3, "list": [1, None]}
@@ -58,7 +62,8 @@ def test_add_with_a_body(server, client, tmp_path):
     path.write_bytes(bytes(range(256)))
     assert body_of(client.show(add(server, "work", "--body", "text ä"))) == "text ä".encode()
     assert body_of(client.show(add(server, "work", "--body", f"@{path}"))) == bytes(range(256))
-    assert body_of(client.show(add(server, "work", "--body", "-", stdin=b"\0from\xffinput"))) == b"\0from\xffinput"
+    assert body_of(client.show(add(server, "work", "--body", "-",
+                                   stdin=b"\0from\xffinput"))) == b"\0from\xffinput"
     ran = server.cli("add", "work", "--body", f"@{tmp_path}/missing")
     assert ran.status != 0 and "missing" in ran.err and ran.out == ""
 
@@ -97,7 +102,8 @@ def test_add_with_a_program_of_its_own(server, client):
 
 
 @pytest.mark.parametrize("state, fields, status", [
-    ("done", {"exit": 0}, 0), ("done", {}, 0), ("failed", {"exit": 7}, 7), ("failed", {"exit": -9, "cause": "signal"}, 137),
+    ("done", {"exit": 0}, 0), ("done", {}, 0), ("failed", {"exit": 7}, 7),
+    ("failed", {"exit": -9, "cause": "signal"}, 137),
     ("failed", {"cause": "timeout"}, 1), ("cancelled", {}, 1),
 ])
 def test_wait_exits_as_the_program_did(server, client, state, fields, status):
@@ -129,7 +135,8 @@ def test_wait_gives_up_after_its_time(server):
 def test_add_and_wait_shows_the_log_and_exits_as_the_program(server, client):
     call = Background(server.cli, "add", "work", "--wait")
     job = client.take()
-    reply = client.post(f"/v1/jobs/{job['id']}/log?lease={job['lease']}&offset=0", b"hello\nworld\n")
+    reply = client.post(f"/v1/jobs/{job['id']}/log?lease={job['lease']}&offset=0",
+                        b"hello\nworld\n")
     assert reply.status == 200
     client.end(job, "failed", exit=3)
     ran = call.result()
@@ -166,7 +173,8 @@ def test_show_for_people_and_as_json(server, client):
         assert word in ran.out
     assert good(server, "show", job_id, "--json").json == client.show(job_id)
     assert good(server, "show", job_id.lower(), "--json").json["id"] == job_id
-    assert good(server, "show", f"http://127.0.0.1:{server.port}/v1/jobs/{job_id}", "--json").json["id"] == job_id
+    assert good(server, "show", f"http://127.0.0.1:{server.port}/v1/jobs/{job_id}",
+                "--json").json["id"] == job_id
 
 
 def test_show_says_why_a_job_waits(server, client):
@@ -292,7 +300,8 @@ def test_an_id_that_looks_like_an_option_is_no_option(server):
 def test_output_into_a_closed_pipe_is_no_error(server, client):
     client.submit_many([{"queue": "work"}] * 2000)
     env = plain_env(WAYBILL_DATA=str(server.data))
-    head = subprocess.run(["sh", "-c", f'"{BIN}" list --all | head -n 1'], env=env, stdout=subprocess.PIPE,
+    head = subprocess.run(["sh", "-c", f'"{BIN}" list --all | head -n 1'], env=env,
+                          stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, timeout=30, check=False)
     assert head.returncode == 0 and head.stderr == b"", head.stderr
 
@@ -301,7 +310,8 @@ def test_a_restart_while_one_waits_is_waited_out(server, client):
     job_id = client.submit()
     job = client.take()
     port = server.port
-    call = Background(server.cli, "wait", job_id, env={"WAYBILL_URL": f"unix:{server.data}/waybill.sock"})
+    call = Background(server.cli, "wait", job_id,
+                      env={"WAYBILL_URL": f"unix:{server.data}/waybill.sock"})
     eventually(lambda: client.waiting() == 1)
     server.kill()
     server.listen = f"127.0.0.1:{port}"

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
-from waybill import DEADLINE_S, Background, Client, Server, Wire, eventually, unix_socket
+from client import Client, Wire, unix_socket
+from waiting import DEADLINE_S, Background, eventually
+from waybill import Server
 
 GET = b"GET /v1/counts HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -17,7 +19,8 @@ def post(path, body, *headers):
 
 
 def test_bytes_that_dribble_in_are_put_together(server):
-    request = post("/v1/jobs", b'{"queue":"work","params":{"a":1}}', "Content-Type: application/json")
+    request = post("/v1/jobs", b'{"queue":"work","params":{"a":1}}',
+                   "Content-Type: application/json")
     with server.wire() as wire:
         wire.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         other = server.tcp()
@@ -109,7 +112,9 @@ def test_a_claimer_that_vanishes_on_the_unix_socket_is_granted_nothing(server, c
 def test_pipelined_requests_are_answered_in_order(server):
     with server.wire() as wire:
         ids = []
-        wire.send(b"".join(post("/v1/jobs", b'{"queue":"work","params":{"n":%d}}' % n) for n in range(10)) + GET)
+        wire.send(b"".join(post("/v1/jobs",
+                                b'{"queue":"work","params":{"n":%d}}' % n) for n in range(10)) +
+                  GET)
         for _ in range(10):
             reply = wire.reply()
             assert reply.status == 201
@@ -137,9 +142,11 @@ def test_http_1_0_and_connection_close_are_understood(server):
 
 def test_a_chunked_body_is_understood(server):
     body = b'{"queue":"work","params":{"a":1}}'
-    chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + 7]), body[i:i + 7]) for i in range(0, len(body), 7)) + b"0\r\n\r\n"
+    chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + 7]), body[i:i + 7]) for i in range(0,
+            len(body), 7)) + b"0\r\n\r\n"
     with server.wire() as wire:
-        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + GET)
+        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                  chunks + GET)
         assert wire.reply().status == 201
         assert wire.reply().json["counts"]["work"]["ready"] == 1
 
@@ -147,13 +154,13 @@ def test_a_chunked_body_is_understood(server):
 def test_expect_100_continue_is_answered(server):
     body = b'{"queue":"work"}'
     with server.wire() as wire:
-        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body))
+        wire.send(post("/v1/jobs", body, "Expect: 100-continue")[:-len(body)])
         assert wire.reply().status == 100
         wire.send(body)
         assert wire.reply().status == 201
 
 
-SMUGGLED = b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n\r\n" + b'{"queue":"work"}'
+SMUGGLED = post("/v1/jobs", b'{"queue":"work"}')
 AMBIGUOUS = [
     ("two lengths", b"Content-Length: 5\r\nContent-Length: 6\r\n"),
     ("length and chunks", b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
@@ -172,10 +179,12 @@ AMBIGUOUS = [
 ]
 
 
-@pytest.mark.parametrize("lines", [case[1] for case in AMBIGUOUS], ids=[case[0] for case in AMBIGUOUS])
+@pytest.mark.parametrize("lines", [case[1] for case in AMBIGUOUS],
+                         ids=[case[0] for case in AMBIGUOUS])
 def test_a_request_that_could_hide_another_is_refused(server, client, lines):
     with server.wire() as wire:
-        wire.send(b"POST /v1/touch HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\nhello" + SMUGGLED)
+        wire.send(b"POST /v1/touch HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\nhello" +
+                  SMUGGLED)
         wire.sock.shutdown(socket.SHUT_WR)
         reply = wire.reply()
         assert reply is None or 400 <= reply.status < 600, reply.status
@@ -185,9 +194,13 @@ def test_a_request_that_could_hide_another_is_refused(server, client, lines):
     assert client.counts() == {}
 
 
-@pytest.mark.parametrize("line", [b"GET\r\n\r\n", b"GET /v1/counts\r\n\r\n", b"GET /v1/counts HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\r\n\r\n",
-                                  b"get /v1/counts HTTP/1.1\r\n\r\n", b"GET  /v1/counts  HTTP/1.1\r\n\r\n", b"\0" * 100 + b"\r\n\r\n",
-                                  b"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"GET http://evil.example/v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n",
+@pytest.mark.parametrize("line",
+                         [b"GET\r\n\r\n", b"GET /v1/counts\r\n\r\n",
+                          b"GET /v1/counts HTTP/9.9\r\n\r\n", b"\x16\x03\x01\x02\x00\r\n\r\n",
+                                  b"get /v1/counts HTTP/1.1\r\n\r\n",
+                          b"GET  /v1/counts  HTTP/1.1\r\n\r\n", b"\0" * 100 + b"\r\n\r\n",
+                                  b"GET /%zz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+                          b"GET http://evil.example/v1/jobs HTTP/1.1\r\nHost: localhost\r\n\r\n",
                                   b"\r\n" * 1000])
 def test_a_broken_request_line_harms_nobody(server, client, line):
     with server.wire(2) as wire:
@@ -219,7 +232,8 @@ def test_a_head_that_is_too_large_is_refused(server, client, request_head):
 
 def test_a_large_body_that_stops_coming_is_not_kept_in_the_way(server, client):
     with server.wire() as wire:
-        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n" + b" " * 500000)
+        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000000\r\n\r\n" +
+                  b" " * 500000)
         assert client.submit()
         assert client.take()
 
@@ -270,7 +284,8 @@ def test_too_many_waiting_claims_are_told_so(server, client):
             wires.append(server.wire())
             wires[-1].send(post("/v1/claim", claim))
         eventually(lambda: client.waiting() == 900, "nine hundred waiting claims", 30)
-        client.refused(429, "too_many", "POST", "/v1/claim", {"worker": "w", "queues": {"work": 1}, "wait": "10s"})
+        client.refused(429, "too_many", "POST", "/v1/claim",
+                       {"worker": "w", "queues": {"work": 1}, "wait": "10s"})
         assert client.claim("other")["jobs"] == []
         job_id = client.submit()
         assert client.state(job_id) == "running"
@@ -292,7 +307,7 @@ def idle_connections(tmp_path_factory):
     wires = {
         "nothing": server.wire(45),
         "half a head": server.wire(45).send(GET[:20]),
-        "half a body": server.wire(45).send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{"),
+        "half a body": server.wire(45).send(post("/v1/jobs", b" " * 100)[:-99]),
     }
     stream = server.wire(60).send(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     begun = time.monotonic()

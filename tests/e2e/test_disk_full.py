@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from waybill import BIN, PATIENCE, Server, counted, eventually, plain_env
+from client import counted
+from waiting import PATIENCE, eventually
+from waybill import BIN, Server, plain_env
 
 SIZE = "12m"
 
@@ -15,7 +17,8 @@ SIZE = "12m"
 def can_mount():
     if shutil.which("unshare") is None:
         return False
-    probe = subprocess.run(["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none", "/mnt"],
+    probe = subprocess.run(["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none",
+                            "/mnt"],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return probe.returncode == 0
 
@@ -29,7 +32,8 @@ class SmallDisk(Server):
     def command(self):
         self.data.mkdir(exist_ok=True)
         script = f'mount -t tmpfs -o size={SIZE},mode=0700 none "$1" && shift && exec "$@"'
-        return ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", str(self.data), *super().command()]
+        return ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", str(self.data),
+                *super().command()]
 
     def start(self, *args, **named):
         super().start(*args, **named)
@@ -56,7 +60,8 @@ class SmallDisk(Server):
 def small(directory):
     server = SmallDisk(os.path.join(directory, "s")).start()
     yield server
-    ran = server.cli("check", "--store", "--full", "--json", env={"WAYBILL_URL": f"unix:{server.socket_path}"})
+    ran = server.cli("check", "--store", "--full", "--json",
+                     env={"WAYBILL_URL": f"unix:{server.socket_path}"})
     if server.running():
         server.stop()
     assert ran.status == 0 and ran.json["findings"] == [], ran
@@ -118,13 +123,15 @@ def test_lines_that_do_not_fit_are_refused_or_told_one_by_one(small):
     client = small.tcp()
     client.submit()
     small.fill()
-    lines = b"".join(b'{"queue":"work","params":{"pad":"%s"}}\n' % (b"x" * 3000) for _ in range(1500))
+    lines = b"".join(b'{"queue":"work","params":{"pad":"%s"}}\n' % (b"x" * 3000) for _ in
+                     range(1500))
     reply = client.post("/v1/jobs", lines, headers={"Content-Type": "application/x-ndjson"})
     taken = 0
     if reply.status in (200, 201):
         results = reply.lines
         taken = sum("id" in line for line in results)
-        assert all(line["error"]["code"] == "full" for line in results if "error" in line) and taken < 1500
+        assert all(line["error"]["code"] == "full" for line in results if "error" in
+                   line) and taken < 1500
     else:
         reply.error(507, "full")
     assert client.counts() == {"work": {"ready": 1 + taken}}
@@ -137,14 +144,17 @@ def test_what_runs_can_be_finished_after_the_disk_was_full(small):
     jobs = client.claim(max=10)["jobs"]
     small.fill()
     submit_until_full(client)
-    reply = client.post("/v1/finish", {"finish": [{"id": jobs[0]["id"], "lease": jobs[0]["lease"], "state": "done",
+    reply = client.post("/v1/finish",
+                        {"finish": [{"id": jobs[0]["id"], "lease": jobs[0]["lease"],
+                                     "state": "done",
                                                    "result": "x" * 200000}]})
     if reply.status == 200 and reply.json["results"][0].get("ok"):
         assert client.state(jobs[0]["id"]) == "done"
     else:
         assert client.state(jobs[0]["id"]) == "running"
     small.free()
-    eventually(lambda: client.post("/v1/jobs", {"queue": "other"}).status == 201, "a submit that is taken again")
+    eventually(lambda: client.post("/v1/jobs", {"queue": "other"}).status == 201,
+               "a submit that is taken again")
     for job in jobs:
         assert client.finish(job, "done").get("ok"), job
     assert client.counts()["work"]["done"] == 10
@@ -154,9 +164,12 @@ def test_a_start_on_a_full_disk_says_so(directory):
     """The store cannot even be made."""
     data = os.path.join(directory, "tiny")
     os.mkdir(data)
-    script = 'mount -t tmpfs -o size=8k none "$1" && head -c 4096 /dev/zero >"$1/x" && shift && exec "$@"'
-    ran = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", data, BIN, "serve",
+    script = ('mount -t tmpfs -o size=8k none "$1" && head -c 4096 /dev/zero >"$1/x" && shift && '
+              'exec "$@"')
+    ran = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", data,
+                          BIN, "serve",
                           "--data", data, "--listen", "127.0.0.1:0", "-j", "0"],
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=plain_env(), timeout=30 * PATIENCE, check=False)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=plain_env(),
+                         timeout=30 * PATIENCE, check=False)
     assert ran.returncode not in (0, -6, -11) and ran.stdout == b"", ran
     assert b"full" in ran.stderr or b"space" in ran.stderr, ran.stderr

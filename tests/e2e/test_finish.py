@@ -2,7 +2,7 @@
 """Finishing: every outcome, repeated and late ones, and those of jobs that are gone."""
 import pytest
 
-from waybill import now, parse_time
+from waiting import now, parse_time
 
 
 def finish_all(client, items):
@@ -21,8 +21,8 @@ def test_done_keeps_the_result_the_text_and_the_times(client):
     assert (shown["state"], shown["text"], shown["exit"]) == ("done", "all well", 0)
     assert shown["result"] == {"answer": [1, None, "ä"]}
     assert shown["attempt"] == 1 and shown["worker"] == "w7"
-    assert parse_time(shown["created_at"]) <= parse_time(shown["started_at"]) <= parse_time(shown["finished_at"])
-    assert parse_time(shown["finished_at"]) <= now()
+    times = [parse_time(shown[name]) for name in ("created_at", "started_at", "finished_at")]
+    assert times == sorted(times) and times[-1] <= now()
     entry, = shown["progress"]
     assert (entry["number"], entry["attempt"], entry["state"], entry["status"], entry["queue"]) == \
         (1, 1, "done", 0, "work")
@@ -36,7 +36,8 @@ def test_what_was_set_is_the_result_unless_one_is_given(client):
     client.end(one, set={"a": 1, "b": "x"})
     client.end(two, set={"a": 1}, result="own")
     shown = client.show(first)
-    assert shown["result"] == {"a": 1, "b": "x"} and shown["progress"][0]["set"] == {"a": 1, "b": "x"}
+    assert shown["result"] == {"a": 1, "b": "x"} and shown["progress"][0]["set"] == {"a": 1,
+                                                                                     "b": "x"}
     assert client.show(second)["result"] == "own"
     assert client.show(second)["progress"][0]["set"] == {"a": 1}
 
@@ -172,7 +173,8 @@ def test_another_outcome_under_the_same_lease_is_refused(client):
 def test_a_lease_that_was_never_given_is_stale(client):
     job_id = client.submit()
     job = client.take()
-    for lease in ("0000000000001", "7ZZZZZZZZZZZZ", job_id, job["lease"][:-1] + ("1" if job["lease"][-1] == "0" else "0")):
+    for lease in ("0000000000001", "7ZZZZZZZZZZZZ", job_id,
+                  job["lease"][:-1] + ("1" if job["lease"][-1] == "0" else "0")):
         result = client.finish({"id": job_id, "lease": lease})
         assert result["error"]["code"] == "stale_lease", (lease, result)
     assert client.state(job_id) == "running"

@@ -7,13 +7,15 @@ import sys
 
 import pytest
 
-from waybill import PATIENCE, ROOT
+from waiting import PATIENCE
+from waybill import ROOT
 
 KILL9 = ROOT / "tests" / "crash" / "kill9.py"
 
 
 def torture(*args):
-    ran = subprocess.run([sys.executable, str(KILL9), *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ran = subprocess.run([sys.executable, str(KILL9), *args], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT,
                          timeout=300 * PATIENCE, check=False)
     text = ran.stdout.decode()
     assert ran.returncode == 0, text

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Leases: expiry, heartbeats, lost workers, and the fence against stale ones."""
+import json
 import signal
 import time
 
 import pytest
 
-from waybill import DEADLINE_S, eventually, now, parse_time
+from waiting import DEADLINE_S, eventually, now, parse_time
 
 
 def test_an_expired_lease_makes_the_job_ready_at_once(client):
@@ -18,7 +19,8 @@ def test_an_expired_lease_makes_the_job_ready_at_once(client):
     shown = client.show(job_id)
     assert (shown["state"], shown["lost"], shown["worker"]) == ("running", 1, "second")
     entry, = shown["progress"]
-    assert (entry["state"], entry["cause"], entry["status"], entry["worker"]) == ("lost", "lost", None, "first")
+    assert (entry["state"], entry["cause"], entry["status"], entry["worker"]) == ("lost", "lost",
+                                                                                  None, "first")
     client.end(job)
 
 
@@ -88,7 +90,8 @@ def test_a_touch_of_many_tells_which_are_lost(client):
     jobs = client.claim(max=3)["jobs"]
     client.end(jobs[1])
     reply = client.touch(*jobs)
-    assert reply["lost"] == [{"id": jobs[1]["id"], "lease": jobs[1]["lease"]}] and reply["cancel"] == []
+    assert reply["lost"] == [{"id": jobs[1]["id"],
+                              "lease": jobs[1]["lease"]}] and reply["cancel"] == []
 
 
 def test_a_stale_worker_is_fenced(client):
@@ -100,7 +103,8 @@ def test_a_stale_worker_is_fenced(client):
     assert client.finish(stale, "done", result="wrong")["error"]["code"] == "stale_lease"
     assert client.finish(stale, "failed", exit=1)["error"]["code"] == "stale_lease"
     assert client.touch(stale, text="wrong")["lost"] == [{"id": job_id, "lease": stale["lease"]}]
-    reply = client.request("POST", f"/v1/jobs/{job_id}/log?lease={stale['lease']}&offset=0", b"wrong")
+    reply = client.request("POST", f"/v1/jobs/{job_id}/log?lease={stale['lease']}&offset=0",
+                           b"wrong")
     reply.error(409, "stale_lease")
     after = client.show(job_id)
     assert after == before
@@ -118,8 +122,10 @@ def test_a_late_finish_is_either_whole_or_nothing(server, client):
     server.process.send_signal(signal.SIGSTOP)
     try:
         with server.wire() as wire:
-            body = (f'{{"finish":[{{"id":"{job_id}","lease":"{job["lease"]}","state":"done"}}]}}').encode()
-            wire.send(b"POST /v1/finish HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            item = {"id": job_id, "lease": job["lease"], "state": "done"}
+            body = json.dumps({"finish": [item]}).encode()
+            wire.send(b"POST /v1/finish HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" %
+                      len(body) + body)
             eventually(lambda: time.monotonic() > end, "the end of the lease")
             server.process.send_signal(signal.SIGCONT)
             result, = wire.reply().json["results"]
@@ -176,6 +182,7 @@ def test_leases_run_in_a_queue_that_is_paused(client, admin):
 @pytest.mark.parametrize("lease", ["999ms", "25h", 0, -1, "x", [], "1s5"])
 def test_a_lease_out_of_bounds_is_refused(client, lease):
     client.submit()
-    error = client.refused(422, "invalid", "POST", "/v1/claim", {"worker": "w", "queues": {"work": 1}, "lease": lease})
+    error = client.refused(422, "invalid", "POST", "/v1/claim",
+                           {"worker": "w", "queues": {"work": 1}, "lease": lease})
     assert "lease" in error["message"]
     assert client.counts() == {"work": {"ready": 1}}

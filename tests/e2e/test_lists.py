@@ -6,7 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from waybill import Background, counted, eventually, parse_time
+from client import counted
+from waiting import Background, eventually, parse_time
 
 
 def ids(jobs):
@@ -47,13 +48,15 @@ def test_lists_by_state(client):
     made = one_of_each(client)
     for state, wanted in made.items():
         assert ids(client.list(f"state={state}")) == sorted(wanted, reverse=True)
-    assert ids(client.list("state=done,failed")) == sorted(made["done"] + made["failed"], reverse=True)
+    assert ids(client.list("state=done,failed")) == sorted(made["done"] + made["failed"],
+                                                           reverse=True)
     assert ids(client.list("state=ready&queue=other")) == [made["ready"][1]]
     assert len(client.list()) == 14
 
 
 def test_lists_by_queue_label_and_text(client):
-    one = client.submit(labels={"site": "a.org", "kind": "x"}, params={"url": "http://a.org/needle"})
+    one = client.submit(labels={"site": "a.org", "kind": "x"},
+                        params={"url": "http://a.org/needle"})
     two = client.submit("other", labels={"site": "b.org", "kind": "x"}, key="straw needle")
     three = client.submit("two words", labels={"a b": "ü&="})
     assert ids(client.list("queue=other")) == [two]
@@ -72,7 +75,9 @@ def test_every_page_size_shows_every_job_once(client):
     newest = submitted[::-1]
     for limit in (7, 137, 999, 1000):
         assert ids(client.list(limit=limit)) == newest
-    assert ids(client.list("queue=other", limit=101)) == [i for n, i in enumerate(submitted) if n % 3 == 0][::-1]
+    assert ids(client.list("queue=other", limit=101)) == [i for n,
+                                                          i in enumerate(submitted) if n % 3 ==
+                                                          0][::-1]
 
 
 def test_pages_over_waiting_and_ended_jobs_together(client):
@@ -124,7 +129,8 @@ def test_paging_is_not_disturbed_by_what_happens_meanwhile(server, client):
 ])
 def test_a_bad_query_says_what_is_wrong(client, query, word):
     reply = client.get(f"/v1/jobs?{query}")
-    assert reply.status in ((404, 422) if query.startswith("queue") else (400, 422)), (reply.status, reply.body)
+    assert reply.status in ((404, 422) if query.startswith("queue") else (400, 422)), (reply.status,
+                                                                                       reply.body)
     assert word in reply.json["error"]["message"], reply.json
 
 
@@ -190,7 +196,8 @@ def test_show_goes_on_waiting_over_a_retry(server, client):
 
 def test_many_wait_for_one_job(server, client):
     job_id = client.submit()
-    calls = [Background(server.tcp().ok, "GET", f"/v1/jobs/{job_id}?wait=30s", None, 200) for _ in range(20)]
+    calls = [Background(server.tcp().ok, "GET", f"/v1/jobs/{job_id}?wait=30s", None,
+                        200) for _ in range(20)]
     eventually(lambda: client.waiting() == 20)
     client.end(client.take())
     assert {call.result()["state"] for call in calls} == {"done"}

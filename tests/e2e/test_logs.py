@@ -2,11 +2,12 @@
 """Logs: appended by offset, read by range, followed to the end."""
 import pytest
 
-from waybill import Background, eventually
+from waiting import Background, eventually
 
 
 def append(client, job, data, offset):
-    return client.request("POST", f"/v1/jobs/{job['id']}/log?lease={job['lease']}&offset={offset}", data,
+    return client.request("POST", f"/v1/jobs/{job['id']}/log?lease={job['lease']}&offset={offset}",
+                          data,
                           {"Content-Type": "application/octet-stream"})
 
 
@@ -16,7 +17,8 @@ def added(client, job, data, offset, size):
 
 
 def read(client, job, **headers):
-    return client.get(f"/v1/jobs/{job['id']}/log", headers={k.replace("_", "-"): v for k, v in headers.items()})
+    return client.get(f"/v1/jobs/{job['id']}/log",
+                      headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
 @pytest.fixture
@@ -56,7 +58,9 @@ def test_a_gap_is_refused(client, job):
     assert read(client, job).body == b"abc"
 
 
-@pytest.mark.parametrize("query", ["", "lease={lease}", "offset=0", "lease={lease}&offset=-1", "lease={lease}&offset=x",
+@pytest.mark.parametrize("query",
+                         ["", "lease={lease}", "offset=0", "lease={lease}&offset=-1",
+                          "lease={lease}&offset=x",
                                    "lease={lease}&offset=99999999999999999999", "lease=&offset=0"])
 def test_a_piece_needs_a_lease_and_an_offset(client, job, query):
     reply = client.post(f"/v1/jobs/{job['id']}/log?{query.format(**job)}", b"x")
@@ -101,7 +105,9 @@ def test_a_range_outside_is_refused(client, job, asked):
     assert reply.headers["Content-Range"] == "bytes */20"
 
 
-@pytest.mark.parametrize("asked", ["bytes=-0", "bytes=5-2", "lines=1-2", "bytes=a-b", "bytes=0-1,3-4", "bytes=99999999999999999999-"])
+@pytest.mark.parametrize("asked",
+                         ["bytes=-0", "bytes=5-2", "lines=1-2", "bytes=a-b", "bytes=0-1,3-4",
+                          "bytes=99999999999999999999-"])
 def test_a_range_that_is_none_is_ignored_or_refused(client, job, asked):
     added(client, job, b"0123456789abcdefghij", 0, 20)
     reply = read(client, job, Range=asked)

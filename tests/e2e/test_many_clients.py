@@ -5,7 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from waybill import PATIENCE, counted
+from client import counted
+from waiting import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 
@@ -13,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 CLIENT = r"""
 import json, random, sys
 sys.path.insert(0, sys.argv[1])
-from waybill import Client
+from client import Client
 port, name, jobs, expected = int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5])
 client = Client(("127.0.0.1", port))
 rng = random.Random(name)
@@ -23,19 +24,22 @@ idle = 0
 while sent < jobs or idle < 3:
     if sent < jobs:
         n = min(rng.choice([1, 1, 5, 20]), jobs - sent)
-        items = [{"queue": "work", "key": f"{name}-{sent + i}", "params": {"by": name, "n": sent + i}} for i in range(n)]
+        items = [{"queue": "work", "key": f"{name}-{sent + i}", "params": {"by": name, "n": sent + i}}
+                 for i in range(n)]
         ids = client.ok("POST", "/v1/jobs", items)["ids"]
         if rng.random() < 0.2:
             assert client.ok("POST", "/v1/jobs", items)["ids"] == ids
         submitted += ids
         sent += n
-    taken = client.claim(worker=name, max=rng.choice([1, 4, 30]), wait="0s" if sent < jobs else "500ms")["jobs"]
+    wait = "0s" if sent < jobs else "500ms"
+    taken = client.claim(worker=name, max=rng.choice([1, 4, 30]), wait=wait)["jobs"]
     idle = 0 if taken else idle + 1
     finish = []
     for job in taken:
         granted.append([job["id"], job["attempt"]])
         state = rng.choice(["done", "done", "done", "returned", "later"])
-        finish.append({"id": job["id"], "lease": job["lease"], "state": state, **({"delay": 0} if state == "later" else {})})
+        item = {"id": job["id"], "lease": job["lease"], "state": state}
+        finish.append({**item, "delay": 0} if state == "later" else item)
     if finish:
         for item, result in zip(finish, client.ok("POST", "/v1/finish", {"finish": finish})["results"]):
             assert result.get("ok") and "again" not in result, result
@@ -49,10 +53,12 @@ print(json.dumps({"submitted": submitted, "ended": ended, "granted": granted}))
 
 def test_every_job_is_done_exactly_once(server, client):
     clients, jobs = 5, 400
-    processes = [subprocess.Popen([sys.executable, "-c", CLIENT, str(HERE), str(server.port), f"c{n}", str(jobs), str(clients * jobs)],
+    processes = [subprocess.Popen([sys.executable, "-c", CLIENT, str(HERE), str(server.port),
+                                   f"c{n}", str(jobs), str(clients * jobs)],
                                   stdout=subprocess.PIPE) for n in range(clients)]
     try:
-        books = [json.loads(process.communicate(timeout=120 * PATIENCE)[0]) for process in processes]
+        books = [json.loads(process.communicate(timeout=120 * PATIENCE)[0]) for process in
+                 processes]
         assert [process.returncode for process in processes] == [0] * clients
     finally:
         for process in processes:

@@ -5,8 +5,10 @@ import re
 import pytest
 
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
-CODES = {"bad_request", "unauthorized", "forbidden", "not_found", "method_not_allowed", "conflict", "stale_lease",
-         "too_large", "unsupported", "range_not_satisfiable", "invalid", "too_many", "internal", "unavailable",
+CODES = {"bad_request", "unauthorized", "forbidden", "not_found", "method_not_allowed", "conflict",
+         "stale_lease",
+         "too_large", "unsupported", "range_not_satisfiable", "invalid", "too_many", "internal",
+         "unavailable",
          "queue_down", "too_slow", "full"}
 # What the contract names; the document may not have less.
 PROMISED = {
@@ -14,7 +16,8 @@ PROMISED = {
     ("delete", "/v1/jobs/{id}"), ("get", "/v1/jobs/{id}/log"), ("post", "/v1/jobs/{id}/log"),
     ("post", "/v1/claim"), ("post", "/v1/finish"), ("post", "/v1/touch"), ("get", "/v1/queues"),
     ("get", "/v1/queues/{name}"), ("put", "/v1/queues/{name}"), ("delete", "/v1/queues/{name}"),
-    ("post", "/v1/definitions"), ("post", "/v1/bulk"), ("get", "/v1/bulk"), ("get", "/v1/bulk/{id}"),
+    ("post", "/v1/definitions"), ("post", "/v1/bulk"), ("get", "/v1/bulk"),
+    ("get", "/v1/bulk/{id}"),
     ("get", "/v1/workers"), ("get", "/v1/counts"), ("get", "/v1/server"), ("get", "/v1/events"),
     ("get", "/metrics"), ("get", "/healthz"), ("get", "/readyz"), ("get", "/v1/openapi.json"),
     ("post", "/v1/backup"), ("post", "/v1/check"),
@@ -56,8 +59,10 @@ def test_the_document_is_openapi_3(document):
     for method, path, operation in operations(document):
         assert operation["responses"], (method, path)
         assert operation.get("summary") or operation.get("description"), (method, path)
-        named = {p["name"] for p in map(lambda p: resolve(document, p), operation.get("parameters", []) +
-                                        document["paths"][path].get("parameters", [])) if p["in"] == "path"}
+        named = {p["name"] for p in map(lambda p: resolve(document, p),
+                                        operation.get("parameters", []) +
+                                        document["paths"][path].get("parameters", [])) if p["in"] ==
+                 "path"}
         assert named == set(re.findall(r"\{(\w+)\}", path)), (method, path)
 
 
@@ -109,7 +114,8 @@ def test_every_route_answers_as_described(shared_server, document):
         described = set(responses) | {str(s) for s in range(400, 600) if "default" in responses}
         for status in list(described):
             if status.endswith("XX"):
-                described |= {str(s) for s in range(int(status[0]) * 100, int(status[0]) * 100 + 100)}
+                described |= {str(s) for s in range(int(status[0]) * 100,
+                                                    int(status[0]) * 100 + 100)}
         assert str(reply.status) in described, (method, path, reply.status, sorted(described)[:10])
         if reply.status >= 400:
             error = reply.json["error"]
@@ -162,9 +168,12 @@ def test_head_answers_like_get_without_a_body(shared_server, document):
 
 
 @pytest.mark.parametrize("path", [
-    "/", "/v1", "/v1/", "/v2/jobs", "/v1/job", "/v1/jobs/", "/v1/jobs/0000000000001/", "/v1/jobs//log", "/v1/groups",
-    "/v1/workflows", "/v1/flows", "/v1/resources", "/v1/signals", "/v1/joins", "/v1/schedules", "/v1/topics", "/v1/topics/x",
-    "/job_start?job_name=x", "/v1/jobs/0000000000001/attachments/x", "/../etc/passwd", "/v1/../metrics", "//metrics",
+    "/", "/v1", "/v1/", "/v2/jobs", "/v1/job", "/v1/jobs/", "/v1/jobs/0000000000001/",
+    "/v1/jobs//log", "/v1/groups",
+    "/v1/workflows", "/v1/flows", "/v1/resources", "/v1/signals", "/v1/joins", "/v1/schedules",
+    "/v1/topics", "/v1/topics/x",
+    "/job_start?job_name=x", "/v1/jobs/0000000000001/attachments/x", "/../etc/passwd",
+    "/v1/../metrics", "//metrics",
 ])
 def test_a_path_that_is_not_there_is_not_found(shared_server, path):
     reply = shared_server.tcp().get(path)

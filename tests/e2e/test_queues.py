@@ -2,7 +2,7 @@
 """Queues: definitions over HTTP, the four states, and what each refuses."""
 import pytest
 
-from waybill import Background, eventually
+from waiting import Background, eventually
 
 STATES = {
     # state: (takes jobs, starts jobs)
@@ -28,7 +28,8 @@ def test_a_queue_takes_and_starts_what_its_state_says(client, admin, state):
     else:
         error = client.refused(503, "queue_down", "POST", "/v1/jobs", {"queue": "work"})
         assert "work" in error["message"] and state in error["message"]
-        error = client.refused(503, "queue_down", "POST", "/v1/jobs", [{"queue": "other"}, {"queue": "work"}])
+        error = client.refused(503, "queue_down", "POST", "/v1/jobs",
+                               [{"queue": "other"}, {"queue": "work"}])
         assert error["detail"]["index"] == 1
         assert "other" not in client.counts()
     assert [job["id"] for job in client.claim(max=1)["jobs"]] == ([before] if starts else [])
@@ -49,7 +50,8 @@ def test_what_runs_goes_on_in_every_state(client, admin, state):
 @pytest.mark.parametrize("state", ["drain", "down"])
 def test_lines_for_a_queue_that_takes_nothing_are_told_one_by_one(client, admin, state):
     set_state(admin, state)
-    reply = client.post("/v1/jobs", '{"queue":"other"}\n{"queue":"work"}\n', headers={"Content-Type": "application/x-ndjson"})
+    reply = client.post("/v1/jobs", '{"queue":"other"}\n{"queue":"work"}\n',
+                        headers={"Content-Type": "application/x-ndjson"})
     good, bad = reply.lines
     assert "id" in good and bad["line"] == 2 and bad["error"]["code"] == "queue_down"
 
@@ -205,7 +207,8 @@ def test_definitions_are_applied_together(client, admin):
 
 
 def test_prune_removes_what_is_not_named(client, admin):
-    reply = admin.ok("POST", "/v1/definitions?prune=1", {"queues": {"work": {"description": "plain"}}}, 200)
+    reply = admin.ok("POST", "/v1/definitions?prune=1",
+                     {"queues": {"work": {"description": "plain"}}}, 200)
     changes = {c["name"]: c["change"] for c in reply["changes"]}
     assert changes["other"] == "removed" and changes["work"] == "same" and "default" not in changes
     names = {q["name"] for q in client.ok("GET", "/v1/queues")["queues"]}
@@ -214,13 +217,15 @@ def test_prune_removes_what_is_not_named(client, admin):
 
 def test_prune_of_a_queue_with_jobs_is_refused_whole(client, admin):
     client.submit("other")
-    error = admin.refused(409, "conflict", "POST", "/v1/definitions?prune=1", {"queues": {"new": {}}})
+    error = admin.refused(409, "conflict", "POST", "/v1/definitions?prune=1",
+                          {"queues": {"new": {}}})
     assert "other" in error["message"]
     client.refused(404, "not_found", "GET", "/v1/queues/new")
     client.ok("GET", "/v1/queues/work")
 
 
 def test_one_bad_definition_refuses_all(client, admin):
-    error = admin.refused(422, "invalid", "POST", "/v1/definitions", {"queues": {"a": {}, "b": {"slots": -1}}})
+    error = admin.refused(422, "invalid", "POST", "/v1/definitions",
+                          {"queues": {"a": {}, "b": {"slots": -1}}})
     assert "b" in error["message"] and "slots" in error["message"]
     client.refused(404, "not_found", "GET", "/v1/queues/a")

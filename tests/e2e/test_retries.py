@@ -2,7 +2,7 @@
 """Retries: pauses that grow, rules for exit statuses, and the ends of patience."""
 import pytest
 
-from waybill import now, parse_time
+from waiting import now, parse_time
 
 
 def pause_s(shown):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starting and stopping: signals, sockets handed in, one server for a directory, definitions read again."""
+"""Starting and stopping: signals, one server for a directory, definitions read again."""
 import os
 import shutil
 import signal
@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from waybill import BIN, DEADLINE_S, PATIENCE, QUEUES, Background, eventually, plain_env, run_waybill
+from waiting import PATIENCE, Background, eventually
+from waybill import QUEUES, run_waybill
 
 
 def refused_start(server, *words, status=None):
@@ -49,7 +50,8 @@ def test_int_stops_as_term_does(server):
 
 
 def test_term_answers_waiting_claims(server, client):
-    calls = [Background(server.tcp().post, "/v1/claim", {"worker": f"w{n}", "queues": {"work": 1}, "wait": "50s"})
+    calls = [Background(server.tcp().post, "/v1/claim",
+                        {"worker": f"w{n}", "queues": {"work": 1}, "wait": "50s"})
              for n in range(5)]
     job_id = client.submit("other")
     calls.append(Background(server.tcp().get, f"/v1/jobs/{job_id}?wait=50s"))
@@ -135,7 +137,9 @@ def test_a_port_in_use_is_told(servers):
         refused_start(servers(listen=f"127.0.0.1:{port}"), str(port), "in use", status=5)
 
 
-@pytest.mark.parametrize("listen", ["127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", ":", "nonsense:0x", "127.0.0.1:-1"])
+@pytest.mark.parametrize("listen",
+                         ["127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", ":", "nonsense:0x",
+                          "127.0.0.1:-1"])
 def test_a_bad_address_is_told(servers, listen):
     refused_start(servers(listen=listen), listen)
 
@@ -263,125 +267,8 @@ def test_definitions_come_from_several_files_and_directories(servers, tmp_path):
 
 def test_the_same_queue_in_two_files_names_both_places(servers, tmp_path):
     (tmp_path / "x.yaml").write_text("queues:\n  work: {slots: 1}\n")
-    refused_start(servers(args=["-c", str(tmp_path / "x.yaml")]), "x.yaml:2", "queues.yaml:3", "work")
-
-
-class Activated:
-    """A server started as systemd would: with descriptors from 3 on."""
-
-    def __init__(self, server, descriptors, listen_pid=None):
-        self.server = server
-        self.out, write_end = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            try:
-                self._become(write_end, descriptors, listen_pid)
-            finally:
-                os._exit(127)
-        os.close(write_end)
-        self.ready = os.fdopen(self.out)
-
-    def _become(self, write_end, descriptors, listen_pid):
-        os.dup2(write_end, 1)
-        os.dup2(os.open(self.server.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 2)
-        high = [os.dup2(fd, 100 + n) for n, fd in enumerate(descriptors)]
-        for n, fd in enumerate(high):
-            os.dup2(fd, 3 + n, inheritable=True)
-        os.closerange(3 + len(high), 200)
-        env = plain_env(LISTEN_FDS=str(len(high)), LISTEN_PID=str(listen_pid or os.getpid()))
-        os.execve(BIN, [BIN, "serve", "--data", str(self.server.data), "-j", "0", "-c", str(self.server.file),
-                        "--listen", "127.0.0.1:0"], env)
-
-    def wait(self):
-        def ended():
-            done, status = os.waitpid(self.pid, os.WNOHANG)
-            return [os.waitstatus_to_exitcode(status)] if done else None
-        self.ready.close()
-        return eventually(ended, "the end of the server")[0]
-
-    def stop(self):
-        os.kill(self.pid, signal.SIGTERM)
-        return self.wait()
-
-
-def test_a_socket_handed_in_is_served(servers):
-    server = servers()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        run = Activated(server, [listener.fileno()])
-    line = run.ready.readline()
-    try:
-        assert line == f"ready http://127.0.0.1:{port} unix:{server.data}/waybill.sock\n", server.log_text()
-        server.port, server.socket_path = port, str(server.data / "waybill.sock")
-        assert server.tcp().submit()
-        assert server.unix().get("/healthz").status == 200
-        server.tcp().refused(403, "forbidden", "POST", "/v1/queues/work/pause")
-    finally:
-        status = run.stop()
-    assert status == 0
-    server.check_store()
-
-
-def test_a_unix_socket_handed_in_has_all_rights(servers, directory):
-    server = servers()
-    path = os.path.join(directory, "in.sock")
-    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as local:
-        local.bind(path)
-        local.listen(16)
-        run = Activated(server, [tcp.fileno(), local.fileno()])
-    try:
-        assert run.ready.readline().startswith("ready http://127.0.0.1:"), server.log_text()
-        server.socket_path = path
-        server.unix().ok("POST", "/v1/queues/work/pause")
-    finally:
-        status = run.stop()
-    assert status == 0
-    server.check_store()
-
-
-def test_a_descriptor_that_is_no_listening_socket_is_refused(servers):
-    server = servers()
-    with open("/dev/null", "rb") as nothing:
-        run = Activated(server, [nothing.fileno()])
-    assert run.ready.readline() == ""
-    assert run.wait() not in (0, -6, -11) and "LISTEN_FDS" in server.log_text()
-
-
-def test_sockets_for_another_process_are_left_alone(servers):
-    server = servers()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-        run = Activated(server, [listener.fileno()], listen_pid=1)
-    try:
-        line = run.ready.readline()
-        assert line.startswith("ready http://127.0.0.1:") and f":{port} " not in line
-    finally:
-        status = run.stop()
-    assert status == 0
-
-
-def test_systemd_is_told_when_it_is_ready_and_when_it_stops(servers, directory):
-    path = os.path.join(directory, "notify")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
-        notify.bind(path)
-        notify.settimeout(DEADLINE_S)
-        server = servers(env={"NOTIFY_SOCKET": path}).start()
-        messages = [notify.recv(4096).decode()]
-        assert any("READY=1" in message for message in messages), messages
-        server.process.send_signal(signal.SIGHUP)
-        text = ""
-        while "READY=1" not in text:
-            text += notify.recv(4096).decode() + "\n"
-        assert "RELOADING=1" in text and "MONOTONIC_USEC=" in text
-        server.process.send_signal(signal.SIGTERM)
-        while "STOPPING=1" not in text:
-            text += notify.recv(4096).decode() + "\n"
-        assert server.wait_exit() == 0
-
-
-def test_a_notify_socket_that_is_not_there_does_no_harm(servers, directory):
-    server = servers(env={"NOTIFY_SOCKET": os.path.join(directory, "nobody")}).start()
-    assert server.tcp().get("/healthz").status == 200
+    refused_start(servers(args=["-c", str(tmp_path / "x.yaml")]), "x.yaml:2", "queues.yaml:3",
+                  "work")
 
 
 def test_a_stale_socket_is_replaced_and_a_foreign_file_is_not(server):

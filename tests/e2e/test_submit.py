@@ -7,7 +7,8 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from waybill import Background, body_of, now, parse_time, time_text
+from client import body_of
+from waiting import Background, now, parse_time, time_text
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
@@ -59,7 +60,8 @@ def test_curl_without_a_content_type_of_its_own_works(client):
 
 
 def test_an_array_is_submitted_in_its_order(client):
-    ids = client.ok("POST", "/v1/jobs", [{"queue": "work", "params": {"n": n}} for n in range(300)], 201)["ids"]
+    ids = client.ok("POST", "/v1/jobs", [{"queue": "work", "params": {"n": n}} for n in range(300)],
+                    201)["ids"]
     assert len(set(ids)) == 300 and ids == sorted(ids)
     assert [client.show(i)["params"]["n"] for i in (ids[0], ids[150], ids[299])] == [0, 150, 299]
     assert [job["params"]["n"] for job in client.claim(max=300)["jobs"]] == list(range(300))
@@ -111,7 +113,8 @@ def test_good_lines_stay_and_bad_lines_say_what_is_wrong(client):
 
 def test_many_megabytes_of_lines_are_spooled_and_leave_no_file(client, server):
     before = {path.name for path in server.data.iterdir()}
-    lines = [json.dumps({"queue": "work", "params": {"n": n, "x": "y" * 3000}}) for n in range(1500)]
+    lines = [json.dumps({"queue": "work", "params": {"n": n, "x": "y" * 3000}}) for n in
+             range(1500)]
     results = post_lines(client, lines).lines
     assert len(results) == 1500 and all("id" in r for r in results)
     assert client.counts() == {"work": {"ready": 1500}}
@@ -123,7 +126,8 @@ def test_lines_with_keys_can_be_sent_again(client):
     first = post_lines(client, lines, "application/jsonl").lines
     lines[5] = json.dumps({"queue": "work", "key": "k5", "params": {"n": "other"}})
     second = post_lines(client, lines).lines
-    assert [r["id"] for i, r in enumerate(first) if i != 5] == [r["id"] for i, r in enumerate(second) if i != 5]
+    assert [r["id"] for i, r in enumerate(first) if i != 5] == [r["id"] for i,
+                                                                r in enumerate(second) if i != 5]
     assert second[5]["line"] == 6 and second[5]["error"]["code"] == "conflict"
     assert client.counts() == {"work": {"ready": 600}}
 
@@ -230,7 +234,8 @@ def test_labels_are_kept_and_shown(client):
 
 def test_every_byte_of_a_body_comes_back(client):
     bodies = [bytes([b]) * 2 for b in range(256)] + [bytes(range(256)) * 40, "ä€😀".encode(), b""]
-    lines = [json.dumps({"queue": "work", "body_base64": base64.b64encode(body).decode()}) for body in bodies]
+    lines = [json.dumps({"queue": "work", "body_base64": base64.b64encode(body).decode()}) for
+             body in bodies]
     assert all("id" in r for r in post_lines(client, lines).lines)
     jobs = client.claim(max=1000)["jobs"]
     assert [body_of(job) for job in jobs] == bodies
@@ -244,7 +249,8 @@ def test_a_text_body_comes_back_as_text(client):
 
 
 def test_a_submit_can_wait_for_the_end(server):
-    waiter = Background(server.tcp().ok, "POST", "/v1/jobs?wait=30s", {"queue": "work", "params": {"n": 1}}, 200)
+    waiter = Background(server.tcp().ok, "POST", "/v1/jobs?wait=30s",
+                        {"queue": "work", "params": {"n": 1}}, 200)
     client = server.tcp()
     job = client.take()
     client.end(job, result={"answer": 42})
@@ -261,7 +267,8 @@ def test_a_large_job_is_taken_and_a_larger_one_is_not(client):
     text = "x" * (15 << 20)
     job_id = client.submit(params={"text": text})
     assert client.show(job_id)["params"]["text"] == text
-    client.refused(413, "too_large", "POST", "/v1/jobs", {"queue": "work", "params": {"text": text + "y" * (2 << 20)}})
+    client.refused(413, "too_large", "POST", "/v1/jobs",
+                   {"queue": "work", "params": {"text": text + "y" * (2 << 20)}})
     assert client.counts() == {"work": {"ready": 1}}
 
 

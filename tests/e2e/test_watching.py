@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from waybill import Background, eventually, now, parse_time
+from waiting import Background, eventually, now, parse_time
 
 
 class Events:
@@ -14,7 +14,7 @@ class Events:
 
     def __init__(self, server, query=""):
         self.wire = server.wire()
-        self.wire.send(f"GET /v1/events{query} HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n".encode())
+        self.wire.send(f"GET /v1/events{query} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         status = self.wire.file.readline()
         assert status.startswith(b"HTTP/1.1 200"), status
         self.headers = {}
@@ -127,7 +127,8 @@ def test_a_subscriber_that_takes_nothing_does_not_stop_the_server(client, events
 
 def test_workers_are_listed_with_what_they_serve(client):
     client.submit_many([{"queue": "work"}] * 3)
-    client.claim({"work": 2, "other": 4}, worker={"name": "w1", "host": "box", "pid": 7, "version": "0.1"}, max=2)
+    client.claim({"work": 2, "other": 4},
+                 worker={"name": "w1", "host": "box", "pid": 7, "version": "0.1"}, max=2)
     client.claim({"work": 1}, worker="w2", max=1)
     workers = {w["name"]: w for w in client.ok("GET", "/v1/workers")["workers"]}
     assert set(workers) == {"w1", "w2"}
@@ -151,12 +152,14 @@ def test_metrics_are_prometheus_text(client):
     assert reply.status == 200 and reply.headers["Content-Type"].startswith("text/plain")
     text = reply.body.decode()
     assert text.endswith("\n")
-    sample = re.compile(r'[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? -?(\d+(\.\d+)?(e[+-]?\d+)?|\+Inf|NaN)')
+    sample = re.compile(r'[a-zA-Z_:][a-zA-Z0-9_:]*(\{([a-z_]+="([^"\\]|\\.)*",?)*\})? '
+                        r'-?(\d+(\.\d+)?(e[+-]?\d+)?|\+Inf|NaN)')
     typed, helped, seen = {}, set(), set()
     for line in text.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split(" ")
-            assert kind in ("counter", "gauge", "histogram", "summary", "untyped") and name not in typed, line
+            assert kind in ("counter", "gauge", "histogram", "summary",
+                            "untyped") and name not in typed, line
             typed[name] = kind
         elif line.startswith("# HELP "):
             helped.add(line.split(" ")[2])
