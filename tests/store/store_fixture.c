@@ -177,7 +177,8 @@ int64_t raw_number(const char *sql)
     int64_t value = -1;
     char *message = NULL;
 
-    assert_int_equal(sqlite3_open_v2(FIXTURE_FILE, &db, SQLITE_OPEN_READWRITE, "store-test"), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(FIXTURE_FILE, &db, SQLITE_OPEN_READWRITE, "store-test"),
+                     SQLITE_OK);
     if (sqlite3_exec(db, sql, take_number, &value, &message) != SQLITE_OK)
         fail_msg("%s: %s", sql, message);
     sqlite3_close(db);

@@ -39,18 +39,18 @@ int fixture_teardown(void **state);
 
 /* Another store on the same disk. */
 struct store *fixture_open(enum store_mode mode);
-void fixture_reopen(void);     /* after a clean stop */
+void fixture_reopen(void);             /* after a clean stop */
 void fixture_power_cut(uint64_t seed); /* and opens again */
 
 void begin(void);
 void commit(void);
 
 /* Fails the test unless the call went well, with its message. */
-#define ok(call)                                    \
-    do {                                            \
-        struct err err = ERR_INIT;                  \
-        if ((call) != E_OK)                         \
-            fail_msg("%s: %s", #call, err.msg);     \
+#define ok(call)                                \
+    do {                                        \
+        struct err err = ERR_INIT;              \
+        if ((call) != E_OK)                     \
+            fail_msg("%s: %s", #call, err.msg); \
     } while (0)
 
 /* A queue of that name, made in a transaction of its own; its number. */

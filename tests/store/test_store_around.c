@@ -110,8 +110,11 @@ static void take_worker(void *ctx, const struct stored_worker *w)
 
 static void a_worker_keeps_its_number_by_name(void **state)
 {
-    struct stored_worker w = {
-        .name = SLICE("box"), .host = SLICE("h"), .version = SLICE("1"), .pid = 5, .seen_at = NOW_AT};
+    struct stored_worker w = {.name = SLICE("box"),
+                              .host = SLICE("h"),
+                              .version = SLICE("1"),
+                              .pid = 5,
+                              .seen_at = NOW_AT};
     int64_t first = 0, again = 0, other = 0;
     struct workers seen = {.n = 0};
 
@@ -193,7 +196,8 @@ static void take_count(void *ctx, const struct store_count *c)
 static void kept_counts_add_up_over_nodes(void **state)
 {
     int64_t sums[3 * JOB_STATE_COUNT] = {0};
-    struct store_count add[] = {{1, JOB_READY, 5}, {1, JOB_RUNNING, 2}, {2, JOB_READY, 1}, {2, JOB_DONE, 0}};
+    struct store_count add[] = {
+        {1, JOB_READY, 5}, {1, JOB_RUNNING, 2}, {2, JOB_READY, 1}, {2, JOB_DONE, 0}};
     struct store_count move[] = {{1, JOB_READY, -3}, {1, JOB_RUNNING, 3}};
 
     (void)state;

@@ -51,6 +51,9 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"UPDATE ended SET state = 4 WHERE id = 2", "in state 4 among the ended"},
         {"INSERT INTO ended SELECT * FROM jobs WHERE id = 30", "job 30 is both alive and ended"},
         {"UPDATE jobs SET queue = 99 WHERE id = 9", "which does not exist"},
+        {"UPDATE ended SET queue = 98 WHERE id = 2", "ended job 2 is of queue 98"},
+        {"UPDATE payload SET key = 'k' WHERE id = 12", "job 12 has a key that is not known"},
+        {"INSERT INTO payload (id) VALUES (4712)", "payload of job 4712 has no job"},
         {"INSERT INTO keys VALUES ('lost', 4711, 1)", "key of job 4711 has no job"},
         {"INSERT INTO keys VALUES ('not its', 20, 1)", "key of job 20 has no job"},
         {"DELETE FROM claims WHERE token = 506", "job 6 runs under claim 506"},
@@ -208,7 +211,8 @@ static void freed_space_goes_back_to_the_disk(void **state)
     (void)state;
     begin();
     for (int64_t i = 0; i < 40; i++)
-        ok(store_log_add(fx.store, 40, i * (int64_t)sizeof(piece), slice_make(piece, sizeof(piece)), &err));
+        ok(store_log_add(fx.store, 40, i * (int64_t)sizeof(piece), slice_make(piece, sizeof(piece)),
+                         &err));
     commit();
     fixture_reopen();
     int64_t before = powercut_size(fx.disk, FIXTURE_FILE);

@@ -1,9 +1,10 @@
 /*
- * Jobs in the store: made, claimed, moved, ended, revived, removed; scans, records, keys.
+ * Jobs in the store: made, claimed, moved, ended, revived, removed.
  */
 /* SPDX-License-Identifier: MIT */
-#include "store/store_list.h"
 #include "store/store_logs.h"
+#include "store/store_ready.h"
+#include "store/store_record.h"
 #include "store_fixture.h"
 
 static int64_t queue;
@@ -111,38 +112,37 @@ static void a_claim_passes_over_what_is_not_ready(void **state)
     assert_int_equal(get_job(10).attempt, 1);
 }
 
-static void a_guarded_update_needs_state_and_token(void **state)
+static void check_unguarded(const struct job *was, const struct job *now)
 {
     bool hit = true;
+
+    ok(store_job_update(fx.store, was, now, &hit, &err));
+    assert_false(hit);
+    hit = true;
+    ok(store_job_end(fx.store, was, now, &hit, &err));
+    assert_false(hit);
+}
+
+static void a_guarded_update_needs_state_and_token(void **state)
+{
+    bool hit = false;
 
     (void)state;
     begin();
     add_job(10, queue);
     claim_jobs(500, (int64_t[]){10}, 1);
-    struct job was = get_job(10), now = was;
+    struct job was = get_job(10), now = was, stale = was;
 
     now.state = JOB_READY;
     now.text = SLICE("back");
-    struct job stale = was;
-
     stale.token = 499;
-    ok(store_job_update(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
-    ok(store_job_step(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
-    ok(store_job_end(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
+    check_unguarded(&stale, &now);
     stale = was;
     stale.state = JOB_READY;
-    ok(store_job_update(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
-    ok(store_job_step(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
-    ok(store_job_end(fx.store, &stale, &now, &hit, &err));
-    assert_false(hit);
+    check_unguarded(&stale, &now);
     assert_int_equal(get_job(10).state, JOB_RUNNING);
     assert_int_equal(get_job(10).text.size, 0);
-    ok(store_job_step(fx.store, &was, &now, &hit, &err));
+    ok(store_job_update(fx.store, &was, &now, &hit, &err));
     assert_true(hit);
     assert_int_equal(get_job(10).state, JOB_READY);
     assert_true(same(get_job(10).text, "back"));
@@ -165,8 +165,9 @@ static void an_update_writes_all_that_people_may_change(void **state)
     now.priority = 9;
     now.holds = JOB_HOLD_HAND;
     now.due_at = NOW_AT + 77;
-    now.params = SLICE("{\"new\":true}");
-    now.labels = SLICE("{\"l\":\"1\"}");
+    now.failures = 3;
+    now.lost = 2;
+    now.laters = 1;
     ok(store_job_update(fx.store, &was, &now, &hit, &err));
     commit();
     assert_true(hit);
@@ -177,7 +178,73 @@ static void an_update_writes_all_that_people_may_change(void **state)
     assert_int_equal(got.priority, 9);
     assert_int_equal(got.holds, JOB_HOLD_HAND);
     assert_int_equal(got.due_at, NOW_AT + 77);
-    assert_true(same(got.params, "{\"new\":true}") && same(got.labels, "{\"l\":\"1\"}"));
+    assert_int_equal(got.failures * 100 + got.lost * 10 + got.laters, 321);
+    assert_true(same(got.params, "{\"n\":10}"));
+}
+
+static void what_a_job_carries_is_changed_apart(void **state)
+{
+    struct slice none = {0}, options = {0};
+
+    (void)state;
+    begin();
+    add_job(10, queue);
+    ok(store_job_change_payload(fx.store, 10, SLICE("{\"new\":true}"), none, &err));
+    assert_true(same(get_job(10).params, "{\"new\":true}"));
+    assert_int_equal(get_job(10).labels.size, 0);
+    ok(store_job_change_payload(fx.store, 10, none, SLICE("{\"l\":\"1\"}"), &err));
+    commit();
+    assert_true(same(get_job(10).params, "{\"new\":true}"));
+    assert_true(same(get_job(10).labels, "{\"l\":\"1\"}"));
+    ok(store_job_options(fx.store, 10, &fx.arena, &options, &err));
+    assert_int_equal(options.size, 0);
+}
+
+static void a_job_can_be_read_without_what_it_carries(void **state)
+{
+    struct job put = {.id = {1},
+                      .queue = queue,
+                      .state = JOB_READY,
+                      .body = SLICE("large"),
+                      .params = SLICE("{}"),
+                      .options = SLICE("{\"timeout\":5}")};
+    struct job lean = {.state = JOB_NONE}, outline = lean, brief = lean;
+    struct slice options = {0};
+    bool found[3] = {false};
+
+    (void)state;
+    begin();
+    ok(store_jobs_insert(fx.store, &put, 1, &err));
+    commit();
+    ok(store_job_lean(fx.store, 1, &fx.arena, &lean, &found[0], &err));
+    ok(store_job_outline(fx.store, 1, &fx.arena, &outline, &found[1], &err));
+    ok(store_job_brief(fx.store, 1, &fx.arena, &brief, &found[2], &err));
+    assert_true(found[0] && found[1] && found[2]);
+    assert_null(lean.body.data);
+    assert_true(same(lean.params, "{}"));
+    assert_int_equal(outline.params.size + brief.params.size, 0);
+    assert_int_equal(outline.state, JOB_READY);
+    ok(store_job_options(fx.store, 1, &fx.arena, &options, &err));
+    assert_true(same(options, "{\"timeout\":5}"));
+}
+
+static void a_claim_takes_no_more_than_it_may_carry(void **state)
+{
+    struct store_claim claim = {.token = 501, .node = 1, .now_at = NOW_AT, .bytes_max = 20};
+    struct job jobs[] = {{.id = {10}}, {.id = {11}}, {.id = {12}}, {.id = {13}}, {.id = {14}}};
+
+    (void)state;
+    begin();
+    for (int64_t id = 10; id < 15; id++)
+        add_job(id, queue);
+    ok(store_jobs_claim(fx.store, &claim, jobs, 5, &fx.arena, &err));
+    commit();
+    assert_int_equal(jobs[0].state, JOB_RUNNING); /* at least one, whatever it weighs */
+    assert_int_equal(jobs[4].state, JOB_READY);
+    assert_int_equal(get_job(14).state, JOB_READY);
+    assert_int_equal(get_job(14).attempt, 0);
+    for (size_t i = 0; i < 5; i++)
+        assert_int_equal(get_job(jobs[i].id.v).state, jobs[i].state);
 }
 
 static struct job end_job(int64_t id, enum job_state how, int64_t finished_at)
@@ -221,6 +288,36 @@ static void an_ended_job_leaves_the_living_with_all_it_has(void **state)
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
 }
 
+static void plain_ends_are_written_as_a_set(void **state)
+{
+    struct done_item items[] = {{.id = 10, .token = 500},
+                                {.id = 11, .token = 499},
+                                {.id = 12, .token = 500},
+                                {.id = 13, .token = 13},
+                                {.id = 14, .token = 14}};
+    struct touch_status said = {.text = SLICE("half"), .has_text = true};
+    enum touch_result result;
+
+    (void)state;
+    begin();
+    for (int64_t id = 10; id < 14; id++)
+        add_job(id, queue);
+    claim_jobs(500, (int64_t[]){10, 11, 12}, 3);
+    ok(store_job_touch(fx.store, 12, 500, NOW_AT, &said, &result, &err)); /* has a history now */
+    ok(store_jobs_done(fx.store, items, 5, NOW_AT + 9, &fx.arena, &err));
+    commit();
+    assert_true(items[0].hit);
+    assert_int_equal(items[0].queue, queue);
+    for (size_t i = 1; i < 5; i++)
+        assert_false(items[i].hit);
+    assert_int_equal(get_job(10).state, JOB_DONE);
+    assert_int_equal(get_job(10).finished_at, NOW_AT + 9);
+    assert_int_equal(get_job(10).outcome, JOB_OUT_DONE);
+    assert_int_equal(get_job(11).state, JOB_RUNNING);
+    assert_int_equal(get_job(12).state, JOB_RUNNING);
+    assert_int_equal(get_job(13).state, JOB_READY);
+}
+
 static void a_revived_job_begins_anew_but_counts_on(void **state)
 {
     (void)state;
@@ -229,7 +326,7 @@ static void a_revived_job_begins_anew_but_counts_on(void **state)
     claim_jobs(500, (int64_t[]){10}, 1);
     struct job ended = end_job(10, JOB_FAILED, NOW_AT);
 
-    ok(store_job_revive(fx.store, &ended, SLICE("{\"again\":1}"), &err));
+    ok(store_job_revive(fx.store, &ended, &err));
     count_move(queue, JOB_FAILED, JOB_READY);
     commit();
     struct job got = get_job(10);
@@ -239,7 +336,8 @@ static void a_revived_job_begins_anew_but_counts_on(void **state)
     assert_int_equal(got.attempt, 1);
     assert_int_equal(got.token, 500);
     assert_false(got.exited);
-    assert_true(same(got.params, "{\"again\":1}"));
+    assert_true(same(got.params, "{\"n\":10}"));
+    assert_int_equal(got.result.size, 0);
     assert_int_equal(got.finished_at, 0);
     assert_int_equal(raw_number("SELECT COUNT(*) FROM ended"), 0);
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
@@ -298,10 +396,11 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     uint64_t content = 0;
 
     (void)state;
-    begin();
-    struct job j = add_job(10, queue);
+    struct job j = {.id = {10}, .queue = queue, .state = JOB_READY, .key = SLICE("the key")};
 
-    j.key = SLICE("the key");
+    begin();
+    ok(store_jobs_insert(fx.store, &j, 1, &err));
+    count_move(queue, JOB_NONE, JOB_READY);
     ok(store_key_add(fx.store, j.key, 10, 77, &err));
     ok(store_progress_add(fx.store, 10, &(struct progress_entry){.number = 1, .attempt = 1}, &err));
     ok(store_log_add(fx.store, 10, 0, SLICE("text"), &err));
@@ -311,214 +410,11 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     assert_false(job_is_there(10));
     ok(store_key_find(fx.store, SLICE("the key"), &job, &content, &err));
     assert_int_equal(job, 0);
-    assert_int_equal(raw_number("SELECT (SELECT COUNT(*) FROM progress) + (SELECT COUNT(*) FROM logs)"), 0);
+    assert_int_equal(raw_number(
+                         "SELECT (SELECT COUNT(*) FROM progress) + (SELECT COUNT(*) FROM logs) + "
+                         "(SELECT COUNT(*) FROM payload)"),
+                     0);
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
-}
-
-static void the_ready_scan_goes_by_priority_then_age(void **state)
-{
-    struct ready_ref refs[10];
-    size_t n = 0;
-    bool hit;
-
-    (void)state;
-    int64_t other = add_queue("other");
-
-    begin();
-    for (int64_t id = 1; id <= 6; id++) {
-        struct job was = add_job(id, id == 4 ? other : queue), now = was;
-
-        was.token = id;
-        now.priority = id == 5 ? 1000 : id == 6 ? -1000 : 0;
-        ok(store_job_update(fx.store, &was, &now, &hit, &err));
-        assert_true(hit);
-    }
-    commit();
-    struct ready_ref from = {.priority = JOB_PRIORITY_MAX + 1, .id = 0};
-
-    ok(store_ready_scan(fx.store, queue, from, refs, 10, &n, &err));
-    assert_int_equal(n, 5);
-    static const int64_t want[] = {5, 1, 2, 3, 6};
-
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(refs[i].id, want[i]);
-    ok(store_ready_scan(fx.store, queue, refs[1], refs, 2, &n, &err));
-    assert_int_equal(n, 2);
-    assert_int_equal(refs[0].id, 2);
-    assert_int_equal(refs[1].id, 3);
-}
-
-static void the_due_scan_finds_what_is_due_and_no_more(void **state)
-{
-    int64_t ids[10], next = 0;
-    size_t n = 0;
-
-    (void)state;
-    ok(store_due_next(fx.store, &next, &err));
-    assert_true(next == TIME_NEVER);
-    begin();
-    for (int64_t id = 1; id <= 5; id++) {
-        struct job j = {.id = {id}, .queue = queue, .state = JOB_SCHEDULED, .due_at = NOW_AT + 10 * (6 - id)};
-
-        ok(store_jobs_insert(fx.store, &j, 1, &err));
-    }
-    commit();
-    ok(store_due_next(fx.store, &next, &err));
-    assert_int_equal(next, NOW_AT + 10);
-    ok(store_due_scan(fx.store, NOW_AT + 9, ids, 10, &n, &err));
-    assert_int_equal(n, 0);
-    ok(store_due_scan(fx.store, NOW_AT + 30, ids, 10, &n, &err));
-    assert_int_equal(n, 3);
-    assert_int_equal(ids[0], 5);
-    assert_int_equal(ids[2], 3);
-    ok(store_due_scan(fx.store, NOW_AT + 30, ids, 2, &n, &err));
-    assert_int_equal(n, 2);
-}
-
-static void retention_finds_what_ended_long_ago(void **state)
-{
-    int64_t ids[10], first = 0;
-    size_t n = 0;
-
-    (void)state;
-    ok(store_expired_next(fx.store, queue, JOB_DONE, &first, &err));
-    assert_true(first == TIME_NEVER);
-    begin();
-    for (int64_t id = 1; id <= 4; id++) {
-        add_job(id, queue);
-        claim_jobs(500 + id, &id, 1);
-        end_job(id, id == 2 ? JOB_FAILED : JOB_DONE, NOW_AT + 10 * id);
-    }
-    commit();
-    ok(store_expired_next(fx.store, queue, JOB_DONE, &first, &err));
-    assert_int_equal(first, NOW_AT + 10);
-    ok(store_expired_scan(fx.store, queue, JOB_DONE, NOW_AT + 40, ids, 10, &n, &err));
-    assert_int_equal(n, 2);
-    assert_int_equal(ids[0], 1);
-    assert_int_equal(ids[1], 3);
-    ok(store_expired_scan(fx.store, queue, JOB_FAILED, NOW_AT + 40, ids, 10, &n, &err));
-    assert_int_equal(n, 1);
-    ok(store_expired_scan(fx.store, queue + 1, JOB_DONE, NOW_AT + 40, ids, 10, &n, &err));
-    assert_int_equal(n, 0);
-}
-
-struct entries {
-    int n;
-    struct progress_entry last;
-};
-
-static void take_entry(void *ctx, const struct progress_entry *e)
-{
-    struct entries *seen = ctx;
-
-    assert_int_equal(e->attempt, ++seen->n);
-    seen->last = *e;
-    seen->last.text = arena_copy(&fx.arena, e->text);
-    seen->last.set = arena_copy(&fx.arena, e->set);
-}
-
-static void the_record_comes_back_in_order(void **state)
-{
-    enum job_outcome outcome = JOB_OUT_DONE;
-    struct entries seen = {.n = 0};
-
-    (void)state;
-    begin();
-    add_job(10, queue);
-    for (int i = 1; i <= 3; i++)
-        ok(store_progress_add(fx.store, 10,
-                              &(struct progress_entry){.number = 1,
-                                                       .attempt = i,
-                                                       .token = 500 + i,
-                                                       .outcome = JOB_OUT_FAILED,
-                                                       .cause = JOB_CAUSE_SIGNAL,
-                                                       .exited = i == 3,
-                                                       .exit = -9,
-                                                       .queue = queue,
-                                                       .worker = 4,
-                                                       .started_at = NOW_AT,
-                                                       .ended_at = NOW_AT + i,
-                                                       .text = SLICE("why"),
-                                                       .set = SLICE("{\"a\":1}")},
-                              &err));
-    commit();
-    ok(store_progress_load(fx.store, 10, take_entry, &seen, &err));
-    assert_int_equal(seen.n, 3);
-    assert_int_equal(seen.last.token, 503);
-    assert_true(seen.last.exited && seen.last.exit == -9);
-    assert_int_equal(seen.last.ended_at, NOW_AT + 3);
-    assert_true(same(seen.last.text, "why") && same(seen.last.set, "{\"a\":1}"));
-    ok(store_progress_find(fx.store, 10, 502, &outcome, &err));
-    assert_int_equal(outcome, JOB_OUT_FAILED);
-    ok(store_progress_find(fx.store, 10, 777, &outcome, &err));
-    assert_int_equal(outcome, JOB_OUT_NONE);
-}
-
-static void a_key_belongs_to_one_job(void **state)
-{
-    struct err err2 = ERR_INIT;
-    int64_t job = -1;
-    uint64_t content = 0;
-
-    (void)state;
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 0);
-    begin();
-    add_job(10, queue);
-    ok(store_key_add(fx.store, SLICE("k"), 10, UINT64_MAX, &err));
-    commit();
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 10);
-    assert_true(content == UINT64_MAX);
-    begin();
-    assert_int_not_equal(store_key_add(fx.store, SLICE("k"), 11, 1, &err2), E_OK);
-    store_rollback(fx.store);
-}
-
-struct listed {
-    int64_t ids[16];
-    size_t n;
-};
-
-static void take_listed(void *ctx, const struct job *j)
-{
-    struct listed *l = ctx;
-
-    l->ids[l->n++] = j->id.v;
-}
-
-static void lists_go_down_and_up_in_bounded_stretches(void **state)
-{
-    (void)state;
-    begin();
-    for (int64_t id = 1; id <= 6; id++)
-        add_job(id, queue);
-    for (int64_t id = 1; id <= 3; id++) {
-        claim_jobs(500 + id, &id, 1);
-        end_job(id, id == 2 ? JOB_FAILED : JOB_DONE, NOW_AT);
-    }
-    commit();
-    struct listed l = {.n = 0};
-
-    ok(store_list_down(fx.store, STRETCH_LIVE, 6, 10, take_listed, &l, &err));
-    assert_int_equal(l.n, 2);
-    assert_int_equal(l.ids[0], 5);
-    l.n = 0;
-    ok(store_list_down(fx.store, STRETCH_ENDED, INT64_MAX, 2, take_listed, &l, &err));
-    assert_int_equal(l.n, 2);
-    assert_int_equal(l.ids[0], 3);
-    l.n = 0;
-    ok(store_list_down(fx.store, STRETCH_FAILED, INT64_MAX, 5, take_listed, &l, &err));
-    assert_int_equal(l.n, 1);
-    assert_int_equal(l.ids[0], 2);
-    l.n = 0;
-    ok(store_list_up(fx.store, STRETCH_LIVE, 4, 6, 10, take_listed, &l, &err));
-    assert_int_equal(l.n, 2);
-    assert_int_equal(l.ids[0], 5);
-    assert_int_equal(l.ids[1], 6);
-    l.n = 0;
-    ok(store_list_up(fx.store, STRETCH_FAILED, 2, 6, 10, take_listed, &l, &err));
-    assert_int_equal(l.n, 0);
 }
 
 int main(void)
@@ -527,21 +423,19 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOB_TEST(a_job_comes_back_as_it_was_put),
         JOB_TEST(no_body_and_an_empty_body_are_told_apart),
+        JOB_TEST(a_job_can_be_read_without_what_it_carries),
         JOB_TEST(a_claim_makes_ready_jobs_running),
         JOB_TEST(a_claim_passes_over_what_is_not_ready),
+        JOB_TEST(a_claim_takes_no_more_than_it_may_carry),
         JOB_TEST(a_guarded_update_needs_state_and_token),
         JOB_TEST(an_update_writes_all_that_people_may_change),
+        JOB_TEST(what_a_job_carries_is_changed_apart),
         JOB_TEST(an_ended_job_leaves_the_living_with_all_it_has),
+        JOB_TEST(plain_ends_are_written_as_a_set),
         JOB_TEST(a_revived_job_begins_anew_but_counts_on),
         JOB_TEST(a_touch_moves_the_deadline_and_keeps_what_it_does_not_say),
         JOB_TEST(a_touch_tells_that_the_job_is_to_end),
         JOB_TEST(removing_a_job_takes_its_record_key_and_log_along),
-        JOB_TEST(the_ready_scan_goes_by_priority_then_age),
-        JOB_TEST(the_due_scan_finds_what_is_due_and_no_more),
-        JOB_TEST(retention_finds_what_ended_long_ago),
-        JOB_TEST(the_record_comes_back_in_order),
-        JOB_TEST(a_key_belongs_to_one_job),
-        JOB_TEST(lists_go_down_and_up_in_bounded_stretches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

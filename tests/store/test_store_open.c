@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
 
-#include "store_fixture.h"
 #include "store/store_meta.h"
+#include "store_fixture.h"
 
 static int64_t meta(const char *key)
 {
@@ -107,7 +107,8 @@ static void a_migration_that_was_cut_off_runs_again(void **state)
         struct err err = ERR_INIT;
 
         fx.disk = powercut_new("store-test", (uint64_t)n);
-        powercut_fail(fx.disk, &(struct powercut_plan){POWERCUT_GROW, n, POWERCUT_FOR_EVER, SQLITE_FULL});
+        powercut_fail(fx.disk,
+                      &(struct powercut_plan){POWERCUT_GROW, n, POWERCUT_FOR_EVER, SQLITE_FULL});
         bool went_well = try_open(&err) == E_OK;
 
         assert_int_equal(went_well, powercut_failed(fx.disk) == 0);
@@ -229,7 +230,8 @@ static void a_commit_on_a_full_disk_fails_and_the_next_one_goes(void **state)
     ok(store_meta_set(fx.store, "mark", 2, &err));
     struct err err = ERR_INIT;
 
-    powercut_fail(fx.disk, &(struct powercut_plan){POWERCUT_WRITE, 1, POWERCUT_FOR_EVER, SQLITE_FULL});
+    powercut_fail(fx.disk,
+                  &(struct powercut_plan){POWERCUT_WRITE, 1, POWERCUT_FOR_EVER, SQLITE_FULL});
     assert_int_equal(store_commit(fx.store, &err), E_FULL);
     assert_non_null(strstr(err.msg, "full"));
     store_rollback(fx.store);

@@ -1,0 +1,261 @@
+/*
+ * What is found by order: ready and due jobs, endings, lists; and what is found by name: records, keys.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "store/store_endings.h"
+#include "store/store_list.h"
+#include "store/store_ready.h"
+#include "store/store_record.h"
+#include "store_fixture.h"
+
+static int64_t queue;
+
+static int setup(void **state)
+{
+    if (fixture_setup(state) != 0)
+        return -1;
+    queue = add_queue("q");
+    return 0;
+}
+
+static bool same(struct slice a, const char *b)
+{
+    return slice_equal(a, slice_of(b)) != 0;
+}
+
+static void the_ready_scan_goes_by_priority_then_age(void **state)
+{
+    struct ready_ref refs[10];
+    size_t n = 0;
+    bool hit;
+
+    (void)state;
+    int64_t other = add_queue("other");
+
+    begin();
+    for (int64_t id = 1; id <= 6; id++) {
+        struct job was = add_job(id, id == 4 ? other : queue), now = was;
+
+        was.token = id;
+        now.priority = id == 5 ? 1000 : id == 6 ? -1000 : 0;
+        ok(store_job_update(fx.store, &was, &now, &hit, &err));
+        assert_true(hit);
+    }
+    commit();
+    struct ready_ref from = {.priority = JOB_PRIORITY_MAX + 1, .id = 0};
+
+    ok(store_ready_scan(fx.store, queue, from, refs, 10, &n, &err));
+    assert_int_equal(n, 5);
+    static const int64_t want[] = {5, 1, 2, 3, 6};
+
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(refs[i].id, want[i]);
+    ok(store_ready_scan(fx.store, queue, refs[1], refs, 2, &n, &err));
+    assert_int_equal(n, 2);
+    assert_int_equal(refs[0].id, 2);
+    assert_int_equal(refs[1].id, 3);
+}
+
+static void the_due_scan_finds_what_is_due_and_no_more(void **state)
+{
+    int64_t ids[10], next = 0;
+    size_t n = 0;
+
+    (void)state;
+    ok(store_due_next(fx.store, &next, &err));
+    assert_true(next == TIME_NEVER);
+    begin();
+    for (int64_t id = 1; id <= 5; id++) {
+        struct job j = {
+            .id = {id}, .queue = queue, .state = JOB_SCHEDULED, .due_at = NOW_AT + 10 * (6 - id)};
+
+        ok(store_jobs_insert(fx.store, &j, 1, &err));
+    }
+    commit();
+    ok(store_due_next(fx.store, &next, &err));
+    assert_int_equal(next, NOW_AT + 10);
+    ok(store_due_scan(fx.store, NOW_AT + 9, ids, 10, &n, &err));
+    assert_int_equal(n, 0);
+    ok(store_due_scan(fx.store, NOW_AT + 30, ids, 10, &n, &err));
+    assert_int_equal(n, 3);
+    assert_int_equal(ids[0], 5);
+    assert_int_equal(ids[2], 3);
+    ok(store_due_scan(fx.store, NOW_AT + 30, ids, 2, &n, &err));
+    assert_int_equal(n, 2);
+}
+
+static struct ending oldest(enum job_state how)
+{
+    struct ending e = {.id = -1};
+
+    ok(store_ending_oldest(fx.store, queue, how, &fx.arena, &e, &err));
+    return e;
+}
+
+static void endings_come_back_oldest_first(void **state)
+{
+    static const int64_t jobs[] = {7, 8, INT64_MAX};
+
+    (void)state;
+    assert_int_equal(oldest(JOB_DONE).id, 0);
+    begin();
+    for (int64_t i = 3; i > 0; i--)
+        ok(store_ending_add(fx.store,
+                            &(struct ending){.id = 100 + i,
+                                             .queue = queue,
+                                             .state = i == 2 ? JOB_FAILED : JOB_DONE,
+                                             .finished_at = NOW_AT + i,
+                                             .jobs = jobs,
+                                             .n_jobs = (size_t)i},
+                            &err));
+    commit();
+    assert_int_equal(oldest(JOB_DONE).id, 101);
+    assert_int_equal(oldest(JOB_DONE).finished_at, NOW_AT + 1);
+    assert_int_equal(oldest(JOB_FAILED).n_jobs, 2);
+    begin();
+    ok(store_ending_remove(fx.store, 101, &err));
+    commit();
+    struct ending last = oldest(JOB_DONE);
+
+    assert_int_equal(last.id, 103);
+    assert_memory_equal(last.jobs, jobs, sizeof(jobs));
+    assert_int_equal(oldest(JOB_CANCELLED).id, 0);
+}
+
+struct entries {
+    int n;
+    struct progress_entry last;
+};
+
+static void take_entry(void *ctx, const struct progress_entry *e)
+{
+    struct entries *seen = ctx;
+
+    assert_int_equal(e->attempt, ++seen->n);
+    seen->last = *e;
+    seen->last.text = arena_copy(&fx.arena, e->text);
+    seen->last.set = arena_copy(&fx.arena, e->set);
+}
+
+static void the_record_comes_back_in_order(void **state)
+{
+    enum job_outcome outcome = JOB_OUT_DONE;
+    struct entries seen = {.n = 0};
+
+    (void)state;
+    begin();
+    add_job(10, queue);
+    for (int i = 1; i <= 3; i++)
+        ok(store_progress_add(fx.store, 10,
+                              &(struct progress_entry){.number = 1,
+                                                       .attempt = i,
+                                                       .token = 500 + i,
+                                                       .outcome = JOB_OUT_FAILED,
+                                                       .cause = JOB_CAUSE_SIGNAL,
+                                                       .exited = i == 3,
+                                                       .exit = -9,
+                                                       .queue = queue,
+                                                       .worker = 4,
+                                                       .started_at = NOW_AT,
+                                                       .ended_at = NOW_AT + i,
+                                                       .text = SLICE("why"),
+                                                       .set = SLICE("{\"a\":1}")},
+                              &err));
+    commit();
+    ok(store_progress_load(fx.store, 10, take_entry, &seen, &err));
+    assert_int_equal(seen.n, 3);
+    assert_int_equal(seen.last.token, 503);
+    assert_true(seen.last.exited && seen.last.exit == -9);
+    assert_int_equal(seen.last.ended_at, NOW_AT + 3);
+    assert_true(same(seen.last.text, "why") && same(seen.last.set, "{\"a\":1}"));
+    ok(store_progress_find(fx.store, 10, 502, &outcome, &err));
+    assert_int_equal(outcome, JOB_OUT_FAILED);
+    ok(store_progress_find(fx.store, 10, 777, &outcome, &err));
+    assert_int_equal(outcome, JOB_OUT_NONE);
+}
+
+static void a_key_belongs_to_one_job(void **state)
+{
+    struct err err2 = ERR_INIT;
+    int64_t job = -1;
+    uint64_t content = 0;
+
+    (void)state;
+    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
+    assert_int_equal(job, 0);
+    begin();
+    add_job(10, queue);
+    ok(store_key_add(fx.store, SLICE("k"), 10, UINT64_MAX, &err));
+    commit();
+    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
+    assert_int_equal(job, 10);
+    assert_true(content == UINT64_MAX);
+    begin();
+    assert_int_not_equal(store_key_add(fx.store, SLICE("k"), 11, 1, &err2), E_OK);
+    store_rollback(fx.store);
+}
+
+struct listed {
+    int64_t ids[16];
+    size_t n;
+};
+
+static void take_listed(void *ctx, const struct job *j)
+{
+    struct listed *l = ctx;
+
+    l->ids[l->n++] = j->id.v;
+}
+
+static void lists_go_down_and_up_in_bounded_stretches(void **state)
+{
+    (void)state;
+    begin();
+    for (int64_t id = 1; id <= 6; id++)
+        add_job(id, queue);
+    for (int64_t id = 1; id <= 3; id++) {
+        struct job was = get_job(id), now = was;
+        bool hit = false;
+
+        now.state = id == 2 ? JOB_FAILED : JOB_DONE;
+        ok(store_job_end(fx.store, &was, &now, &hit, &err));
+        assert_true(hit);
+    }
+    commit();
+    struct listed l = {.n = 0};
+
+    ok(store_list_down(fx.store, STRETCH_LIVE, 6, 10, take_listed, &l, &err));
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.ids[0], 5);
+    l.n = 0;
+    ok(store_list_down(fx.store, STRETCH_ENDED, INT64_MAX, 2, take_listed, &l, &err));
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.ids[0], 3);
+    l.n = 0;
+    ok(store_list_down(fx.store, STRETCH_FAILED, INT64_MAX, 5, take_listed, &l, &err));
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.ids[0], 2);
+    l.n = 0;
+    ok(store_list_up(fx.store, STRETCH_LIVE, 4, 6, 10, take_listed, &l, &err));
+    assert_int_equal(l.n, 2);
+    assert_int_equal(l.ids[0], 5);
+    assert_int_equal(l.ids[1], 6);
+    l.n = 0;
+    ok(store_list_up(fx.store, STRETCH_FAILED, 2, 6, 10, take_listed, &l, &err));
+    assert_int_equal(l.n, 0);
+}
+
+int main(void)
+{
+#define SCAN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+    const struct CMUnitTest tests[] = {
+        SCAN_TEST(the_ready_scan_goes_by_priority_then_age),
+        SCAN_TEST(the_due_scan_finds_what_is_due_and_no_more),
+        SCAN_TEST(endings_come_back_oldest_first),
+        SCAN_TEST(the_record_comes_back_in_order),
+        SCAN_TEST(a_key_belongs_to_one_job),
+        SCAN_TEST(lists_go_down_and_up_in_bounded_stretches),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
