@@ -57,14 +57,9 @@ static void add_value(struct dump *d, sqlite3_stmt *st, int column)
         else
             add_number(d, sqlite3_column_int64(st, column));
         break;
-    case SQLITE_BLOB:
-        add_blob(d, st, column);
-        break;
-    case SQLITE_NULL:
-        buf_add_char(&d->text, '-');
-        break;
-    default:
-        buf_add_str(&d->text, (const char *)sqlite3_column_text(st, column));
+    case SQLITE_BLOB: add_blob(d, st, column); break;
+    case SQLITE_NULL: buf_add_char(&d->text, '-'); break;
+    default: buf_add_str(&d->text, (const char *)sqlite3_column_text(st, column));
     }
 }
 
@@ -85,14 +80,16 @@ static const struct {
     const char *table;
     const char *sql;
 } partly[] = {
-    {"claims", "SELECT * FROM claims WHERE token IN (SELECT token FROM jobs WHERE state = 5) ORDER BY 1"},
+    {"claims",
+     "SELECT * FROM claims WHERE token IN (SELECT token FROM jobs WHERE state = 5) ORDER BY 1"},
     {"work", "SELECT * FROM work WHERE finished_at = 0 ORDER BY 1"},
-    {"endings", "SELECT queue, state, finished_at, id, 'is expected' FROM ended WHERE EXISTS (SELECT 1 "
-                "FROM endings WHERE endings.queue = ended.queue AND endings.state = ended.state AND "
-                "endings.finished_at = ended.finished_at AND instr(hex(endings.jobs), (SELECT "
-                "substr(h, 15, 2) || substr(h, 13, 2) || substr(h, 11, 2) || substr(h, 9, 2) || "
-                "substr(h, 7, 2) || substr(h, 5, 2) || substr(h, 3, 2) || substr(h, 1, 2) FROM (SELECT "
-                "printf('%016X', ended.id) AS h)))) ORDER BY id"},
+    {"endings",
+     "SELECT queue, state, finished_at, id, 'is expected' FROM ended WHERE EXISTS (SELECT 1 "
+     "FROM endings WHERE endings.queue = ended.queue AND endings.state = ended.state AND "
+     "endings.finished_at = ended.finished_at AND instr(hex(endings.jobs), (SELECT "
+     "substr(h, 15, 2) || substr(h, 13, 2) || substr(h, 11, 2) || substr(h, 9, 2) || "
+     "substr(h, 7, 2) || substr(h, 5, 2) || substr(h, 3, 2) || substr(h, 1, 2) FROM (SELECT "
+     "printf('%016X', ended.id) AS h)))) ORDER BY id"},
 };
 
 static void add_table(struct dump *d, const char *table)
@@ -122,8 +119,9 @@ static void add_table(struct dump *d, const char *table)
 
 static void add_tables(struct dump *d)
 {
-    sqlite3_stmt *st = prepare(d, "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE "
-                                  "'CREATE VIRTUAL%' AND name NOT IN ('meta') ORDER BY name");
+    sqlite3_stmt *st = prepare(
+        d, "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE "
+           "'CREATE VIRTUAL%' AND name NOT IN ('meta') ORDER BY name");
 
     while (st != NULL && sqlite3_step(st) == SQLITE_ROW)
         add_table(d, (const char *)sqlite3_column_text(st, 0));
@@ -211,7 +209,7 @@ char *dump_difference(const char *is, const char *wanted)
         is += a + (is[a] == '\n');
         wanted += b + (wanted[b] == '\n');
     }
-    buf_addf(&out, "is:     %.*s\nwanted: %.*s", (int)strcspn(is, "\n"), is, (int)strcspn(wanted, "\n"),
-             wanted);
+    buf_addf(&out, "is:     %.*s\nwanted: %.*s", (int)strcspn(is, "\n"), is,
+             (int)strcspn(wanted, "\n"), wanted);
     return buf_take(&out);
 }

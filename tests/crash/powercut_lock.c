@@ -48,8 +48,7 @@ int vfs_shm_map(struct vfs_lock *l, struct vfs_holder *h, int region, int size, 
     }
     while (extend && h->shm->regions.count <= (size_t)region)
         VEC_PUSH(&h->shm->regions, mem_zalloc((size_t)size));
-    *ret_region =
-        (size_t)region < h->shm->regions.count ? h->shm->regions.items[region] : NULL;
+    *ret_region = (size_t)region < h->shm->regions.count ? h->shm->regions.items[region] : NULL;
     return SQLITE_OK;
 }
 

@@ -19,7 +19,7 @@ struct vfs_shm {
 };
 
 struct vfs_lock {
-    int readers;                    /* holders of SHARED or more */
+    int readers;                     /* holders of SHARED or more */
     const struct vfs_holder *writer; /* the one above SHARED */
     struct vfs_shm *shm;
 };

@@ -559,7 +559,8 @@ bool powercut_peek(struct powercut *p, const char *file, int64_t offset, void *d
     return there;
 }
 
-bool powercut_poke(struct powercut *p, const char *file, int64_t offset, const void *data, int64_t size)
+bool powercut_poke(struct powercut *p, const char *file, int64_t offset, const void *data,
+                   int64_t size)
 {
     hold(p);
     struct disk_file *f = disk_find(&p->disk, file);

@@ -14,7 +14,8 @@
  * may run in such a rest when it is repeated. */
 #define STEP_US (2 * US_PER_S)
 
-#define WORK_DEFINITION "{\"retry\":{\"max\":2,\"first\":\"100s\",\"jitter\":0},\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
+#define WORK_DEFINITION \
+    "{\"retry\":{\"max\":2,\"first\":\"100s\",\"jitter\":0},\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
 #define OTHER_DEFINITION "{\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
 
 /* A request with room for its parts. */
@@ -132,13 +133,15 @@ static void claim_for_long(struct script *s, struct request *r)
     r->op.exchange.lease_us = US_PER_HOUR;
 }
 
-static void finish_lease(struct script *s, struct request *r, size_t lease, enum job_outcome outcome)
+static void finish_lease(struct script *s, struct request *r, size_t lease,
+                         enum job_outcome outcome)
 {
     struct exchange *x = &r->op.exchange;
 
     ASSERT(lease < s->n_leases);
-    r->finish[x->n_finish++] = (struct finish_item){
-        .id = s->leases[lease].id, .token = s->leases[lease].token, .outcome = outcome};
+    r->finish[x->n_finish++] = (struct finish_item){.id = s->leases[lease].id,
+                                                    .token = s->leases[lease].token,
+                                                    .outcome = outcome};
 }
 
 static void finish(struct script *s, struct request *r, size_t lease, enum job_outcome outcome)

@@ -90,8 +90,8 @@ static void check_content(const char *where, const char *vfs, size_t step, bool 
         char *before = dump_difference(is, states[step]);
         char *after = dump_difference(is, states[step + 1]);
 
-        fail_msg("%s, step %zu (%s): the store is neither as before\n%s\nnor as after\n%s", where, step,
-                 script_name(step), before, after);
+        fail_msg("%s, step %zu (%s): the store is neither as before\n%s\nnor as after\n%s", where,
+                 step, script_name(step), before, after);
     }
     free(is);
 }
@@ -105,8 +105,8 @@ static void check_restart(const char *where, const char *vfs, size_t step, bool 
     struct script s;
 
     snprintf(place, sizeof(place), "%s, step %zu (%s)", where, step, script_name(step));
-    if (store_open(&(struct store_config){.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs}, &store,
-                   &err) != E_OK)
+    if (store_open(&(struct store_config){.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs},
+                   &store, &err) != E_OK)
         fail_msg("%s: the store does not open: %s", place, err.msg);
     check_content(where, vfs, step, between);
     if (store_verify(store, STORE_CHECK_FULL, on_finding, place, &err) != E_OK)
@@ -124,7 +124,7 @@ static void check_restart(const char *where, const char *vfs, size_t step, bool 
 struct watcher {
     struct powercut *disk;
     size_t step;
-    bool busy;      /* looking at a copy: its operations do not count */
+    bool busy; /* looking at a copy: its operations do not count */
     bool by_power;
     int64_t events; /* disk operations so far */
     int64_t every;  /* take one of so many writes; all syncs, truncations and deletions */
@@ -251,10 +251,12 @@ struct fault {
 
 /* A step met the fault and was answered with an error: nothing of it is there.  A crash may still bring it
  * to light as a whole, if only its sync failed; then the client's repetition succeeds. */
-static void check_refused(struct powercut *disk, struct script *s, size_t step, const struct err *err)
+static void check_refused(struct powercut *disk, struct script *s, size_t step,
+                          const struct err *err)
 {
     if (err->code != E_FULL && err->code != E_UNAVAILABLE)
-        fail_msg("step %zu (%s) fails with %s: %s", step, script_name(step), err_name(err->code), err->msg);
+        fail_msg("step %zu (%s) fails with %s: %s", step, script_name(step), err_name(err->code),
+                 err->msg);
     char *is = dump_store(s->vfs, SCRIPT_FILE);
 
     if (strcmp(is, states[step]) != 0) {
@@ -291,7 +293,8 @@ static bool run_with_fault(const struct fault *f, int64_t nth)
             check_refused(disk, &s, i, &err);
             powercut_heal(disk);
             if (script_step(&s, i, SCRIPT_AGAIN, &err) != E_OK)
-                fail_msg("step %zu (%s) does not succeed after the fault: %s", i, script_name(i), err.msg);
+                fail_msg("step %zu (%s) does not succeed after the fault: %s", i, script_name(i),
+                         err.msg);
         }
         check_content("a failing disk", "pc-main", i, false);
     }

@@ -80,7 +80,8 @@ static int64_t number(sqlite3 *db, const char *sql)
 
 static bool is_sound(sqlite3 *db)
 {
-    return number(db, "SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0;
+    return number(db,
+                  "SELECT COUNT(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'") == 0;
 }
 
 static void fill(sqlite3 *db, int rows)
@@ -89,7 +90,8 @@ static void fill(sqlite3 *db, int rows)
 
     must(db, "CREATE TABLE IF NOT EXISTS t (id INTEGER PRIMARY KEY, v BLOB)");
     for (int i = 0; i < rows; i++) {
-        snprintf(sql, sizeof(sql), "INSERT INTO t (v) VALUES (randomblob(%d))", 100 + i * 37 % 3000);
+        snprintf(sql, sizeof(sql), "INSERT INTO t (v) VALUES (randomblob(%d))",
+                 100 + i * 37 % 3000);
         must(db, sql);
     }
 }

@@ -6,9 +6,9 @@
 #include "store/store.h"
 #include "store/store_claims.h"
 #include "store/store_jobs.h"
-#include "store/store_record.h"
 #include "store/store_logs.h"
 #include "store/store_meta.h"
+#include "store/store_record.h"
 
 static char difference[240];
 
@@ -21,14 +21,15 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     char text[MODEL_PARAMS];
     long long id = (long long)j->id;
 
-#define SAME(field, want)                                                                       \
-    if ((int64_t)row->field != (int64_t)(want))                                                 \
-        return DIFFER("%s of job %lld is %lld, it should be %lld", #field, id,                  \
+#define SAME(field, want)                                                      \
+    if ((int64_t)row->field != (int64_t)(want))                                \
+        return DIFFER("%s of job %lld is %lld, it should be %lld", #field, id, \
                       (long long)row->field, (long long)(want));
     if (row->state != j->state)
-        return DIFFER("job %lld is %s (%d failures, %d lost, %d later), it should be %s (%d, %d, %d)", id,
-                      job_state_name(row->state), row->failures, row->lost, row->laters,
-                      job_state_name(j->state), j->failures, j->lost, j->laters);
+        return DIFFER(
+            "job %lld is %s (%d failures, %d lost, %d later), it should be %s (%d, %d, %d)", id,
+            job_state_name(row->state), row->failures, row->lost, row->laters,
+            job_state_name(j->state), j->failures, j->lost, j->laters);
     SAME(queue, s->queues[j->queue].number)
     SAME(priority, j->priority)
     SAME(holds, j->held ? JOB_HOLD_HAND : 0)
@@ -59,9 +60,9 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     text[0] = '\0';
     if (j->label >= 0)
         snprintf(text, sizeof(text), "{\"l\":\"%d\"}", j->label);
-    return slice_is(row->labels, text) ? NULL
-                                       : DIFFER("labels of job %lld are %.*s", id,
-                                                (int)row->labels.size, row->labels.data);
+    return slice_is(row->labels, text)
+               ? NULL
+               : DIFFER("labels of job %lld are %.*s", id, (int)row->labels.size, row->labels.data);
 }
 
 static const char *differ_queue(const struct sim *s, int q)
@@ -79,9 +80,9 @@ static const char *differ_queue(const struct sim *s, int q)
     if (model_defs[want->def].stop_after > 0 && want->streak != is->streak)
         return DIFFER("queue %s counts %d failures in a row, there were %d", want->name, is->streak,
                       want->streak);
-    return want->def == is->def
-               ? NULL
-               : DIFFER("queue %s has definition %d, it should be %d", want->name, is->def, want->def);
+    return want->def == is->def ? NULL
+                                : DIFFER("queue %s has definition %d, it should be %d", want->name,
+                                         is->def, want->def);
 }
 
 const char *check_difference(struct sim *s)
@@ -112,7 +113,8 @@ const char *check_difference(struct sim *s)
             return differs;
     }
     if (s->works.count != s->model.n_work)
-        return DIFFER("%zu pieces of chunked work, there should be %zu", s->works.count, s->model.n_work);
+        return DIFFER("%zu pieces of chunked work, there should be %zu", s->works.count,
+                      s->model.n_work);
     for (size_t w = 0; w < s->works.count; w++)
         if (s->works.items[w].id != s->model.work[w].id ||
             (s->works.items[w].phase != 0) != s->model.work[w].ended_phase)
@@ -142,8 +144,10 @@ static void take_entry(void *ctx, const struct progress_entry *e)
     r->n = next_in_record(r->job, r->n);
     if (r->n >= r->job->n_record || r->job->record[r->n].token != e->token ||
         r->job->record[r->n].outcome != e->outcome)
-        sim_fail(r->s, "the record of job %lld has attempt %d with token %lld (%s), which it should not",
-                 (long long)r->job->id, e->attempt, (long long)e->token, job_outcome_name(e->outcome));
+        sim_fail(r->s,
+                 "the record of job %lld has attempt %d with token %lld (%s), which it should not",
+                 (long long)r->job->id, e->attempt, (long long)e->token,
+                 job_outcome_name(e->outcome));
     r->n++;
 }
 
@@ -325,10 +329,11 @@ void check_next(struct sim *s)
     int64_t latest_us = next_instant(s);
 
     if (s->now.steady_at < s->resume_at) /* it rests after a failure, but not longer */
-        latest_us = latest_us < s->resume_at - s->now.steady_at ? s->resume_at - s->now.steady_at : latest_us;
+        latest_us = latest_us < s->resume_at - s->now.steady_at ? s->resume_at - s->now.steady_at
+                                                                : latest_us;
     if (next_us > latest_us)
-        sim_fail(s, "the engine wants to sleep %lld us, something is due in %lld us", (long long)next_us,
-                 (long long)latest_us);
+        sim_fail(s, "the engine wants to sleep %lld us, something is due in %lld us",
+                 (long long)next_us, (long long)latest_us);
     s->eager = next_us == 0 && latest_us > 0 ? s->eager + 1 : 0;
     if (s->eager > 2) /* a second look may be needed, not one after the other */
         sim_fail(s, "the engine wants to run again and again and has nothing to do");
@@ -342,9 +347,10 @@ void check_empty(struct sim *s)
     struct err err = ERR_INIT;
 
     if (s->rows.count != 0)
-        sim_fail(s, "%zu jobs are left after all have expired: %lld, which is %s since %lld, and others",
-                 s->rows.count, (long long)s->rows.items[0].id.v,
-                 job_state_name(s->rows.items[0].state), (long long)s->rows.items[0].finished_at);
+        sim_fail(
+            s, "%zu jobs are left after all have expired: %lld, which is %s since %lld, and others",
+            s->rows.count, (long long)s->rows.items[0].id.v, job_state_name(s->rows.items[0].state),
+            (long long)s->rows.items[0].finished_at);
     if (store_claims_load(s->store, take_claim, &k, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if (k.rows > 0)

@@ -161,7 +161,9 @@ static struct req *make_submit(struct sim *s)
 
     for (size_t i = 0; i < n; i++)
         fill_sub(s, r, i);
-    r->op.submit = (struct submit){.mode = how < 3 ? SUBMIT_ONE : how < 5 ? SUBMIT_ARRAY : SUBMIT_LINES,
+    r->op.submit = (struct submit){.mode = how < 3   ? SUBMIT_ONE
+                                           : how < 5 ? SUBMIT_ARRAY
+                                                     : SUBMIT_LINES,
                                    .items = r->items,
                                    .n_items = n,
                                    .first_line = 1};
@@ -194,9 +196,10 @@ static struct held some_lease(struct sim *s, int worker, bool *ret_made_up)
 
 static enum job_outcome some_outcome(struct sim *s, int64_t id)
 {
-    static const enum job_outcome outcomes[] = {
-        JOB_OUT_DONE, JOB_OUT_DONE, JOB_OUT_DONE, JOB_OUT_FAILED, JOB_OUT_FAILED, JOB_OUT_FAILED,
-        JOB_OUT_LATER, JOB_OUT_LATER, JOB_OUT_RETURNED, JOB_OUT_CANCELLED};
+    static const enum job_outcome outcomes[] = {JOB_OUT_DONE,     JOB_OUT_DONE,   JOB_OUT_DONE,
+                                                JOB_OUT_FAILED,   JOB_OUT_FAILED, JOB_OUT_FAILED,
+                                                JOB_OUT_LATER,    JOB_OUT_LATER,  JOB_OUT_RETURNED,
+                                                JOB_OUT_CANCELLED};
     const struct model_job *j = model_find(&s->model, id);
 
     if (j != NULL && j->n_record > MODEL_RECORD_MAX / 2)
@@ -334,7 +337,7 @@ static struct req *make_claim(struct sim *s)
     r->worker = (int)chance(s, MODEL_WORKERS);
     size_t n_finish = chance(s, 3) == 0 ? fill_finishes(s, r, 1 + chance(s, 3)) : 0;
     bool all = chance(s, 8) == 0;
-    size_t n_touch = all                  ? touch_all(s, r, n_finish)
+    size_t n_touch = all                 ? touch_all(s, r, n_finish)
                      : chance(s, 4) == 0 ? fill_touches(s, r, 1 + chance(s, 3))
                                          : 0;
 
@@ -410,7 +413,9 @@ static void fill_patch(struct sim *s, struct req *r)
 
     if (chance(s, 2) == 0) {
         act->has_due = r->act.has_due = true;
-        act->due_at = chance(s, 4) == 0 ? 0 : s->now.wall_at + (int64_t)chance(s, 60) * US_PER_S - 5 * US_PER_S;
+        act->due_at = chance(s, 4) == 0
+                          ? 0
+                          : s->now.wall_at + (int64_t)chance(s, 60) * US_PER_S - 5 * US_PER_S;
         r->act.due_at = act->due_at;
     }
     if (chance(s, 2) == 0) {
@@ -432,11 +437,15 @@ static struct req *make_act(struct sim *s)
 {
     static const unsigned waiting = 1U << JOB_HELD | 1U << JOB_SCHEDULED | 1U << JOB_READY;
     static const unsigned ended = 1U << JOB_DONE | 1U << JOB_FAILED | 1U << JOB_CANCELLED;
-    static const unsigned wants[ACT_COUNT] = {
-        [ACT_CANCEL] = 1U << JOB_RUNNING | waiting, [ACT_RETRY] = ended, [ACT_HOLD] = waiting,
-        [ACT_RELEASE] = 1U << JOB_HELD, [ACT_NOW] = 1U << JOB_SCHEDULED | 1U << JOB_HELD,
-        [ACT_MOVE] = waiting, [ACT_PATCH] = waiting, [ACT_DELETE] = ended | waiting,
-        [ACT_CLONE] = ended | waiting | 1U << JOB_RUNNING};
+    static const unsigned wants[ACT_COUNT] = {[ACT_CANCEL] = 1U << JOB_RUNNING | waiting,
+                                              [ACT_RETRY] = ended,
+                                              [ACT_HOLD] = waiting,
+                                              [ACT_RELEASE] = 1U << JOB_HELD,
+                                              [ACT_NOW] = 1U << JOB_SCHEDULED | 1U << JOB_HELD,
+                                              [ACT_MOVE] = waiting,
+                                              [ACT_PATCH] = waiting,
+                                              [ACT_DELETE] = ended | waiting,
+                                              [ACT_CLONE] = ended | waiting | 1U << JOB_RUNNING};
     struct req *r = req_new(s, OP_ACT);
     enum act_kind kind = (enum act_kind)chance(s, ACT_COUNT);
     struct model_job *j = chance(s, 4) == 0 ? any_job(s) : any_job_in(s, wants[kind]);
@@ -460,7 +469,7 @@ static struct req *make_act(struct sim *s)
 
 static struct req *make_bulk(struct sim *s)
 {
-    static const enum act_kind kinds[] = {ACT_CANCEL, ACT_RETRY, ACT_HOLD, ACT_RELEASE,
+    static const enum act_kind kinds[] = {ACT_CANCEL, ACT_RETRY, ACT_HOLD,   ACT_RELEASE,
                                           ACT_NOW,    ACT_MOVE,  ACT_DELETE, ACT_RELEASE};
     struct req *r = req_new(s, OP_BULK);
     struct model_work *w = &r->work;
@@ -488,8 +497,8 @@ static struct req *make_bulk(struct sim *s)
 
 static struct req *make_queue(struct sim *s)
 {
-    static const enum queue_state states[] = {QUEUE_UP, QUEUE_UP, QUEUE_UP, QUEUE_PAUSE, QUEUE_DRAIN,
-                                              QUEUE_DOWN};
+    static const enum queue_state states[] = {QUEUE_UP,    QUEUE_UP,    QUEUE_UP,
+                                              QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN};
     struct req *r = req_new(s, OP_QUEUE);
     struct queue_op *o = &r->op.queue;
     uint64_t what = chance(s, 10);
@@ -600,8 +609,11 @@ struct req *client_finish_done(struct sim *s, int worker)
         r->finish[n] = (struct finish_item){.id = s->held[worker][n].id,
                                             .token = s->held[worker][n].token,
                                             .outcome = JOB_OUT_DONE};
-    memmove(&s->held[worker][0], &s->held[worker][n], (s->n_held[worker] - n) * sizeof(struct held));
+    memmove(&s->held[worker][0], &s->held[worker][n],
+            (s->n_held[worker] - n) * sizeof(struct held));
     s->n_held[worker] -= n;
-    r->op.exchange = (struct exchange){.parts = EXCHANGE_RESULTS, .finish = r->finish, .n_finish = n};
+    r->op.exchange = (struct exchange){.parts = EXCHANGE_RESULTS,
+                                       .finish = r->finish,
+                                       .n_finish = n};
     return r;
 }

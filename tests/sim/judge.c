@@ -71,8 +71,8 @@ static const struct {
     enum op_kind kind;
     judge_fn *judge;
 } phases[] = {
-    {OP_QUEUE, judge_queue}, {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch},
-    {OP_LOG, judge_log},     {OP_ACT, judge_act},         {OP_BULK, judge_bulk},
+    {OP_QUEUE, judge_queue},   {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch},
+    {OP_LOG, judge_log},       {OP_ACT, judge_act},         {OP_BULK, judge_bulk},
     {OP_SUBMIT, judge_submit},
 };
 
@@ -122,6 +122,7 @@ static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
         judge_phases(s, &reqs[i], 1, RESTS);
         judge_answers(s, &reqs[i], 1);
     }
+    judge_answers(s, NULL, 0);
 }
 
 static void drop_answered(struct sim *s)
@@ -145,7 +146,8 @@ static void drop_answered(struct sim *s)
         struct req *r = s->waits.items[i];
 
         if (r->waits && r->answered)
-            sim_fail(s, "who waits for job %lld is answered though it goes on", (long long)r->op.wait.id);
+            sim_fail(s, "who waits for job %lld is answered though it goes on",
+                     (long long)r->op.wait.id);
         if (r->waits)
             s->waits.items[kept++] = r;
         else
@@ -225,7 +227,8 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
 static void follow_logs(struct sim *s, struct req **reqs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct model_job *j = reqs[i]->op.kind == OP_LOG ? model_find(&s->model, reqs[i]->op.log.id) : NULL;
+        struct model_job *j = reqs[i]->op.kind == OP_LOG ? model_find(&s->model, reqs[i]->op.log.id)
+                                                         : NULL;
         struct err err = ERR_INIT;
         int64_t size = 0;
 
@@ -257,7 +260,8 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n)
         const char *done = s->no_evidence ? "a request left no trace" : check_difference(s);
 
         if (done != NULL)
-            sim_fail(s, "after the crash the store is neither as before (%s) nor as after (%s)", first, done);
+            sim_fail(s, "after the crash the store is neither as before (%s) nor as after (%s)",
+                     first, done);
     }
     follow_logs(s, reqs, n);
     for (size_t i = 0; i < n; i++)

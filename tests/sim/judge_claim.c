@@ -8,7 +8,8 @@
 
 /* ---- finish ---- */
 
-static enum err_code finish_late(const struct model_job *j, const struct finish_item *f, int *ret_again)
+static enum err_code finish_late(const struct model_job *j, const struct finish_item *f,
+                                 int *ret_again)
 {
     enum job_outcome outcome = model_outcome(j, f->token);
     bool last = j->n_record > 0 && j->record[j->n_record - 1].token == f->token;
@@ -255,8 +256,8 @@ static void tell_cancels(struct sim *s, struct req *r)
     }
 }
 
-static bool next_of(const struct sim *s, const struct req *r, struct json_iter *it, struct slice *ret_item,
-                    const char *what)
+static bool next_of(const struct sim *s, const struct req *r, struct json_iter *it,
+                    struct slice *ret_item, const char *what)
 {
     if (json_next_item(it, ret_item))
         return true;
@@ -272,7 +273,8 @@ static struct json_iter list_of(const struct sim *s, const struct req *r, const 
     return json_items(list);
 }
 
-static void none_left(const struct sim *s, const struct req *r, struct json_iter *it, const char *what)
+static void none_left(const struct sim *s, const struct req *r, struct json_iter *it,
+                      const char *what)
 {
     struct slice item;
 
@@ -296,12 +298,14 @@ static void check_results(const struct sim *s, const struct req *r)
             sim_fail(s, "result %zu is for another job: %s", i, buf_text(&r->op.reply));
         if (r->want.again[i] == WANT_EITHER)
             continue;
-        if (refused != (want != E_OK) || repeated != (want == E_OK && r->want.again[i] == WANT_AGAIN))
+        if (refused != (want != E_OK) ||
+            repeated != (want == E_OK && r->want.again[i] == WANT_AGAIN))
             sim_fail(s, "result %zu should be %s%s: %s", i, err_name(want),
                      r->want.again[i] == WANT_AGAIN ? ", again" : "", buf_text(&r->op.reply));
         struct slice code;
 
-        if (refused && (!json_find(error, "code", &code) || memcmp(code.data + 1, err_name(want), strlen(err_name(want))) != 0))
+        if (refused && (!json_find(error, "code", &code) ||
+                        memcmp(code.data + 1, err_name(want), strlen(err_name(want))) != 0))
             sim_fail(s, "result %zu should be %s: %s", i, err_name(want), buf_text(&r->op.reply));
     }
     none_left(s, r, &it, "results");
@@ -338,13 +342,14 @@ static void check_touched(const struct sim *s, const struct req *r)
             told = told || (reply_id(s, item, "id") == r->want.cancels[i].id &&
                             reply_id(s, item, "lease") == r->want.cancels[i].token);
         if (!told)
-            sim_fail(s, "the worker is not told to stop job %lld: %s", (long long)r->want.cancels[i].id,
-                     buf_text(&r->op.reply));
+            sim_fail(s, "the worker is not told to stop job %lld: %s",
+                     (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
     }
     it = list_of(s, r, "cancel");
     while (json_next_item(&it, &item))
         if (!is_wanted_cancel(r, reply_id(s, item, "id"), reply_id(s, item, "lease")))
-            sim_fail(s, "the worker is told to stop what nobody cancelled: %s", buf_text(&r->op.reply));
+            sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
+                     buf_text(&r->op.reply));
 }
 
 static void check_jobs(const struct sim *s, const struct req *r)
@@ -362,8 +367,8 @@ static void check_jobs(const struct sim *s, const struct req *r)
         if (reply_id(s, item, "lease") != r->want.token)
             sim_fail(s, "one claim gave two tokens: %s", buf_text(&r->op.reply));
         if (!json_find(item, "attempt", &attempt) || json_int(attempt) != g->attempt)
-            sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt, (long long)g->id,
-                     buf_text(&r->op.reply));
+            sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt,
+                     (long long)g->id, buf_text(&r->op.reply));
     }
     none_left(s, r, &it, "jobs");
 }
@@ -446,7 +451,9 @@ static bool may_wait(struct sim *s, struct req *r, int64_t wait_us)
     if (wait_us == 0)
         return false;
     if (waiting_now(s) >= SIM_WAITING) {
-        r->want.code = E_TOO_MANY;
+        /* What was finished or touched is told; who asked for nothing else comes again. */
+        if (r->op.kind != OP_EXCHANGE || r->op.exchange.n_finish + r->op.exchange.n_touch == 0)
+            r->want.code = E_TOO_MANY;
         return false;
     }
     r->waits = r->listed = true;
@@ -484,7 +491,8 @@ void judge_answers(struct sim *s, struct req **reqs, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct req *r = reqs[i];
 
-        if (r->op.kind == OP_EXCHANGE && r->op.exchange.parts & EXCHANGE_JOBS && r->want.code == E_OK)
+        if (r->op.kind == OP_EXCHANGE && r->op.exchange.parts & EXCHANGE_JOBS &&
+            r->want.code == E_OK)
             answer_claim(s, r);
         else if (r->op.kind == OP_WAIT)
             answer_wait(s, r);

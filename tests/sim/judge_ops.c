@@ -36,7 +36,8 @@ static void check_json(const struct sim *s, const struct req *r)
         sim_fail(s, "the reply is no JSON: %s: %s", err.msg, buf_text(&r->op.reply));
 }
 
-static void expect_text(const struct sim *s, struct slice object, const char *name, const char *want)
+static void expect_text(const struct sim *s, struct slice object, const char *name,
+                        const char *want)
 {
     struct slice value;
     struct arena arena = ARENA_INIT;
@@ -50,7 +51,8 @@ static void expect_text(const struct sim *s, struct slice object, const char *na
 static void note_id(struct sim *s, int64_t id)
 {
     if (id <= s->model.newest_id)
-        sim_fail(s, "the new id %lld is not above %lld", (long long)id, (long long)s->model.newest_id);
+        sim_fail(s, "the new id %lld is not above %lld", (long long)id,
+                 (long long)s->model.newest_id);
     s->model.newest_id = id;
 }
 
@@ -149,8 +151,8 @@ static void take_item(struct sim *s, struct req *r, size_t i, int64_t replied, b
         sim_fail(s, "an item of an accepted array is refused");
     if (known != 0) {
         if (is_known(r) && replied != known)
-            sim_fail(s, "key %d gave job %lld, it belongs to %lld", r->subs[i].key, (long long)replied,
-                     (long long)known);
+            sim_fail(s, "key %d gave job %lld, it belongs to %lld", r->subs[i].key,
+                     (long long)replied, (long long)known);
         return;
     }
     *all_known = false;
@@ -202,7 +204,8 @@ static void submit_lines(struct sim *s, struct req *r)
         struct slice line = slice_make(at, (size_t)(end - at)), error;
 
         if (is_known(r) && json_find(line, "error", &error) != (code != E_OK))
-            sim_fail(s, "line %zu should be %s: %.*s", i + 1, err_name(code), (int)line.size, line.data);
+            sim_fail(s, "line %zu should be %s: %.*s", i + 1, err_name(code), (int)line.size,
+                     line.data);
         if (is_known(r) && code != E_OK)
             expect_text(s, error, "code", err_name(code));
         else if (code == E_OK)

@@ -7,28 +7,61 @@
 #include "base/json.h"
 
 struct model_def model_defs[MODEL_DEFS] = {
-    {.source = "{\"own_command\":true,\"keep\":{\"done\":\"20m\",\"failed\":\"40m\",\"log\":\"1M\"}}",
-     .first_us = 10 * US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0.1,
-     .keep_done_us = 20 * US_PER_MIN, .keep_failed_us = 40 * US_PER_MIN, .keep_log = 1 << 20},
-    {.source = "{\"retry\":{\"max\":3,\"first\":\"5s\",\"factor\":3,\"cap\":\"30s\",\"jitter\":0.5},"
-               "\"keep\":{\"done\":\"5m\",\"failed\":\"2h\",\"log\":\"64K\"}}",
-     .max = 3, .first_us = 5 * US_PER_S, .cap_us = 30 * US_PER_S, .factor = 3, .jitter = 0.5,
-     .keep_done_us = 5 * US_PER_MIN, .keep_failed_us = 2 * US_PER_HOUR, .keep_log = 64 << 10},
+    {.source =
+         "{\"own_command\":true,\"keep\":{\"done\":\"20m\",\"failed\":\"40m\",\"log\":\"1M\"}}",
+     .first_us = 10 * US_PER_S,
+     .cap_us = US_PER_HOUR,
+     .factor = 2,
+     .jitter = 0.1,
+     .keep_done_us = 20 * US_PER_MIN,
+     .keep_failed_us = 40 * US_PER_MIN,
+     .keep_log = 1 << 20},
+    {.source =
+         "{\"retry\":{\"max\":3,\"first\":\"5s\",\"factor\":3,\"cap\":\"30s\",\"jitter\":0.5},"
+         "\"keep\":{\"done\":\"5m\",\"failed\":\"2h\",\"log\":\"64K\"}}",
+     .max = 3,
+     .first_us = 5 * US_PER_S,
+     .cap_us = 30 * US_PER_S,
+     .factor = 3,
+     .jitter = 0.5,
+     .keep_done_us = 5 * US_PER_MIN,
+     .keep_failed_us = 2 * US_PER_HOUR,
+     .keep_log = 64 << 10},
     {.source = "{\"retry\":{\"max\":2,\"first\":\"1s\",\"jitter\":0,"
                "\"exits\":{\"64-74\":\"never\",\"75\":\"later\"}},"
                "\"stop_after\":4,\"keep\":{\"done\":\"1h\",\"failed\":\"1h\",\"log\":\"4K\"}}",
-     .max = 2, .stop_after = 4, .first_us = US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0, .exits = true,
-     .keep_done_us = US_PER_HOUR, .keep_failed_us = US_PER_HOUR, .keep_log = 4 << 10},
+     .max = 2,
+     .stop_after = 4,
+     .first_us = US_PER_S,
+     .cap_us = US_PER_HOUR,
+     .factor = 2,
+     .jitter = 0,
+     .exits = true,
+     .keep_done_us = US_PER_HOUR,
+     .keep_failed_us = US_PER_HOUR,
+     .keep_log = 4 << 10},
     {.source = "{\"retry\":{\"max\":100,\"first\":0,\"jitter\":1},"
                "\"keep\":{\"done\":\"1m\",\"failed\":\"10m\",\"log\":\"64K\"}}",
-     .max = 100, .first_us = 0, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 1,
-     .keep_done_us = US_PER_MIN, .keep_failed_us = 10 * US_PER_MIN, .keep_log = 64 << 10},
+     .max = 100,
+     .first_us = 0,
+     .cap_us = US_PER_HOUR,
+     .factor = 2,
+     .jitter = 1,
+     .keep_done_us = US_PER_MIN,
+     .keep_failed_us = 10 * US_PER_MIN,
+     .keep_log = 64 << 10},
     {.source = "{\"own_command\":true}",
-     .first_us = 10 * US_PER_S, .cap_us = US_PER_HOUR, .factor = 2, .jitter = 0.1,
-     .keep_done_us = 30 * US_PER_DAY, .keep_failed_us = 90 * US_PER_DAY, .keep_log = 1 << 20},
+     .first_us = 10 * US_PER_S,
+     .cap_us = US_PER_HOUR,
+     .factor = 2,
+     .jitter = 0.1,
+     .keep_done_us = 30 * US_PER_DAY,
+     .keep_failed_us = 90 * US_PER_DAY,
+     .keep_log = 1 << 20},
 };
 
-const char *const model_queue_names[MODEL_QUEUES] = {"alpha", "beta", "gamma", "a queue", "default"};
+const char *const model_queue_names[MODEL_QUEUES] = {"alpha", "beta", "gamma", "a queue",
+                                                     "default"};
 
 void model_defs_init(void)
 {
@@ -161,8 +194,8 @@ static void pause_bounds(const struct model_def *d, int n, int64_t *ret_low, int
         *ret_low = 0;
 }
 
-static void end_later(struct model *m, struct model_job *j, const struct model_end *end, int64_t low,
-                      int64_t high)
+static void end_later(struct model *m, struct model_job *j, const struct model_end *end,
+                      int64_t low, int64_t high)
 {
     if (j->laters >= 15) {
         must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
@@ -407,9 +440,9 @@ enum err_code model_act(struct model *m, struct model_job *j, const struct model
 {
     static enum err_code (*const acts[ACT_COUNT])(struct model *, struct model_job *,
                                                   const struct model_act *) = {
-        [ACT_CANCEL] = act_cancel, [ACT_RETRY] = act_retry, [ACT_HOLD] = act_hold,
+        [ACT_CANCEL] = act_cancel,   [ACT_RETRY] = act_retry, [ACT_HOLD] = act_hold,
         [ACT_RELEASE] = act_release, [ACT_CLONE] = act_clone, [ACT_NOW] = act_now,
-        [ACT_MOVE] = act_move, [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
+        [ACT_MOVE] = act_move,       [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
     };
 
     return acts[act->kind](m, j, act);
@@ -435,12 +468,14 @@ static int place_in(const struct model *m, const struct model_claim *c, const in
                     const struct model_job *j)
 {
     for (size_t k = 0; k < c->n_queues; k++)
-        if (c->queues[k] == j->queue && left[k] > 0 && queue_state_starts(m->queues[j->queue].state))
+        if (c->queues[k] == j->queue && left[k] > 0 &&
+            queue_state_starts(m->queues[j->queue].state))
             return (int)k;
     return -1;
 }
 
-size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks, size_t room)
+size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks,
+                  size_t room)
 {
     int left[MODEL_QUEUES];
     size_t n = 0;
@@ -481,7 +516,8 @@ void model_work_step(struct model *m, int64_t now_at)
     int64_t ids[MODEL_JOBS_MAX];
     size_t n = 0;
     bool gone = w->queue >= 0 && !m->queues[w->queue].there;
-    bool touches = w->ended_phase ? w->kind == ACT_RETRY || w->kind == ACT_DELETE : w->kind != ACT_RETRY;
+    bool touches = w->ended_phase ? w->kind == ACT_RETRY || w->kind == ACT_DELETE
+                                  : w->kind != ACT_RETRY;
 
     for (size_t i = 0; i < m->n_jobs && touches && !gone; i++)
         if (job_state_ended(m->jobs[i].state) == w->ended_phase && work_means(w, &m->jobs[i]))

@@ -65,15 +65,15 @@ struct model_job {
     enum job_state state;
     int priority;
     bool held, cancelling;
-    int64_t due_at;              /* exact when due_at == due_max */
+    int64_t due_at; /* exact when due_at == due_max */
     int64_t due_max;
-    int64_t token;               /* of the last claim; 0: never claimed */
-    int64_t lease_us, lease_at;  /* steady: when it runs out */
-    int worker;                  /* of the last claim; -1: none */
+    int64_t token;              /* of the last claim; 0: never claimed */
+    int64_t lease_us, lease_at; /* steady: when it runs out */
+    int worker;                 /* of the last claim; -1: none */
     int attempt, failures, lost, laters;
     int64_t finished_at;
-    int key; /* -1: none */
-    int label; /* -1: none */
+    int key;       /* -1: none */
+    int label;     /* -1: none */
     int own_retry; /* -1: the queue's; else its own `max` */
     enum model_note note;
     int64_t done, total;
@@ -98,7 +98,7 @@ struct model_work {
     unsigned states;
     int label; /* filter; -1: any */
     int64_t before_at;
-    int target; /* of MOVE */
+    int target;   /* of MOVE */
     int64_t last; /* no job above is meant */
     bool ended_phase;
 };
@@ -156,11 +156,11 @@ enum job_outcome model_outcome(const struct model_job *j, int64_t token);
 /* One action on one job.  E_OK, or what it is refused with; *ret_state is the state afterwards. */
 struct model_act {
     enum act_kind kind;
-    int target;          /* MOVE: queue; -1: no such queue */
-    const char *params;  /* PATCH: the whole new text; NULL: as it is */
-    const char *member;  /* RETRY, CLONE: set in the params to `value`; NULL: none */
+    int target;         /* MOVE: queue; -1: no such queue */
+    const char *params; /* PATCH: the whole new text; NULL: as it is */
+    const char *member; /* RETRY, CLONE: set in the params to `value`; NULL: none */
     int64_t value;
-    int label;           /* PATCH; -1: as it is */
+    int label; /* PATCH; -1: as it is */
     bool has_priority, has_due;
     int priority;
     int64_t due_at;
@@ -180,7 +180,8 @@ struct model_claim {
     int max;
 };
 
-size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks, size_t room);
+size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks,
+                  size_t room);
 
 /* One pass of the oldest chunked work. */
 void model_work_step(struct model *m, int64_t now_at);

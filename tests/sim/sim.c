@@ -70,13 +70,15 @@ static void say_request(const struct sim *s, const struct req *r)
         printf(" parts %u worker %d max %d wait %llds lease %llds all %d, finish %zu touch %zu",
                op->exchange.parts, r->worker, op->exchange.max,
                (long long)(op->exchange.wait_us / US_PER_S),
-               (long long)(op->exchange.lease_us / US_PER_S), op->exchange.all, op->exchange.n_finish,
-               op->exchange.n_touch);
+               (long long)(op->exchange.lease_us / US_PER_S), op->exchange.all,
+               op->exchange.n_finish, op->exchange.n_touch);
     for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_finish; i++)
         printf(" [%lld %s %lld]", (long long)op->exchange.finish[i].id,
-               job_outcome_name(op->exchange.finish[i].outcome), (long long)op->exchange.finish[i].token);
+               job_outcome_name(op->exchange.finish[i].outcome),
+               (long long)op->exchange.finish[i].token);
     for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_touch; i++)
-        printf(" (%lld %lld)", (long long)op->exchange.touch[i].id, (long long)op->exchange.touch[i].token);
+        printf(" (%lld %lld)", (long long)op->exchange.touch[i].id,
+               (long long)op->exchange.touch[i].token);
     if (op->kind == OP_QUEUE)
         printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
                op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
@@ -228,8 +230,10 @@ static void one_step(struct sim *s)
         step_restart(s);
         return;
     }
-    for (size_t want = how < 10 ? 0 : how < 70 ? 1 : 2 + chance(s, SIM_REQS - 1); s->n_batch < want;
-         s->n_batch++)
+    for (size_t want = how < 10   ? 0
+                       : how < 70 ? 1
+                                  : 2 + chance(s, SIM_REQS - 1);
+         s->n_batch < want; s->n_batch++)
         reqs[s->n_batch] = client_request(s);
     size_t n = s->n_batch;
 
@@ -267,8 +271,9 @@ static struct req *set_state(struct sim *s, int queue, enum queue_state state)
     struct req *r = client_nothing(s, OP_QUEUE);
 
     r->queue = queue;
-    r->op.queue = (struct queue_op){
-        .kind = QUEUE_OP_STATE, .name = slice_of(model_queue_names[queue]), .state = state};
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_STATE,
+                                    .name = slice_of(model_queue_names[queue]),
+                                    .state = state};
     return r;
 }
 
@@ -327,7 +332,8 @@ static void drain(struct sim *s)
     sim_say(s, "the end begins");
     s->n_held[0] = 0;
     finish_all(s);
-    world_advance(s, 400 * US_PER_DAY); /* more than the clock was ever set back, and all retention */
+    world_advance(s,
+                  400 * US_PER_DAY); /* more than the clock was ever set back, and all retention */
     for (int i = 0; i < 20 && s->model.n_jobs > 0; i++) {
         s->step++;
         world_advance(s, 2 * US_PER_MIN);
@@ -457,7 +463,8 @@ int main(int argc, char **argv)
 
     if (!read_options(argc, argv, &o))
         return usage();
-    struct shared *total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct shared *total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (total == MAP_FAILED)
         return 2;

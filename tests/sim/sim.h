@@ -44,10 +44,10 @@ struct req {
     struct op op;
     struct sim *sim;
     bool answered;
-    bool unknown; /* the process died before it could answer */
-    bool gone;    /* its client has left: it must not be granted anything */
-    bool waits;   /* the model says that it waits */
-    bool listed;  /* among those who wait, or did until now */
+    bool unknown;    /* the process died before it could answer */
+    bool gone;       /* its client has left: it must not be granted anything */
+    bool waits;      /* the model says that it waits */
+    bool listed;     /* among those who wait, or did until now */
     bool reply_lost; /* the client did not get it, and asks again some day */
     int64_t deadline_at;
 
@@ -108,31 +108,31 @@ struct sim {
     struct powercut *disk;
     struct store *store;
     struct engine *engine;
-    int64_t opened_at;   /* steady */
-    bool dead;           /* the process was killed in this step */
-    int64_t kill_in;     /* so many disk operations from now; 0: not */
+    int64_t opened_at; /* steady */
+    bool dead;         /* the process was killed in this step */
+    int64_t kill_in;   /* so many disk operations from now; 0: not */
     bool kill_by_power;
-    uint64_t rollbacks;  /* of this engine, as last seen */
-    int64_t resume_at;   /* steady: after failed batches the engine rests until then */
+    uint64_t rollbacks;   /* of this engine, as last seen */
+    int64_t resume_at;    /* steady: after failed batches the engine rests until then */
     int64_t rested_until; /* the same of the process before this one */
-    bool faulty;         /* the disk may fail in this step */
-    int eager;           /* runs after which it wanted to run at once, for nothing */
+    bool faulty;          /* the disk may fail in this step */
+    int eager;            /* runs after which it wanted to run at once, for nothing */
 
     struct model model;
     VEC(struct event_seen) before; /* the states of all jobs before the step */
-    bool no_evidence;        /* the store shows nothing of an unanswered request */
-    VEC(struct req *) waiting;   /* claims, the oldest first */
-    VEC(struct req *) waits;     /* for the end of a job */
+    bool no_evidence;              /* the store shows nothing of an unanswered request */
+    VEC(struct req *) waiting;     /* claims, the oldest first */
+    VEC(struct req *) waits;       /* for the end of a job */
     struct held held[MODEL_WORKERS][SIM_HELD];
     size_t n_held[MODEL_WORKERS];
-    int64_t serial; /* makes params unique */
+    int64_t serial;              /* makes params unique */
     struct req *batch[SIM_REQS]; /* what is asked in this step */
     size_t n_batch;
     VEC(struct event_seen) events;
 
     /* What the store holds, read after each step. */
     struct arena arena;
-    VEC(struct job) rows; /* by id */
+    VEC(struct job) rows;          /* by id */
     VEC(struct stored_work) works; /* under way; their texts are not kept */
     struct stored {
         int64_t number; /* 0: not there */

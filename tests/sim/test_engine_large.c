@@ -138,7 +138,8 @@ static void submit(size_t n, struct rng *rng, int64_t delay_us)
         for (size_t i = 0; i < now_n; i++)
             items[i] = (struct submit_item){.queue = SLICE("default"),
                                             .delay_us = delay_us,
-                                            .priority = rng == NULL ? 0 : (int)rng_below(rng, 5) - 2};
+                                            .priority = rng == NULL ? 0
+                                                                    : (int)rng_below(rng, 5) - 2};
         op_init(&op, OP_SUBMIT);
         op.submit = (struct submit){.mode = SUBMIT_ARRAY, .items = items, .n_items = now_n};
         run(&op);
@@ -248,7 +249,8 @@ static void set_priority(struct place *p, int priority)
     struct op op;
 
     op_init(&op, OP_ACT);
-    op.act = (struct act){.kind = ACT_PATCH, .id = p->id, .has_priority = true, .priority = priority};
+    op.act = (struct act){
+        .kind = ACT_PATCH, .id = p->id, .has_priority = true, .priority = priority};
     run(&op);
     op_deinit(&op);
     p->priority = priority;
@@ -417,8 +419,9 @@ static void finish_all(void)
     struct op op;
 
     op_init(&op, OP_EXCHANGE);
-    op.exchange = (struct exchange){
-        .parts = EXCHANGE_RESULTS, .finish = leases.items, .n_finish = leases.count};
+    op.exchange = (struct exchange){.parts = EXCHANGE_RESULTS,
+                                    .finish = leases.items,
+                                    .n_finish = leases.count};
     run(&op);
     op_deinit(&op);
     VEC_DEINIT(&leases);

@@ -135,7 +135,8 @@ void world_run(struct sim *s, struct req **reqs, size_t n)
 
 void world_checkpoint(struct sim *s)
 {
-    static const char *const how[] = {"PRAGMA wal_checkpoint(PASSIVE)", "PRAGMA wal_checkpoint(RESTART)",
+    static const char *const how[] = {"PRAGMA wal_checkpoint(PASSIVE)",
+                                      "PRAGMA wal_checkpoint(RESTART)",
                                       "PRAGMA wal_checkpoint(TRUNCATE)"};
     sqlite3 *db = NULL;
 
