@@ -4,6 +4,8 @@
  * Only after the commit.  Claims wait in the order they came; waits for the end of something in any order.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 
@@ -13,16 +15,26 @@ void answer(struct op *op)
     op->done(op);
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const int64_t *x = a;
+    const int64_t *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
 static void wake_waits(struct engine *e)
 {
     struct op **at = &e->waits;
 
+    if (e->ended.count > 1)
+        qsort(e->ended.items, e->ended.count, sizeof(int64_t), by_number);
     while (*at != NULL) {
         struct op *op = *at;
-        bool ended = op->deadline_at <= e->now.steady_at;
+        bool ended = op->deadline_at <= e->now.steady_at ||
+                     (e->ended.count > 0 && bsearch(&op->wait.id, e->ended.items, e->ended.count,
+                                                    sizeof(int64_t), by_number) != NULL);
 
-        for (size_t i = 0; i < e->ended.count && !ended; i++)
-            ended = e->ended.items[i] == op->wait.id;
         if (!ended) {
             if (op->deadline_at < e->wake_at)
                 e->wake_at = op->deadline_at;
@@ -79,8 +91,15 @@ static void give_up_gone(struct op *list)
 
 void engine_look_for_gone(struct engine *e)
 {
+    e->stirred = true;
     give_up_gone(e->waiting);
     give_up_gone(e->waits);
+}
+
+/* What it finished or touched is committed: that is told, though it may not wait for jobs. */
+static bool has_done_something(const struct op *op)
+{
+    return op->kind == OP_EXCHANGE && op->exchange.n_finish + op->exchange.n_touch > 0;
 }
 
 static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
@@ -88,8 +107,9 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
     if (wait_us == 0)
         return false;
     if (atomic_load(&e->stats.waiting) >= e->config.waiting_max) {
-        err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
-                (unsigned)e->config.waiting_max);
+        if (!has_done_something(op))
+            err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
+                    (unsigned)e->config.waiting_max);
         return false;
     }
     op->deadline_at = e->now.steady_at + wait_us;
@@ -112,7 +132,7 @@ static void answer_claim(struct engine *e, struct op *op)
     finish_claim(e, op);
 }
 
-/* Whether a job or a piece of chunked work has ended; E_NOT_FOUND when there is none. */
+/* Whether a job or a piece of chunked work has ended, or is not there at all. */
 static bool has_ended(struct engine *e, struct op *op)
 {
     struct job j;
@@ -137,8 +157,12 @@ static void answer_wait(struct engine *e, struct op *op)
 
 void answer_all(struct engine *e, struct op **ops, size_t n)
 {
-    answer_waiting(e);
-    wake_waits(e);
+    if (e->stirred || e->ended.count > 0 || e->new_cancels.count > 0 ||
+        e->wake_at <= e->now.steady_at) {
+        e->stirred = false;
+        answer_waiting(e);
+        wake_waits(e);
+    }
     for (size_t i = 0; i < n; i++) {
         if (is_claim(ops[i]))
             answer_claim(e, ops[i]);

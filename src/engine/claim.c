@@ -238,6 +238,7 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
             return err->code;
         if (!any)
             continue;
+        e->stirred = true;
         if (op->alive != NULL && !op->alive(op)) {
             op->deadline_at = 0; /* its client has left: it gets nothing */
             continue;

@@ -20,7 +20,10 @@
 #define RESUME_US (1 * US_PER_S)
 #define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
 
-enum { SHRINK_PAGES = 256 };
+enum {
+    SHRINK_PAGES = 256,
+    BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
+};
 
 /* ---- ids and the transaction ---- */
 
@@ -115,12 +118,28 @@ static void look_again(struct engine *e)
     }
 }
 
-/* Nothing of the batch happened: what memory took from it is read again from the store. */
+/* Reads again what memory holds of the store, as far as it is not what the store says. */
+static enum err_code reload(struct engine *e, struct err *err)
+{
+    if (!e->stale)
+        return E_OK;
+    workers_free(e);
+    bulk_free(e);
+    if ((e->queues_stale && queues_load(e, err) != E_OK) || bulk_load(e, err) != E_OK ||
+        workers_load(e, err) != E_OK)
+        return err->code;
+    e->stale = e->queues_stale = false;
+    return E_OK;
+}
+
+/* Nothing of the batch happened: what memory took from it is read again from the store, now or, if that
+ * fails too, before the next batch. */
 static void undo_batch(struct engine *e)
 {
     struct err err = ERR_INIT;
-    bool reload = e->queues_changed;
 
+    e->stale = true;
+    e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
     claims_ungrant(e);
@@ -130,11 +149,8 @@ static void undo_batch(struct engine *e)
     e->due_at = 0;
     e->retain_at = 0;
     e->woken = true;
-    workers_free(e);
     queues_reset_ready(e);
-    bulk_free(e);
-    if ((reload && queues_load(e, &err) != E_OK) || bulk_load(e, &err) != E_OK ||
-        workers_load(e, &err) != E_OK)
+    if (reload(e, &err) != E_OK)
         tell_trouble(e, &err);
 }
 
@@ -226,6 +242,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
     clear_batch(e);
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
+    if (reload(e, err) != E_OK)
+        return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
         claims_grant(e, ops, n, err) != E_OK)
         return err->code;
@@ -263,25 +281,59 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
         ops[i]->err = err;
         answer(ops[i]);
     }
+    answer_all(e, NULL, 0); /* those who wait, and whose time is up */
 }
 
-void engine_run(struct engine *e, struct op *list, struct now now)
+static void run_batch(struct engine *e, struct op **ops, size_t n)
 {
     struct err err = ERR_INIT;
 
-    e->now = now;
-    VEC_CLEAR(&e->batch);
-    for (struct op *op = list; op != NULL; op = op->next)
-        VEC_PUSH(&e->batch, op);
     for (int attempts = 0; attempts < 2; attempts++) {
-        if (try_batch(e, e->batch.items, e->batch.count, &err) == E_OK) {
-            settle_batch(e, e->batch.items, e->batch.count);
+        if (try_batch(e, ops, n, &err) == E_OK) {
+            settle_batch(e, ops, n);
             return;
         }
         undo_batch(e);
         tell_trouble(e, &err);
     }
-    run_one_by_one(e, e->batch.items, e->batch.count);
+    run_one_by_one(e, ops, n);
+}
+
+/* About so many rows will be touched. */
+static size_t rows_of(const struct op *op)
+{
+    switch (op->kind) {
+    case OP_SUBMIT: return op->submit.n_items;
+    case OP_EXCHANGE:
+        return op->exchange.n_finish + op->exchange.n_touch + (size_t)op->exchange.max;
+    case OP_QUEUE: return op->queue.n_puts;
+    case OP_ACT:
+    case OP_BULK:
+    case OP_LOG:
+    case OP_WAIT:
+    case OP_KIND_COUNT: break;
+    }
+    return 1;
+}
+
+void engine_run(struct engine *e, struct op *list, struct now now)
+{
+    size_t first = 0;
+    size_t rows = 0;
+
+    e->now = now;
+    VEC_CLEAR(&e->batch);
+    for (struct op *op = list; op != NULL; op = op->next)
+        VEC_PUSH(&e->batch, op);
+    for (size_t i = 0; i < e->batch.count; i++) {
+        rows += rows_of(e->batch.items[i]);
+        if (rows < BATCH_ROWS || i + 1 == e->batch.count)
+            continue;
+        run_batch(e, e->batch.items + first, i + 1 - first);
+        first = i + 1;
+        rows = 0;
+    }
+    run_batch(e, e->batch.items + first, e->batch.count - first);
 }
 
 int64_t engine_next_us(const struct engine *e, struct now now)

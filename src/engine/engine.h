@@ -73,7 +73,7 @@ void engine_set_url(struct engine *e, const char *url);
 void engine_close(struct engine *e);
 
 /* Runs a list of ops (linked by `next`, may be NULL) and whatever is due.  Every op is answered now,
- * except those that may wait. */
+ * except those that may wait.  One transaction, or several when much is asked at once. */
 void engine_run(struct engine *e, struct op *ops, struct now now);
 
 /* Clients may have left: ops that nobody waits for any more are answered by the next engine_run. */

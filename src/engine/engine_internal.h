@@ -93,6 +93,9 @@ struct engine {
     struct queue_list queues;
     uint64_t generation; /* grows when a queue comes or goes */
     bool woken;          /* something became ready: waiting claims are to be looked at */
+    bool stirred;        /* some that wait are to be answered */
+    bool stale;          /* what memory holds of the store is to be read again */
+    bool queues_stale;   /* queues too */
     VEC(struct known_worker) workers;
     struct claims claims;
     VEC(int64_t) dead_claims; /* rows to be removed with the next write */
