@@ -116,7 +116,7 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
     size_t count = 0;
 
     while (count == 0 && l->at < l->size) {
-        struct slice window;
+        struct slice window = {NULL, 0};
 
         if (look(r, l, look_size, &window, err) != E_OK)
             return err->code;

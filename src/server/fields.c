@@ -152,7 +152,7 @@ enum err_code field_length(struct field_reader *r, struct slice value, int64_t m
 {
     char least[DURATION_TEXT_SIZE];
     char most[DURATION_TEXT_SIZE];
-    int64_t us;
+    int64_t us = 0;
 
     if (length_value(r, value, &us) != E_OK)
         return err_wrap(r->err, "%s", r->name);

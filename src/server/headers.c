@@ -26,7 +26,7 @@ static const struct {
     size_t size;
     size_t offset; /* of a slice in struct headers */
 } kept[] = {
-    /* the first of them must not come twice */
+/* the first of them must not come twice */
 #define KEPT(header, field)                                         \
     {                                                               \
         header, sizeof(header) - 1, offsetof(struct headers, field) \

@@ -169,7 +169,7 @@ static enum err_code cannot_bind(const char *address, struct err *err)
 
 enum err_code listen_tcp(struct listeners *ls, const char *address, struct err *err)
 {
-    union any_address a;
+    union any_address a = {.any.sa_family = AF_UNSPEC};
     socklen_t size = 0;
     int on = 1;
 

@@ -255,7 +255,7 @@ static enum err_code read_items(struct field_reader *r, struct slice value,
 enum err_code parse_finishes(struct field_reader *r, struct slice value,
                              const struct finish_item **ret_items, size_t *ret_count)
 {
-    void *items;
+    void *items = NULL;
 
     if (read_items(r, value, &finish_kind, &items, ret_count) != E_OK)
         return r->err->code;
@@ -266,7 +266,7 @@ enum err_code parse_finishes(struct field_reader *r, struct slice value,
 enum err_code parse_touches(struct field_reader *r, struct slice value,
                             const struct touch_item **ret_items, size_t *ret_count)
 {
-    void *items;
+    void *items = NULL;
 
     if (read_items(r, value, &touch_kind, &items, ret_count) != E_OK)
         return r->err->code;

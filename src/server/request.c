@@ -301,7 +301,7 @@ enum err_code request_json(struct request *r, struct slice *ret_value, struct er
 
 enum err_code request_object(struct request *r, struct slice *ret_object, struct err *err)
 {
-    struct slice value;
+    struct slice value = {NULL, 0};
     struct quote quote;
 
     if (request_json(r, &value, err) != E_OK)

@@ -197,7 +197,7 @@ static const struct route routes[] = {
         .right = RIGHT_USER,
         .status = 200,
         .gives = "Bulks",
-        .help = "Lists bulk actions under way.",
+        .help = "Lists bulk actions under way and those of the last day.",
     },
     {
         .method = "GET",
