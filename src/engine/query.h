@@ -1,8 +1,8 @@
 /*
  * Queries: what is read, never changed.  Run on reader threads, each with a read-only store of its own.
  *
- * A query has a time limit; a list that meets it comes back short with a cursor, anything else is
- * E_TOO_SLOW.
+ * A query has a time limit: E_TOO_SLOW.  A list reads a bounded number of rows: it comes back short with a
+ * cursor long before.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -25,7 +25,7 @@ enum query_kind {
     QUERY_QUEUE,   /* one queue: state, definition, counts, oldest ready job */
     QUERY_WORKERS, /* {"workers":[…]} */
     QUERY_COUNTS,  /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
-    QUERY_BULKS,   /* {"bulk":[…]}: chunked work under way */
+    QUERY_BULKS,   /* {"bulk":[…]}: chunked work under way, or done within a day */
     QUERY_BULK,    /* one of them; done ones are kept a day */
     QUERY_KIND_COUNT
 };
