@@ -68,7 +68,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         if (j->cancelling)
             return E_OK;
         ret->changed = true;
-        VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker, false}));
+        VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker}));
         return store_job_update(e->store, j, &now, &hit, err);
     }
     now.state = job_state_next(j->state, JOB_EV_CANCEL);

@@ -54,7 +54,7 @@ static bool is_claim(const struct op *op)
 
 static void finish_claim(struct engine *e, struct op *op)
 {
-    claim_tell_cancels(e, op);
+    cancels_tell(e, op);
     exchange_close(op);
     answer(op);
 }
@@ -68,8 +68,7 @@ static void answer_waiting(struct engine *e)
     while (*at != NULL) {
         struct op *op = *at;
 
-        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at &&
-            !claim_tell_cancels(e, op)) {
+        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at && !cancels_tell(e, op)) {
             if (op->deadline_at < e->wake_at)
                 e->wake_at = op->deadline_at;
             at = &op->next;
@@ -122,7 +121,7 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
 
 static void answer_claim(struct engine *e, struct op *op)
 {
-    bool at_once = op->n_granted > 0 || op->hurry || claim_tell_cancels(e, op);
+    bool at_once = op->n_granted > 0 || op->hurry || cancels_tell(e, op);
 
     if (!at_once && may_wait(e, op, op->exchange.wait_us)) {
         *e->waiting_end = op;

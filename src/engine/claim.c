@@ -94,7 +94,7 @@ static bool best_queue(const struct picker *p, size_t *ret_i)
 }
 
 /* May give fewer than there are; at least one if there is any. */
-static enum err_code pick(struct picker *p, struct job *jobs, size_t *ret_n, struct err *err)
+static enum err_code pick(struct picker *p, int64_t *ids, size_t *ret_n, struct err *err)
 {
     size_t n = 0;
     size_t i = 0;
@@ -102,7 +102,7 @@ static enum err_code pick(struct picker *p, struct job *jobs, size_t *ret_n, str
     if (fill_lists(p, err) != E_OK)
         return err->code;
     while (n < (size_t)p->x->max && best_queue(p, &i)) {
-        jobs[n++].id.v = ready_first(&p->queues[i]->ready)->id;
+        ids[n++] = ready_first(&p->queues[i]->ready)->id;
         ready_take(&p->queues[i]->ready);
         p->left[i]--;
     }
@@ -203,14 +203,18 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
         op->err = ERR_INIT;
         return E_OK;
     }
-    struct job *jobs = arena_array(&e->arena, (size_t)x->max, sizeof(struct job));
+    int64_t *ids = arena_array(&e->arena, (size_t)x->max, sizeof(*ids));
 
     p.queues = op->queues;
     p.left = arena_array(&e->arena, x->n_queues, sizeof(int));
     for (size_t i = 0; i < x->n_queues; i++)
         p.left[i] = x->queues[i].max;
-    if (pick(&p, jobs, &n, err) != E_OK)
+    if (pick(&p, ids, &n, err) != E_OK)
         return err->code;
+    struct job *jobs = arena_array(&e->arena, n, sizeof(*jobs));
+
+    for (size_t i = 0; i < n; i++)
+        jobs[i].id.v = ids[i];
     return n == 0 ? E_OK : grant(e, op, jobs, n, err);
 }
 
@@ -275,15 +279,41 @@ void claims_ungrant(struct engine *e)
 
 /* ---- a worker that has said what it holds ---- */
 
-static bool is_held(const struct exchange *x, int64_t id, int64_t token)
+/* What the worker says that it holds, in order. */
+struct held_list {
+    struct closing *items;
+    size_t count;
+};
+
+static int by_job_and_token(const void *a, const void *b)
 {
-    for (size_t i = 0; i < x->n_touch; i++)
-        if (x->touch[i].id == id && x->touch[i].token == token)
-            return true;
-    return false;
+    const struct closing *x = a;
+    const struct closing *y = b;
+
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
 }
 
-static enum err_code return_unheld(struct engine *e, const struct exchange *x,
+static struct held_list held_of(struct engine *e, const struct exchange *x)
+{
+    struct held_list held = {arena_array(&e->arena, x->n_touch + 1, sizeof(*held.items)),
+                             x->n_touch};
+
+    for (size_t i = 0; i < x->n_touch; i++)
+        held.items[i] = (struct closing){x->touch[i].id, x->touch[i].token};
+    qsort(held.items, held.count, sizeof(*held.items), by_job_and_token);
+    return held;
+}
+
+static bool is_held(const struct held_list *held, int64_t id, int64_t token)
+{
+    struct closing wanted = {id, token};
+
+    return bsearch(&wanted, held->items, held->count, sizeof(wanted), by_job_and_token) != NULL;
+}
+
+static enum err_code return_unheld(struct engine *e, const struct held_list *held,
                                    const struct live_claim *claim, struct err *err)
 {
     struct attempt_end end = {.outcome = JOB_OUT_RETURNED, .now_at = e->now.wall_at};
@@ -293,7 +323,7 @@ static enum err_code return_unheld(struct engine *e, const struct exchange *x,
         bool found = false;
         struct job j;
 
-        if (is_held(x, claim->jobs[i], claim->token))
+        if (is_held(held, claim->jobs[i], claim->token))
             continue;
         if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
             return err->code;
@@ -310,9 +340,11 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
 
     if (worker == 0)
         return E_OK;
+    struct held_list held = held_of(e, &op->exchange);
+
     for (size_t i = 0; i < e->claims.heap.count; i++)
         if (e->claims.heap.items[i]->worker == worker &&
-            return_unheld(e, &op->exchange, e->claims.heap.items[i], err) != E_OK)
+            return_unheld(e, &held, e->claims.heap.items[i], err) != E_OK)
             return err->code;
     return E_OK;
 }

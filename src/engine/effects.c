@@ -89,41 +89,13 @@ static void publish_events(struct engine *e)
         e->config.on_event(e->config.event_ctx, &e->events.items[i]);
 }
 
-/* A job that ended its attempt needs no cancel any more. */
-static void forget_cancels(struct engine *e)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < e->cancels.count; i++) {
-        bool closed = false;
-
-        for (size_t k = 0; k < e->closings.count && !closed; k++)
-            closed = e->closings.items[k].job == e->cancels.items[i].job;
-        if (!closed)
-            e->cancels.items[kept++] = e->cancels.items[i];
-    }
-    e->cancels.count = kept;
-}
-
-/* The answer to a touch says that the job is to stop. */
-static void note_told(struct engine *e, const struct closing *told)
-{
-    for (size_t i = 0; i < e->cancels.count; i++)
-        if (e->cancels.items[i].job == told->job && e->cancels.items[i].token == told->token)
-            e->cancels.items[i].told = true;
-}
-
 void apply_effects(struct engine *e)
 {
     for (size_t i = 0; i < e->new_claims.count; i++)
         claims_add(&e->claims, e->new_claims.items[i]);
     VEC_CLEAR(&e->new_claims);
     close_claims(e);
-    for (size_t i = 0; i < e->new_cancels.count; i++)
-        VEC_PUSH(&e->cancels, e->new_cancels.items[i]);
-    for (size_t i = 0; i < e->told.count; i++)
-        note_told(e, &e->told.items[i]);
-    forget_cancels(e);
+    cancels_apply(e);
     add_tallies(e);
     publish_events(e);
 }

@@ -17,6 +17,7 @@
 #include "engine/claims.h"
 #include "engine/counts.h"
 #include "engine/engine.h"
+#include "engine/names.h"
 #include "engine/ready.h"
 #include "store/store.h"
 #include "store/store_queues.h"
@@ -39,6 +40,8 @@ struct queue {
 struct queue_list {
     struct queue **items;
     size_t count, capacity;
+    struct names by_name;
+    struct map by_id;
 };
 
 struct known_worker {
@@ -49,10 +52,9 @@ struct known_worker {
     int64_t seen_at; /* as written in the store */
 };
 
-/* A running job whose cancel was asked for: its worker is told as soon as it waits for work. */
+/* A running job whose cancel was asked for: its worker is told as soon as it asks for work. */
 struct cancel_note {
     int64_t job, token, worker;
-    bool told;
 };
 
 /* Chunked work under way. */
@@ -96,10 +98,11 @@ struct engine {
     bool stirred;        /* some that wait are to be answered */
     bool stale;          /* what memory holds of the store is to be read again */
     bool queues_stale;   /* queues too */
-    VEC(struct known_worker) workers;
+    VEC(struct known_worker *) workers;
+    struct names worker_names;
     struct claims claims;
     VEC(int64_t) dead_claims; /* rows to be removed with the next write */
-    VEC(struct cancel_note) cancels;
+    struct map cancels;       /* job to struct cancel_note, until its worker is told */
     VEC(struct bulk_work *) work;
 
     struct op *waiting; /* claims that wait, the oldest first */
@@ -131,7 +134,7 @@ struct engine {
     VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
-    VEC(struct closing) told; /* whom a touch tells of a cancel */
+    VEC(int64_t) told; /* jobs of whose cancel a touch tells */
     uint64_t tally_submitted, tally_claimed, tally_lost, tally_stale, tally_deleted, tally_retained;
     uint64_t tally_outcomes[JOB_OUT_COUNT], tally_retried, tally_failed;
 };
@@ -221,8 +224,14 @@ MUST_CHECK enum err_code claims_grant(struct engine *e, struct op **ops, size_t 
 /* Nothing of it happened. */
 void claims_ungrant(struct engine *e);
 
+/* ---- cancels of running jobs (cancels.c) ---- */
+
 /* Adds the cancels that the op's worker has not been told of; true when there are any. */
-bool claim_tell_cancels(struct engine *e, struct op *op);
+bool cancels_tell(struct engine *e, struct op *op);
+
+/* After the commit: what the batch has asked for, told, or made needless. */
+void cancels_apply(struct engine *e);
+void cancels_free(struct engine *e);
 
 /* Writes the end of an exchange's reply. */
 void exchange_close(struct op *op);

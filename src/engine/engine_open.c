@@ -116,7 +116,7 @@ void engine_close(struct engine *e)
     arena_deinit(&e->arena);
     VEC_DEINIT(&e->batch);
     VEC_DEINIT(&e->dead_claims);
-    VEC_DEINIT(&e->cancels);
+    cancels_free(e);
     VEC_DEINIT(&e->new_claims);
     VEC_DEINIT(&e->closings);
     VEC_DEINIT(&e->gone_queues);

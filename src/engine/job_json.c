@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/map.h"
+#include "engine/names.h"
 
 /* Of a body that is shown as text: so many, and one in so many. */
 enum { ESCAPES_FREE = 64, ESCAPES_SHARE = 16 };
@@ -16,6 +16,15 @@ void json_add_id(struct buf *b, const char *key, int64_t id)
     buf_add_char(b, '"');
     buf_add_str(b, id_format(id, text));
     buf_add_char(b, '"');
+}
+
+void json_add_lease(struct buf *b, int64_t id, int64_t token)
+{
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_id(b, "id", id);
+    json_add_id(b, "lease", token);
+    buf_add_char(b, '}');
 }
 
 void json_add_error(struct buf *b, const struct err *err)
@@ -76,43 +85,16 @@ void json_add_body(struct buf *b, struct slice body)
     buf_add_char(b, '"');
 }
 
-/* The names of an object's members, found by their hash. */
-struct name {
-    struct slice text;
-    struct name *next; /* with the same hash */
-};
-
-static int64_t hash_of(struct slice name)
-{
-    return (int64_t)(slice_hash(name) >> 1) | 1;
-}
-
-static void gather_names(struct slice object, struct map *names, struct arena *arena)
+static void gather_names(struct slice object, struct names *names, struct arena *arena)
 {
     struct slice key;
     struct slice value;
 
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
-        struct name *name = arena_alloc(arena, sizeof(*name));
-        int64_t hash;
-
-        name->text = json_text(key, arena);
-        hash = hash_of(name->text);
-        name->next = map_find(names, hash);
-        map_put(names, hash, name);
-    }
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+        names_add(names, json_text(key, arena), names);
 }
 
-static bool is_among(const struct map *names, struct slice text)
-{
-    const struct name *name = map_find(names, hash_of(text));
-
-    while (name != NULL && !slice_equal(name->text, text))
-        name = name->next;
-    return name != NULL;
-}
-
-static void add_members(struct buf *b, struct slice object, const struct map *but_not,
+static void add_members(struct buf *b, struct slice object, const struct names *but_not,
                         struct arena *arena)
 {
     struct slice key;
@@ -121,7 +103,7 @@ static void add_members(struct buf *b, struct slice object, const struct map *bu
     if (object.size == 0)
         return;
     for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
-        if (is_among(but_not, json_text(key, arena)))
+        if (names_find(but_not, json_text(key, arena)) != NULL)
             continue;
         json_add_comma(b);
         buf_add_slice(b, key);
@@ -133,8 +115,8 @@ static void add_members(struct buf *b, struct slice object, const struct map *bu
 void json_add_merged(struct buf *b, struct slice base, struct slice over)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    CLEANUP(map) struct map replaced = MAP_INIT;
-    CLEANUP(map) struct map none = MAP_INIT;
+    CLEANUP(names) struct names replaced = NAMES_INIT;
+    const struct names none = NAMES_INIT;
 
     if (over.size > 0)
         gather_names(over, &replaced, &arena);

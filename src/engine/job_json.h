@@ -13,6 +13,9 @@
 /* "id":"…" of an id, with its key. */
 void json_add_id(struct buf *b, const char *key, int64_t id);
 
+/* {"id","lease"}, with a comma before it where one is needed. */
+void json_add_lease(struct buf *b, int64_t id, int64_t token);
+
 /* {"code","message"}; no detail. */
 void json_add_error(struct buf *b, const struct err *err);
 

@@ -16,19 +16,15 @@
 
 struct queue *queue_find(const struct engine *e, struct slice name)
 {
-    for (size_t i = 0; i < e->queues.count; i++)
-        if (slice_is(name, e->queues.items[i]->name))
-            return e->queues.items[i];
-    return NULL;
+    return names_find(&e->queues.by_name, name);
 }
 
 struct queue *queue_by_id(const struct engine *e, int64_t id)
 {
-    for (size_t i = 0; i < e->queues.count; i++)
-        if (e->queues.items[i]->id == id)
-            return e->queues.items[i];
-    ASSERT(!"every job's queue is there");
-    return NULL;
+    struct queue *q = map_find(&e->queues.by_id, id);
+
+    ASSERT(q != NULL); /* every job's queue is there */
+    return q;
 }
 
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
@@ -54,11 +50,34 @@ void queue_free(struct queue *q)
     free(q);
 }
 
+static void list_deinit(struct queue_list *list)
+{
+    names_deinit(&list->by_name);
+    map_deinit(&list->by_id);
+    for (size_t i = 0; i < list->count; i++)
+        queue_free(list->items[i]);
+    VEC_DEINIT(list);
+}
+
+static void list_add(struct queue_list *list, struct queue *q)
+{
+    VEC_PUSH(list, q);
+    names_add(&list->by_name, slice_of(q->name), q);
+    map_put(&list->by_id, q->id, q);
+}
+
+static void list_remove(struct queue_list *list, struct queue *q)
+{
+    names_remove(&list->by_name, slice_of(q->name));
+    map_remove(&list->by_id, q->id);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] == q)
+            list->items[i] = list->items[--list->count];
+}
+
 void queues_free(struct engine *e)
 {
-    for (size_t i = 0; i < e->queues.count; i++)
-        queue_free(e->queues.items[i]);
-    VEC_DEINIT(&e->queues);
+    list_deinit(&e->queues);
 }
 
 void queues_reset_ready(struct engine *e)
@@ -94,7 +113,7 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     q->changed_at = row->changed_at;
     ready_init(&q->ready);
     define(q, row->definition);
-    VEC_PUSH(&e->queues, q);
+    list_add(&e->queues, q);
     e->generation++;
 }
 
@@ -128,15 +147,13 @@ enum err_code queues_load(struct engine *e, struct err *err)
 {
     struct queue_list old = e->queues;
 
-    e->queues = (struct queue_list)VEC_INIT;
+    e->queues = (struct queue_list){.items = NULL};
     if (store_queues_load(e->store, take_queue, e, err) != E_OK) {
         queues_free(e);
         e->queues = old;
         return err->code;
     }
-    for (size_t i = 0; i < old.count; i++)
-        queue_free(old.items[i]);
-    VEC_DEINIT(&old);
+    list_deinit(&old);
     e->generation++;
     return queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL ? E_OK : add_default(e, err);
 }
@@ -224,9 +241,7 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
                                              .at = e->now.wall_at,
                                              .queue = arena_copy(&e->arena, slice_of(q->name)),
                                              .what = "removed"}));
-    for (size_t i = 0; i < e->queues.count; i++)
-        if (e->queues.items[i] == q)
-            e->queues.items[i] = e->queues.items[--e->queues.count];
+    list_remove(&e->queues, q);
     e->generation++;
     e->woken = true;
     counts_forget(&e->counts, q->id);

@@ -102,21 +102,20 @@ static enum err_code create(struct engine *e, const struct submit_item *item, st
 /* An array is refused as a whole, also when two of its own jobs clash: found out before any is made. */
 static size_t first_refused(const struct submit *s, struct plan *plans, struct err *ret_refused)
 {
-    CLEANUP(map) struct map keys = MAP_INIT;
+    CLEANUP(names) struct names keys = NAMES_INIT;
 
     for (size_t i = 0; i < s->n_items; i++) {
         const struct submit_item *item = &s->items[i];
 
         if (plans[i].refused.code == E_OK && item->key.size > 0) {
-            int64_t hash = (int64_t)(slice_hash(item->key) >> 1) | 1;
-            const struct submit_item *other = map_find(&keys, hash);
+            const struct submit_item *other = names_find(&keys, item->key);
 
-            if (other != NULL && slice_equal(other->key, item->key) &&
-                other->content != item->content)
+            if (other == NULL)
+                names_add(&keys, item->key, (void *)(uintptr_t)item);
+            else if (other->content != item->content)
                 err_set(&plans[i].refused, E_CONFLICT,
                         "the key '%.*s' stands twice in this request, with different content",
                         (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data);
-            map_put(&keys, hash, (void *)(uintptr_t)item);
         }
         if (plans[i].refused.code != E_OK) {
             *ret_refused = plans[i].refused;

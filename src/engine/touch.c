@@ -6,15 +6,6 @@
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 
-static void add_lease(struct buf *b, int64_t id, int64_t token)
-{
-    json_add_comma(b);
-    buf_add_char(b, '{');
-    json_add_id(b, "id", id);
-    json_add_id(b, "lease", token);
-    buf_add_char(b, '}');
-}
-
 static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
                                struct err *err)
 {
@@ -31,10 +22,10 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
     if (result == TOUCH_LOST) {
         e->tally_stale++;
         op->hurry = true;
-        add_lease(&op->reply, item->id, item->token);
+        json_add_lease(&op->reply, item->id, item->token);
     } else if (result == TOUCH_CANCELLING) {
-        add_lease(&op->cancels, item->id, item->token);
-        VEC_PUSH(&e->told, ((struct closing){item->id, item->token}));
+        json_add_lease(&op->cancels, item->id, item->token);
+        VEC_PUSH(&e->told, item->id);
     }
     return E_OK;
 }
@@ -50,24 +41,6 @@ enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
             return err->code;
     buf_add_char(&op->reply, ']');
     return E_OK;
-}
-
-/* The worker's jobs whose cancel came while it was not asking. */
-bool claim_tell_cancels(struct engine *e, struct op *op)
-{
-    bool told = false;
-
-    if (e->cancels.count == 0 || op->exchange.worker.name.size == 0)
-        return false;
-    for (size_t i = 0; i < e->cancels.count; i++) {
-        struct cancel_note *note = &e->cancels.items[i];
-
-        if (note->told || note->worker != worker_number(e, op->exchange.worker.name))
-            continue;
-        add_lease(&op->cancels, note->job, note->token);
-        note->told = told = true;
-    }
-    return told;
 }
 
 void exchange_close(struct op *op)

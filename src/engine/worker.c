@@ -15,33 +15,27 @@
 
 enum { WORKERS_MAX = 10000 };
 
-static struct known_worker *find(const struct engine *e, struct slice name)
-{
-    for (size_t i = 0; i < e->workers.count; i++)
-        if (slice_is(name, e->workers.items[i].name))
-            return &e->workers.items[i];
-    return NULL;
-}
-
 int64_t worker_number(const struct engine *e, struct slice name)
 {
-    const struct known_worker *w = name.size == 0 ? NULL : find(e, name);
+    const struct known_worker *w = name.size == 0 ? NULL : names_find(&e->worker_names, name);
 
     return w == NULL ? 0 : w->id;
 }
 
-static void take_worker(void *ctx, const struct stored_worker *w)
+static void take_worker(void *ctx, const struct stored_worker *row)
 {
     struct engine *e = ctx;
-    struct known_worker known = {
-        .id = w->id,
-        .name = mem_strndup(w->name.data, w->name.size),
-        .queues = mem_strndup(w->queues.data, w->queues.size),
-        .pid = w->pid,
-        .seen_at = w->seen_at,
-    };
+    struct known_worker *w = mem_alloc(sizeof(*w));
 
-    VEC_PUSH(&e->workers, known);
+    *w = (struct known_worker){
+        .id = row->id,
+        .name = mem_strndup(row->name.data, row->name.size),
+        .queues = mem_strndup(row->queues.data, row->queues.size),
+        .pid = row->pid,
+        .seen_at = row->seen_at,
+    };
+    VEC_PUSH(&e->workers, w);
+    names_add(&e->worker_names, slice_of(w->name), w);
 }
 
 enum err_code workers_load(struct engine *e, struct err *err)
@@ -49,31 +43,37 @@ enum err_code workers_load(struct engine *e, struct err *err)
     return store_workers_load(e->store, take_worker, e, err);
 }
 
+static void worker_free(struct known_worker *w)
+{
+    free(w->name);
+    free(w->queues);
+    free(w);
+}
+
 void workers_free(struct engine *e)
 {
-    for (size_t i = 0; i < e->workers.count; i++) {
-        free(e->workers.items[i].name);
-        free(e->workers.items[i].queues);
-    }
+    names_deinit(&e->worker_names);
+    for (size_t i = 0; i < e->workers.count; i++)
+        worker_free(e->workers.items[i]);
     VEC_DEINIT(&e->workers);
 }
 
 static enum err_code forget(struct engine *e, size_t i, struct err *err)
 {
-    struct known_worker *w = &e->workers.items[i];
+    struct known_worker *w = e->workers.items[i];
 
     if (engine_write(e, err) != E_OK || store_worker_remove(e->store, w->id, err) != E_OK)
         return err->code;
-    free(w->name);
-    free(w->queues);
-    *w = e->workers.items[--e->workers.count];
+    names_remove(&e->worker_names, slice_of(w->name));
+    worker_free(w);
+    e->workers.items[i] = e->workers.items[--e->workers.count];
     return E_OK;
 }
 
 enum err_code workers_forget_old(struct engine *e, struct err *err)
 {
     for (size_t i = e->workers.count; i-- > 0;)
-        if (e->now.wall_at - e->workers.items[i].seen_at > FORGET_US && forget(e, i, err) != E_OK)
+        if (e->now.wall_at - e->workers.items[i]->seen_at > FORGET_US && forget(e, i, err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -85,7 +85,7 @@ static enum err_code make_room(struct engine *e, struct err *err)
     if (e->workers.count < WORKERS_MAX)
         return E_OK;
     for (size_t i = 1; i < e->workers.count; i++)
-        if (e->workers.items[i].seen_at < e->workers.items[oldest].seen_at)
+        if (e->workers.items[i]->seen_at < e->workers.items[oldest]->seen_at)
             oldest = i;
     return forget(e, oldest, err);
 }
@@ -107,10 +107,9 @@ static struct slice queues_json(struct engine *e, const struct exchange *x)
 
 enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
 {
-    struct known_worker *w = x->worker.name.size == 0 ? NULL : find(e, x->worker.name);
-
     if (x->worker.name.size == 0)
         return E_OK;
+    struct known_worker *w = names_find(&e->worker_names, x->worker.name);
     struct slice queues = queues_json(e, x);
     bool fresh = w != NULL && w->pid == x->worker.pid && slice_is(queues, w->queues) &&
                  e->now.wall_at - w->seen_at < SEEN_EVERY_US && e->now.wall_at >= w->seen_at;

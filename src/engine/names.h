@@ -1,0 +1,28 @@
+/*
+ * Things by name: a text finds what was put under it, however many there are.
+ *
+ * Names are borrowed: they live as long as their entry.  It owns no values.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/map.h"
+#include "base/slice.h"
+
+struct names {
+    struct map by_hash;
+};
+
+#define NAMES_INIT ((struct names){.by_hash = MAP_INIT})
+
+void names_deinit(struct names *n);
+static inline void names_cleanup(struct names *n)
+{
+    names_deinit(n);
+}
+
+void *names_find(const struct names *n, struct slice name); /* NULL when it is not there */
+
+/* The name must be new, the value not NULL. */
+void names_add(struct names *n, struct slice name, void *value);
+void names_remove(struct names *n, struct slice name); /* it must be there */

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "base/rng.h"
+#include "engine/names.h"
+#include "testing.h"
+
+static void a_name_finds_what_was_put_under_it(void **state)
+{
+    (void)state;
+    CLEANUP(names) struct names n = NAMES_INIT;
+    int a, b;
+
+    assert_null(names_find(&n, SLICE("a")));
+    names_add(&n, SLICE("a"), &a);
+    names_add(&n, SLICE(""), &b);
+    assert_ptr_equal(names_find(&n, SLICE("a")), &a);
+    assert_ptr_equal(names_find(&n, SLICE("")), &b);
+    assert_null(names_find(&n, SLICE("ab")));
+    names_remove(&n, SLICE("a"));
+    assert_null(names_find(&n, SLICE("a")));
+    assert_ptr_equal(names_find(&n, SLICE("")), &b);
+}
+
+static void many_names_come_and_go(void **state)
+{
+    (void)state;
+    enum { NAMES = 2000 };
+    static char texts[NAMES][16];
+    static bool there[NAMES];
+    CLEANUP(names) struct names n = NAMES_INIT;
+    struct rng rng;
+
+    rng_init(&rng, 3);
+    for (size_t i = 0; i < NAMES; i++)
+        snprintf(texts[i], sizeof(texts[i]), "queue-%zu", i);
+    for (int step = 0; step < 20000; step++) {
+        size_t i = rng_below(&rng, NAMES);
+
+        if (there[i])
+            names_remove(&n, slice_of(texts[i]));
+        else
+            names_add(&n, slice_of(texts[i]), texts[i]);
+        there[i] = !there[i];
+    }
+    for (size_t i = 0; i < NAMES; i++)
+        assert_ptr_equal(names_find(&n, slice_of(texts[i])), there[i] ? texts[i] : NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_name_finds_what_was_put_under_it),
+        cmocka_unit_test(many_names_come_and_go),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
