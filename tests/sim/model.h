@@ -132,6 +132,7 @@ const struct model_def *model_def_of(const struct model *m, const struct model_j
 
 /* False when the state table forbids it, or leads elsewhere than to `to`. */
 bool model_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to);
+void model_must_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to);
 
 /* A new job at the end; `due_at` above now makes it scheduled. */
 struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_at, int64_t now_at);

@@ -6,9 +6,10 @@
  * step the store is read and compared with the model; what must hold always (design, section 9) is
  * checked.  The same seed gives the same life, byte by byte.
  *
- *   sim.c      seeds, steps, coverage          clients.c  makes requests
- *   world.c    engine, store, disk, clock      judge.c    feeds the model, checks the answers
- *   model.c    how jobs must be                check.c    compares the store with the model
+ *   sim.c      seeds, coverage                 clients.c, workers.c   make requests
+ *   steps.c    one step of a life, its end     judge*.c               feed the model, check the answers
+ *   world.c    engine, store, disk, clock      model*.c               how jobs must be
+ *   check.c    compares the store with the model
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -130,7 +131,9 @@ struct sim {
     size_t n_batch;
     VEC(struct event_seen) events;
 
-    /* What the store holds, read after each step. */
+    /* What the store holds, read after each step in which there was a commit. */
+    uint64_t read_commits; /* how many there were then, and one; 0: it was not read yet */
+    bool unchanged;        /* the last look was not needed */
     struct arena arena;
     VEC(struct job) rows;          /* by id */
     VEC(struct stored_work) works; /* under way; their texts are not kept */
@@ -150,6 +153,11 @@ static inline uint64_t chance(struct sim *s, uint64_t of)
 {
     return rng_below(&s->rng, of);
 }
+
+/* ---- steps.c ---- */
+
+void sim_step(struct sim *s);
+void sim_drain(struct sim *s);
 
 /* ---- world.c ---- */
 
@@ -179,7 +187,7 @@ void world_read(struct sim *s);
 const struct job *world_row(const struct sim *s, int64_t id);
 const struct job *world_row_with(const struct sim *s, const char *params);
 
-/* ---- clients.c ---- */
+/* ---- clients.c, workers.c ---- */
 
 struct req *client_request(struct sim *s);
 struct req *client_nothing(struct sim *s, enum op_kind kind);
@@ -187,10 +195,23 @@ struct req *client_claim_all(struct sim *s, int worker); /* for the end: every q
 struct req *client_finish_done(struct sim *s, int worker);
 void req_free(struct req *r);
 
+struct req *worker_claim(struct sim *s);
+struct req *worker_finish(struct sim *s);
+struct req *worker_touch(struct sim *s);
+struct req *worker_log(struct sim *s);
+
+/* What they are made from. */
+struct req *req_new(struct sim *s, enum op_kind kind);
+bool is_target(const struct sim *s, const struct model_job *j);
+struct model_job *any_job(struct sim *s); /* or NULL */
+int any_queue(struct sim *s);
+struct slice queue_name(int queue);
+int64_t some_delay(struct sim *s);
+
 /* A worker learns of leases it was granted. */
 void worker_holds(struct sim *s, int worker, int64_t id, int64_t token);
 
-/* ---- judge.c, judge_ops.c, judge_claim.c ---- */
+/* ---- judge.c, judge_ops.c, judge_claim.c, judge_answer.c ---- */
 
 /* The batch ran: the model follows, the answers are checked, what is answered is freed. */
 void judge_run(struct sim *s, struct req **reqs, size_t n);
@@ -209,6 +230,10 @@ void judge_submit(struct sim *s, struct req *r);
 
 void judge_waiting_claims(struct sim *s);
 void judge_claim(struct sim *s, struct req *r);
+
+/* The reply must tell the worker to stop that job. */
+void want_cancel(struct req *r, const struct model_job *j);
+bool names_gone_queue(const struct sim *s, const struct req *r);
 
 /* Who is answered now, and with what. */
 void judge_answers(struct sim *s, struct req **reqs, size_t n);

@@ -50,6 +50,7 @@ void world_open(struct sim *s)
     s->now.steady_at = s->opened_at = s->now.wall_at;
     s->dead = false;
     s->rollbacks = 0;
+    s->read_commits = 0;
     s->rested_until = s->resume_at;
     s->resume_at = 0;
     if (store_open(&config, &s->store, &err) != E_OK)
@@ -204,7 +205,12 @@ static void take_work(void *ctx, const struct stored_work *w)
 void world_read(struct sim *s)
 {
     struct err err = ERR_INIT;
+    uint64_t commits = atomic_load(&engine_get_stats(s->engine)->commits);
 
+    s->unchanged = s->read_commits == commits + 1;
+    if (s->unchanged)
+        return;
+    s->read_commits = commits + 1;
     VEC_CLEAR(&s->rows);
     VEC_CLEAR(&s->works);
     arena_clear(&s->arena);

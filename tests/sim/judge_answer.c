@@ -1,0 +1,279 @@
+/*
+ * Who is answered when a batch is through, with what, and who goes on waiting.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "sim.h"
+
+/* ---- cancels ---- */
+
+static bool has_untold(const struct sim *s, const struct req *r)
+{
+    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
+        const struct model_job *j = &s->model.jobs[i];
+
+        if (j->worker == r->worker && j->note == NOTE_UNTOLD)
+            return true;
+    }
+    return false;
+}
+
+static void tell_cancels(struct sim *s, struct req *r)
+{
+    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
+        struct model_job *j = &s->model.jobs[i];
+
+        if (j->note != NOTE_UNTOLD || j->worker != r->worker)
+            continue;
+        want_cancel(r, j);
+        j->note = NOTE_TOLD;
+    }
+}
+
+static bool next_of(const struct sim *s, const struct req *r, struct json_iter *it,
+                    struct slice *ret_item, const char *what)
+{
+    if (json_next_item(it, ret_item))
+        return true;
+    sim_fail(s, "too few %s in %s", what, buf_text(&r->op.reply));
+}
+
+static struct json_iter list_of(const struct sim *s, const struct req *r, const char *name)
+{
+    struct slice list;
+
+    if (!json_find(buf_slice(&r->op.reply), name, &list))
+        sim_fail(s, "no %s in the reply %s", name, buf_text(&r->op.reply));
+    return json_items(list);
+}
+
+static void none_left(const struct sim *s, const struct req *r, struct json_iter *it,
+                      const char *what)
+{
+    struct slice item;
+
+    if (json_next_item(it, &item))
+        sim_fail(s, "too many %s in %s", what, buf_text(&r->op.reply));
+}
+
+static void check_results(const struct sim *s, const struct req *r)
+{
+    struct json_iter it = list_of(s, r, "results");
+
+    for (size_t i = 0; i < r->op.exchange.n_finish; i++) {
+        struct slice item, error, again;
+
+        next_of(s, r, &it, &item, "results");
+        bool refused = json_find(item, "error", &error);
+        bool repeated = json_find(item, "again", &again);
+        enum err_code want = r->want.finish[i];
+
+        if (reply_id(s, item, "id") != r->op.exchange.finish[i].id)
+            sim_fail(s, "result %zu is for another job: %s", i, buf_text(&r->op.reply));
+        if (r->want.again[i] == WANT_EITHER)
+            continue;
+        if (refused != (want != E_OK) ||
+            repeated != (want == E_OK && r->want.again[i] == WANT_AGAIN))
+            sim_fail(s, "result %zu should be %s%s: %s", i, err_name(want),
+                     r->want.again[i] == WANT_AGAIN ? ", again" : "", buf_text(&r->op.reply));
+        struct slice code;
+
+        if (refused && (!json_find(error, "code", &code) ||
+                        memcmp(code.data + 1, err_name(want), strlen(err_name(want))) != 0))
+            sim_fail(s, "result %zu should be %s: %s", i, err_name(want), buf_text(&r->op.reply));
+    }
+    none_left(s, r, &it, "results");
+}
+
+static bool is_wanted_cancel(const struct req *r, int64_t id, int64_t token)
+{
+    for (size_t i = 0; i < r->want.n_cancels; i++)
+        if (r->want.cancels[i].id == id && r->want.cancels[i].token == token)
+            return true;
+    return false;
+}
+
+static void check_touched(const struct sim *s, const struct req *r)
+{
+    struct json_iter it = list_of(s, r, "lost");
+    struct slice item;
+
+    for (size_t i = 0; i < r->op.exchange.n_touch; i++) {
+        const struct touch_item *t = &r->op.exchange.touch[i];
+
+        if (!r->want.lost[i])
+            continue;
+        next_of(s, r, &it, &item, "lost leases");
+        if (reply_id(s, item, "id") != t->id || reply_id(s, item, "lease") != t->token)
+            sim_fail(s, "another lease is lost: %s", buf_text(&r->op.reply));
+    }
+    none_left(s, r, &it, "lost leases");
+    for (size_t i = 0; i < r->want.n_cancels; i++) {
+        bool told = false;
+
+        it = list_of(s, r, "cancel");
+        while (json_next_item(&it, &item))
+            told = told || (reply_id(s, item, "id") == r->want.cancels[i].id &&
+                            reply_id(s, item, "lease") == r->want.cancels[i].token);
+        if (!told)
+            sim_fail(s, "the worker is not told to stop job %lld: %s",
+                     (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
+    }
+    it = list_of(s, r, "cancel");
+    while (json_next_item(&it, &item))
+        if (!is_wanted_cancel(r, reply_id(s, item, "id"), reply_id(s, item, "lease")))
+            sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
+                     buf_text(&r->op.reply));
+}
+
+static void check_jobs(const struct sim *s, const struct req *r)
+{
+    struct json_iter it = list_of(s, r, "jobs");
+
+    for (size_t i = 0; i < r->want.n_grants; i++) {
+        const struct grant *g = &r->want.grants[i];
+        struct slice item, attempt;
+
+        next_of(s, r, &it, &item, "jobs");
+        if (reply_id(s, item, "id") != g->id)
+            sim_fail(s, "job %lld should be granted at place %zu: %s", (long long)g->id, i,
+                     buf_text(&r->op.reply));
+        if (reply_id(s, item, "lease") != r->want.token)
+            sim_fail(s, "one claim gave two tokens: %s", buf_text(&r->op.reply));
+        if (!json_find(item, "attempt", &attempt) || json_int(attempt) != g->attempt)
+            sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt,
+                     (long long)g->id, buf_text(&r->op.reply));
+    }
+    none_left(s, r, &it, "jobs");
+}
+
+static void check_exchange(const struct sim *s, const struct req *r)
+{
+    struct err err = ERR_INIT;
+    struct slice value;
+
+    expect_code(s, r, r->want.code);
+    if (!is_known(r) || r->want.code != E_OK)
+        return;
+    if (json_check(buf_slice(&r->op.reply), &value, &err) != E_OK)
+        sim_fail(s, "the reply is no JSON: %s: %s", err.msg, buf_text(&r->op.reply));
+    if (r->op.exchange.parts & EXCHANGE_RESULTS)
+        check_results(s, r);
+    if (r->op.exchange.parts & EXCHANGE_TOUCHED)
+        check_touched(s, r);
+    if (r->op.exchange.parts & EXCHANGE_JOBS)
+        check_jobs(s, r);
+}
+
+static void must_be_answered(const struct sim *s, const struct req *r, const char *why)
+{
+    if (!r->answered)
+        sim_fail(s, "an op of kind %d is not answered though %s", (int)r->op.kind, why);
+}
+
+static void answer_waiting(struct sim *s)
+{
+    for (size_t i = 0; i < s->waiting.count; i++) {
+        struct req *r = s->waiting.items[i];
+        bool now = r->want.n_grants > 0 || r->deadline_at <= s->now.steady_at || has_untold(s, r) ||
+                   names_gone_queue(s, r);
+
+        if (!r->waits || (!now && !(r->gone && r->answered)))
+            continue;
+        must_be_answered(s, r, "its time has come");
+        tell_cancels(s, r);
+        check_exchange(s, r);
+        r->waits = false;
+    }
+}
+
+static bool target_lives(struct sim *s, const struct req *r)
+{
+    const struct model_job *j = model_find(&s->model, r->op.wait.id);
+
+    return j != NULL && !job_state_ended(j->state);
+}
+
+static void answer_waits(struct sim *s)
+{
+    for (size_t i = 0; i < s->waits.count; i++) {
+        struct req *r = s->waits.items[i];
+
+        const struct model_job *j = model_find(&s->model, r->op.wait.id);
+
+        if (!r->waits || (target_lives(s, r) && !j->ended && r->deadline_at > s->now.steady_at))
+            continue;
+        must_be_answered(s, r, "its job has ended or its time is up");
+        r->waits = false;
+    }
+}
+
+static size_t waiting_now(const struct sim *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->waiting.count; i++)
+        n += s->waiting.items[i]->waits;
+    for (size_t i = 0; i < s->waits.count; i++)
+        n += s->waits.items[i]->waits;
+    return n;
+}
+
+/* False when it may not wait: then it is answered with r->want.code. */
+static bool may_wait(struct sim *s, struct req *r, int64_t wait_us)
+{
+    if (wait_us == 0)
+        return false;
+    if (waiting_now(s) >= SIM_WAITING) {
+        /* What was finished or touched is told; who asked for nothing else comes again. */
+        if (r->op.kind != OP_EXCHANGE || r->op.exchange.n_finish + r->op.exchange.n_touch == 0)
+            r->want.code = E_TOO_MANY;
+        return false;
+    }
+    r->waits = r->listed = true;
+    r->deadline_at = s->now.steady_at + wait_us;
+    return true;
+}
+
+static void answer_claim(struct sim *s, struct req *r)
+{
+    bool at_once = r->want.n_grants > 0 || r->want.hurry || has_untold(s, r);
+
+    if (!at_once && may_wait(s, r, r->op.exchange.wait_us)) {
+        VEC_PUSH(&s->waiting, r);
+        return;
+    }
+    must_be_answered(s, r, "there is nothing to wait for");
+    tell_cancels(s, r);
+    check_exchange(s, r);
+}
+
+static void answer_wait(struct sim *s, struct req *r)
+{
+    if (target_lives(s, r) && may_wait(s, r, r->op.wait.wait_us)) {
+        VEC_PUSH(&s->waits, r);
+        return;
+    }
+    must_be_answered(s, r, "there is nothing to wait for");
+    expect_code(s, r, r->want.code);
+}
+
+void judge_answers(struct sim *s, struct req **reqs, size_t n)
+{
+    answer_waiting(s);
+    answer_waits(s);
+    for (size_t i = 0; i < n; i++) {
+        struct req *r = reqs[i];
+
+        if (r->op.kind == OP_EXCHANGE && r->op.exchange.parts & EXCHANGE_JOBS &&
+            r->want.code == E_OK)
+            answer_claim(s, r);
+        else if (r->op.kind == OP_WAIT)
+            answer_wait(s, r);
+        else {
+            must_be_answered(s, r, "it never waits");
+            if (r->op.kind == OP_EXCHANGE)
+                check_exchange(s, r);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+/*
+ * The reference model: what people do to jobs, one by one or over a filter.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/buf.h"
+#include "base/compiler.h"
+#include "base/json.h"
+#include "model.h"
+
+/* ---- actions ---- */
+
+void model_merge(char *out, const char *base, const char *member, int64_t value)
+{
+    struct buf b = BUF_INIT(MODEL_PARAMS - 1);
+    struct slice key, other;
+
+    buf_add_char(&b, '{');
+    for (struct json_iter it = json_members(slice_of(base)); json_next_member(&it, &key, &other);)
+        if (!json_key_is(key, member)) {
+            json_add_comma(&b);
+            buf_add_slice(&b, key);
+            buf_add_char(&b, ':');
+            buf_add_slice(&b, other);
+        }
+    json_add_key(&b, member);
+    buf_add_int(&b, value);
+    buf_add_char(&b, '}');
+    ASSERT(!b.overflowed);
+    snprintf(out, MODEL_PARAMS, "%s", buf_text(&b));
+    buf_deinit(&b);
+}
+
+/* A waiting job goes where it belongs: held, or waiting for its time, or ready. */
+static void settle(struct model *m, struct model_job *j, int64_t now_at)
+{
+    if (j->held) {
+        model_must_move(m, j, JOB_EV_HOLD, JOB_HELD);
+    } else if (j->due_at > now_at) {
+        model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
+    } else {
+        model_must_move(m, j, JOB_EV_WAKE, JOB_READY);
+        j->due_at = j->due_max = 0;
+    }
+}
+
+static enum err_code act_cancel(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (j->state == JOB_CANCELLED)
+        return E_OK;
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    j->changed = true;
+    if (j->state == JOB_RUNNING) {
+        if (!j->cancelling && j->worker < MODEL_WORKERS - 1)
+            j->note = NOTE_UNTOLD;
+        j->cancelling = true;
+        return E_OK;
+    }
+    model_must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
+    j->finished_at = a->now_at;
+    return E_OK;
+}
+
+static enum err_code act_retry(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_ended(j->state))
+        return E_CONFLICT;
+    if (!queue_state_takes(m->queues[j->queue].state))
+        return E_QUEUE_DOWN;
+    model_must_move(m, j, JOB_EV_AGAIN, JOB_READY);
+    j->failures = j->lost = j->laters = 0;
+    j->held = j->cancelling = false;
+    j->due_at = j->due_max = j->finished_at = 0;
+    j->done = j->total = 0;
+    if (a->member != NULL)
+        model_merge(j->params, j->params, a->member, a->value);
+    return E_OK;
+}
+
+static enum err_code act_hold(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    j->held = true;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_release(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    if (!j->held)
+        return E_OK;
+    j->held = false;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_now(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (job_state_ended(j->state))
+        return E_CONFLICT;
+    if (j->state == JOB_RUNNING)
+        return E_OK;
+    j->due_at = j->due_max = 0;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_move(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (a->target < 0 || !m->queues[a->target].there)
+        return E_INVALID;
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    if (a->target == j->queue)
+        return E_OK;
+    if (!queue_state_takes(m->queues[a->target].state))
+        return E_QUEUE_DOWN;
+    j->queue = a->target;
+    j->changed = true;
+    return E_OK;
+}
+
+static enum err_code act_patch(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    if (!job_state_waits(j->state))
+        return E_CONFLICT;
+    if (a->has_priority)
+        j->priority = a->priority;
+    if (a->has_due)
+        j->due_at = j->due_max = a->due_at;
+    if (a->params != NULL)
+        snprintf(j->params, sizeof(j->params), "%s", a->params);
+    if (a->label >= 0)
+        j->label = a->label;
+    settle(m, j, a->now_at);
+    return E_OK;
+}
+
+static enum err_code act_delete(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    (void)a;
+    if (j->state == JOB_RUNNING)
+        return E_CONFLICT;
+    model_remove(m, j);
+    return E_OK;
+}
+
+/* The caller makes the new job of a CLONE; this only says whether it may be. */
+static enum err_code act_clone(struct model *m, struct model_job *j, const struct model_act *a)
+{
+    (void)a;
+    return queue_state_takes(m->queues[j->queue].state) ? E_OK : E_QUEUE_DOWN;
+}
+
+enum err_code model_act(struct model *m, struct model_job *j, const struct model_act *act)
+{
+    static enum err_code (*const acts[ACT_COUNT])(struct model *, struct model_job *,
+                                                  const struct model_act *) = {
+        [ACT_CANCEL] = act_cancel,   [ACT_RETRY] = act_retry, [ACT_HOLD] = act_hold,
+        [ACT_RELEASE] = act_release, [ACT_CLONE] = act_clone, [ACT_NOW] = act_now,
+        [ACT_MOVE] = act_move,       [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
+    };
+
+    return acts[act->kind](m, j, act);
+}
+
+/* ---- chunked work, retention ---- */
+
+static bool work_means(const struct model_work *w, const struct model_job *j)
+{
+    if (j->id > w->last || (w->queue >= 0 && w->queue != j->queue))
+        return false;
+    if (w->states != 0 && !(w->states & 1U << j->state))
+        return false;
+    if (w->before_at != 0 && (!job_state_ended(j->state) || j->finished_at >= w->before_at))
+        return false;
+    return w->label < 0 || w->label == j->label;
+}
+
+void model_work_step(struct model *m, int64_t now_at)
+{
+    struct model_work *w = &m->work[0];
+    struct model_act act = {.kind = w->kind, .target = w->target, .label = -1, .now_at = now_at};
+    int64_t ids[MODEL_JOBS_MAX];
+    size_t n = 0;
+    bool gone = w->queue >= 0 && !m->queues[w->queue].there;
+    bool touches = w->ended_phase ? w->kind == ACT_RETRY || w->kind == ACT_DELETE
+                                  : w->kind != ACT_RETRY;
+
+    for (size_t i = 0; i < m->n_jobs && touches && !gone; i++)
+        if (job_state_ended(m->jobs[i].state) == w->ended_phase && work_means(w, &m->jobs[i]))
+            ids[n++] = m->jobs[i].id;
+    for (size_t i = 0; i < n; i++)
+        (void)model_act(m, model_find(m, ids[i]), &act);
+    if (!w->ended_phase) {
+        w->ended_phase = true;
+        return;
+    }
+    memmove(&m->work[0], &m->work[1], (m->n_work - 1) * sizeof(m->work[0]));
+    m->n_work--;
+}

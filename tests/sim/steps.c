@@ -1,0 +1,307 @@
+/*
+ * One step of a life, and its end.
+ *
+ * Most steps are a batch of requests; in some the process dies, the disk fails, or the server restarts.
+ * In the end all work is done, all traces expire, and nothing is left.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <sqlite3.h>
+
+#include "powercut_vfs.h"
+#include "sim.h"
+
+enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
+
+/* ---- saying ---- */
+
+static void say_request(const struct sim *s, const struct req *r)
+{
+    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act", "bulk",
+                                                     "queue",  "log",      "wait"};
+    const struct op *op = &r->op;
+
+    if (!s->verbose)
+        return;
+    printf("%4d    %s", s->step, kinds[op->kind]);
+    if (op->kind == OP_ACT)
+        printf(" %d on %lld", (int)op->act.kind, (long long)op->act.id);
+    if (op->kind == OP_EXCHANGE)
+        printf(" parts %u worker %d max %d wait %llds lease %llds all %d, finish %zu touch %zu",
+               op->exchange.parts, r->worker, op->exchange.max,
+               (long long)(op->exchange.wait_us / US_PER_S),
+               (long long)(op->exchange.lease_us / US_PER_S), op->exchange.all,
+               op->exchange.n_finish, op->exchange.n_touch);
+    for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_finish; i++)
+        printf(" [%lld %s %lld]", (long long)op->exchange.finish[i].id,
+               job_outcome_name(op->exchange.finish[i].outcome),
+               (long long)op->exchange.finish[i].token);
+    for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_touch; i++)
+        printf(" (%lld %lld)", (long long)op->exchange.touch[i].id,
+               (long long)op->exchange.touch[i].token);
+    if (op->kind == OP_QUEUE)
+        printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
+               op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
+    if (op->kind == OP_BULK)
+        printf(" %d queue %d states %x label %d before %lld", (int)op->bulk.kind, r->work.queue,
+               r->work.states, r->work.label, (long long)r->work.before_at);
+    if (!r->answered)
+        printf(" -> waits\n");
+    else if (op->err.code != E_OK)
+        printf(" -> %s: %s\n", err_name(op->err.code), op->err.msg);
+    else
+        printf(" -> %d %s\n", op->status, buf_text(&op->reply));
+}
+
+/* ---- steps ---- */
+
+static void pass_time(struct sim *s)
+{
+    uint64_t how = chance(s, 100);
+    int64_t next_us = engine_next_us(s->engine, s->now);
+
+    if (how < 12 && next_us < US_PER_HOUR)
+        world_advance(s, next_us);
+    else if (how < 16 && next_us < US_PER_HOUR && next_us > 0)
+        world_advance(s, next_us - 1);
+    else if (how < 20)
+        world_advance(s, (int64_t)chance(s, 1200) * US_PER_S);
+    else if (how < 22) /* somebody sets the clock */
+        s->now.wall_at += ((int64_t)chance(s, 7200) - 3600) * US_PER_S;
+    else
+        world_advance(s, (int64_t)chance(s, (uint64_t)(3 * US_PER_S)));
+}
+
+static void run_and_check(struct sim *s, struct req *r);
+
+static void check_after(struct sim *s)
+{
+    s->faulty = false;
+    check_store(s, s->step % FULL_CHECK_EVERY == 0 ? CHECK_ALL : CHECK_CHEAP);
+    check_next(s);
+    if (s->eager > 0)
+        run_and_check(s, NULL);
+}
+
+static void open_again(struct sim *s)
+{
+    uint64_t away = chance(s, 4);
+
+    if (away == 0)
+        s->now.wall_at += (int64_t)chance(s, 300) * US_PER_S;
+    else if (away == 1)
+        s->now.wall_at += ((int64_t)chance(s, 600) - 300) * US_PER_S;
+    world_open(s);
+}
+
+/* A batch in which the process dies at some disk operation, or right after it. */
+static void step_crash(struct sim *s, struct req **reqs, size_t n)
+{
+    s->kill_by_power = chance(s, 2) == 0;
+    s->kill_in = 1 + (int64_t)chance(s, 10);
+    struct now then = s->now;
+
+    world_run(s, reqs, n);
+    sim_say(s, "  the process %s%s", s->dead ? "died in the batch" : "dies after the batch",
+            s->kill_by_power ? ", with the power" : "");
+    for (size_t i = 0; i < n; i++)
+        say_request(s, reqs[i]);
+    bool after = !s->dead;
+
+    if (after)
+        judge_run(s, reqs, n);
+    world_end(s, s->kill_by_power ? WORLD_POWER : WORLD_KILL);
+    open_again(s);
+    struct now opened = s->now;
+
+    if (after) {
+        world_read(s);
+    } else {
+        s->now = then; /* what the batch did, it did then */
+        judge_crash(s, reqs, n);
+        s->now = opened;
+    }
+    world_drop_waiting(s);
+    world_renew(s);
+    check_store(s, chance(s, 3) == 0 ? CHECK_ALL : CHECK_CHEAP);
+}
+
+static void step_restart(struct sim *s)
+{
+    sim_say(s, "  a restart in order");
+    world_end(s, WORLD_STOP);
+    world_drop_waiting(s);
+    open_again(s);
+    world_read(s);
+    world_renew(s);
+    check_store(s, CHECK_CHEAP);
+}
+
+static void plan_fault(struct sim *s)
+{
+    static const struct powercut_plan plans[] = {{POWERCUT_WRITE, 0, 0, SQLITE_IOERR_WRITE},
+                                                 {POWERCUT_WRITE, 0, 0, SQLITE_FULL},
+                                                 {POWERCUT_SYNC, 0, 0, SQLITE_IOERR_FSYNC},
+                                                 {POWERCUT_GROW, 0, 0, SQLITE_FULL}};
+    struct powercut_plan plan = plans[chance(s, 4)];
+    uint64_t times = chance(s, 3);
+
+    plan.nth = 1 + (int64_t)chance(s, 5);
+    plan.times = times == 0 ? 1 : times == 1 ? 2 + (int64_t)chance(s, 4) : POWERCUT_FOR_EVER;
+    powercut_fail(s->disk, &plan);
+    s->faulty = true;
+    sim_say(s, "  the disk fails: kind %d, nth %lld, %lld times, code %d", (int)plan.io,
+            (long long)plan.nth, (long long)plan.times, plan.code);
+}
+
+static void leave_some(struct sim *s)
+{
+    for (size_t i = 0; i < s->waiting.count; i++)
+        if (chance(s, 20) == 0)
+            s->waiting.items[i]->gone = true;
+}
+
+static struct req *set_state(struct sim *s, int queue, enum queue_state state);
+
+/*
+ * A commit whose sync failed was answered with an error, but stands in the log of the database until the
+ * next one overwrites it: a crash before that brings it back to life.  Nothing was promised and nothing
+ * is half done then; tests/crash looks at it closely, here it is buried.
+ */
+static void bury(struct sim *s)
+{
+    bool up = s->model.queues[MODEL_QUEUES - 1].state == QUEUE_UP;
+
+    run_and_check(s, set_state(s, MODEL_QUEUES - 1, up ? QUEUE_DRAIN : QUEUE_UP));
+}
+
+void sim_step(struct sim *s)
+{
+    uint64_t how = chance(s, 100);
+    struct req **reqs = s->batch;
+
+    s->n_batch = 0;
+    pass_time(s);
+    sim_say(s, "wall %lld steady %lld", (long long)s->now.wall_at, (long long)s->now.steady_at);
+    leave_some(s);
+    if (chance(s, 40) == 0)
+        world_checkpoint(s);
+    if (how >= 99) {
+        step_restart(s);
+        return;
+    }
+    for (size_t want = how < 10   ? 0
+                       : how < 70 ? 1
+                                  : 2 + chance(s, SIM_REQS - 1);
+         s->n_batch < want; s->n_batch++)
+        reqs[s->n_batch] = client_request(s);
+    size_t n = s->n_batch;
+
+    if (how >= 94) {
+        step_crash(s, reqs, n);
+        return;
+    }
+    if (how >= 90)
+        plan_fault(s);
+    uint64_t rollbacks = s->rollbacks;
+
+    world_run(s, reqs, n);
+    powercut_heal(s->disk);
+    for (size_t i = 0; i < n; i++)
+        say_request(s, reqs[i]);
+    judge_run(s, reqs, n);
+    check_after(s);
+    if (s->rollbacks > rollbacks)
+        bury(s);
+}
+
+/* ---- the end: all work is done, all traces expire, nothing is left ---- */
+
+static void run_and_check(struct sim *s, struct req *r)
+{
+    world_run(s, &r, r == NULL ? 0 : 1);
+    if (r != NULL)
+        say_request(s, r);
+    judge_run(s, &r, r == NULL ? 0 : 1);
+    check_after(s);
+}
+
+static struct req *set_state(struct sim *s, int queue, enum queue_state state)
+{
+    struct req *r = client_nothing(s, OP_QUEUE);
+
+    r->queue = queue;
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_STATE,
+                                    .name = slice_of(model_queue_names[queue]),
+                                    .state = state};
+    return r;
+}
+
+static struct req *release(struct sim *s, int64_t id)
+{
+    struct req *r = client_nothing(s, OP_ACT);
+
+    r->op.act = (struct act){.kind = ACT_RELEASE, .id = id};
+    r->act = (struct model_act){.kind = ACT_RELEASE, .label = -1, .now_at = s->now.wall_at};
+    return r;
+}
+
+static bool any_in(const struct sim *s, enum job_state state, int64_t *ret_id)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        if (s->model.jobs[i].state == state) {
+            *ret_id = s->model.jobs[i].id;
+            return true;
+        }
+    return false;
+}
+
+static bool all_ended(const struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        if (!job_state_ended(s->model.jobs[i].state))
+            return false;
+    return s->model.n_work == 0;
+}
+
+static void finish_all(struct sim *s)
+{
+    int64_t id;
+
+    for (int q = 0; q < MODEL_QUEUES; q++)
+        run_and_check(s, set_state(s, q, QUEUE_UP));
+    for (int i = 0; i < DRAIN_ROUNDS && !all_ended(s); i++) {
+        s->step++;
+        if (s->n_held[0] > 0)
+            run_and_check(s, client_finish_done(s, 0));
+        else if (any_in(s, JOB_HELD, &id))
+            run_and_check(s, release(s, id));
+        else if (any_in(s, JOB_READY, &id))
+            run_and_check(s, client_claim_all(s, 0));
+        else
+            world_advance(s, 10 * US_PER_MIN); /* retries and other workers' leases */
+        if (s->n_held[0] == 0)
+            run_and_check(s, NULL);
+    }
+    if (!all_ended(s))
+        sim_fail(s, "work is left that nothing can end");
+}
+
+void sim_drain(struct sim *s)
+{
+    sim_say(s, "the end begins");
+    s->n_held[0] = 0;
+    finish_all(s);
+    world_advance(s,
+                  400 * US_PER_DAY); /* more than the clock was ever set back, and all retention */
+    for (int i = 0; i < 20 && s->model.n_jobs > 0; i++) {
+        s->step++;
+        world_advance(s, 2 * US_PER_MIN);
+        run_and_check(s, NULL);
+    }
+    run_and_check(s, set_state(s, 0, QUEUE_PAUSE)); /* what goes with the next write goes */
+    run_and_check(s, set_state(s, MODEL_QUEUES - 1, QUEUE_PAUSE));
+    check_store(s, CHECK_ALL);
+    check_empty(s);
+    if (engine_next_us(s->engine, s->now) != TIME_NEVER)
+        sim_fail(s, "an idle engine wants to be woken");
+}
