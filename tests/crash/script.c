@@ -598,7 +598,9 @@ enum err_code script_step(struct script *s, size_t i, enum script_try which, str
         return run_request(s, step, err);
     struct now now = s->now;
 
-    now.steady_at += which == SCRIPT_AGAIN ? STEP_US : 0; /* after the rest */
+    /* After a failure the engine rests for a while, and leases get a full period. */
+    if (which == SCRIPT_AGAIN)
+        now.steady_at += step->after_us == 0 ? STEP_US : step->after_us;
     engine_run(s->engine, NULL, now);
     if (atomic_load(&engine_get_stats(s->engine)->last_error_at) != 0)
         return err_set(err, E_UNAVAILABLE, "the engine could not do its own work");
