@@ -78,7 +78,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         return err->code;
     ASSERT(hit);
     note_move(e, &now, j->state, queue_by_id(e, j->queue), "cancelled");
-    e->tally_outcomes[JOB_OUT_CANCELLED]++;
+    e->tally.cancelled++;
     ret->state = now.state;
     ret->changed = true;
     return E_OK;
@@ -267,7 +267,7 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
     note_move(e, &copy, JOB_NONE, NULL, "submitted");
-    e->tally_submitted++;
+    e->tally.submitted++;
     ret->id = copy.id.v;
     ret->state = copy.state;
     return E_OK;
@@ -295,7 +295,7 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
                                              .queue = slice_of(q->name),
                                              .state = j->state,
                                              .what = "deleted"}));
-    e->tally_deleted++;
+    e->tally.deleted++;
     e->removed_some = true;
     ret->removed = ret->changed = true;
     return E_OK;

@@ -68,7 +68,8 @@ static void answer_waiting(struct engine *e)
     while (*at != NULL) {
         struct op *op = *at;
 
-        if (op->n_granted == 0 && op->deadline_at > e->now.steady_at && !cancels_tell(e, op)) {
+        if (op->n_granted == 0 && !op->hurry && op->deadline_at > e->now.steady_at &&
+            !cancels_tell(e, op)) {
             if (op->deadline_at < e->wake_at)
                 e->wake_at = op->deadline_at;
             at = &op->next;

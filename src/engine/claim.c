@@ -129,7 +129,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     json_add_claimed(&op->jobs, j, buf_slice(&g->common), e->url);
     counts_add(&e->counts, j->queue, JOB_READY, -1);
     counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
-    e->tally_claimed++;
+    e->tally.claimed++;
     op->n_granted++;
     if (e->config.on_event != NULL)
         VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
@@ -199,7 +199,7 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     size_t n = 0;
 
     if (op->generation != e->generation && !resolve_queues(e, op)) {
-        op->deadline_at = 0; /* one of its queues is gone: answered at once */
+        op->hurry = true; /* one of its queues is gone: answered at once */
         op->err = ERR_INIT;
         return E_OK;
     }
@@ -274,6 +274,7 @@ void claims_ungrant(struct engine *e)
     for (struct op *op = e->waiting; op != NULL; op = op->next) {
         buf_clear(&op->jobs);
         op->n_granted = 0;
+        op->hurry = false;
     }
 }
 

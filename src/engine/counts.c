@@ -27,6 +27,16 @@ void counts_add(struct counts *c, int64_t queue, enum job_state state, int64_t n
     VEC_PUSH(&c->changes, ((struct store_count){.queue = queue, .state = state, .n = n}));
 }
 
+int64_t counts_of(const struct counts *c, int64_t queue)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < c->changes.count; i++)
+        if (c->changes.items[i].queue == queue)
+            n += c->changes.items[i].n;
+    return n;
+}
+
 void counts_forget(struct counts *c, int64_t queue)
 {
     size_t kept = 0;

@@ -25,10 +25,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
     if (j->state == JOB_SCHEDULED && j->due_at < e->due_at)
         e->due_at = j->due_at;
     if (job_state_ended(j->state)) {
-        int64_t keep = j->state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
-
-        if (j->finished_at + keep < e->retain_at)
-            e->retain_at = j->finished_at + keep;
+        retain_note(e, q, j);
         VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
         if (e->waits != NULL)
             VEC_PUSH(&e->ended, j->id.v);
@@ -69,18 +66,18 @@ static void add_tallies(struct engine *e)
 {
     struct engine_stats *s = &e->stats;
 
-    atomic_fetch_add(&s->submitted, e->tally_submitted);
-    atomic_fetch_add(&s->claimed, e->tally_claimed);
-    atomic_fetch_add(&s->done, e->tally_outcomes[JOB_OUT_DONE]);
-    atomic_fetch_add(&s->later, e->tally_outcomes[JOB_OUT_LATER]);
-    atomic_fetch_add(&s->returned, e->tally_outcomes[JOB_OUT_RETURNED]);
-    atomic_fetch_add(&s->lost, e->tally_outcomes[JOB_OUT_LOST]);
-    atomic_fetch_add(&s->cancelled, e->tally_outcomes[JOB_OUT_CANCELLED]);
-    atomic_fetch_add(&s->failed, e->tally_failed);
-    atomic_fetch_add(&s->retried, e->tally_retried);
-    atomic_fetch_add(&s->stale, e->tally_stale);
-    atomic_fetch_add(&s->deleted, e->tally_deleted);
-    atomic_fetch_add(&s->retained, e->tally_retained);
+    atomic_fetch_add(&s->submitted, e->tally.submitted);
+    atomic_fetch_add(&s->claimed, e->tally.claimed);
+    atomic_fetch_add(&s->done, e->tally.outcomes[JOB_OUT_DONE]);
+    atomic_fetch_add(&s->later, e->tally.outcomes[JOB_OUT_LATER]);
+    atomic_fetch_add(&s->returned, e->tally.outcomes[JOB_OUT_RETURNED]);
+    atomic_fetch_add(&s->lost, e->tally.outcomes[JOB_OUT_LOST]);
+    atomic_fetch_add(&s->cancelled, e->tally.cancelled);
+    atomic_fetch_add(&s->failed, e->tally.failed);
+    atomic_fetch_add(&s->retried, e->tally.retried);
+    atomic_fetch_add(&s->stale, e->tally.stale);
+    atomic_fetch_add(&s->deleted, e->tally.deleted);
+    atomic_fetch_add(&s->retained, e->tally.retained);
 }
 
 static void publish_events(struct engine *e)

@@ -94,10 +94,7 @@ void clear_batch(struct engine *e)
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->removed_some = false;
-    e->tally_submitted = e->tally_claimed = e->tally_stale = e->tally_deleted = e->tally_retained =
-        0;
-    e->tally_retried = e->tally_failed = 0;
-    memset(e->tally_outcomes, 0, sizeof(e->tally_outcomes));
+    e->tally = (struct tally){0};
 }
 
 static void tell_trouble(struct engine *e, const struct err *err)

@@ -75,6 +75,12 @@ struct looked {
     size_t open;
 };
 
+/* What a batch adds to the totals. */
+struct tally {
+    uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained;
+    uint64_t outcomes[JOB_OUT_COUNT];
+};
+
 struct ended_job {
     int64_t queue;
     enum job_state state;
@@ -135,8 +141,7 @@ struct engine {
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
     VEC(int64_t) told; /* jobs of whose cancel a touch tells */
-    uint64_t tally_submitted, tally_claimed, tally_lost, tally_stale, tally_deleted, tally_retained;
-    uint64_t tally_outcomes[JOB_OUT_COUNT], tally_retried, tally_failed;
+    struct tally tally;
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */
@@ -250,6 +255,9 @@ MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
 
 /* ---- what the engine does by itself ---- */
+
+/* A job has ended: when retention is to look at its queue. */
+void retain_note(struct engine *e, const struct queue *q, const struct job *j);
 
 /* Notes the batch's endings for retention. */
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);

@@ -89,9 +89,10 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
         return err->code;
     note_move(e, &now, JOB_RUNNING, q, word_for(event, end->outcome));
     VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
-    e->tally_outcomes[end->outcome]++;
-    e->tally_failed += event == JOB_EV_FAIL;
-    e->tally_retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
+    e->tally.outcomes[end->outcome]++;
+    e->tally.failed += event == JOB_EV_FAIL;
+    e->tally.cancelled += event == JOB_EV_CANCEL;
+    e->tally.retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
     bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
 
     if (end->outcome != JOB_OUT_DONE && !failed)
@@ -130,7 +131,7 @@ static enum err_code judge_late(struct engine *e, const struct finish_item *item
         return err->code;
     if (outcome == item->outcome)
         return E_OK;
-    e->tally_stale++;
+    e->tally.stale++;
     if (outcome == JOB_OUT_NONE || outcome == JOB_OUT_LOST)
         err_set(refused, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
                 job_state_name(j.state));
@@ -158,6 +159,16 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
     buf_add_char(b, '}');
 }
 
+static bool is_sound(const struct finish_item *item, struct err *refused)
+{
+    if (item->outcome == JOB_OUT_LATER && !item->delayed)
+        err_set(refused, E_INVALID, "'later' needs a delay");
+    else if (item->set.size + item->result.size > JOB_BYTES_MAX)
+        err_set(refused, E_TOO_LARGE, "'set' and 'result' have more than %zu MiB",
+                JOB_BYTES_MAX >> 20);
+    return refused->code == E_OK;
+}
+
 static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
                                 struct err *err)
 {
@@ -165,8 +176,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
     bool found = false;
     struct job j;
 
-    if (item->outcome == JOB_OUT_LATER && !item->delayed) {
-        err_set(&refused, E_INVALID, "'later' needs a delay");
+    if (!is_sound(item, &refused)) {
         add_result(op, item, &refused, false);
         return E_OK;
     }

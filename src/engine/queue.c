@@ -160,6 +160,17 @@ enum err_code queues_load(struct engine *e, struct err *err)
 
 /* ---- changes ---- */
 
+static void tell_queue(struct engine *e, const struct queue *q, enum queue_state state,
+                       const char *what)
+{
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
+                                             .at = e->now.wall_at,
+                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
+                                             .queue_state = state,
+                                             .what = what}));
+}
+
 static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_state state,
                                  struct slice definition, struct err *err)
 {
@@ -171,13 +182,7 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
     e->queues_changed = true;
     if (engine_write(e, err) != E_OK || store_queue_set(e->store, &row, err) != E_OK)
         return err->code;
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events,
-                 ((struct event){.kind = EVENT_QUEUE,
-                                 .at = e->now.wall_at,
-                                 .queue = arena_copy(&e->arena, slice_of(q->name)),
-                                 .queue_state = state,
-                                 .what = state == q->state ? "defined" : queue_state_name(state)}));
+    tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
     q->state = state;
     e->woken = true;
     return E_OK;
@@ -203,30 +208,15 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     return store_queue_set(e->store, &row, err);
 }
 
-struct kept {
-    int64_t queue;
-    int64_t n;
-};
-
-static void take_kept(void *ctx, const struct store_count *c)
-{
-    struct kept *k = ctx;
-
-    if (c->queue == k->queue)
-        k->n += c->n;
-}
-
 /* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
 static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                 struct err *err)
 {
-    struct kept k = {.queue = q->id};
+    int64_t n = 0;
 
-    if (store_counts_load(e->store, take_kept, &k, err) != E_OK)
+    if (store_counts_queue(e->store, q->id, &n, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < e->counts.changes.count; i++)
-        take_kept(&k, &e->counts.changes.items[i]);
-    *ret_n = k.n;
+    *ret_n = n + counts_of(&e->counts, q->id);
     return E_OK;
 }
 
@@ -236,11 +226,7 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
         store_queue_remove(e->store, q->id, err) != E_OK)
         return err->code;
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
-                                             .at = e->now.wall_at,
-                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
-                                             .what = "removed"}));
+    tell_queue(e, q, 0, "removed");
     list_remove(&e->queues, q);
     e->generation++;
     e->woken = true;
@@ -293,7 +279,10 @@ static enum err_code put(struct engine *e, struct op *op, const struct queue_put
     if (q == NULL) {
         e->queues_changed = true;
         op->status = 201;
-        return add_queue(e, p->name, p->definition, err);
+        if (add_queue(e, p->name, p->definition, err) != E_OK)
+            return err->code;
+        tell_queue(e, queue_find(e, p->name), QUEUE_UP, "defined");
+        return E_OK;
     }
     if (write_queue(e, q, q->state, p->definition, err) != E_OK)
         return err->code;

@@ -95,7 +95,7 @@ static enum err_code create(struct engine *e, const struct submit_item *item, st
     if (item->key.size > 0 && store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
         return err->code;
     note_move(e, &j, JOB_NONE, NULL, "submitted");
-    e->tally_submitted++;
+    e->tally.submitted++;
     return E_OK;
 }
 

@@ -14,7 +14,9 @@
 enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 };
 
 #define WORK_KEPT_US US_PER_DAY    /* finished chunked work is shown so long */
-#define RETAIN_PAUSE_US US_PER_MIN /* retention looks at most so often */
+#define RETAIN_PAUSE_US US_PER_MIN /* retention looks at most so often for what it knows of */
+#define RETAIN_SOON_US \
+    US_PER_S /* what is kept shorter is removed by the second, not by the batch */
 
 bool sweep_is_due(const struct engine *e)
 {
@@ -147,6 +149,20 @@ static enum err_code wake_due(struct engine *e, struct err *err)
 
 /* ---- retention ---- */
 
+static int64_t keep_us(const struct queue *q, enum job_state state)
+{
+    return state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
+}
+
+void retain_note(struct engine *e, const struct queue *q, const struct job *j)
+{
+    int64_t kept_us = keep_us(q, j->state);
+    int64_t at = j->finished_at + (kept_us > RETAIN_SOON_US ? kept_us : RETAIN_SOON_US);
+
+    if (at < e->retain_at)
+        e->retain_at = at;
+}
+
 static int by_queue_and_state(const void *a, const void *b)
 {
     const struct ended_job *x = a;
@@ -214,7 +230,7 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     if (store_job_remove(e->store, &j, err) != E_OK)
         return err->code;
     counts_add(&e->counts, j.queue, j.state, -1);
-    e->tally_retained++;
+    e->tally.retained++;
     e->removed_some = true;
     return E_OK;
 }
@@ -233,8 +249,6 @@ static enum err_code remove_ending(struct engine *e, const struct ending *ending
 static enum err_code retain_state(struct engine *e, struct queue *q, enum job_state state,
                                   size_t *room, int64_t *next_at, struct err *err)
 {
-    int64_t keep_us = state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
-
     for (;;) {
         struct ending oldest;
 
@@ -242,7 +256,7 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
             return err->code;
         if (oldest.id == 0)
             return E_OK;
-        int64_t due_at = oldest.finished_at + keep_us + 1;
+        int64_t due_at = oldest.finished_at + keep_us(q, state) + 1;
 
         if (due_at > e->now.wall_at || *room == 0) {
             *next_at = due_at < *next_at ? due_at : *next_at;

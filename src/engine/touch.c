@@ -20,7 +20,7 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
                         &result, err) != E_OK)
         return err->code;
     if (result == TOUCH_LOST) {
-        e->tally_stale++;
+        e->tally.stale++;
         op->hurry = true;
         json_add_lease(&op->reply, item->id, item->token);
     } else if (result == TOUCH_CANCELLING) {

@@ -53,6 +53,16 @@ enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void 
     return db_one(s->db, SQL_COUNT_LOAD, NULL, 0, &taker, err);
 }
 
+enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_COUNT_QUEUE, take_one_int, &got, err, db_i(queue)) != E_OK)
+        return err->code;
+    *ret_n = got.value;
+    return E_OK;
+}
+
 enum err_code store_counts_remove(struct store *s, int64_t queue, struct err *err)
 {
     return db_do(s->db, SQL_COUNT_REMOVE, err, db_i(queue));

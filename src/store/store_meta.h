@@ -33,5 +33,9 @@ typedef void store_count_fn(void *ctx, const struct store_count *count);
 MUST_CHECK enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx,
                                            struct err *err);
 
+/* All jobs of a queue, ended ones included. */
+MUST_CHECK enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n,
+                                            struct err *err);
+
 /* Forgets the counts of a queue, which are all 0. */
 MUST_CHECK enum err_code store_counts_remove(struct store *s, int64_t queue, struct err *err);

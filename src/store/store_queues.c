@@ -4,7 +4,9 @@
 #include "store/store_internal.h"
 #include "store/store_meta.h"
 
-#define META_QUEUES "queues" /* the highest number ever given: none is given twice */
+/* The highest numbers ever given: none is given twice. */
+#define META_QUEUES "queues"
+#define META_WORKERS "workers"
 
 struct queue_taker {
     store_queue_fn *on_queue;
@@ -77,13 +79,16 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, i
                                struct err *err)
 {
     struct taken_int got = {0};
+    int64_t last = 0;
 
-    if (db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
-                   db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at)) != E_OK)
+    if (store_meta_get(s, META_WORKERS, &last, err) != E_OK ||
+        db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
+                   db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at),
+                   db_i(last + 1)) != E_OK)
         return err->code;
     ASSERT(got.found);
     *ret_id = got.value;
-    return E_OK;
+    return got.value > last ? store_meta_set(s, META_WORKERS, got.value, err) : E_OK;
 }
 
 enum err_code store_worker_remove(struct store *s, int64_t id, struct err *err)

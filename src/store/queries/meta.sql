@@ -12,5 +12,8 @@ ON CONFLICT (queue, state, node) DO UPDATE SET n = counts.n + excluded.n;
 -- name: count_load
 SELECT queue, state, SUM(n) FROM counts GROUP BY queue, state ORDER BY queue, state;
 
+-- name: count_queue
+SELECT COALESCE(SUM(n), 0) FROM counts WHERE queue = $1;
+
 -- name: count_remove
 DELETE FROM counts WHERE queue = $1;

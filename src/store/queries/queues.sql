@@ -16,7 +16,7 @@ SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LI
 
 -- name: worker_put
 INSERT INTO workers (id, name, host, pid, version, queues, seen_at)
-VALUES ((SELECT COALESCE(MAX(id), 0) + 1 FROM workers), $1, $2, $3, $4, $5, $6)
+VALUES ($7, $1, $2, $3, $4, $5, $6)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
        version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at
 RETURNING id;
