@@ -59,6 +59,7 @@ struct http {
     bool stopping;                     /* new requests are refused */
     bool no_tasks;                     /* the engine takes no more */
     bool no_readings;                  /* nor do the readers */
+    int64_t logged_at;                 /* the last internal error */
     uint64_t answered[STATUS_CLASSES]; /* by the first digit of the status */
 };
 

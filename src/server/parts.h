@@ -21,10 +21,11 @@ struct server {
     const struct server_config *config;
     struct arena arena; /* texts of the settings; nothing of it is freed while the server runs */
     struct auth_settings auth;
-    const char *url;    /* base of full ids */
-    const char *listen; /* ADDR:PORT, as it is; "" when there is none */
-    const char *socket; /* path of the Unix socket */
-    int data_fd;        /* the data directory */
+    const char *url;      /* base of full ids */
+    const char *listen;   /* ADDR:PORT, as it is; "" when there is none */
+    const char *socket;   /* path of the Unix socket */
+    const char *data_dir; /* absolute */
+    int data_fd;
     int64_t started_at; /* by the wall clock */
     int64_t started_mono_at;
     bool is_ready; /* all has been started */

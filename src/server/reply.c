@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/reply.h"
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "server/limits.h"
 #include "server/parts.h"
 #include "server/request.h"
@@ -56,10 +58,23 @@ static struct MHD_Response *from_buf(struct buf *b, const char *type)
     return response;
 }
 
+/* The client is told to look into the log; a second is enough between two lines. */
+static void log_internal(struct request *r)
+{
+    struct http *h = &r->server->http;
+
+    if (h->now_at - h->logged_at < US_PER_S)
+        return;
+    h->logged_at = h->now_at;
+    log_error("%s %s: %s", r->route->method, r->route->path, r->err.msg);
+}
+
 static struct MHD_Response *from_error(struct request *r)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(ERROR_MAX);
 
+    if (r->err.code == E_INTERNAL)
+        log_internal(r);
     reply_error(&text, &r->err);
     struct MHD_Response *response = from_buf(&text, TYPE_JSON);
 

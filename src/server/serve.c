@@ -48,6 +48,7 @@ struct life {
     bool has_engine_thread;
     bool has_readers;
     bool was_unclean;
+    bool made_socket; /* in the data directory, by us */
 };
 
 /* ---- signals ---- */
@@ -148,10 +149,20 @@ static void log_trouble(void *ctx, const struct err *err)
     log_error("%s", err->msg);
 }
 
+/* What is shown and handed on must hold wherever it is read. */
+static const char *absolute_path(const char *path, struct arena *arena)
+{
+    char *real = realpath(path, NULL);
+    const char *copy = arena_strdup(arena, slice_of(real != NULL ? real : path));
+
+    free(real);
+    return copy;
+}
+
 static enum err_code open_store(struct life *life, struct err *err)
 {
     struct server *s = life->server;
-    struct store_config config = {.dir = s->config->data_dir, .mode = STORE_WRITE};
+    struct store_config config = {.dir = s->data_dir, .mode = STORE_WRITE};
     struct engine_config engine = {.on_trouble = log_trouble,
                                    .trouble_ctx = life,
                                    .on_event = events_happened,
@@ -171,14 +182,17 @@ static enum err_code open_store(struct life *life, struct err *err)
 static enum err_code open_sockets(struct life *life, struct err *err)
 {
     struct listeners *ls = &life->listeners;
-    const char *dir = life->server->config->data_dir;
+    const char *dir = life->server->data_dir;
 
     if (listen_inherited(ls, err) != E_OK)
         return err->code;
     if (listeners_tcp(ls) == NULL && listen_tcp(ls, life->settings.listen, err) != E_OK)
         return err->code;
-    if (listeners_local(ls) == NULL && listen_unix(ls, dir, life->dir.fd, err) != E_OK)
-        return err->code;
+    if (listeners_local(ls) == NULL) {
+        if (listen_unix(ls, dir, life->dir.fd, err) != E_OK)
+            return err->code;
+        life->made_socket = true;
+    }
     return settings_auth(&life->settings, ls, &life->server->auth, err);
 }
 
@@ -206,7 +220,7 @@ static enum err_code start_threads(struct life *life, struct err *err)
     if (engine_thread_start(&s->engine, life->engine, &s->http.inbox, err) != E_OK)
         return err->code;
     life->has_engine_thread = true;
-    if (readers_start(&s->readers, s->config->data_dir, &s->http.inbox, err) != E_OK)
+    if (readers_start(&s->readers, s->data_dir, &s->http.inbox, err) != E_OK)
         return err->code;
     life->has_readers = true;
     return E_OK;
@@ -237,12 +251,13 @@ static enum err_code start(struct life *life, struct err *err)
         data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
         return err->code;
     s->data_fd = life->dir.fd;
+    s->data_dir = absolute_path(s->config->data_dir, &s->arena);
     if (open_sockets(life, err) != E_OK || open_store(life, err) != E_OK ||
         http_open(&s->http, s, err) != E_OK)
         return err->code;
     life->has_http = true;
     set_names(life);
-    chores_init(&s->chores, s->config->data_dir, &s->http.inbox);
+    chores_init(&s->chores, s->data_dir, &s->http.inbox);
     if (http_watch(&s->http, &life->signals, err) != E_OK || start_threads(life, err) != E_OK)
         return err->code;
     return serve_sockets(life, err);
@@ -373,7 +388,7 @@ static void close_all(struct life *life)
         http_close(&s->http);
     }
     listeners_close(&life->listeners);
-    if (life->dir.fd >= 0 && s->socket != NULL)
+    if (life->made_socket)
         (void)unlinkat(life->dir.fd, SERVER_SOCKET_NAME, 0);
     data_dir_close(&life->dir);
     if (life->signals.fd >= 0)
