@@ -94,5 +94,10 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
 
 
+def pytest_sessionstart():
+    if not os.access(waybill.BIN, os.X_OK):
+        pytest.exit(f"{waybill.BIN} is not there: run make, or set WAYBILL_BIN", 1)
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "last: run after all others")
