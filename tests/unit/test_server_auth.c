@@ -113,6 +113,12 @@ static void no_token_equals_none(void **state)
     assert_true(auth_token_equal(SLICE("xy"), SLICE("xy")));
     assert_false(auth_token_equal(SLICE("xyxy"), SLICE("xy")));
     assert_false(auth_token_equal(SLICE("x"), SLICE("xx")));
+    char often[17 * 16];
+
+    for (size_t i = 0; i < sizeof(often); i++)
+        often[i] = TOKEN[i % 16];
+    assert_true(auth_token_equal(slice_make(often, 16), SLICE(TOKEN)));
+    assert_false(auth_token_equal(slice_make(often, sizeof(often)), SLICE(TOKEN)));
 }
 
 static void beyond_this_machine_only_health_is_open(void **state)
