@@ -115,6 +115,7 @@ static enum err_code pick(struct picker *p, int64_t *ids, size_t *ret_n, struct 
 /* What is the same for neighbours in a claim is written once. */
 struct granting {
     const struct queue *queue;
+    size_t n_queues;   /* how often it changed */
     struct buf common; /* of that queue's jobs */
 };
 
@@ -122,6 +123,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
 {
     if (g->queue == NULL || g->queue->id != j->queue) {
         g->queue = queue_by_id(e, j->queue);
+        g->n_queues++;
         buf_clear(&g->common);
         json_add_grant(&g->common, j, slice_of(g->queue->name));
     }
@@ -162,7 +164,12 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
             put_back(e, &jobs[i]);
         }
     buf_deinit(&g.common);
-    return granted == 0 ? NULL : claim_new(jobs[0].token, ids, granted);
+    if (granted == 0)
+        return NULL;
+    struct live_claim *live = claim_new(jobs[0].token, ids, granted);
+
+    live->queue = g.n_queues == 1 ? g.queue->id : 0;
+    return live;
 }
 
 static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,

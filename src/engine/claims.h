@@ -18,6 +18,7 @@
 struct live_claim {
     int64_t token;
     int64_t worker;
+    int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
     int64_t lease_us;
     int64_t check_at; /* no lease of it ends earlier */
     size_t heap_at;   /* its place in the heap */

@@ -86,7 +86,6 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
         .id = {item->id},
         .queue = item->queue,
         .state = job_state_next(JOB_RUNNING, JOB_EV_DONE),
-        .priority = item->priority,
         .finished_at = e->now.wall_at,
     };
 
@@ -94,6 +93,15 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
     VEC_PUSH(&e->closings, ((struct closing){item->id, item->token}));
     e->tally.outcomes[JOB_OUT_DONE]++;
     return queue_count_streak(e, q, false, err);
+}
+
+static struct done_item wanted_item(const struct engine *e, const struct origin *o)
+{
+    const struct live_claim *claim = claims_find(&e->claims, o->token);
+
+    return (struct done_item){.id = o->id,
+                              .token = o->token,
+                              .queue = claim == NULL ? 0 : claim->queue};
 }
 
 enum err_code finish_plain(struct engine *e, struct op **ops, size_t n, struct err *err)
@@ -107,7 +115,7 @@ enum err_code finish_plain(struct engine *e, struct op **ops, size_t n, struct e
 
     count = sort_set(origins, gather(e, ops, n, origins));
     for (size_t i = 0; i < count; i++)
-        items[i] = (struct done_item){.id = origins[i].id, .token = origins[i].token};
+        items[i] = wanted_item(e, &origins[i]);
     if (engine_write(e, err) != E_OK ||
         store_jobs_done(e->store, items, count, e->now.wall_at, &e->arena, err) != E_OK)
         return err->code;

@@ -188,21 +188,43 @@ void json_add_grant(struct buf *b, const struct job *j, struct slice queue)
     add_time(b, "lease_until", j->lease_until_at);
 }
 
+/* The numbers that every claimed job has, in one go: this is written for each job that is ever run. */
+static void add_claimed_numbers(struct buf *b, const struct job *j)
+{
+    char created[TIME_TEXT_SIZE];
+
+    buf_add_str(b, ",\"attempt\":");
+    buf_add_int(b, j->attempt);
+    buf_add_str(b, ",\"priority\":");
+    buf_add_int(b, j->priority);
+    buf_add_str(b, ",\"created_at\":\"");
+    buf_add_str(b, time_format(job_created_at(j), created));
+    buf_add_char(b, '"');
+}
+
 void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, const char *url)
 {
-    buf_add_char(b, '{');
-    json_add_id(b, "id", j->id.v);
-    buf_add_char(b, ',');
+    char id[ID_TEXT_SIZE];
+
+    id_format(j->id.v, id);
+    buf_add_str(b, "{\"id\":\"");
+    buf_add(b, id, ID_TEXT_SIZE - 1);
+    buf_add_str(b, "\",");
     buf_add_slice(b, grant);
-    add_int(b, "attempt", j->attempt);
-    add_int(b, "priority", j->priority);
-    add_time(b, "created_at", job_created_at(j));
-    add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
+    add_claimed_numbers(b, j);
+    buf_add_str(b, ",\"params\":");
+    buf_add_slice(b, j->params.size > 0 ? j->params : SLICE("{}"));
     add_text(b, "key", j->key);
     json_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
-    json_add_job_url(b, url, j->id.v);
+    if (url != NULL) {
+        buf_add_str(b, ",\"url\":\"");
+        buf_add_str(b, url);
+        buf_add_str(b, "/v1/jobs/");
+        buf_add(b, id, ID_TEXT_SIZE - 1);
+        buf_add_char(b, '"');
+    }
     buf_add_char(b, '}');
 }
 

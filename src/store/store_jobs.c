@@ -369,8 +369,25 @@ static void take_done(void *ctx, const struct db_row *row)
 
     item->hit = true;
     item->queue = db_col_int(row, 1);
-    item->priority = (int)db_col_int(row, 2);
     t->hits[t->n_hits++] = db_i(id);
+}
+
+/* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the store says. */
+static enum err_code find_hits(struct store *s, struct done_taker *t, const struct db_rows *wanted,
+                               int64_t changed, struct err *err)
+{
+    bool all_known = changed == (int64_t)t->n;
+
+    for (size_t i = 0; i < t->n && all_known; i++)
+        all_known = t->items[i].queue != 0;
+    if (!all_known)
+        return db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, t, err, db_r(wanted));
+    for (size_t i = 0; i < t->n; i++) {
+        t->items[i].hit = true;
+        t->hits[i] = db_i(t->items[i].id);
+    }
+    t->n_hits = t->n;
+    return E_OK;
 }
 
 enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
@@ -379,20 +396,23 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
     struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
     struct done_taker t = {.items = items, .n = n};
     struct db_rows wanted_rows = {wanted, n, 2};
+    const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
+    struct db_taker taker = {0};
 
     t.hits = arena_array(arena, n, sizeof(*t.hits));
     for (size_t i = 0; i < n; i++) {
         wanted[2 * i] = db_i(items[i].id);
         wanted[2 * i + 1] = db_i(items[i].token);
     }
-    if (db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, &t, err, db_r(&wanted_rows)) != E_OK)
+    if (db_one(s->db, SQL_JOBS_DONE, args, ARRAY_LEN(args), &taker, err) != E_OK)
         return err->code;
+    if (taker.changed == 0)
+        return E_OK;
+    if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
+        return err->code;
+    ASSERT((int64_t)t.n_hits == taker.changed);
     struct db_rows hits = {t.hits, t.n_hits, 1};
 
-    if (t.n_hits == 0)
-        return E_OK;
-    if (db_do(s->db, SQL_JOBS_DONE, err, db_r(&hits), db_i(now_at)) != E_OK)
-        return err->code;
     return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
 }
 

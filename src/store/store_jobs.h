@@ -73,9 +73,8 @@ MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was,
 
 struct done_item {
     int64_t id, token;
-    bool hit; /* out: it is ended as done */
-    int64_t queue;
-    int priority;
+    int64_t queue; /* 0: not known; set for those that are hit */
+    bool hit;      /* out: it is ended as done */
 };
 
 /* Ends running jobs of which nothing is known but that they are done.  Ids must grow from item to item.

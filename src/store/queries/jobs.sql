@@ -104,18 +104,20 @@ SELECT id, queue, $4, priority, due_at, token, prev_token, started_at, $5, worke
 FROM jobs WHERE id = $1 AND state = $2 AND token = $3;
 
 -- The ending that most jobs have, over a set: done, and there is nothing to tell.
--- name: jobs_done_judge
--- store: sqlite
-SELECT j.id, j.queue, j.priority FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
-WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
-
 -- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
                                finished_at, worker, attempt, history)
 SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at, $2, j.worker,
        j.attempt, NULL
-FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1;
+FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
+
+-- The same guard finds out which ones it hit.
+-- name: jobs_done_judge
+-- store: sqlite
+SELECT j.id, j.queue FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
+WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
 
 -- name: jobs_remove
 -- store: sqlite
