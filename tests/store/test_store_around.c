@@ -238,7 +238,7 @@ static void take_piece(void *ctx, int64_t first, struct slice data)
 /* How a log is cut into pieces is the store's own business. */
 static void check_log(int64_t from, int64_t to, const char *want)
 {
-    struct pieces seen = {.text = BUF_INIT(100)};
+    struct pieces seen = {.text = BUF_INIT(1 << 20)};
 
     ok(store_log_read(fx.store, 10, from, to, take_piece, &seen, &err));
     assert_true(seen.n > 0 && seen.first <= from);
