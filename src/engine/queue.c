@@ -229,6 +229,7 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
     tell_queue(e, q, 0, "removed");
     list_remove(&e->queues, q);
     e->generation++;
+    e->retain_at = 0; /* what retention knows of its jobs is to go */
     e->woken = true;
     counts_forget(&e->counts, q->id);
     VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */

@@ -268,18 +268,50 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
     }
 }
 
+/* A queue that was removed: its jobs are gone, their endings follow. */
+static enum err_code forget_endings(struct engine *e, int64_t queue, size_t *room, int64_t *next_at,
+                                    struct err *err)
+{
+    size_t n = 0;
+
+    if (engine_write(e, err) != E_OK ||
+        store_ending_remove_queue(e->store, queue, *room, &n, err) != E_OK)
+        return err->code;
+    *room -= n;
+    if (*room == 0)
+        *next_at = e->now.wall_at;
+    return E_OK;
+}
+
+static enum err_code retain_queue(struct engine *e, int64_t queue, size_t *room, int64_t *next_at,
+                                  struct err *err)
+{
+    struct queue *q = map_find(&e->queues.by_id, queue);
+
+    if (q == NULL)
+        return forget_endings(e, queue, room, next_at, err);
+    for (unsigned s = JOB_DONE; s < JOB_STATE_COUNT; s++)
+        if (retain_state(e, q, (enum job_state)s, room, next_at, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
 static enum err_code retain(struct engine *e, struct err *err)
 {
     int64_t next_at = TIME_NEVER;
     size_t room = RETAIN_ROWS;
+    int64_t queue = 0;
 
     if (endings_write(e, err) != E_OK) /* of this very batch: they count for next_at */
         return err->code;
-    for (size_t i = 0; i < e->queues.count; i++)
-        for (unsigned s = JOB_DONE; s < JOB_STATE_COUNT; s++)
-            if (retain_state(e, e->queues.items[i], (enum job_state)s, &room, &next_at, err) !=
-                E_OK)
-                return err->code;
+    for (;;) {
+        if (store_ending_next_queue(e->store, queue, &queue, err) != E_OK)
+            return err->code;
+        if (queue == 0)
+            break;
+        if (retain_queue(e, queue, &room, &next_at, err) != E_OK)
+            return err->code;
+    }
     if (room > 0 && next_at < e->now.wall_at + RETAIN_PAUSE_US)
         next_at = e->now.wall_at + RETAIN_PAUSE_US;
     if (engine_write(e, err) != E_OK ||

@@ -155,10 +155,19 @@ static enum err_code run_one(struct db *db, struct db_call *call, struct err *er
     return err_wrap(err, "%s", sql_texts[call->sql].name);
 }
 
-enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+/* A transaction has its time as a whole, statements outside of one each their own. */
+static void start_clock(struct db *db)
 {
     if (db->read_limit_us > 0)
         db->read_until = clock_mono_us() + db->read_limit_us;
+}
+
+enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+{
+    if (sqlite3_get_autocommit(db->handle))
+        start_clock(db);
+    if (db->read_limit_us > 0 && fault_hit("read.slow"))
+        return fail(db, SQLITE_INTERRUPT, err);
     for (size_t i = 0; i < n; i++)
         if (run_one(db, &calls[i], err) != E_OK)
             return err->code;
@@ -213,6 +222,7 @@ static enum err_code run_bare(struct db *db, enum sql sql, struct err *err)
 
 enum err_code db_begin(struct db *db, struct err *err)
 {
+    start_clock(db);
     return run_bare(db, db->read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE, err);
 }
 

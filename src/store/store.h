@@ -21,7 +21,7 @@ struct store_config {
     const char *dir; /* the data directory: the embedded store is DIR/waybill.db */
     enum store_mode mode;
     const char *vfs;       /* SQLite VFS by name; NULL: the system's (tests bring their own) */
-    int64_t read_limit_us; /* STORE_READ: a statement may take so long; 0: no limit */
+    int64_t read_limit_us; /* STORE_READ: a transaction may take so long; 0: no limit */
 };
 
 /* Opens, creates or migrates.  E_UNAVAILABLE when the store is of a newer version (the message says what

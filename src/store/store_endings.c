@@ -45,3 +45,26 @@ enum err_code store_ending_remove(struct store *s, int64_t id, struct err *err)
 {
     return db_do(s->db, SQL_ENDING_REMOVE, err, db_i(id));
 }
+
+enum err_code store_ending_next_queue(struct store *s, int64_t above, int64_t *ret_queue,
+                                      struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_ENDING_NEXT_QUEUE, take_one_int, &got, err, db_i(above)) != E_OK)
+        return err->code;
+    *ret_queue = got.value;
+    return E_OK;
+}
+
+enum err_code store_ending_remove_queue(struct store *s, int64_t queue, size_t limit, size_t *ret_n,
+                                        struct err *err)
+{
+    const struct db_value args[] = {db_i(queue), db_i((int64_t)limit)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_ENDING_REMOVE_QUEUE, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    *ret_n = (size_t)taker.changed;
+    return E_OK;
+}

@@ -3,6 +3,8 @@
 
 #include "store/store_internal.h"
 
+enum { PIECE_BYTES = 8192 }; /* a piece that has so much is not added to */
+
 enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, struct err *err)
 {
     struct taken_int got = {0};
@@ -16,6 +18,13 @@ enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, st
 enum err_code store_log_add(struct store *s, int64_t job, int64_t first, struct slice data,
                             struct err *err)
 {
+    const struct db_value args[] = {db_i(job), db_b(data), db_i(PIECE_BYTES)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_LOG_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    if (taker.changed > 0)
+        return E_OK;
     return db_do(s->db, SQL_LOG_ADD, err, db_i(job), db_i(first), db_b(data));
 }
 

@@ -15,7 +15,7 @@ struct store;
 MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size,
                                         struct err *err);
 
-/* Adds a piece at an offset that must be the log's size. */
+/* Adds bytes at an offset that must be the log's size; small ones join the last piece. */
 MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first,
                                        struct slice data, struct err *err);
 

@@ -59,8 +59,6 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
 
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)
 {
-    if (db_do(s->db, SQL_ENDING_REMOVE_QUEUE, err, db_i(id)) != E_OK)
-        return err->code;
     return db_do(s->db, SQL_QUEUE_REMOVE, err, db_i(id));
 }
 

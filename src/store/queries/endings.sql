@@ -5,8 +5,11 @@ INSERT INTO endings (id, queue, state, finished_at, jobs) VALUES ($1, $2, $3, $4
 SELECT id, finished_at, jobs FROM endings WHERE queue = $1 AND state = $2
 ORDER BY finished_at LIMIT 1;
 
+-- name: ending_next_queue
+SELECT MIN(queue) FROM endings WHERE queue > $1;
+
 -- name: ending_remove_queue
-DELETE FROM endings WHERE queue = $1;
+DELETE FROM endings WHERE id IN (SELECT id FROM endings WHERE queue = $1 LIMIT $2);
 
 -- name: ending_remove
 DELETE FROM endings WHERE id = $1;

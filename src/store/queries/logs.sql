@@ -1,6 +1,12 @@
 -- name: log_size
 SELECT first + LENGTH(data) FROM logs WHERE job = $1 ORDER BY first DESC LIMIT 1;
 
+-- A log comes in small pieces: they are put together, so that it is few rows.
+-- name: log_extend
+-- store: sqlite
+UPDATE logs SET data = CAST(data || $2 AS BLOB)
+WHERE job = $1 AND first = (SELECT MAX(first) FROM logs WHERE job = $1) AND LENGTH(data) < $3;
+
 -- name: log_add
 INSERT INTO logs (job, first, data) VALUES ($1, $2, $3);
 
