@@ -68,7 +68,7 @@ enum {
 #define KEEP_ALIVE_US (75 * US_PER_S) /* from a reply to the end of the next header */
 #define STALL_US (30 * US_PER_S)      /* without one byte of a body, or of a reply taken */
 #define RATE_MIN ((size_t)4 << 10)   /* bytes a second that a body or reply must move in the mean */
-#define READ_LIMIT_US (5 * US_PER_S) /* one statement of a reader */
+#define READ_LIMIT_US (5 * US_PER_S) /* one query of a reader */
 #define HEARTBEAT_US (25 * US_PER_S) /* between comment lines of an event stream */
 #define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
 #define STOP_US (5 * US_PER_S)   /* for requests in hand, after TERM */
