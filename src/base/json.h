@@ -57,6 +57,9 @@ bool json_next_item(struct json_iter *it, struct slice *ret_value);
 bool json_longer_key_is(struct slice key, const char *name,
                         size_t size); /* for json_key_is alone */
 
+size_t json_count_members(struct slice object);
+size_t json_count_items(struct slice array);
+
 /* `key` as the iterator gave it: with its quotes, perhaps with escapes, which make it longer than the
  * name that it means.  Inline, so that the length of a literal name costs nothing. */
 static inline bool json_key_is(struct slice key, const char *name)

@@ -244,3 +244,24 @@ double json_number(struct slice value)
     text[value.size] = '\0';
     return strtod(text, NULL);
 }
+
+size_t json_count_members(struct slice object)
+{
+    struct slice key;
+    struct slice value;
+    size_t count = 0;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+        count++;
+    return count;
+}
+
+size_t json_count_items(struct slice array)
+{
+    struct slice value;
+    size_t count = 0;
+
+    for (struct json_iter it = json_items(array); json_next_item(&it, &value);)
+        count++;
+    return count;
+}

@@ -288,13 +288,7 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
         ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
     if (e->waits != NULL)
         VEC_PUSH(&e->ended, j->id.v);
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                             .at = e->now.wall_at,
-                                             .id = j->id.v,
-                                             .queue = slice_of(q->name),
-                                             .state = j->state,
-                                             .what = "deleted"}));
+    note_event(e, j, q, "deleted");
     e->tally.deleted++;
     e->removed_some = true;
     ret->removed = ret->changed = true;

@@ -133,13 +133,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
     e->tally.claimed++;
     op->n_granted++;
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                             .at = e->now.wall_at,
-                                             .id = j->id.v,
-                                             .queue = slice_of(g->queue->name),
-                                             .state = JOB_RUNNING,
-                                             .what = "claimed"}));
+    note_event(e, j, g->queue, "claimed");
 }
 
 /* It was picked, but would have made the reply too large. */

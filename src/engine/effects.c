@@ -8,6 +8,18 @@
 #include "engine/engine_internal.h"
 #include "store/store_ready.h"
 
+void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what)
+{
+    if (e->config.on_event == NULL)
+        return;
+    VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                         .at = e->now.wall_at,
+                                         .id = j->id.v,
+                                         .queue = slice_of(q->name),
+                                         .state = j->state,
+                                         .what = what}));
+}
+
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what)
 {
@@ -30,13 +42,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
         if (e->waits != NULL)
             VEC_PUSH(&e->ended, j->id.v);
     }
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                             .at = e->now.wall_at,
-                                             .id = j->id.v,
-                                             .queue = slice_of(q->name),
-                                             .state = j->state,
-                                             .what = what}));
+    note_event(e, j, q, what);
 }
 
 /* So many jobs may still run under the claim. */

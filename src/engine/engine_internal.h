@@ -174,6 +174,9 @@ MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct er
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what);
 
+/* Something happened to a job: those who listen are told after the commit. */
+void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what);
+
 /* After the commit: claims, cancels, totals, events. */
 void apply_effects(struct engine *e);
 

@@ -74,17 +74,6 @@ enum err_code queue_put(struct request *r, struct err *err)
     return E_OK;
 }
 
-static size_t count_members(struct slice object)
-{
-    struct slice key;
-    struct slice value;
-    size_t count = 0;
-
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
-        count++;
-    return count;
-}
-
 static enum err_code read_queues(struct field_reader *r, struct slice value)
 {
     struct queue_op *to = r->to;
@@ -94,7 +83,7 @@ static enum err_code read_queues(struct field_reader *r, struct slice value)
 
     if (json_type_of(value) != JSON_T_OBJECT)
         return field_refuse(r, "an object of definitions by name", value);
-    struct queue_put *puts = arena_array(r->arena, count_members(value) + 1, sizeof(*puts));
+    struct queue_put *puts = arena_array(r->arena, json_count_members(value) + 1, sizeof(*puts));
 
     for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
         struct slice name = json_text(key, r->arena);

@@ -73,17 +73,6 @@ static enum err_code claim_worker(struct field_reader *r, struct slice value)
     return E_OK;
 }
 
-static size_t count_members(struct slice object)
-{
-    struct slice key;
-    struct slice value;
-    size_t count = 0;
-
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
-        count++;
-    return count;
-}
-
 static enum err_code claim_queues(struct field_reader *r, struct slice value)
 {
     struct exchange *x = r->to;
@@ -92,7 +81,7 @@ static enum err_code claim_queues(struct field_reader *r, struct slice value)
 
     if (json_type_of(value) != JSON_T_OBJECT)
         return field_refuse(r, "an object such as {\"fetch\": 4}", value);
-    size_t count = count_members(value);
+    size_t count = json_count_members(value);
 
     if (count > OP_CLAIM_QUEUES_MAX)
         return err_set(r->err, E_TOO_LARGE, "queues: has %zu, at most %d are allowed", count,

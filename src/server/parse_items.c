@@ -201,16 +201,6 @@ static const struct item_kind touch_kind = {.what = "a touch",
                                             .n_fields = ARRAY_LEN(touch_fields),
                                             .check = check_touch};
 
-static size_t count_items(struct slice array)
-{
-    struct slice value;
-    size_t count = 0;
-
-    for (struct json_iter it = json_items(array); json_next_item(&it, &value);)
-        count++;
-    return count;
-}
-
 static enum err_code read_item(struct field_reader *r, const struct item_kind *kind,
                                struct slice object, void *item)
 {
@@ -234,7 +224,7 @@ static enum err_code read_items(struct field_reader *r, struct slice value,
 
     if (json_type_of(value) != JSON_T_ARRAY)
         return field_refuse(r, "an array", value);
-    size_t count = count_items(value);
+    size_t count = json_count_items(value);
 
     if (count > OP_ITEMS_MAX)
         return err_set(r->err, E_TOO_LARGE, "%s: has %zu items, at most %d are allowed", r->name,

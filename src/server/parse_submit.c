@@ -342,22 +342,12 @@ static enum err_code parse_of_array(struct slice object, size_t index,
     return E_OK;
 }
 
-static size_t count_items(struct slice array)
-{
-    struct slice value;
-    size_t count = 0;
-
-    for (struct json_iter it = json_items(array); json_next_item(&it, &value);)
-        count++;
-    return count;
-}
-
 static enum err_code parse_array(struct slice array, const struct submit_source *source,
                                  struct arena *arena, struct submit *ret_submit, struct err *err)
 {
     struct slice object;
     size_t index = 0;
-    size_t count = count_items(array);
+    size_t count = json_count_items(array);
 
     if (count == 0)
         return err_set(err, E_INVALID, "the array is empty: there is no job in it");

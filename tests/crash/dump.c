@@ -12,7 +12,7 @@
 
 struct dump {
     sqlite3 *db;
-    struct buf text; /* ids as \x01ID\x02, for now */
+    struct buf text; /* ids as \x01ID\x02 until they have names */
     VEC(int64_t) ids;
 };
 
