@@ -8,15 +8,16 @@ import http.client
 import json
 
 from books import Wrong
-from crowd import Crowd
-from model import ALLOWED, ENDED, WAITING, Job, Pending
 from client import Client
+from crowd import Crowd
+from hands import Hands
+from labour import FAR, Labour
+from model import Job, Pending
 
-FAR = 3600
 GONE = (ConnectionError, http.client.HTTPException, OSError)
 
 
-class Actor(Crowd):
+class Actor(Labour, Hands, Crowd):
     def __init__(self, number, seed_rng, ledger):
         self.name = f"actor{number}"
         self.number = number
@@ -26,6 +27,7 @@ class Actor(Crowd):
         self.retries = {self.home: 2, self.away: 0}
         self.jobs = {}  # id: Job
         self.held_shared = {}  # id: (mark, lease)
+        self.paused = frozenset()  # those of its queues that are
         self.pending = None
         self.shared_pending = []  # marks whose finish is in doubt
         self.serial = 0
@@ -141,210 +143,6 @@ class Actor(Crowd):
         reply = self.good(self.call("POST", "/v1/jobs", job.sent, Pending("submit again")), 200)
         self.check(reply["id"] == job.id, f"key {job.key}: {reply['id']}, not {job.id}")
 
-    # ---- claiming and finishing
-
-    def do_claim(self):
-        queues = {self.home: self.rng.randint(1, 4), self.away: self.rng.randint(1, 4)}
-        most = self.rng.randint(1, 6)
-        pending = Pending("claim")
-        pending.claims = {**queues, None: most}
-        body = {"worker": self.name, "queues": queues, "max": most, "lease": "10m"}
-        granted = self.good(self.call("POST", "/v1/claim", body, pending), 200)["jobs"]
-        self.take_grants(granted, queues, most)
-
-    def take_grants(self, granted, queues, most):
-        sure = {q: sum(job.queue == q and
-                       job.state == "ready" for job in self.jobs.values()) for q in queues}
-        least = min(most, sum(min(queues[q], sure[q]) for q in queues))
-        self.check(least <= len(granted) <= most,
-                   f"{len(granted)} jobs granted, at least {least} were ready")
-        for grant in granted:
-            job = self.jobs.get(grant["id"])
-            self.check(job is not None, f"granted {grant['id']}, which is not ours")
-            self.check(job.state in ("ready", "soon"),
-                       f"granted {grant['id']}, which is {job.state}")
-            self.check(grant["params"] == job.params, f"granted {grant['id']} with other params")
-            job.claim(grant["lease"])
-            self.check(grant["attempt"] == job.attempt,
-                       f"attempt {grant['attempt']}, not {job.attempt}")
-
-    def finish_item(self, job):
-        outcome = self.rng.choice(["done", "done", "done", "failed", "failed", "later", "returned",
-                                   "cancelled"])
-        item = {"id": job.id, "lease": job.lease, "state": outcome}
-        if outcome == "later":
-            item["delay"] = self.rng.choice([0, FAR])
-        if outcome == "failed":
-            item.update(exit=self.rng.randint(1, 9), final=self.rng.random() < 0.3)
-        if self.rng.random() < 0.3:
-            item["text"] = f"ended {self.rng.randint(0, 999)}"
-        if outcome == "done":
-            item["result"] = {"mark": job.mark, "n": self.rng.randint(0, 999)}
-        return item
-
-    def do_finish(self):
-        jobs = self.pick_many(("running",), 4)
-        if not jobs:
-            return
-        items = [self.finish_item(job) for job in jobs]
-        after = [job.copy() for job in jobs]
-        for job, item in zip(after, items):
-            job.finish(item["state"], item)
-        pending = Pending("finish", before=jobs, after=after)
-        pending.repeat = ("POST", "/v1/finish", {"finish": items})
-        results = self.good(self.call("POST", "/v1/finish", {"finish": items}, pending),
-                            200)["results"]
-        for job, result in zip(after, results, strict=True):
-            self.check(result == {"id": job.id, "ok": True}, f"finish: {result}")
-            self.jobs[job.id] = job
-
-    def do_stale_finish(self):
-        """A lease that is not valid any more changes nothing."""
-        choice = [job for job in self.jobs.values() if job.stale]
-        if not choice:
-            return
-        job = self.rng.choice(choice)
-        item = {"id": job.id, "lease": self.rng.choice(job.stale),
-                "state": self.rng.choice(["done", "failed"]), "result": "stale"}
-        result = self.call("POST", "/v1/finish", {"finish": [item]},
-                           Pending("stale finish")).json["results"][0]
-        stale = "error" in result and result["error"]["code"] == "stale_lease"
-        self.check(stale or result.get("again"), f"a stale lease was taken: {result}")
-
-    def do_touch(self):
-        jobs = self.pick_many(("running",), 4)
-        if not jobs:
-            return
-        after = [job.copy() for job in jobs]
-        for job in after:
-            job.text = f"at work {self.rng.randint(0, 999)}"
-        items = [{"id": job.id, "lease": job.lease, "text": job.text, "done": 1,
-                  "total": 2} for job in after]
-        pending = Pending("touch", before=jobs, after=after)
-        reply = self.good(self.call("POST", "/v1/touch", {"touch": items}, pending), 200)
-        self.check(reply["lost"] == [], f"touch: lost {reply['lost']}")
-        cancelled = {entry["id"] for entry in reply["cancel"]}
-        self.check(cancelled == {job.id for job in jobs if job.cancelling},
-                   f"touch: cancel {cancelled}")
-        for job in after:
-            self.jobs[job.id] = job
-
-    def do_log(self):
-        job = self.pick(("running",))
-        if job is None:
-            return
-        offset = len(job.log)
-        job.log += f"line {self.rng.randint(0, 999)}\n".encode()
-        path = f"/v1/jobs/{job.id}/log?lease={job.lease}&offset={offset}"
-        reply = self.good(self.call("POST", path, job.log[offset:], Pending("log")), 200)
-        self.check(reply["size"] == len(job.log),
-                   f"log of {job.id}: size {reply['size']}, not {len(job.log)}")
-
-    # ---- by hand
-
-    def act_body(self, verb, job):
-        if verb == "move":
-            return {"queue": self.away if job.queue == self.home else self.home}
-        if verb == "retry" and self.rng.random() < 0.5:
-            return {"set": {"again": self.rng.randint(0, 999)}}
-        if verb == "patch":
-            return self.rng.choice([
-                {"priority": self.rng.randint(-9, 9)},
-                {"params": {"mark": job.mark, "patched": self.rng.randint(0, 999)}},
-                {"labels": {"colour": "green"}},
-                {"due_at": "2040-01-01T00:00:00Z"},
-                {"due_at": "2020-01-01T00:00:00Z"},
-            ])
-        return None
-
-    def do_act(self):
-        verb = self.rng.choice(["cancel", "hold", "hold", "release", "release", "now", "now",
-                                "move", "patch", "patch", "retry", "retry"])
-        job = self.pick(ALLOWED[verb])
-        if job is None:
-            return
-        body = self.act_body(verb, job)
-        after = job.copy()
-        after.act(verb, body)
-        method, path = ("PATCH", "") if verb == "patch" else ("POST", f"/{verb}")
-        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body,
-                          Pending(verb, before=[job], after=[after]))
-        self.good(reply, 202 if verb == "cancel" and job.state == "running" else 200)
-        self.jobs[job.id] = after
-
-    def do_forbidden(self):
-        """What is not allowed in a job's state is refused and changes nothing."""
-        verb, states = self.rng.choice([("hold", ENDED + ("running",)),
-                                        ("retry", WAITING + ("running",)),
-                                        ("patch", ENDED + ("running",)),
-                                        ("release", ENDED), ("delete", ("running",)),
-                                        ("move", ("running",))])
-        job = self.pick(states)
-        if job is None:
-            return
-        method, path = {"patch": ("PATCH", ""), "delete": ("DELETE", "")}.get(verb,
-                                                                              ("POST", f"/{verb}"))
-        body = {"patch": {"priority": 1}, "move": {"queue": self.away}}.get(verb)
-        reply = self.call(method, f"/v1/jobs/{job.id}{path}", body, Pending("forbidden"),
-                          admin=True)
-        self.check(reply.status == 409,
-                   f"{verb} of a {job.state} job: {reply.status} {reply.body[:200]!r}")
-
-    def do_clone(self):
-        job = self.pick(ALLOWED["clone"])
-        if job is None:
-            return
-        twin = Job(self.mark(), job.queue, self.retries)
-        twin.params = {**job.params, "mark": twin.mark}
-        twin.labels, twin.priority = dict(job.labels), job.priority
-        reply = self.call("POST", f"/v1/jobs/{job.id}/clone", {"params": {"mark": twin.mark}},
-                          Pending("clone", created=[twin]))
-        self.adopt(twin, self.good(reply, 201)["id"])
-
-    def do_delete(self):
-        job = self.pick(ALLOWED["delete"])
-        if job is None:
-            return
-        pending = Pending("delete", before=[job], deleted=[job.id])
-        self.good(self.call("DELETE", f"/v1/jobs/{job.id}", None, pending, admin=True), 200)
-        del self.jobs[job.id]
-
-    def do_bulk(self):
-        verb, states = self.rng.choice([("hold", ("ready", "scheduled")), ("release", ("held",)),
-                                        ("cancel", ("ready", "scheduled", "held")),
-                                        ("retry", ENDED), ("delete", ENDED),
-                                        ("delete", ("done", "cancelled")),
-                                        ("move", ("ready", "scheduled", "held"))])
-        queue = self.rng.choice([self.home, self.away])
-        wanted = {"queue": queue, "state": list(states)}
-        if self.rng.random() < 0.5:
-            wanted["labels"] = {"colour": self.rng.choice(["red", "blue", "green"])}
-        hit = [job for job in self.jobs.values() if job.queue == queue and
-               (job.state in states or (job.state == "soon" and "ready" in states)) and
-               (wanted.get("labels", {}).items() <= job.labels.items())]
-        body = {"action": verb, "filter": wanted}
-        if verb == "move":
-            body["queue"] = self.away if queue == self.home else self.home
-        pending = Pending(f"bulk {verb}", before=hit)
-        if verb == "delete":
-            pending.deleted = {job.id for job in hit}
-        else:
-            for job in hit:
-                after = job.copy()
-                after.act(verb, body)
-                pending.after[job.id] = after
-        bulk_id = self.good(self.call("POST", "/v1/bulk", body, pending, admin=True), 202)["id"]
-        pending.acknowledged = True
-        self.pending = pending
-        shown = self.admin.ok("GET", f"/v1/bulk/{bulk_id}?wait=30s")
-        self.pending = None
-        self.check(shown["state"] == "done", f"bulk {verb} is not done: {shown}")
-        self.check((shown["changed"], shown["refused"]) == (len(hit), 0),
-                   f"bulk {verb} of {len(hit)}: {shown}")
-        self.jobs.update(pending.after)
-        for job_id in pending.deleted:
-            del self.jobs[job_id]
-
     def do_show(self):
         if not self.jobs:
             return
@@ -352,17 +150,17 @@ class Actor(Crowd):
         wrong = job.differences(self.client.show(job.id))
         self.check(not wrong, f"job {job.id} ({job.mark}): {'; '.join(wrong)}")
 
-    DEEDS = [(do_submit, 10), (do_submit_array, 6), (do_submit_lines, 3), (do_submit_again, 3),
-             (do_claim, 14), (do_finish, 16),
-             (do_stale_finish, 4), (do_touch, 6), (do_log, 5), (do_act, 16), (do_forbidden, 4),
-             (do_clone, 3), (do_delete, 5),
-             (do_bulk, 2), (do_show, 4), (Crowd.do_share, 6), (Crowd.do_claim_shared, 5),
-             (Crowd.do_finish_shared, 8),
-             (Crowd.do_lose, 2)]
+    # How often each is done, beside the others.
+    DEEDS = {
+        "submit": 10, "submit_array": 6, "submit_lines": 3, "submit_again": 3, "claim": 12,
+        "finish": 16, "exchange": 6, "stale_finish": 4, "touch": 6, "log": 5, "act": 16,
+        "forbidden": 4, "clone": 3, "delete": 5, "bulk": 2, "pause": 2, "show": 4, "share": 6,
+        "claim_shared": 5, "finish_shared": 8, "lose": 2,
+    }
 
     def step(self):
-        deeds, weights = zip(*self.DEEDS)
-        self.rng.choices(deeds, weights)[0](self)
+        deed, = self.rng.choices(list(self.DEEDS), self.DEEDS.values())
+        getattr(self, f"do_{deed}")()
 
     def run(self, stop):
         """Until the server is gone (True), or until stop is set, or a contradiction (False)."""

@@ -89,14 +89,25 @@ class Checker:
             else:
                 self.compare(job, shown)
         if pending:
-            if claimed > pending.claims.get(None, 0):
+            if claimed > (pending.claims["max"] if pending.claims else 0):
                 self.unexpected.append(f"{actor.name}: one claim was granted {claimed} jobs")
             self.settle(actor, pending)
+        self.check_paused(actor, pending)
         known = set(actor.jobs)
         for job in self.by_id.values():
             if job["queue"] in (actor.home, actor.away) and job["id"] not in known:
                 self.unexpected.append(f"job {job['id']} ({job['params']}) should not be there")
         self.look_closely(actor)
+
+    def check_paused(self, actor, pending):
+        states = {queue: self.client.ok("GET", f"/v1/queues/{queue}")["state"]
+                  for queue in (actor.home, actor.away)}
+        paused = frozenset(queue for queue, state in states.items() if state == "pause")
+        if pending and pending.paused == paused:
+            self.ledger.recovered += 1
+        elif paused != actor.paused:
+            self.lost.append(f"{actor.name}: the queues are {states}, paused were {actor.paused}")
+        actor.paused = paused
 
     def compare(self, job, shown):
         wrong = job.differences(shown)
@@ -106,8 +117,9 @@ class Checker:
     @staticmethod
     def may_be_claimed(actor, job, shown, pending):
         """Granted by the claim whose reply never came."""
-        if job.queue not in pending.claims or job.state not in ("ready",
-                "soon") or shown["state"] != "running":
+        claims = pending.claims and job.queue in pending.claims["queues"] and \
+            job.queue not in actor.paused
+        if not claims or job.state not in ("ready", "soon") or shown["state"] != "running":
             return False
         twin = job.copy()
         twin.claim(None)

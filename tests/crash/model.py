@@ -173,12 +173,13 @@ class Job:
 class Pending:
     """A request whose reply has not come: either all of it is true, or nothing."""
 
-    def __init__(self, what, before=(), after=(), created=(), deleted=(), acknowledged=False):
+    def __init__(self, what, before=(), after=(), created=(), deleted=(), claims=None):
         self.what = what
         self.before = {job.id: job.copy() for job in before}
         self.after = {job.id: job for job in after}
         self.created = list(created)  # without ids
         self.deleted = set(deleted)
-        self.acknowledged = acknowledged  # promised, but its effect was not seen yet
-        self.claims = {}  # {queue: maximum}: jobs that may have been granted
+        self.acknowledged = False  # promised, but its effect was not seen yet
+        self.claims = claims  # the body of a claim: jobs may have been granted
+        self.paused = None  # the queues that are paused if it took effect
         self.repeat = None  # (method, path, body): a request that is safe to repeat

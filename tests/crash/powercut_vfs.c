@@ -1,79 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "powercut_vfs.h"
 
-#include <pthread.h>
 #include <sched.h>
-#include <sqlite3.h>
 
-#include "base/clock.h"
-#include "base/compiler.h"
-#include "powercut_disk.h"
-#include "powercut_lock.h"
+#include "powercut_internal.h"
 
-enum { PATH_BYTES_MAX = 512, SECTOR_BYTES = 4096 };
-
-struct powercut {
-    sqlite3_vfs vfs;
-    char *name;
-    pthread_mutex_t lock; /* over all below */
-    struct disk disk;
-    struct rng rng;
-    int64_t counts[POWERCUT_IO_COUNT];
-    struct powercut_plan plan; /* nth 0: none.  Counts down to 0 … */
-    int64_t plan_left;         /* … and then these fail */
-    int64_t failed;
-    int handles;
-    int dead_handles;   /* of processes that are no more, still to be closed */
-    int64_t generation; /* of processes: a handle of an older one is dead */
-    powercut_watch_fn *watch;
-    void *watch_ctx;
-};
-
-struct vfs_file {
-    sqlite3_file base;
-    struct powercut *owner;
-    struct disk_file *file;
-    struct vfs_holder holder;
-    int64_t generation;
-    bool sync_names; /* the next sync makes the directory stable too */
-    bool delete_on_close;
-};
-
-static struct vfs_file *file_of(sqlite3_file *f)
-{
-    return (struct vfs_file *)(void *)f;
-}
-
-static struct powercut *powercut_of(sqlite3_vfs *vfs)
-{
-    return vfs->pAppData;
-}
-
-static void hold(const struct powercut *p)
-{
-    ASSERT(pthread_mutex_lock((pthread_mutex_t *)(uintptr_t)&p->lock) == 0);
-}
-
-static void let_go(const struct powercut *p)
-{
-    ASSERT(pthread_mutex_unlock((pthread_mutex_t *)(uintptr_t)&p->lock) == 0);
-}
-
-static bool is_dead(const struct vfs_file *f)
-{
-    return f->generation != f->owner->generation;
-}
+enum { PATH_BYTES_MAX = 512 };
 
 /* ---- faults ---- */
 
-static void watch(struct powercut *p, enum powercut_io io)
+void powercut_tell(struct powercut *p, enum powercut_io io)
 {
     if (p->watch != NULL)
         p->watch(p->watch_ctx, io);
 }
 
-/* Counts one of that kind: SQLITE_OK, or the code it fails with. */
-static int gate(struct powercut *p, enum powercut_io io)
+int powercut_gate(struct powercut *p, enum powercut_io io)
 {
     p->counts[io]++;
     if (p->plan.nth == 0 || p->plan.io != io)
@@ -89,244 +31,12 @@ static int gate(struct powercut *p, enum powercut_io io)
     return p->plan.code;
 }
 
-/* ---- files ---- */
-
-static int vfs_close(sqlite3_file *base)
-{
-    struct vfs_file *f = file_of(base);
-    struct powercut *p = f->owner;
-
-    hold(p);
-    vfs_lock_drop(f->file->lock, &f->holder, SQLITE_LOCK_NONE);
-    vfs_shm_unmap(f->file->lock, &f->holder);
-    if (is_dead(f))
-        p->dead_handles--;
-    else if (f->delete_on_close && f->file->name != NULL)
-        disk_delete(&p->disk, f->file);
-    disk_file_unref(f->file);
-    p->handles--;
-    let_go(p);
-    return SQLITE_OK;
-}
-
-static int vfs_read(sqlite3_file *base, void *data, int size, sqlite3_int64 offset)
-{
-    struct vfs_file *f = file_of(base);
-    int rc = SQLITE_IOERR_READ;
-
-    hold(f->owner);
-    if (!is_dead(f)) {
-        size_t n = disk_read(f->file, offset, data, (size_t)size);
-
-        memset((char *)data + n, 0, (size_t)size - n);
-        rc = n == (size_t)size ? SQLITE_OK : SQLITE_IOERR_SHORT_READ;
-    }
-    let_go(f->owner);
-    return rc;
-}
-
-static int write_held(struct vfs_file *f, const void *data, int size, int64_t offset)
-{
-    bool grows = (size_t)(offset + size) > f->file->now.size;
-    int rc = gate(f->owner, POWERCUT_WRITE);
-
-    if (rc == SQLITE_OK && grows)
-        rc = gate(f->owner, POWERCUT_GROW);
-    if (rc != SQLITE_OK)
-        size = (int)rng_below(&f->owner->rng, (uint64_t)size);
-    if (size > 0)
-        disk_write(f->file, offset, data, (size_t)size);
-    return rc;
-}
-
-static int vfs_write(sqlite3_file *base, const void *data, int size, sqlite3_int64 offset)
-{
-    struct vfs_file *f = file_of(base);
-
-    watch(f->owner, POWERCUT_WRITE);
-    if (is_dead(f))
-        return SQLITE_IOERR_WRITE;
-    hold(f->owner);
-    int rc = write_held(f, data, size, offset);
-
-    let_go(f->owner);
-    return rc;
-}
-
-static int vfs_truncate(sqlite3_file *base, sqlite3_int64 size)
-{
-    struct vfs_file *f = file_of(base);
-
-    watch(f->owner, POWERCUT_TRUNCATE);
-    if (is_dead(f))
-        return SQLITE_IOERR_TRUNCATE;
-    hold(f->owner);
-    int rc = gate(f->owner, POWERCUT_TRUNCATE);
-
-    if (rc == SQLITE_OK && (size_t)size > f->file->now.size)
-        rc = gate(f->owner, POWERCUT_GROW);
-    if (rc == SQLITE_OK)
-        disk_truncate(f->file, size);
-    let_go(f->owner);
-    return rc;
-}
-
-static int vfs_sync(sqlite3_file *base, int flags)
-{
-    struct vfs_file *f = file_of(base);
-
-    (void)flags;
-    watch(f->owner, POWERCUT_SYNC);
-    if (is_dead(f))
-        return SQLITE_IOERR_FSYNC;
-    hold(f->owner);
-    int rc = gate(f->owner, POWERCUT_SYNC);
-
-    if (rc != SQLITE_OK) {
-        disk_sync_lost(f->file, &f->owner->rng);
-    } else {
-        disk_sync(f->file);
-        if (f->sync_names)
-            disk_sync_names(&f->owner->disk);
-        f->sync_names = false;
-    }
-    let_go(f->owner);
-    return rc;
-}
-
-static int vfs_size(sqlite3_file *base, sqlite3_int64 *ret_size)
-{
-    struct vfs_file *f = file_of(base);
-
-    if (is_dead(f))
-        return SQLITE_IOERR_FSTAT;
-    hold(f->owner);
-    *ret_size = (sqlite3_int64)f->file->now.size;
-    let_go(f->owner);
-    return SQLITE_OK;
-}
-
-static int vfs_take(sqlite3_file *base, int level)
-{
-    struct vfs_file *f = file_of(base);
-
-    if (is_dead(f))
-        return SQLITE_IOERR_LOCK;
-    hold(f->owner);
-    int rc = vfs_lock_take(f->file->lock, &f->holder, level);
-
-    let_go(f->owner);
-    return rc;
-}
-
-static int vfs_drop(sqlite3_file *base, int level)
-{
-    struct vfs_file *f = file_of(base);
-
-    hold(f->owner);
-    vfs_lock_drop(f->file->lock, &f->holder, level);
-    let_go(f->owner);
-    return SQLITE_OK;
-}
-
-static int vfs_reserved(sqlite3_file *base, int *ret_reserved)
-{
-    struct vfs_file *f = file_of(base);
-
-    hold(f->owner);
-    *ret_reserved = f->file->lock->writer != NULL;
-    let_go(f->owner);
-    return SQLITE_OK;
-}
-
-static int vfs_control(sqlite3_file *base, int op, void *arg)
-{
-    (void)base;
-    if (op != SQLITE_FCNTL_HAS_MOVED)
-        return SQLITE_NOTFOUND;
-    *(int *)arg = 0;
-    return SQLITE_OK;
-}
-
-static int vfs_sector(sqlite3_file *base)
-{
-    (void)base;
-    return SECTOR_BYTES;
-}
-
-/* As SQLite's own VFS says of Linux: a write harms no byte outside of it. */
-static int vfs_traits(sqlite3_file *base)
-{
-    (void)base;
-    return SQLITE_IOCAP_POWERSAFE_OVERWRITE;
-}
-
-static int vfs_map(sqlite3_file *base, int region, int size, int extend, void volatile **ret_region)
-{
-    struct vfs_file *f = file_of(base);
-
-    if (is_dead(f))
-        return SQLITE_IOERR_SHMMAP;
-    hold(f->owner);
-    int rc = vfs_shm_map(f->file->lock, &f->holder, region, size, extend != 0, ret_region);
-
-    let_go(f->owner);
-    return rc;
-}
-
-static int vfs_map_lock(sqlite3_file *base, int first, int n, int flags)
-{
-    struct vfs_file *f = file_of(base);
-
-    if (is_dead(f) && (flags & SQLITE_SHM_LOCK))
-        return SQLITE_IOERR_SHMLOCK;
-    hold(f->owner);
-    int rc = vfs_shm_lock(&f->holder, first, n, flags);
-
-    let_go(f->owner);
-    return rc;
-}
-
-static void vfs_map_barrier(sqlite3_file *base)
-{
-    struct vfs_file *f = file_of(base);
-
-    hold(f->owner);
-    let_go(f->owner);
-}
-
-static int vfs_unmap(sqlite3_file *base, int delete_it)
-{
-    struct vfs_file *f = file_of(base);
-
-    (void)delete_it;
-    hold(f->owner);
-    vfs_shm_unmap(f->file->lock, &f->holder);
-    let_go(f->owner);
-    return SQLITE_OK;
-}
-
-static const sqlite3_io_methods file_methods = {
-    .iVersion = 2,
-    .xClose = vfs_close,
-    .xRead = vfs_read,
-    .xWrite = vfs_write,
-    .xTruncate = vfs_truncate,
-    .xSync = vfs_sync,
-    .xFileSize = vfs_size,
-    .xLock = vfs_take,
-    .xUnlock = vfs_drop,
-    .xCheckReservedLock = vfs_reserved,
-    .xFileControl = vfs_control,
-    .xSectorSize = vfs_sector,
-    .xDeviceCharacteristics = vfs_traits,
-    .xShmMap = vfs_map,
-    .xShmLock = vfs_map_lock,
-    .xShmBarrier = vfs_map_barrier,
-    .xShmUnmap = vfs_unmap,
-};
-
 /* ---- the VFS ---- */
+
+static struct powercut *powercut_of(sqlite3_vfs *vfs)
+{
+    return vfs->pAppData;
+}
 
 static int open_held(struct powercut *p, struct vfs_file *f, const char *name, int flags)
 {
@@ -342,7 +52,7 @@ static int open_held(struct powercut *p, struct vfs_file *f, const char *name, i
     if (file->lock == NULL)
         file->lock = mem_zalloc(sizeof(*file->lock));
     *f = (struct vfs_file){
-        .base.pMethods = &file_methods,
+        .base.pMethods = &powercut_file_methods,
         .owner = p,
         .file = file,
         .generation = p->generation,
@@ -360,7 +70,7 @@ static int vfs_open(sqlite3_vfs *vfs, sqlite3_filename name, sqlite3_file *base,
 
     base->pMethods = NULL;
     hold(p);
-    int rc = open_held(p, file_of(base), name, flags);
+    int rc = open_held(p, (struct vfs_file *)(void *)base, name, flags);
 
     let_go(p);
     if (ret_flags != NULL)
@@ -372,12 +82,12 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync_names)
 {
     struct powercut *p = powercut_of(vfs);
 
-    watch(p, POWERCUT_DELETE);
+    powercut_tell(p, POWERCUT_DELETE);
     if (p->dead_handles > 0) /* nobody else is there yet who could ask for it */
         return SQLITE_IOERR_DELETE;
     hold(p);
     struct disk_file *file = disk_find(&p->disk, name);
-    int rc = file == NULL ? SQLITE_IOERR_DELETE_NOENT : gate(p, POWERCUT_DELETE);
+    int rc = file == NULL ? SQLITE_IOERR_DELETE_NOENT : powercut_gate(p, POWERCUT_DELETE);
 
     if (rc == SQLITE_OK) {
         disk_delete(&p->disk, file);

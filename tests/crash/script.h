@@ -47,7 +47,7 @@ void script_close(struct script *s, enum script_end how);
 /* Runs a step.  E_OK when it was answered as it should be; else the error it was answered with.  The clock
  * goes on with the first try of a step only. */
 enum script_try { SCRIPT_FIRST, SCRIPT_AGAIN };
-enum err_code script_step(struct script *s, size_t step, enum script_try which, struct err *err);
+enum err_code script_step(struct script *s, size_t number, enum script_try which, struct err *err);
 
 /* Submits, claims and finishes a job in a queue of its own: does the engine work? */
 enum err_code script_canary(struct script *s, struct err *err);

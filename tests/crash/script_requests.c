@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+#include "script_requests.h"
+
+#include "base/compiler.h"
+
+#define WORK_DEFINITION \
+    "{\"retry\":{\"max\":2,\"first\":\"100s\",\"jitter\":0},\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
+#define OTHER_DEFINITION "{\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
+
+/* ---- submit ---- */
+
+static void submit(struct request *r, enum submit_mode mode, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        r->items[i].queue = SLICE("work");
+        r->items[i].params = SLICE("{\"some\":\"params\",\"and\":[1,2,3]}");
+    }
+    r->op.kind = OP_SUBMIT;
+    r->op.submit = (struct submit){.mode = mode, .items = r->items, .n_items = n, .first_line = 1};
+}
+
+void request_submit_one(struct script *s, struct request *r)
+{
+    (void)s;
+    submit(r, SUBMIT_ONE, 1);
+    r->items[0].body = SLICE("a body\nof two lines\n");
+}
+
+void request_submit_key(struct script *s, struct request *r)
+{
+    (void)s;
+    submit(r, SUBMIT_ONE, 1);
+    r->items[0].key = SLICE("a key");
+    r->items[0].content = 1;
+}
+
+void request_submit_clash(struct script *s, struct request *r)
+{
+    request_submit_key(s, r);
+    r->items[0].content = 2;
+}
+
+void request_submit_array(struct script *s, struct request *r)
+{
+    (void)s;
+    submit(r, SUBMIT_ARRAY, 4);
+    r->items[1].priority = 5;
+    r->items[2].delay_us = 100 * US_PER_S;
+    r->items[3].labels = SLICE("{\"of\":\"array\"}");
+    r->items[3].options = SLICE("{\"retry\":{\"max\":0}}");
+    r->items[3].key = SLICE("another key");
+}
+
+void request_submit_bad_array(struct script *s, struct request *r)
+{
+    request_submit_array(s, r);
+    r->items[3].key = SLICE("a key never seen");
+    r->items[2].queue = SLICE("wrok");
+}
+
+void request_submit_lines(struct script *s, struct request *r)
+{
+    (void)s;
+    submit(r, SUBMIT_LINES, 3);
+    err_set(&r->items[1].parse_err, E_INVALID, "not a job");
+}
+
+/* ---- exchanges ---- */
+
+static void exchange(struct request *r, unsigned parts)
+{
+    r->op.kind = OP_EXCHANGE;
+    r->op.exchange = (struct exchange){.parts = parts,
+                                       .finish = r->finish,
+                                       .touch = r->touch,
+                                       .queues = r->queues,
+                                       .lease_us = US_PER_MIN,
+                                       .worker = {.name = SLICE("a worker"), .pid = 9}};
+}
+
+static void claim(struct request *r, int max)
+{
+    exchange(r, EXCHANGE_JOBS | EXCHANGE_TOUCHED);
+    r->queues[0] = (struct claim_queue){SLICE("work"), max};
+    r->queues[1] = (struct claim_queue){SLICE("other"), max};
+    r->op.exchange.n_queues = 2;
+    r->op.exchange.max = max;
+}
+
+void request_claim_three(struct script *s, struct request *r)
+{
+    (void)s;
+    claim(r, 3);
+}
+
+void request_claim_two(struct script *s, struct request *r)
+{
+    (void)s;
+    claim(r, 2);
+}
+
+void request_claim_for_long(struct script *s, struct request *r)
+{
+    (void)s;
+    claim(r, 1000);
+    r->op.exchange.lease_us = US_PER_HOUR;
+}
+
+static void finish_lease(struct script *s, struct request *r, size_t lease,
+                         enum job_outcome outcome)
+{
+    struct exchange *x = &r->op.exchange;
+
+    ASSERT(lease < s->n_leases);
+    r->finish[x->n_finish++] = (struct finish_item){.id = s->leases[lease].id,
+                                                    .token = s->leases[lease].token,
+                                                    .outcome = outcome};
+}
+
+static void finish(struct script *s, struct request *r, size_t lease, enum job_outcome outcome)
+{
+    exchange(r, EXCHANGE_RESULTS);
+    finish_lease(s, r, lease, outcome);
+}
+
+static void touch_lease(struct script *s, struct request *r, size_t lease)
+{
+    struct exchange *x = &r->op.exchange;
+
+    ASSERT(lease < s->n_leases);
+    r->touch[x->n_touch++] = (struct touch_item){.id = s->leases[lease].id,
+                                                 .token = s->leases[lease].token,
+                                                 .text = SLICE("half way"),
+                                                 .has_text = true,
+                                                 .done = 5,
+                                                 .total = 10,
+                                                 .has_done = true};
+}
+
+void request_touch_all(struct script *s, struct request *r)
+{
+    exchange(r, EXCHANGE_TOUCHED);
+    for (size_t i = 0; i < 3; i++)
+        touch_lease(s, r, i);
+}
+
+void request_finish_done(struct script *s, struct request *r)
+{
+    finish(s, r, 0, JOB_OUT_DONE);
+    r->finish[0].set = SLICE("{\"found\":17}");
+    r->finish[0].result = SLICE("[\"a result\"]");
+    r->finish[0].text = SLICE("all found");
+    r->finish[0].has_text = true;
+}
+
+void request_finish_failed(struct script *s, struct request *r)
+{
+    finish(s, r, 1, JOB_OUT_FAILED);
+    r->finish[0].exited = true;
+    r->finish[0].exit = 3;
+}
+
+void request_finish_later(struct script *s, struct request *r)
+{
+    finish(s, r, 2, JOB_OUT_LATER);
+    r->finish[0].delayed = true;
+    r->finish[0].delay_us = 100 * US_PER_S;
+}
+
+void request_finish_returned(struct script *s, struct request *r)
+{
+    finish(s, r, 3, JOB_OUT_RETURNED);
+}
+
+void request_finish_cancelled(struct script *s, struct request *r)
+{
+    finish(s, r, 4, JOB_OUT_CANCELLED);
+}
+
+/* Three in one request, and a worker that says what else it holds: the rest comes back. */
+void request_exchange_all(struct script *s, struct request *r)
+{
+    claim(r, 1);
+    r->op.exchange.parts |= EXCHANGE_RESULTS;
+    r->op.exchange.all = true;
+    finish_lease(s, r, 5, JOB_OUT_DONE);
+    touch_lease(s, r, 6);
+}
+
+void request_finish_plain(struct script *s, struct request *r)
+{
+    exchange(r, EXCHANGE_RESULTS);
+    for (size_t i = 0; i < 3; i++)
+        finish_lease(s, r, s->n_leases - 1 - i, JOB_OUT_DONE);
+}
+
+void request_log_text(struct script *s, struct request *r)
+{
+    r->op.kind = OP_LOG;
+    r->op.log = (struct log_append){.id = s->leases[0].id,
+                                    .token = s->leases[0].token,
+                                    .data = SLICE("what the program said\n")};
+}
+
+void request_log_more(struct script *s, struct request *r)
+{
+    request_log_text(s, r);
+    r->op.log.offset = 10;
+    r->op.log.data = SLICE("program said\nand said\n");
+}
+
+/* ---- actions ---- */
+
+static void act(struct script *s, struct request *r, enum act_kind kind, size_t job)
+{
+    ASSERT(job < s->n_jobs);
+    r->op.kind = OP_ACT;
+    r->op.act = (struct act){.kind = kind, .id = s->jobs[job]};
+}
+
+void request_cancel_running(struct script *s, struct request *r)
+{
+    act(s, r, ACT_CANCEL, 0);
+    r->op.act.id = s->leases[4].id;
+}
+
+void request_hold(struct script *s, struct request *r)
+{
+    act(s, r, ACT_HOLD, 6);
+}
+
+void request_patch(struct script *s, struct request *r)
+{
+    act(s, r, ACT_PATCH, 7);
+    r->op.act.has_priority = r->op.act.has_due = true;
+    r->op.act.priority = 3;
+    r->op.act.due_at = s->now.wall_at + US_PER_HOUR;
+    r->op.act.params = SLICE("{\"patched\":true}");
+    r->op.act.labels = SLICE("{\"x\":\"y\"}");
+}
+
+void request_start_now(struct script *s, struct request *r)
+{
+    act(s, r, ACT_NOW, 7);
+}
+
+void request_release(struct script *s, struct request *r)
+{
+    act(s, r, ACT_RELEASE, 6);
+}
+
+void request_move(struct script *s, struct request *r)
+{
+    act(s, r, ACT_MOVE, 6);
+    r->op.act.queue = SLICE("other");
+}
+
+void request_clone(struct script *s, struct request *r)
+{
+    act(s, r, ACT_CLONE, 3);
+    r->op.act.params = SLICE("{\"more\":1}");
+}
+
+void request_cancel_clone(struct script *s, struct request *r)
+{
+    act(s, r, ACT_CANCEL, 8);
+}
+
+void request_retry(struct script *s, struct request *r)
+{
+    act(s, r, ACT_RETRY, 3);
+    r->op.act.params = SLICE("{\"again\":1}");
+}
+
+void request_delete_clone(struct script *s, struct request *r)
+{
+    act(s, r, ACT_DELETE, 8);
+}
+
+/* ---- many, queues ---- */
+
+static void bulk(struct request *r, enum act_kind kind, unsigned states)
+{
+    r->op.kind = OP_BULK;
+    r->op.bulk = (struct bulk){.kind = kind, .filter = {.queue = SLICE("work"), .states = states}};
+}
+
+void request_bulk_hold(struct script *s, struct request *r)
+{
+    (void)s;
+    bulk(r, ACT_HOLD, 1U << JOB_READY | 1U << JOB_SCHEDULED);
+}
+
+void request_bulk_release(struct script *s, struct request *r)
+{
+    (void)s;
+    bulk(r, ACT_RELEASE, 0);
+}
+
+void request_bulk_delete(struct script *s, struct request *r)
+{
+    (void)s;
+    bulk(r, ACT_DELETE, 1U << JOB_CANCELLED | 1U << JOB_FAILED);
+}
+
+void request_put_queues(struct script *s, struct request *r)
+{
+    (void)s;
+    r->puts[0] = (struct queue_put){SLICE("work"), SLICE(WORK_DEFINITION)};
+    r->puts[1] = (struct queue_put){SLICE("other"), SLICE(OTHER_DEFINITION)};
+    r->op.kind = OP_QUEUE;
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 2};
+}
+
+void request_put_passing_queue(struct script *s, struct request *r)
+{
+    request_put_queues(s, r);
+    r->puts[1].name = SLICE("passing");
+}
+
+void request_prune_queues(struct script *s, struct request *r)
+{
+    request_put_queues(s, r);
+    r->op.queue.prune = true;
+}
+
+static void queue_state(struct request *r, enum queue_state state)
+{
+    r->op.kind = OP_QUEUE;
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_STATE, .name = SLICE("work"), .state = state};
+}
+
+void request_queue_pause(struct script *s, struct request *r)
+{
+    (void)s;
+    queue_state(r, QUEUE_PAUSE);
+}
+
+void request_queue_drain(struct script *s, struct request *r)
+{
+    (void)s;
+    queue_state(r, QUEUE_DRAIN);
+}
+
+void request_queue_up(struct script *s, struct request *r)
+{
+    (void)s;
+    queue_state(r, QUEUE_UP);
+}
