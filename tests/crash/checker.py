@@ -68,7 +68,7 @@ class Checker:
             if mark not in self.ledger.marks:
                 self.unexpected.append(f"job {job['id']} was never submitted: {job['params']}")
             elif mark in by_mark:
-                self.unexpected.append(f"{mark} is there twice: {by_mark[mark]['id']} and {job['id']}")
+                self.unexpected.append(f"{mark} is there twice: {job['id']}, {by_mark[mark]['id']}")
             by_mark[mark] = job
         return by_mark
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an actor does by hand, to jobs and queues: every verb, bulk actions, and what is forbidden."""
+"""What an actor does by hand: every verb, bulk actions, and what is forbidden."""
 from model import ALLOWED, ENDED, WAITING, Job, Pending
 
 

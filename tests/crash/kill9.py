@@ -11,6 +11,7 @@ started again, which must work unaided; then its whole state is compared with th
 line is the verdict as JSON.  Exit status 0: lost 0, unexpected 0, nothing broken.
 """
 import argparse
+import faulthandler
 import json
 import os
 import random
@@ -91,13 +92,11 @@ class Torture:
                 self.broken.append(f"the round took longer than {ROUND_DEADLINE_S} s")
                 break
             stop.wait(0.005)
-        if not stop.is_set():
-            self.server.kill()
+        self.server.kill()
         for thread in threads:
             thread.join(60)
             if thread.is_alive():
                 self.broken.append("a client hangs though the server is gone")
-        self.server.kill()
         self.broken += self.ledger.faults
         self.ledger.faults = []
 
@@ -146,6 +145,7 @@ class Torture:
 
     def round(self, fault=None):
         self.rounds += 1
+        faulthandler.dump_traceback_later(3 * ROUND_DEADLINE_S, exit=True)  # nothing hangs for ever
         before = self.ledger.acknowledged
         if not fault:
             self.work(self.random_kill())
@@ -156,7 +156,7 @@ class Torture:
             self.check()
             done = self.ledger.acknowledged - before
             print(f"round {self.rounds}: {done} acknowledged, ready after {took * 1000:.0f} ms"
-                  f"{', ' + fault if fault else ''}", flush=True)
+                  f"{', ' + fault if fault else ''}")
         for kind in ("lost", "unexpected", "broken"):
             for text in getattr(self, kind)[:10]:
                 print(f"  {kind}: {text}")
@@ -194,6 +194,7 @@ def main():
     args = parser.parse_args()
     if args.seed is None:
         args.seed = random.SystemRandom().randrange(1 << 32)
+    sys.stdout.reconfigure(line_buffering=True)
     torture = Torture(args)
     torture.run()
     print(json.dumps(torture.verdict()))

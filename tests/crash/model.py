@@ -53,7 +53,8 @@ class Job:
 
     def copy(self):
         twin = copy.copy(self)
-        twin.params, twin.labels, twin.stale = dict(self.params), dict(self.labels), list(self.stale)
+        twin.params, twin.labels = dict(self.params), dict(self.labels)
+        twin.stale = list(self.stale)
         return twin
 
     # ---- moves
