@@ -3,6 +3,8 @@
 
 #include "base/compiler.h"
 #include "base/fault.h"
+#include "base/id.h"
+#include "base/json.h"
 #include "engine_fixture.h"
 #include "testing.h"
 
@@ -224,6 +226,57 @@ static void who_waits_is_answered_in_time_though_the_store_fails(void **state)
     assert_int_equal(granted_count(patient), 1);
 }
 
+/* ---- waiting for an end ---- */
+
+static void who_waits_for_a_job_is_answered_when_it_ends(void **state)
+{
+    struct fixture *f = *state;
+    enum { JOBS = 6 };
+    struct granted g[JOBS];
+    struct test_op *waits[JOBS];
+
+    submit_many(f, "default", JOBS);
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", JOBS)), g, JOBS), JOBS);
+    for (size_t i = 0; i < JOBS; i++)
+        waits[i] = add(f, op_wait(f, g[i].id, 60 * US_PER_S));
+    batch_run(f);
+    add(f, op_finish(f, g[4].id, g[4].token, JOB_OUT_DONE));
+    add(f, op_finish(f, g[1].id, g[1].token, JOB_OUT_FAILED));
+    add(f, op_finish(f, g[3].id, g[3].token, JOB_OUT_RETURNED));
+    batch_run(f);
+    for (size_t i = 0; i < JOBS; i++)
+        assert_int_equal(waits[i]->answered, i == 1 || i == 4);
+    run_op(f, op_act(f, ACT_DELETE, g[3].id));
+    assert_true(waits[3]->answered);
+    assert_true(run_op(f, op_wait(f, g[3].id, US_PER_S))->answered); /* it is gone */
+    assert_true(run_op(f, op_wait(f, g[4].id, US_PER_S))->answered); /* it has ended */
+    fixture_pass(f, 60 * US_PER_S);
+    batch_run(f);
+    for (size_t i = 0; i < JOBS; i++)
+        assert_true(waits[i]->answered);
+}
+
+static void who_waits_for_a_bulk_action_is_answered_when_it_is_done(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_many(f, "default", 600);
+    struct test_op *bulk = run_op(f, op_bulk(f, ACT_HOLD, "default"));
+    struct slice value;
+    int64_t id;
+
+    assert_true(json_find(buf_slice(&bulk->op.reply), "id", &value));
+    assert_true(id_parse(slice_make(value.data + 1, value.size - 2), &id));
+    struct test_op *wait = run_op(f, op_wait(f, id, 60 * US_PER_S));
+
+    while (engine_next_us(f->engine, f->now) == 0) {
+        assert_false(wait->answered);
+        batch_run(f);
+    }
+    assert_true(wait->answered);
+    assert_int_equal(kept_count(f, "default", JOB_HELD), 600);
+}
+
 /* ---- many at once ---- */
 
 static void a_long_list_of_ops_is_not_one_transaction(void **state)
@@ -279,6 +332,8 @@ int main(void)
         ENGINE_TEST(nothing_of_a_failed_batch_stays),
         ENGINE_TEST(after_two_failures_each_op_runs_for_itself),
         ENGINE_TEST(who_waits_is_answered_in_time_though_the_store_fails),
+        ENGINE_TEST(who_waits_for_a_job_is_answered_when_it_ends),
+        ENGINE_TEST(who_waits_for_a_bulk_action_is_answered_when_it_is_done),
         ENGINE_TEST(a_long_list_of_ops_is_not_one_transaction),
         ENGINE_TEST(a_finish_is_answered_though_too_many_wait),
     };

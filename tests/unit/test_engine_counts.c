@@ -41,6 +41,12 @@ static void write_all(struct fixture *f, struct counts *c, uint32_t node)
     assert_int_equal(store_begin(f->store, &err), E_OK);
     assert_int_equal(counts_write(c, f->store, node, &err), E_OK);
     assert_int_equal(store_commit(f->store, &err), E_OK);
+    for (size_t i = 1; i < c->changes.count; i++) { /* in key order: batches cannot deadlock */
+        const struct store_count *a = &c->changes.items[i - 1];
+        const struct store_count *b = &c->changes.items[i];
+
+        assert_true(a->queue < b->queue || (a->queue == b->queue && a->state < b->state));
+    }
     counts_clear(c);
 }
 

@@ -115,6 +115,26 @@ static void a_lease_found_after_a_crash_gets_a_full_period(void **state)
     assert_int_equal(stored_claims(f), 0);
 }
 
+/* A restart finds a claim with all the jobs it ever had: those that ended before are not waited for. */
+static void a_claim_found_after_a_crash_is_closed_in_the_end(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[3];
+
+    submit_many(f, "default", 3);
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", 3)), g, 3), 3);
+    run_op(f, op_finish(f, g[0].id, g[0].token, JOB_OUT_DONE));
+    fixture_crash(f);
+    run_op(f, op_finish(f, g[1].id, g[1].token, JOB_OUT_DONE));
+    run_op(f, op_finish(f, g[2].id, g[2].token, JOB_OUT_DONE));
+    fixture_pass(f, LEASE_DEFAULT_US);
+    batch_run(f);
+    assert_int_equal(stored_claims(f), 0);
+    fixture_pass(f, LEASE_DEFAULT_US);
+    assert_true(engine_next_us(f->engine, f->now) > 0);
+    assert_sound(f);
+}
+
 static void after_an_outage_every_lease_gets_a_full_period(void **state)
 {
     struct fixture *f = *state;
@@ -178,6 +198,7 @@ int main(void)
         ENGINE_TEST(what_came_before_the_sweep_counts),
         ENGINE_TEST(a_claim_is_watched_until_its_last_job_has_gone),
         ENGINE_TEST(a_lease_found_after_a_crash_gets_a_full_period),
+        ENGINE_TEST(a_claim_found_after_a_crash_is_closed_in_the_end),
         ENGINE_TEST(after_an_outage_every_lease_gets_a_full_period),
         ENGINE_TEST(a_lease_that_could_not_be_judged_is_judged_again),
         ENGINE_TEST(the_sixth_lost_worker_fails_the_job),

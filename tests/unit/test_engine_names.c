@@ -23,6 +23,28 @@ static void a_name_finds_what_was_put_under_it(void **state)
     assert_ptr_equal(names_find(&n, SLICE("")), &b);
 }
 
+/* Two texts with the same FNV-1a hash. */
+static void names_of_the_same_hash_are_told_apart(void **state)
+{
+    (void)state;
+    const struct slice twins[] = {SLICE("8yn0iYCKYHlIj4-BwPqk"), SLICE("GReLUrM4wMqfg9yzV3KQ")};
+    int a, b;
+
+    assert_true(slice_hash(twins[0]) == slice_hash(twins[1]));
+    for (size_t first = 0; first < 2; first++) {
+        CLEANUP(names) struct names n = NAMES_INIT;
+
+        names_add(&n, twins[0], &a);
+        assert_null(names_find(&n, twins[1]));
+        names_add(&n, twins[1], &b);
+        assert_ptr_equal(names_find(&n, twins[0]), &a);
+        assert_ptr_equal(names_find(&n, twins[1]), &b);
+        names_remove(&n, twins[first]);
+        assert_null(names_find(&n, twins[first]));
+        assert_non_null(names_find(&n, twins[1 - first]));
+    }
+}
+
 static void many_names_come_and_go(void **state)
 {
     (void)state;
@@ -52,6 +74,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_name_finds_what_was_put_under_it),
+        cmocka_unit_test(names_of_the_same_hash_are_told_apart),
         cmocka_unit_test(many_names_come_and_go),
     };
 

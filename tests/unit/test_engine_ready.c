@@ -161,6 +161,7 @@ static void the_same_job_is_kept_once(void **state)
     ready_add(&w.ready, w.all[0]);
     assert_int_equal(w.ready.count, 1);
     ready_remove(&w.ready, (struct ready_ref){3, 4711});
+    ready_remove(&w.ready, (struct ready_ref){5, 4711});
     ready_remove(&w.ready, (struct ready_ref){-3, w.all[0].id});
     assert_int_equal(w.ready.count, 1);
     world_close(&w);

@@ -108,6 +108,26 @@ static void whatever_else_there_is_to_tell_is_told(void **state)
     }
 }
 
+static void how_the_last_attempt_ended_is_told(void **state)
+{
+    (void)state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    static const struct job cases[] = {
+        {.state = JOB_READY, .outcome = JOB_OUT_RETURNED},
+        {.state = JOB_READY, .outcome = JOB_OUT_DONE, .attempt = 1},   /* run again */
+        {.state = JOB_RUNNING, .outcome = JOB_OUT_DONE, .attempt = 2}, /* and claimed */
+        {.state = JOB_FAILED, .outcome = JOB_OUT_FAILED, .attempt = 1},
+        {.state = JOB_CANCELLED, .outcome = JOB_OUT_CANCELLED, .attempt = 1},
+        {.state = JOB_SCHEDULED, .outcome = JOB_OUT_LATER, .attempt = 1},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct job back = round_trip(&cases[i], &arena);
+
+        assert_same(&cases[i], &back);
+    }
+}
+
 static struct job random_job(struct rng *rng)
 {
     static const char *const texts[] = {
@@ -206,6 +226,7 @@ int main(void)
         cmocka_unit_test(an_ordinary_job_has_none),
         cmocka_unit_test(a_job_that_ended_well_has_none),
         cmocka_unit_test(whatever_else_there_is_to_tell_is_told),
+        cmocka_unit_test(how_the_last_attempt_ended_is_told),
         cmocka_unit_test(every_field_comes_back),
         cmocka_unit_test(what_belongs_to_an_attempt_vanishes_with_the_next),
         cmocka_unit_test(an_attempt_that_was_returned_tells_nothing_of_the_one_before),

@@ -88,12 +88,13 @@ static void rows_come_in_their_order(void **state)
 
     for (int64_t i = 0; i < ROWS * COLUMNS; i++)
         values[i] = db_i(i * 7 % 5000);
-    sqlite3_stmt *stmt = prepare(db, "SELECT c1, c2, c3 FROM rows($1)", &rows);
+    sqlite3_stmt *stmt = prepare(db, "SELECT c1, c2, c3, c4 FROM rows($1)", &rows);
 
     for (int row = 0; row < ROWS; row++) {
         assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
         for (int c = 0; c < COLUMNS; c++)
             assert_int_equal(sqlite3_column_int64(stmt, c), values[row * COLUMNS + c].i);
+        assert_int_equal(sqlite3_column_type(stmt, COLUMNS), SQLITE_NULL); /* not the next row's */
     }
     assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
     sqlite3_finalize(stmt);
