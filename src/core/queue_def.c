@@ -243,6 +243,6 @@ enum err_code queue_name_unknown(struct slice name, const char *const *names, si
     if (nearest != NULL)
         return err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data,
                        nearest);
-    return err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'", shown,
-                   name.data);
+    return err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'",
+                   shown, name.data);
 }

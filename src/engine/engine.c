@@ -313,14 +313,14 @@ static size_t rows_of(const struct op *op)
     return 1;
 }
 
-void engine_run(struct engine *e, struct op *list, struct now now)
+void engine_run(struct engine *e, struct op *ops, struct now now)
 {
     size_t first = 0;
     size_t rows = 0;
 
     e->now = now;
     VEC_CLEAR(&e->batch);
-    for (struct op *op = list; op != NULL; op = op->next)
+    for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->batch, op);
     for (size_t i = 0; i < e->batch.count; i++) {
         rows += rows_of(e->batch.items[i]);

@@ -29,7 +29,7 @@ static void take_page(struct listed *l, const struct query *q)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct err err = ERR_INIT;
-    struct slice page, jobs, job, value;
+    struct slice page, jobs, job, value = {0};
     int count = 0;
 
     assert_int_equal(q->err.code, E_OK);
