@@ -2,8 +2,10 @@
  * The power-cut VFS itself: what SQLite promises over it, and that it takes away what it should.
  */
 /* SPDX-License-Identifier: MIT */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -116,6 +118,50 @@ static void two_connections_see_each_others_commits(void **state)
     must(b, "BEGIN IMMEDIATE; COMMIT");
     sqlite3_close(a);
     sqlite3_close(b);
+}
+
+struct reader {
+    atomic_bool stop;
+    int64_t looks, halves;
+};
+
+/* Rows come in pairs: an odd number is half a commit. */
+static void *read_on(void *ctx)
+{
+    struct reader *r = ctx;
+    sqlite3 *db = connect(disk);
+
+    while (!atomic_load(&r->stop) || r->looks == 0) {
+        int64_t rows = number(db, "SELECT COUNT(*) FROM t");
+
+        r->looks++;
+        r->halves += rows < 0 || rows % 2 != 0;
+    }
+    sqlite3_close(db);
+    return NULL;
+}
+
+static void readers_in_other_threads_see_whole_commits(void **state)
+{
+    struct reader readers[2] = {{.looks = 0}};
+    pthread_t threads[2];
+
+    (void)state;
+    sqlite3 *a = open_on(disk, full);
+
+    must(a, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB); PRAGMA wal_autocheckpoint=30");
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_on, &readers[i]), 0);
+    for (int i = 0; i < 200; i++)
+        must(a, "BEGIN IMMEDIATE; INSERT INTO t (v) VALUES (randomblob(500));"
+                "INSERT INTO t (v) VALUES (randomblob(5000)); COMMIT");
+    for (size_t i = 0; i < 2; i++) {
+        atomic_store(&readers[i].stop, true);
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(readers[i].halves, 0);
+    }
+    assert_true(is_sound(a));
+    sqlite3_close(a);
 }
 
 static void a_clean_close_leaves_one_file(void **state)
@@ -306,6 +352,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_disk, drop_disk)
     const struct CMUnitTest tests[] = {
         TEST(two_connections_see_each_others_commits),
+        TEST(readers_in_other_threads_see_whole_commits),
         TEST(a_clean_close_leaves_one_file),
         TEST(a_kill_keeps_all_that_was_committed),
         TEST(synchronous_full_survives_every_power_cut),
