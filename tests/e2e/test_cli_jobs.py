@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command line over jobs: every verb, for people and as JSON, and how it exits."""
 import json
+import os
+import pty
 import re
 import subprocess
 
@@ -318,3 +320,29 @@ def test_a_restart_while_one_waits_is_waited_out(server, client):
     server.start()
     server.tcp().end(job)
     assert call.result(60).status == 0
+
+
+def on_a_terminal(server, *args, **more):
+    """What a command writes when its output is a terminal."""
+    master, terminal = pty.openpty()
+    env = plain_env(WAYBILL_DATA=str(server.data), TERM="xterm", **more)
+    child = subprocess.Popen([BIN, *args], stdin=terminal, stdout=terminal, stderr=terminal, env=env)
+    os.close(terminal)
+    text = b""
+    try:
+        while piece := os.read(master, 65536):
+            text += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(master)
+    assert child.wait(30) == 0, text
+    return text.decode()
+
+
+def test_colours_are_for_terminals_only(server, client):
+    client.submit()
+    client.end(client.take(), "failed", exit=1)
+    assert "\x1b[" in on_a_terminal(server, "list")
+    assert "\x1b[" not in on_a_terminal(server, "list", NO_COLOR="1")
+    assert "\x1b[" not in on_a_terminal(server, "list", "--json")
+    assert "\x1b[" not in server.cli("list").out
