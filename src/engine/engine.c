@@ -23,6 +23,7 @@
 enum {
     SHRINK_PAGES = 256,
     BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
+    KEPT_JOBS = 2048,   /* room for so many new jobs stays from batch to batch */
 };
 
 /* ---- ids and the transaction ---- */
@@ -85,6 +86,8 @@ void clear_batch(struct engine *e)
         queue_free(e->gone_queues.items[i]);
     VEC_CLEAR(&e->gone_queues);
     VEC_CLEAR(&e->looked_at);
+    if (e->new_jobs.capacity > KEPT_JOBS)
+        VEC_DEINIT(&e->new_jobs);
     VEC_CLEAR(&e->new_jobs);
     VEC_CLEAR(&e->endings);
     VEC_CLEAR(&e->ended);

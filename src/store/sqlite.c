@@ -155,19 +155,24 @@ static enum err_code run_one(struct db *db, struct db_call *call, struct err *er
     return err_wrap(err, "%s", sql_texts[call->sql].name);
 }
 
-/* A transaction has its time as a whole, statements outside of one each their own. */
 static void start_clock(struct db *db)
 {
     if (db->read_limit_us > 0)
         db->read_until = clock_mono_us() + db->read_limit_us;
 }
 
-enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+/* A transaction has its time as a whole, statements outside of one each their own. */
+static enum err_code check_clock(struct db *db, struct err *err)
 {
     if (sqlite3_get_autocommit(db->handle))
         start_clock(db);
-    if (db->read_limit_us > 0 && fault_hit("read.slow"))
-        return fail(db, SQLITE_INTERRUPT, err);
+    return fault_hit("read.slow") ? fail(db, SQLITE_INTERRUPT, err) : E_OK;
+}
+
+enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+{
+    if (db->read_limit_us > 0 && check_clock(db, err) != E_OK)
+        return err->code;
     for (size_t i = 0; i < n; i++)
         if (run_one(db, &calls[i], err) != E_OK)
             return err->code;
@@ -293,6 +298,18 @@ static int watch_time(void *ctx)
     return db->read_until != 0 && clock_mono_us() > db->read_until;
 }
 
+/* SQLite keeps another journal where it cannot have this one, and does not say so. */
+static enum err_code require_wal(struct db *db, struct err *err)
+{
+    int64_t wal = 0;
+
+    if (pragma_int(db, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", &wal, err) != E_OK)
+        return err->code;
+    return wal == 1 ? E_OK
+                    : err_set(err, E_UNAVAILABLE,
+                              "its file system takes no write-ahead log: use a local one");
+}
+
 static enum err_code configure(struct db *db, const struct sqlite_config *config, struct err *err)
 {
     char pragmas[512];
@@ -314,7 +331,7 @@ static enum err_code configure(struct db *db, const struct sqlite_config *config
              "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
              "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
              PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
-    return exec(db, pragmas, err);
+    return exec(db, pragmas, err) != E_OK ? err->code : require_wal(db, err);
 }
 
 /* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them costs a

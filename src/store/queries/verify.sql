@@ -41,6 +41,10 @@ WHERE id NOT IN (SELECT id FROM jobs) AND id NOT IN (SELECT id FROM ended) LIMIT
 SELECT 'job ' || id || ' runs under claim ' || token || ', which is not recorded' FROM jobs
 WHERE state = 5 AND token NOT IN (SELECT token FROM claims) LIMIT 100;
 
+-- name: verify_logs
+SELECT DISTINCT 'log of job ' || job || ' has no job' FROM logs
+WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
+
 -- name: verify_progress
 SELECT 'progress of job ' || job || ' has no job' FROM progress
 WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
