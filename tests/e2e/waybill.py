@@ -126,6 +126,16 @@ class Server:
     def log_text(self):
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
+    def threads_text(self):
+        """What each thread is at: name, state, place in the kernel, ticks of processor time."""
+        lines = []
+        for task in Path(f"/proc/{self.process.pid}/task").glob("*"):
+            name, _, rest = (task / "stat").read_text().partition(") ")
+            fields = rest.split()
+            place = (task / "wchan").read_text()
+            lines.append(f"{name}) {fields[0]} {place} {fields[11]} {fields[12]}")
+        return "\n".join(lines)
+
     def running(self):
         return self.process is not None and self.process.poll() is None
 
@@ -135,10 +145,11 @@ class Server:
         try:
             return self.process.wait(deadline_s)
         except subprocess.TimeoutExpired:
+            threads = self.threads_text()
             self.process.kill()
             self.process.wait()
-            raise AssertionError(f"the server did not exit within {deadline_s} s; its log:\n"
-                                 f"{self.log_text()[-3000:]}") from None
+            raise AssertionError(f"the server did not exit within {deadline_s} s; its threads:\n"
+                                 f"{threads}\nits log:\n{self.log_text()[-3000:]}") from None
         finally:
             self.process.stdout.close()
 
