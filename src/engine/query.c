@@ -12,7 +12,6 @@
 #include "store/store.h"
 #include "store/store_jobs.h"
 #include "store/store_logs.h"
-#include "store/store_meta.h"
 #include "store/store_work.h"
 
 /* A worker that waits for work is heard of at least every wait plus what is written late. */
@@ -35,12 +34,21 @@ void query_deinit(struct query *q)
 
 /* ---- names ---- */
 
+/* They come in the order of their numbers. */
 const struct stored_queue *view_queue(const struct query_view *v, int64_t id)
 {
-    for (size_t i = 0; i < v->queues.count; i++)
-        if (v->queues.items[i].id == id)
-            return &v->queues.items[i];
-    return NULL;
+    size_t low = 0;
+    size_t high = v->queues.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (v->queues.items[middle].id < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < v->queues.count && v->queues.items[low].id == id ? &v->queues.items[low] : NULL;
 }
 
 const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name)
@@ -85,14 +93,22 @@ bool view_worker_lives(const struct query_view *v, const struct stored_worker *w
 
 bool view_is_served(const struct query_view *v, struct slice queue)
 {
-    CLEANUP(mem) char *name = mem_strndup(queue.data, queue.size);
+    return names_find(&v->served, queue) != NULL;
+}
+
+static void gather_served(struct query_view *v, const struct stored_worker *w)
+{
+    struct slice key;
     struct slice slots;
 
-    for (size_t i = 0; i < v->workers.count; i++)
-        if (view_worker_lives(v, &v->workers.items[i]) && v->workers.items[i].queues.size > 0 &&
-            json_find(v->workers.items[i].queues, name, &slots))
-            return true;
-    return false;
+    if (w->queues.size == 0 || !view_worker_lives(v, w))
+        return;
+    for (struct json_iter it = json_members(w->queues); json_next_member(&it, &key, &slots);) {
+        struct slice name = json_text(key, &v->arena);
+
+        if (names_find(&v->served, name) == NULL)
+            names_add(&v->served, name, v);
+    }
 }
 
 static void take_queue(void *ctx, const struct stored_queue *q)
@@ -115,115 +131,7 @@ static void take_worker(void *ctx, const struct stored_worker *w)
     copy.version = arena_copy(&v->arena, w->version);
     copy.queues = arena_copy(&v->arena, w->queues);
     VEC_PUSH(&v->workers, copy);
-}
-
-/* ---- queues, counts ---- */
-
-struct count_list {
-    VEC(struct store_count) items;
-};
-
-static void take_count(void *ctx, const struct store_count *c)
-{
-    struct count_list *list = ctx;
-
-    if (c->n != 0)
-        VEC_PUSH(&list->items, *c);
-}
-
-/* {"ready":1,…}: one queue's, or all when queue is 0. */
-static void add_counts(struct buf *b, const struct count_list *list, int64_t queue)
-{
-    buf_add_char(b, '{');
-    for (unsigned s = JOB_STAGED; s < JOB_STATE_COUNT; s++) {
-        int64_t n = 0;
-
-        for (size_t i = 0; i < list->items.count; i++)
-            if ((queue == 0 || list->items.items[i].queue == queue) &&
-                list->items.items[i].state == s)
-                n += list->items.items[i].n;
-        json_add_key(b, job_state_name((enum job_state)s));
-        buf_add_int(b, n);
-    }
-    buf_add_char(b, '}');
-}
-
-static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
-                               const struct count_list *counts, struct err *err)
-{
-    int64_t next = 0;
-
-    if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
-        return err->code;
-    buf_add_char(b, '{');
-    json_add_key(b, "name");
-    json_add_string(b, q->name);
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(queue_state_name(q->state)));
-    json_add_key(b, "served");
-    json_add_bool(b, view_is_served(v, q->name));
-    json_add_key(b, "counts");
-    add_counts(b, counts, q->id);
-    if (next != 0) {
-        json_add_id(b, "next", next);
-        json_add_key(b, "next_created_at");
-        json_add_time(b, id_time(next));
-    }
-    json_add_key(b, "changed_at");
-    json_add_time(b, q->changed_at);
-    json_add_key(b, "definition");
-    buf_add_slice(b, q->definition);
-    buf_add_char(b, '}');
-    return E_OK;
-}
-
-static enum err_code query_queues(struct query_view *v, struct query *q, struct err *err)
-{
-    struct count_list counts = {.items = VEC_INIT};
-    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
-
-    buf_add_str(&q->reply, "{\"queues\":[");
-    for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
-        json_add_comma(&q->reply);
-        code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);
-    }
-    buf_add_str(&q->reply, "]}");
-    VEC_DEINIT(&counts.items);
-    return code;
-}
-
-static enum err_code query_queue(struct query_view *v, struct query *q, struct err *err)
-{
-    const struct stored_queue *queue = view_queue_named(v, q->name);
-    struct count_list counts = {.items = VEC_INIT};
-
-    if (queue == NULL)
-        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
-    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
-
-    if (code == E_OK)
-        code = add_queue(v, &q->reply, queue, &counts, err);
-    VEC_DEINIT(&counts.items);
-    return code;
-}
-
-static enum err_code query_counts(struct query_view *v, struct query *q, struct err *err)
-{
-    struct count_list counts = {.items = VEC_INIT};
-    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
-
-    buf_add_str(&q->reply, "{\"counts\":{");
-    for (size_t i = 0; i < v->queues.count; i++) {
-        json_add_comma(&q->reply);
-        json_add_string(&q->reply, v->queues.items[i].name);
-        buf_add_char(&q->reply, ':');
-        add_counts(&q->reply, &counts, v->queues.items[i].id);
-    }
-    buf_add_str(&q->reply, "},\"states\":");
-    add_counts(&q->reply, &counts, 0);
-    buf_add_char(&q->reply, '}');
-    VEC_DEINIT(&counts.items);
-    return code;
+    gather_served(v, &copy);
 }
 
 /* ---- workers ---- */
@@ -395,5 +303,6 @@ void query_run(struct store *store, struct query *q)
     store_rollback(store);
     VEC_DEINIT(&v.queues);
     VEC_DEINIT(&v.workers);
+    names_deinit(&v.served);
     arena_deinit(&v.arena);
 }

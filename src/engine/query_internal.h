@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/vec.h"
+#include "engine/names.h"
 #include "engine/query.h"
 #include "store/store_queues.h"
 
@@ -13,6 +14,7 @@ struct query_view {
     struct arena arena;
     VEC(struct stored_queue) queues;
     VEC(struct stored_worker) workers;
+    struct names served; /* queues that a live worker asks for */
     int64_t now_at;
 };
 
@@ -32,3 +34,8 @@ bool view_is_served(const struct query_view *v, struct slice queue);
 /* The query's work (query_jobs.c). */
 MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);
+
+/* query_queues.c */
+MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_queue(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_counts(struct query_view *v, struct query *q, struct err *err);

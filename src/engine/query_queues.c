@@ -1,0 +1,146 @@
+/*
+ * Queues with their counts, as people see them.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/job_json.h"
+#include "engine/query_internal.h"
+#include "store/store_meta.h"
+
+struct count_list {
+    VEC(struct store_count) items;
+};
+
+static void take_count(void *ctx, const struct store_count *c)
+{
+    struct count_list *list = ctx;
+
+    if (c->n != 0)
+        VEC_PUSH(&list->items, *c);
+}
+
+/* {"ready":1,…} */
+static void add_states(struct buf *b, const int64_t n[JOB_STATE_COUNT])
+{
+    buf_add_char(b, '{');
+    for (unsigned s = JOB_STAGED; s < JOB_STATE_COUNT; s++) {
+        json_add_key(b, job_state_name((enum job_state)s));
+        buf_add_int(b, n[s]);
+    }
+    buf_add_char(b, '}');
+}
+
+/* Where a queue's counts begin: they come in the order of queues. */
+static size_t first_of(const struct count_list *list, int64_t queue)
+{
+    size_t low = 0;
+    size_t high = list->items.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->items.items[middle].queue < queue)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_counts(struct buf *b, const struct count_list *list, int64_t queue)
+{
+    int64_t n[JOB_STATE_COUNT] = {0};
+
+    for (size_t i = first_of(list, queue);
+         i < list->items.count && list->items.items[i].queue == queue; i++)
+        n[list->items.items[i].state] += list->items.items[i].n;
+    add_states(b, n);
+}
+
+static void add_all_counts(struct buf *b, const struct count_list *list)
+{
+    int64_t n[JOB_STATE_COUNT] = {0};
+
+    for (size_t i = 0; i < list->items.count; i++)
+        n[list->items.items[i].state] += list->items.items[i].n;
+    add_states(b, n);
+}
+
+static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
+                               const struct count_list *counts, struct err *err)
+{
+    int64_t next = 0;
+
+    if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
+        return err->code;
+    buf_add_char(b, '{');
+    json_add_key(b, "name");
+    json_add_string(b, q->name);
+    json_add_key(b, "state");
+    json_add_string(b, slice_of(queue_state_name(q->state)));
+    json_add_key(b, "served");
+    json_add_bool(b, view_is_served(v, q->name));
+    json_add_key(b, "counts");
+    add_counts(b, counts, q->id);
+    if (next != 0) {
+        json_add_id(b, "next", next);
+        json_add_key(b, "next_created_at");
+        json_add_time(b, id_time(next));
+    }
+    json_add_key(b, "changed_at");
+    json_add_time(b, q->changed_at);
+    json_add_key(b, "definition");
+    buf_add_slice(b, q->definition);
+    buf_add_char(b, '}');
+    return E_OK;
+}
+
+enum err_code query_queues(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    buf_add_str(&q->reply, "{\"queues\":[");
+    for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
+        json_add_comma(&q->reply);
+        code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);
+    }
+    buf_add_str(&q->reply, "]}");
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+enum err_code query_queue(struct query_view *v, struct query *q, struct err *err)
+{
+    const struct stored_queue *queue = view_queue_named(v, q->name);
+    struct count_list counts = {.items = VEC_INIT};
+
+    if (queue == NULL)
+        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    if (code == E_OK)
+        code = add_queue(v, &q->reply, queue, &counts, err);
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+enum err_code query_counts(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    buf_add_str(&q->reply, "{\"counts\":{");
+    for (size_t i = 0; i < v->queues.count; i++) {
+        json_add_comma(&q->reply);
+        json_add_string(&q->reply, v->queues.items[i].name);
+        buf_add_char(&q->reply, ':');
+        add_counts(&q->reply, &counts, v->queues.items[i].id);
+    }
+    buf_add_str(&q->reply, "},\"states\":");
+    add_all_counts(&q->reply, &counts);
+    buf_add_char(&q->reply, '}');
+    VEC_DEINIT(&counts.items);
+    return code;
+}
