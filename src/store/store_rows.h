@@ -8,5 +8,10 @@
 #include "core/job.h"
 #include "store/db.h"
 
+static inline struct slice copy_text(struct slice s, struct arena *arena)
+{
+    return s.data == NULL ? s : arena_copy(arena, s);
+}
+
 /* Texts are copied into the arena. */
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job);

@@ -1,0 +1,200 @@
+/*
+ * Jobs in sets: made, claimed and ended by statements that work on many rows at once.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "store/store_internal.h"
+#include "store/store_jobs.h"
+#include "store/store_rows.h"
+
+/* ---- making ---- */
+
+static bool carries_nothing(const struct job *j)
+{
+    return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
+           j->options.size == 0;
+}
+
+/* One statement for a set of at most so many rows: what it borrows stays small. */
+enum { SET_ROWS = 256 };
+
+enum { HOT_COLUMNS = 5, PAYLOAD_COLUMNS = 6 };
+
+static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, struct err *err)
+{
+    struct db_value hot[SET_ROWS * HOT_COLUMNS];
+    struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
+    struct db_rows hot_rows = {hot, n, HOT_COLUMNS};
+    struct db_rows carried_rows = {carried, 0, PAYLOAD_COLUMNS};
+
+    for (size_t i = 0; i < n; i++) {
+        const struct job *j = &jobs[i];
+        struct db_value *h = &hot[i * HOT_COLUMNS];
+        struct db_value *c = &carried[carried_rows.n_rows * PAYLOAD_COLUMNS];
+
+        h[0] = db_i(j->id.v);
+        h[1] = db_i(j->queue);
+        h[2] = db_i(j->state);
+        h[3] = db_i(j->priority);
+        h[4] = db_i(j->due_at);
+        if (carries_nothing(j))
+            continue;
+        c[0] = db_i(j->id.v);
+        c[1] = db_t(j->key);
+        c[2] = db_t(j->params);
+        c[3] = db_b(j->body);
+        c[4] = db_t(j->labels);
+        c[5] = db_t(j->options);
+        carried_rows.n_rows++;
+    }
+    if (db_do(s->db, SQL_JOBS_INSERT, err, db_r(&hot_rows)) != E_OK)
+        return err->code;
+    return carried_rows.n_rows == 0 ? E_OK
+                                    : db_do(s->db, SQL_PAYLOAD_INSERT, err, db_r(&carried_rows));
+}
+
+enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
+{
+    for (size_t first = 0; first < n; first += SET_ROWS) {
+        size_t count = n - first < SET_ROWS ? n - first : SET_ROWS;
+
+        if (insert_set(s, jobs + first, count, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* ---- claiming ---- */
+
+/* Rows come in the order of the jobs; those that are not ready any more are missing. */
+struct claim_taker {
+    struct job *jobs;
+    size_t n, at;
+    size_t n_taken; /* of jobs: those behind stay ready */
+    size_t bytes, bytes_max;
+    struct arena *arena;
+};
+
+static void take_payload(struct claim_taker *t, const struct db_row *row, struct job *j)
+{
+    j->key = copy_text(db_col_text(row, 4), t->arena);
+    j->params = copy_text(db_col_text(row, 5), t->arena);
+    j->body = copy_text(db_col_blob(row, 6), t->arena);
+    j->labels = copy_text(db_col_text(row, 7), t->arena);
+    j->options = copy_text(db_col_text(row, 8), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+}
+
+static void take_claimed(void *ctx, const struct db_row *row)
+{
+    struct claim_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    while (t->at < t->n && t->jobs[t->at].id.v != id)
+        t->at++;
+    ASSERT(t->at < t->n);
+    struct job *j = &t->jobs[t->at++];
+
+    j->queue = db_col_int(row, 1);
+    j->priority = (int)db_col_int(row, 3);
+    if (t->bytes_max != 0 && t->bytes >= t->bytes_max) {
+        j->state = JOB_READY;
+        return;
+    }
+    j->state = JOB_RUNNING;
+    j->attempt = (int)db_col_int(row, 2);
+    take_payload(t, row, j);
+    t->n_taken = t->at;
+}
+
+enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
+                               size_t n, struct arena *arena, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n, sizeof(*ids));
+    struct db_rows rows = {ids, n, 1};
+    struct claim_taker t = {.jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena};
+
+    for (size_t i = 0; i < n; i++) {
+        struct job *j = &jobs[i];
+
+        ids[i] = db_i(j->id.v);
+        j->state = JOB_NONE;
+        j->token = claim->token;
+        j->started_at = claim->now_at;
+        j->lease_until_at = claim->until_at;
+        j->worker = claim->worker;
+    }
+    if (db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
+        return err->code;
+    rows.n_rows = t.n_taken;
+    return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
+                 db_i(claim->until_at), db_i(claim->worker));
+}
+
+/* ---- ending ---- */
+
+/* Rows come in the order of the items; those that cannot be ended plainly are missing. */
+struct done_taker {
+    struct done_item *items;
+    size_t n, at;
+    struct db_value *hits;
+    size_t n_hits;
+};
+
+static void take_done(void *ctx, const struct db_row *row)
+{
+    struct done_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    while (t->at < t->n && t->items[t->at].id != id)
+        t->at++;
+    ASSERT(t->at < t->n);
+    struct done_item *item = &t->items[t->at++];
+
+    item->hit = true;
+    item->queue = db_col_int(row, 1);
+    t->hits[t->n_hits++] = db_i(id);
+}
+
+/* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the store says. */
+static enum err_code find_hits(struct store *s, struct done_taker *t, const struct db_rows *wanted,
+                               int64_t changed, struct err *err)
+{
+    bool all_known = changed == (int64_t)t->n;
+
+    for (size_t i = 0; i < t->n && all_known; i++)
+        all_known = t->items[i].queue != 0;
+    if (!all_known)
+        return db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, t, err, db_r(wanted));
+    for (size_t i = 0; i < t->n; i++) {
+        t->items[i].hit = true;
+        t->hits[i] = db_i(t->items[i].id);
+    }
+    t->n_hits = t->n;
+    return E_OK;
+}
+
+enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
+                              struct arena *arena, struct err *err)
+{
+    struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
+    struct done_taker t = {.items = items, .n = n};
+    struct db_rows wanted_rows = {wanted, n, 2};
+    const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
+    struct db_taker taker = {0};
+
+    t.hits = arena_array(arena, n, sizeof(*t.hits));
+    for (size_t i = 0; i < n; i++) {
+        wanted[2 * i] = db_i(items[i].id);
+        wanted[2 * i + 1] = db_i(items[i].token);
+    }
+    if (db_one(s->db, SQL_JOBS_DONE, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    if (taker.changed == 0)
+        return E_OK;
+    if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
+        return err->code;
+    ASSERT((int64_t)t.n_hits == taker.changed);
+    struct db_rows hits = {t.hits, t.n_hits, 1};
+
+    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
+}
