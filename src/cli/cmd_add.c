@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/answer.h"
@@ -59,26 +60,6 @@ static enum err_code read_body(const char *given, struct buf *out, struct err *e
     return code;
 }
 
-static void add_base64(struct buf *out, struct slice bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    ASSERT(bytes.data != NULL); /* what is no text is not empty */
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t left = bytes.size - i;
-        unsigned n = (unsigned)(unsigned char)bytes.data[i] << 16;
-
-        if (left > 1)
-            n |= (unsigned)(unsigned char)bytes.data[i + 1] << 8;
-        if (left > 2)
-            n |= (unsigned char)bytes.data[i + 2];
-        buf_add_char(out, digits[n >> 18]);
-        buf_add_char(out, digits[n >> 12 & 63]);
-        buf_add_char(out, left > 1 ? digits[n >> 6 & 63] : '=');
-        buf_add_char(out, left > 2 ? digits[n & 63] : '=');
-    }
-}
-
 /* Text as text; bytes that are none, or hold a NUL, in base64. */
 static enum err_code add_body(const struct args *a, struct buf *out, struct err *err)
 {
@@ -96,7 +77,7 @@ static enum err_code add_body(const struct args *a, struct buf *out, struct err 
     }
     json_add_key(out, "body_base64");
     buf_add_char(out, '"');
-    add_base64(out, buf_slice(&body));
+    base64_add(out, buf_slice(&body));
     buf_add_char(out, '"');
     return E_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/job_json.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "engine/names.h"
@@ -37,22 +38,6 @@ void json_add_error(struct buf *b, const struct err *err)
     buf_add_char(b, '}');
 }
 
-static void add_base64(struct buf *b, struct slice bytes)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *in = (const unsigned char *)bytes.data;
-
-    for (size_t i = 0; i < bytes.size; i += 3) {
-        size_t left = bytes.size - i;
-        unsigned v = (unsigned)in[i] << 16 | (left > 1 ? (unsigned)in[i + 1] << 8 : 0) |
-                     (left > 2 ? (unsigned)in[i + 2] : 0);
-        char out[4] = {digits[v >> 18], digits[v >> 12 & 63], left > 1 ? digits[v >> 6 & 63] : '=',
-                       left > 2 ? digits[v & 63] : '='};
-
-        buf_add(b, out, sizeof(out));
-    }
-}
-
 /* Such as a JSON string needs six bytes for. */
 static bool is_long_escape(char c)
 {
@@ -81,7 +66,7 @@ void json_add_body(struct buf *b, struct slice body)
     }
     json_add_key(b, "body_base64");
     buf_add_char(b, '"');
-    add_base64(b, body);
+    base64_add(b, body);
     buf_add_char(b, '"');
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse_submit.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "core/job.h"
 #include "core/queue_def.h"
 #include "core/quote.h"
-#include "server/base64.h"
 #include "server/fields.h"
 #include "server/limits.h"
 

@@ -7,7 +7,10 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/slice.h"
+
+void base64_add(struct buf *b, struct slice bytes);
 
 /* False when it is malformed. */
 MUST_CHECK bool base64_decode(struct slice text, struct arena *arena, struct slice *ret_bytes);

@@ -1,7 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/base64.h"
+#include "base/base64.h"
 
 #include <stdint.h>
+
+void base64_add(struct buf *b, struct slice bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *in = (const unsigned char *)bytes.data;
+
+    for (size_t i = 0; i < bytes.size; i += 3) {
+        size_t left = bytes.size - i;
+        unsigned v = (unsigned)in[i] << 16 | (left > 1 ? (unsigned)in[i + 1] << 8 : 0) |
+                     (left > 2 ? (unsigned)in[i + 2] : 0);
+        char out[4] = {digits[v >> 18], digits[v >> 12 & 63], left > 1 ? digits[v >> 6 & 63] : '=',
+                       left > 2 ? digits[v & 63] : '='};
+
+        buf_add(b, out, sizeof(out));
+    }
+}
 
 static int value_of(char c)
 {
