@@ -55,7 +55,7 @@ static bool is_claim(const struct op *op)
 static void finish_claim(struct engine *e, struct op *op)
 {
     cancels_tell(e, op);
-    exchange_close(op);
+    exchange_close(e, op);
     answer(op);
 }
 
@@ -120,8 +120,29 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
     return true;
 }
 
+/* What the worker said may change what it wants: its earlier claims are asked anew. */
+static void wake_same_worker(struct engine *e, struct slice worker)
+{
+    struct op **at = &e->waiting;
+
+    while (*at != NULL) {
+        struct op *op = *at;
+
+        if (!slice_equal(op->exchange.worker.name, worker)) {
+            at = &op->next;
+            continue;
+        }
+        *at = op->next;
+        atomic_fetch_sub(&e->stats.waiting, 1);
+        finish_claim(e, op);
+    }
+    e->waiting_end = at;
+}
+
 static void answer_claim(struct engine *e, struct op *op)
 {
+    if (op->exchange.wake)
+        wake_same_worker(e, op->exchange.worker.name);
     bool at_once = op->n_granted > 0 || op->hurry || cancels_tell(e, op);
 
     if (!at_once && may_wait(e, op, op->exchange.wait_us)) {
@@ -170,7 +191,7 @@ void answer_all(struct engine *e, struct op **ops, size_t n)
             answer_wait(e, ops[i]);
         else {
             if (ops[i]->kind == OP_EXCHANGE && ops[i]->err.code == E_OK)
-                exchange_close(ops[i]);
+                exchange_close(e, ops[i]);
             answer(ops[i]);
         }
     }

@@ -21,6 +21,11 @@ _Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX, "what is gr
 
 /* ---- what the claimer may ask for ---- */
 
+bool claim_is_outdated(const struct engine *e, const struct exchange *x)
+{
+    return x->has_definitions && x->definitions != e->definitions;
+}
+
 static bool resolve_queues(struct engine *e, struct op *op)
 {
     const struct exchange *x = &op->exchange;
@@ -47,7 +52,8 @@ bool exchange_is_sound(struct engine *e, struct op *op)
         return true;
     ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
     ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
-    return resolve_queues(e, op);
+    /* Who is told of other definitions may name queues that are gone. */
+    return claim_is_outdated(e, x) || resolve_queues(e, op);
 }
 
 /* ---- picking ---- */
@@ -199,11 +205,17 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     struct picker p = {.e = e, .x = x};
     size_t n = 0;
 
+    if (claim_is_outdated(e, x)) {
+        op->hurry = true;
+        return E_OK;
+    }
     if (op->generation != e->generation && !resolve_queues(e, op)) {
         op->hurry = true; /* one of its queues is gone: answered at once */
         op->err = ERR_INIT;
         return E_OK;
     }
+    if (x->max == 0)
+        return E_OK; /* it listens only */
     int64_t *ids = arena_array(&e->arena, (size_t)x->max, sizeof(*ids));
 
     p.queues = op->queues;
@@ -219,12 +231,15 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     return n == 0 ? E_OK : grant(e, op, jobs, n, err);
 }
 
+/* Whether there is something for it: jobs, or that its queues or definitions have changed. */
 static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err *err)
 {
     struct queue **queues = op->queues;
 
-    *ret_any = op->generation != e->generation;
-    for (size_t i = 0; i < op->exchange.n_queues && !*ret_any; i++) {
+    *ret_any = op->generation != e->generation || claim_is_outdated(e, &op->exchange);
+    for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
+        if (op->exchange.queues[i].max == 0)
+            continue;
         if (ready_fill(&queues[i]->ready, e->store, queues[i]->id, err) != E_OK)
             return false;
         *ret_any = queue_state_starts(queues[i]->state) && ready_first(&queues[i]->ready) != NULL;

@@ -96,7 +96,7 @@ void clear_batch(struct engine *e)
     VEC_CLEAR(&e->told);
     counts_clear(&e->counts);
     arena_clear(&e->arena);
-    e->queues_changed = e->removed_some = false;
+    e->queues_changed = e->definitions_raised = e->removed_some = false;
     e->tally = (struct tally){0};
 }
 

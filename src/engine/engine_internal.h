@@ -100,6 +100,7 @@ struct engine {
 
     struct queue_list queues;
     uint64_t generation; /* grows when a queue comes or goes */
+    int64_t definitions; /* the number of the definitions, as in the store */
     bool woken;          /* something became ready: waiting claims are to be looked at */
     bool stirred;        /* some that wait are to be answered */
     bool stale;          /* what memory holds of the store is to be read again */
@@ -129,6 +130,7 @@ struct engine {
     struct arena arena;
     bool in_transaction;
     bool queues_changed;
+    bool definitions_raised;
     bool removed_some;
     struct counts counts;
     VEC(struct queue *) gone_queues;
@@ -242,7 +244,10 @@ void cancels_apply(struct engine *e);
 void cancels_free(struct engine *e);
 
 /* Writes the end of an exchange's reply. */
-void exchange_close(struct op *op);
+void exchange_close(const struct engine *e, struct op *op);
+
+/* The claimer works by definitions that are not the current ones any more. */
+bool claim_is_outdated(const struct engine *e, const struct exchange *x);
 
 /* ---- workers (worker.c) ---- */
 

@@ -100,7 +100,7 @@ void engine_close(struct engine *e)
         return;
     for (struct op *op = e->waiting, *next; op != NULL; op = next) {
         next = op->next;
-        exchange_close(op);
+        exchange_close(e, op);
         answer(op);
     }
     for (struct op *op = e->waits, *next; op != NULL; op = next) {

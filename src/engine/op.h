@@ -120,6 +120,9 @@ struct exchange {
     int64_t lease_us;
     int64_t wait_us;
     bool all; /* `touch` is everything this worker holds */
+    bool has_definitions;
+    int64_t definitions; /* nothing is granted to who does not know the current ones */
+    bool wake;           /* other claims of the same worker that wait are answered */
 };
 
 /* ---- single jobs ---- */

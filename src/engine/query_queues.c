@@ -99,9 +99,12 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
 enum err_code query_queues(struct query_view *v, struct query *q, struct err *err)
 {
     struct count_list counts = {.items = VEC_INIT};
-    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+    int64_t definitions = 0;
+    enum err_code code = store_definitions_get(v->store, &definitions, err);
 
-    buf_add_str(&q->reply, "{\"queues\":[");
+    if (code == E_OK)
+        code = store_counts_load(v->store, take_count, &counts, err);
+    buf_addf(&q->reply, "{\"definitions\":%lld,\"queues\":[", (long long)definitions);
     for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
         json_add_comma(&q->reply);
         code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);

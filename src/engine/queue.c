@@ -86,6 +86,20 @@ void queues_reset_ready(struct engine *e)
         ready_reset(&e->queues.items[i]->ready);
 }
 
+/* Workers are to read the definitions again; once a batch is enough. */
+static enum err_code raise_definitions(struct engine *e, struct err *err)
+{
+    e->queues_changed = true; /* a batch that fails reads the number again */
+    e->woken = true;
+    if (e->definitions_raised)
+        return E_OK;
+    e->definitions_raised = true;
+    e->definitions++;
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    return store_definitions_set(e->store, e->definitions, err);
+}
+
 static void define(struct queue *q, struct slice json)
 {
     struct err err = ERR_INIT;
@@ -146,14 +160,17 @@ static enum err_code add_default(struct engine *e, struct err *err)
 enum err_code queues_load(struct engine *e, struct err *err)
 {
     struct queue_list old = e->queues;
+    int64_t definitions = 0;
 
     e->queues = (struct queue_list){.items = NULL};
-    if (store_queues_load(e->store, take_queue, e, err) != E_OK) {
+    if (store_definitions_get(e->store, &definitions, err) != E_OK ||
+        store_queues_load(e->store, take_queue, e, err) != E_OK) {
         queues_free(e);
         e->queues = old;
         return err->code;
     }
     list_deinit(&old);
+    e->definitions = definitions;
     e->generation++;
     return queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL ? E_OK : add_default(e, err);
 }
@@ -224,7 +241,7 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
 {
     e->queues_changed = true;
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
-        store_queue_remove(e->store, q->id, err) != E_OK)
+        store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     tell_queue(e, q, 0, "removed");
     list_remove(&e->queues, q);
@@ -280,12 +297,13 @@ static enum err_code put(struct engine *e, struct op *op, const struct queue_put
     if (q == NULL) {
         e->queues_changed = true;
         op->status = 201;
-        if (add_queue(e, p->name, p->definition, err) != E_OK)
+        if (add_queue(e, p->name, p->definition, err) != E_OK || raise_definitions(e, err) != E_OK)
             return err->code;
         tell_queue(e, queue_find(e, p->name), QUEUE_UP, "defined");
         return E_OK;
     }
-    if (write_queue(e, q, q->state, p->definition, err) != E_OK)
+    if (write_queue(e, q, q->state, p->definition, err) != E_OK ||
+        raise_definitions(e, err) != E_OK)
         return err->code;
     define(q, p->definition);
     e->retain_at = 0;

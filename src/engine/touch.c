@@ -43,7 +43,7 @@ enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
     return E_OK;
 }
 
-void exchange_close(struct op *op)
+void exchange_close(const struct engine *e, struct op *op)
 {
     struct buf *b = &op->reply;
 
@@ -58,6 +58,10 @@ void exchange_close(struct op *op)
         buf_add_char(b, '[');
         buf_add_slice(b, buf_slice(&op->jobs));
         buf_add_char(b, ']');
+    }
+    if (op->exchange.has_definitions) {
+        json_add_key(b, "definitions");
+        buf_add_int(b, e->definitions);
     }
     buf_add_char(b, '}');
     buf_clear(&op->jobs);

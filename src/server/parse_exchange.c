@@ -134,6 +134,19 @@ static enum err_code claim_all(struct field_reader *r, struct slice value)
     return field_bool(r, value, &((struct exchange *)r->to)->all);
 }
 
+static enum err_code claim_definitions(struct field_reader *r, struct slice value)
+{
+    struct exchange *x = r->to;
+
+    x->has_definitions = true;
+    return field_int(r, value, 0, INT64_MAX, &x->definitions);
+}
+
+static enum err_code claim_wake(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, &((struct exchange *)r->to)->wake);
+}
+
 /* ---- requests ---- */
 
 static const struct field finish_request[] = {{FIELD("finish"), .read = exchange_finish}};
@@ -147,6 +160,8 @@ static const struct field claim_request[] = {
     {FIELD("touch"), .read = exchange_touch, .null = true},
     {FIELD("lease"), .read = claim_lease, .null = true},
     {FIELD("all"), .read = claim_all, .null = true},
+    {FIELD("definitions"), .read = claim_definitions, .null = true},
+    {FIELD("wake"), .read = claim_wake, .null = true},
 };
 
 static const struct {
@@ -179,6 +194,8 @@ static enum err_code check_claim(struct exchange *x, struct err *err)
                        "a claim needs 'queues', such as {\"queues\": {\"fetch\": 4}}");
     if (x->all && x->worker.name.size == 0)
         return err_set(err, E_INVALID, "all: needs the name of the worker");
+    if (x->wake && x->worker.name.size == 0)
+        return err_set(err, E_INVALID, "wake: needs the name of the worker");
     set_max(x);
     return E_OK;
 }

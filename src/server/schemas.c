@@ -93,12 +93,13 @@ static const struct {
                    ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG)},
     {"TouchItem", CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT
                                                            ",'done':" WHOLE ",'total':" WHOLE)},
-    {"Claim", CLOSED("'queues'",
-                     "'worker':{'oneOf':[" TEXT "," REF(
-                         "Worker") "]},'queues':{'type':'object',"
-                                   "'additionalProperties':" WHOLE "},'max':" WHOLE
-                                   ",'wait':" LENGTH ",'lease':" LENGTH ",'all':" FLAG
-                                   ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
+    {"Claim",
+     CLOSED("'queues'",
+            "'worker':{'oneOf':[" TEXT "," REF(
+                "Worker") "]},'queues':{'type':'object',"
+                          "'additionalProperties':" WHOLE "},'max':" WHOLE ",'wait':" LENGTH
+                          ",'lease':" LENGTH ",'all':" FLAG ",'definitions':" WHOLE ",'wake':" FLAG
+                          ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
     {"Result", OBJECT("'id':" REF("Id") ",'ok':" FLAG ",'again':" FLAG
                                         ",'error':" OBJECT("'code':" TEXT ",'message':" TEXT))},
     {"Lease", OBJECT("'id':" REF("Id") ",'lease':" TEXT)},
@@ -110,7 +111,7 @@ static const struct {
                                               ",'lease_until':" TIME ",'timeout':" LENGTH
                                               ",'command':" REF("Command"))},
     {"Claimed", OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
-                    "Lease") ",'cancel':" LIST("Lease"))},
+                    "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE)},
     {"Finish", CLOSED("'finish'", "'finish':" LIST("FinishItem"))},
     {"Finished", OBJECT("'results':" LIST("Result"))},
     {"Touch", CLOSED("'touch'", "'touch':" LIST("TouchItem"))},
@@ -133,7 +134,7 @@ static const struct {
      "{'type':'object','description':'The keys of a queue in a definition file.'}"},
     {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'counts':" REF(
                   "StateCounts") ",'definition':" REF("QueueDefinition"))},
-    {"Queues", OBJECT("'queues':" LIST("Queue"))},
+    {"Queues", OBJECT("'definitions':" WHOLE ",'queues':" LIST("Queue"))},
     {"QueueState", OBJECT("'name':" TEXT ",'state':" TEXT)},
     {"QueueDeleted", OBJECT("'name':" TEXT ",'deleted':" FLAG)},
     {"Definitions", CLOSED("'queues'", "'queues':{'type':'object','additionalProperties':" REF(

@@ -8,6 +8,8 @@
 #define META_QUEUES "queues"
 #define META_WORKERS "workers"
 
+#define META_DEFINITIONS "definitions"
+
 struct queue_taker {
     store_queue_fn *on_queue;
     void *ctx;
@@ -60,6 +62,21 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)
 {
     return db_do(s->db, SQL_QUEUE_REMOVE, err, db_i(id));
+}
+
+enum err_code store_definitions_get(struct store *s, int64_t *ret_number, struct err *err)
+{
+    int64_t number = 1;
+
+    if (store_meta_get(s, META_DEFINITIONS, &number, err) != E_OK)
+        return err->code;
+    *ret_number = number;
+    return E_OK;
+}
+
+enum err_code store_definitions_set(struct store *s, int64_t number, struct err *err)
+{
+    return store_meta_set(s, META_DEFINITIONS, number, err);
 }
 
 enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id,

@@ -34,6 +34,11 @@ MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_qu
                                          struct err *err);
 MUST_CHECK enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err);
 
+/* The number of the definitions, 1 at first: it grows with each change of them. */
+MUST_CHECK enum err_code store_definitions_get(struct store *s, int64_t *ret_number,
+                                               struct err *err);
+MUST_CHECK enum err_code store_definitions_set(struct store *s, int64_t number, struct err *err);
+
 /* The job that is claimed next, 0 when none is ready. */
 MUST_CHECK enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id,
                                                 struct err *err);
