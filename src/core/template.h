@@ -1,0 +1,92 @@
+/*
+ * Templates: names in braces that a job's values fill.
+ *
+ * `{name}` is filled, `{name:-default}` too, with the default when nothing has the name; `{{` is one
+ * brace.  A plain name has letters, digits, `_` and `-`, and begins with none of the latter.  Braces that
+ * hold anything else, and `${…}`, stay as they are.  `{id} {queue} {attempt} {now} {day}` are always
+ * there and mean the job itself, whatever its params are called.  Strings fill in as they are, all other
+ * values as JSON text.
+ *
+ * A command given as a list has names in its arguments, and a value never becomes more than one of them.
+ * A command given as a text is run by `sh -c`: there each name becomes a quoted positional parameter, so
+ * that no value is ever read by the shell as anything but a value.  What cannot work is refused when the
+ * command is read: a name in single quotes, in a quoted here-document, in arithmetic, in the script of an
+ * `sh -c` given as a list.
+ *
+ * Pure.  Slices live in the arena and in the text that was read.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+#define TEMPLATE_ARG_MAX ((size_t)131071) /* bytes of one argument: the kernel's limit */
+#define TEMPLATE_NAMES_MAX 1000           /* in one command */
+
+struct template_part {
+    struct slice text;     /* as it is, or a name */
+    struct slice fallback; /* of a name: used when nothing has it */
+    bool named;
+    bool has_fallback;
+};
+
+/* One text with names in it. */
+struct template_text {
+    struct template_part *parts;
+    size_t n_parts;
+};
+
+struct template_command {
+    bool shell;
+    struct slice script; /* shell: names are positional parameters in it */
+    struct template_text
+        *args; /* of the program, its name first; shell: what follows sh -c SCRIPT sh */
+    size_t n_args;
+    struct slice *needs; /* names that the job must bring, each once */
+    size_t n_needs;
+};
+
+/* What fills the names. */
+struct template_values {
+    const struct slice *objects; /* checked JSON objects: the first that has a name fills it */
+    size_t n_objects;
+    struct slice id;
+    struct slice queue;
+    int attempt;
+    int64_t now_at; /* {now}: RFC 3339 in UTC; {day}: its date */
+};
+
+/* E_INVALID: what is wrong, with the name and its place ("at byte 12"). */
+MUST_CHECK enum err_code template_text_parse(struct slice text, struct arena *arena,
+                                             struct template_text *ret_text, struct err *err);
+
+/* E_INVALID: a name that nothing has. */
+MUST_CHECK enum err_code template_text_fill(const struct template_text *t,
+                                            const struct template_values *values, struct buf *out,
+                                            struct err *err);
+
+/* `command` is checked JSON: a string or an array of strings, not empty.  On failure *fault_at (if
+ * fault_at is not NULL) is the string in `command` that is to blame. */
+MUST_CHECK enum err_code template_command_parse(struct slice command, struct arena *arena,
+                                                struct template_command *ret_command,
+                                                const char **fault_at, struct err *err);
+
+/* Whether these objects have all that the command needs, each small enough for an argument: what is
+ * asked when a job is made.  E_INVALID names the param.  Costs nothing when nothing is needed. */
+MUST_CHECK enum err_code template_command_check(const struct template_command *c,
+                                                const struct slice *objects, size_t n_objects,
+                                                struct err *err);
+
+/* *ret_argv ends in NULL; all of it lives in the arena.  E_INVALID: a name that nothing has, a value
+ * that is too large for an argument or has a NUL byte in it. */
+MUST_CHECK enum err_code template_command_fill(const struct template_command *c,
+                                               const struct template_values *values,
+                                               struct arena *arena, char ***ret_argv,
+                                               struct err *err);
