@@ -203,6 +203,7 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
     json_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
+    add_raw(b, "cursor", j->cursor);
     if (url != NULL) {
         buf_add_str(b, ",\"url\":\"");
         buf_add_str(b, url);

@@ -81,7 +81,8 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
     j->body = copy_text(db_col_blob(row, 6), t->arena);
     j->labels = copy_text(db_col_text(row, 7), t->arena);
     j->options = copy_text(db_col_text(row, 8), t->arena);
-    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+    j->cursor = copy_text(db_col_text(row, 9), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size;
 }
 
 static void take_claimed(void *ctx, const struct db_row *row)

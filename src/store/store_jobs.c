@@ -243,7 +243,8 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_KEY_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_PAYLOAD_REMOVE, err, db_i(id)) != E_OK ||
-        db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK)
+        db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
+        db_do(s->db, SQL_CURSOR_REMOVE, err, db_i(id)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_LOG_REMOVE, err, db_i(id));
 }

@@ -72,9 +72,11 @@ SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, fin
 FROM ended WHERE id = $1;
 
 -- A claim is two statements over its set: RETURNING would build a table of its own.
+-- Only a job with a history can have a cursor: the others do not look for one.
 -- name: jobs_take
 -- store: sqlite
-SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options
+SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
+       CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 
@@ -213,4 +215,4 @@ SELECT job, content FROM keys WHERE key = $1;
 INSERT INTO keys (key, job, content) VALUES ($1, $2, $3);
 
 -- name: key_remove
-DELETE FROM keys WHERE key = (SELECT key FROM payload WHERE id = $1);
+DELETE FROM keys WHERE key = (SELECT key FROM payload WHERE id = $1) AND job = $1;

@@ -31,6 +31,7 @@ WHERE NOT EXISTS (SELECT 1 FROM payload WHERE payload.id = keys.job AND payload.
 UNION ALL
 SELECT 'job ' || id || ' has a key that is not known' FROM payload
 WHERE key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM keys WHERE keys.key = payload.key AND keys.job = payload.id)
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id AND jobs.state = 1) -- known from its release on
 LIMIT 100;
 
 -- name: verify_payload
@@ -48,3 +49,38 @@ WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIM
 -- name: verify_progress
 SELECT 'progress of job ' || job || ' has no job' FROM progress
 WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
+
+-- name: verify_staged
+SELECT 'job ' || id || ' is staged and belongs to nobody' FROM jobs
+WHERE state = 1 AND NOT EXISTS (SELECT 1 FROM emits
+    WHERE emits.id = (SELECT MAX(e.id) FROM emits AS e WHERE e.id < jobs.id) AND emits.staged = 1)
+UNION ALL
+SELECT 'job ' || job || ' is staged and its key belongs to it already' FROM keys
+WHERE job IN (SELECT id FROM jobs WHERE state = 1)
+LIMIT 100;
+
+-- name: verify_emits
+SELECT 'emit ' || seq || ' of job ' || owner || ' belongs to no attempt' FROM emits
+WHERE NOT EXISTS (SELECT 1 FROM emitters AS m WHERE m.owner = emits.owner AND m.token = emits.token)
+UNION ALL
+SELECT 'job ' || m.owner || ' has emitted under claim ' || m.token || ' and does not run under it'
+FROM emitters AS m
+WHERE m.fate = 0 AND NOT EXISTS (SELECT 1 FROM jobs AS j
+                                 WHERE j.id = m.owner AND j.state = 5 AND j.token = m.token)
+UNION ALL
+SELECT 'job ' || m.owner || ' has ' || m.staged || ' staged jobs by its row, ' || staged.n || ' by its emits'
+FROM emitters AS m JOIN (
+    SELECT m2.owner, m2.token, COALESCE(SUM(LENGTH(e.jobs) / 8), 0) AS n
+    FROM emitters AS m2 LEFT JOIN emits AS e ON e.owner = m2.owner AND e.token = m2.token AND e.staged = 1
+    GROUP BY m2.owner, m2.token) AS staged ON staged.owner = m.owner AND staged.token = m.token
+WHERE staged.n <> m.staged
+UNION ALL
+SELECT jobs.n || ' jobs are staged, the emits name ' || emits.n
+FROM (SELECT COUNT(*) AS n FROM jobs WHERE state = 1) AS jobs,
+     (SELECT COALESCE(SUM(staged), 0) AS n FROM emitters) AS emits
+WHERE jobs.n <> emits.n
+LIMIT 100;
+
+-- name: verify_cursors
+SELECT 'cursor of job ' || job || ' has no job that may go on with it' FROM cursors
+WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended WHERE state <> 6) LIMIT 100;

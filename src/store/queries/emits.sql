@@ -1,0 +1,65 @@
+-- What running jobs emit.  State numbers as in jobs.sql: 1 staged, 3 scheduled, 4 ready.
+
+-- name: emitter_load
+SELECT owner, token, seq, visible_upto, staged, fate FROM emitters ORDER BY token, owner;
+
+-- name: emitter_put
+INSERT INTO emitters (owner, token, seq, visible_upto, staged, fate) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (owner, token) DO UPDATE SET seq = excluded.seq, visible_upto = excluded.visible_upto,
+       staged = excluded.staged, fate = excluded.fate;
+
+-- name: emitter_remove
+DELETE FROM emitters WHERE owner = $1 AND token = $2;
+
+-- name: emit_add
+INSERT INTO emits (id, owner, token, seq, visible, staged, jobs, contents)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- name: emit_find
+SELECT id, seq, visible, staged, jobs, contents FROM emits WHERE owner = $1 AND token = $2 AND seq = $3;
+
+-- name: emit_first
+SELECT id, seq, visible, staged, jobs, contents FROM emits WHERE owner = $1 AND token = $2
+ORDER BY seq LIMIT 1;
+
+-- name: emit_first_visible
+SELECT id, seq, visible, staged, jobs, contents FROM emits
+WHERE owner = $1 AND token = $2 AND seq <= $3 AND staged = 1 AND visible = 1 ORDER BY seq LIMIT 1;
+
+-- name: emit_let_go
+UPDATE emits SET staged = 0 WHERE id = $1;
+
+-- name: emit_remove
+DELETE FROM emits WHERE id = $1;
+
+-- name: emit_owner
+SELECT owner FROM emits WHERE id < $1 ORDER BY id DESC LIMIT 1;
+
+-- name: staged_load
+-- store: sqlite
+SELECT j.id, j.queue, j.priority, j.due_at, p.key
+FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.state = 1;
+
+-- name: staged_release
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET state = CASE WHEN due_at > $2 THEN 3 ELSE 4 END,
+       due_at = CASE WHEN due_at > $2 THEN due_at ELSE 0 END
+WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 1;
+
+-- name: staged_drop
+-- store: sqlite
+DELETE FROM jobs WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 1;
+
+-- name: staged_drop_payload
+-- store: sqlite
+DELETE FROM payload WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
+
+-- name: cursor_put
+INSERT INTO cursors (job, cursor) VALUES ($1, $2) ON CONFLICT (job) DO UPDATE SET cursor = excluded.cursor;
+
+-- name: cursor_find
+SELECT cursor FROM cursors WHERE job = $1;
+
+-- name: cursor_remove
+DELETE FROM cursors WHERE job = $1;
