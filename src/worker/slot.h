@@ -1,0 +1,88 @@
+/*
+ * The places in which programs run: STATE, the directory that one worker keeps on one machine.
+ *
+ *   STATE/lock               held as long as the worker lives; its pid
+ *   STATE/records            which processes it has started: one record a slot, mapped into memory, so that
+ *                            they survive a KILL of the worker without a system call a job
+ *   STATE/slots/N/dir        working directory of the program in slot N
+ *   STATE/slots/N/job.json   its job
+ *   STATE/trash              directories that were too full to be emptied at once
+ *
+ * A directory is used again while it is still there and empty.  What a program left in it is removed when
+ * the slot is released, a little at once: a large rest is moved to the trash, for slots_sweep.  Links are
+ * not followed, mounts are not entered.
+ *
+ * One thread.  No call but slots_open takes long.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "worker/spawn.h"
+
+#define SLOT_COUNT_MAX 4096
+#define SLOT_JOB_SIZE 32
+#define SLOT_LEASE_SIZE 64
+#define SLOT_BOOT_SIZE 40
+
+/* Persisted in STATE/records, read by workers of other versions too: after a change of this layout
+ * RECORDS_VERSION in slot.c grows, and records of another version are not believed. */
+struct slot_record {
+    struct spawned process;
+    int32_t session; /* of the worker, which is that of its programs */
+    int32_t unused;
+    char boot[SLOT_BOOT_SIZE]; /* pids and times mean something until the machine starts again */
+    char job[SLOT_JOB_SIZE];
+    char lease[SLOT_LEASE_SIZE];
+};
+
+struct slots;
+
+struct slot {
+    unsigned number;
+    const char *dir;            /* absolute; the slot's */
+    const char *job_path;       /* absolute; the slot's */
+    struct slot_record *record; /* mapped; give &record->process to spawn_start */
+};
+
+/* Makes what is not there (directories 0711), takes the lock and keeps the records of an earlier worker
+ * for leftover_end.  E_CONFLICT: a worker of that name runs here already.  E_FULL, E_FORBIDDEN, E_INVALID. */
+MUST_CHECK enum err_code slots_open(const char *state_dir, unsigned count, struct slots **ret_slots,
+                                    struct err *err);
+void slots_close(struct slots *s); /* accepts NULL; programs must have ended */
+static inline void slots_cleanup(struct slots **s)
+{
+    slots_close(*s);
+}
+
+/* All records there are: also of an earlier worker that had more slots. */
+const char *slots_state_dir(const struct slots *s);
+unsigned slots_record_count(const struct slots *s);
+struct slot_record *slots_record(const struct slots *s, unsigned i);
+const char *slots_boot(const struct slots *s);
+
+/* A free slot, the one used last first; NULL when all are taken. */
+struct slot *slot_take(struct slots *s);
+
+struct slot_job {
+    struct slice id;
+    struct slice lease;
+    struct slice json; /* of the whole job */
+    const struct spawn_user
+        *user; /* whose the directory and the file will be; NULL: the worker's */
+};
+
+/* Makes the directory and the job file ready and fills the record but for the process, which spawn_start
+ * writes.  After an error the slot is still taken.  E_FULL, E_FORBIDDEN, E_INVALID. */
+MUST_CHECK enum err_code slot_prepare(struct slots *s, struct slot *slot,
+                                      const struct slot_job *job, struct err *err);
+
+/* Its program and all that it started are gone: forgets the process, empties the directory. */
+void slot_release(struct slots *s, struct slot *slot);
+
+/* Removes up to `most` entries of the trash.  True when something is left that can be removed: call again. */
+bool slots_sweep(struct slots *s, unsigned most);
