@@ -44,12 +44,10 @@ struct queue_list {
     struct map by_id;
 };
 
+/* A worker as it stands in the store. */
 struct known_worker {
-    int64_t id;
-    char *name;
-    char *queues;
-    int64_t pid;
-    int64_t seen_at; /* as written in the store */
+    struct stored_worker row;
+    char *texts; /* of row */
 };
 
 /* A running job whose cancel was asked for: its worker is told as soon as it asks for work. */

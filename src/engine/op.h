@@ -97,7 +97,11 @@ struct claim_queue {
 
 struct worker_info {
     struct slice name, host, version; /* name empty: an anonymous claimer */
-    int64_t pid;
+    int64_t pid;                      /* 0: not told */
+    bool described;                   /* the rest is told: what it serves, in all its claims */
+    struct slice queues;              /* JSON object: name to slots */
+    int64_t slots;                    /* 0: not told */
+    struct slice broken;              /* JSON object: queue to reason; or empty */
 };
 
 enum exchange_parts {

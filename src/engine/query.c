@@ -14,9 +14,6 @@
 #include "store/store_logs.h"
 #include "store/store_work.h"
 
-/* A worker that waits for work is heard of at least every wait plus what is written late. */
-#define WORKER_LIVES_US (90 * US_PER_S)
-
 void query_init(struct query *q, enum query_kind kind)
 {
     memset(q, 0, sizeof(*q));
@@ -78,39 +75,6 @@ struct slice view_queue_name(const struct query_view *v, int64_t id)
     return q == NULL ? SLICE("(removed)") : q->name;
 }
 
-struct slice view_worker_name(const struct query_view *v, int64_t id)
-{
-    for (size_t i = 0; i < v->workers.count; i++)
-        if (v->workers.items[i].id == id)
-            return v->workers.items[i].name;
-    return slice_make(NULL, 0);
-}
-
-bool view_worker_lives(const struct query_view *v, const struct stored_worker *w)
-{
-    return v->now_at - w->seen_at < WORKER_LIVES_US;
-}
-
-bool view_is_served(const struct query_view *v, struct slice queue)
-{
-    return names_find(&v->served, queue) != NULL;
-}
-
-static void gather_served(struct query_view *v, const struct stored_worker *w)
-{
-    struct slice key;
-    struct slice slots;
-
-    if (w->queues.size == 0 || !view_worker_lives(v, w))
-        return;
-    for (struct json_iter it = json_members(w->queues); json_next_member(&it, &key, &slots);) {
-        struct slice name = json_text(key, &v->arena);
-
-        if (names_find(&v->served, name) == NULL)
-            names_add(&v->served, name, v);
-    }
-}
-
 static void take_queue(void *ctx, const struct stored_queue *q)
 {
     struct query_view *v = ctx;
@@ -119,59 +83,6 @@ static void take_queue(void *ctx, const struct stored_queue *q)
     copy.name = arena_copy(&v->arena, q->name);
     copy.definition = arena_copy(&v->arena, q->definition);
     VEC_PUSH(&v->queues, copy);
-}
-
-static void take_worker(void *ctx, const struct stored_worker *w)
-{
-    struct query_view *v = ctx;
-    struct stored_worker copy = *w;
-
-    copy.name = arena_copy(&v->arena, w->name);
-    copy.host = arena_copy(&v->arena, w->host);
-    copy.version = arena_copy(&v->arena, w->version);
-    copy.queues = arena_copy(&v->arena, w->queues);
-    VEC_PUSH(&v->workers, copy);
-    gather_served(v, &copy);
-}
-
-/* ---- workers ---- */
-
-static void add_text(struct buf *b, const char *key, struct slice text)
-{
-    if (text.size == 0)
-        return;
-    json_add_key(b, key);
-    json_add_string(b, text);
-}
-
-static enum err_code query_workers(struct query_view *v, struct query *q, struct err *err)
-{
-    struct buf *b = &q->reply;
-
-    (void)err;
-    buf_add_str(b, "{\"workers\":[");
-    for (size_t i = 0; i < v->workers.count; i++) {
-        const struct stored_worker *w = &v->workers.items[i];
-
-        json_add_comma(b);
-        buf_add_char(b, '{');
-        add_text(b, "name", w->name);
-        add_text(b, "host", w->host);
-        if (w->pid != 0) {
-            json_add_key(b, "pid");
-            buf_add_int(b, w->pid);
-        }
-        add_text(b, "version", w->version);
-        json_add_key(b, "queues");
-        buf_add_slice(b, w->queues.size > 0 ? w->queues : SLICE("{}"));
-        json_add_key(b, "seen_at");
-        json_add_time(b, w->seen_at);
-        json_add_key(b, "live");
-        json_add_bool(b, view_worker_lives(v, w));
-        buf_add_char(b, '}');
-    }
-    buf_add_str(b, "]}");
-    return E_OK;
 }
 
 /* ---- chunked work ---- */
@@ -273,7 +184,7 @@ static const struct {
 } kinds[QUERY_KIND_COUNT] = {
     [QUERY_JOB] = {query_job, true, true},        [QUERY_JOBS] = {query_jobs, true, true},
     [QUERY_LOG] = {query_log, false, false},      [QUERY_QUEUES] = {query_queues, true, true},
-    [QUERY_QUEUE] = {query_queue, true, true},    [QUERY_WORKERS] = {query_workers, false, true},
+    [QUERY_QUEUE] = {query_queue, true, true},    [QUERY_WORKERS] = {query_workers, true, true},
     [QUERY_COUNTS] = {query_counts, true, false}, [QUERY_BULKS] = {query_bulks, false, false},
     [QUERY_BULK] = {query_bulk, false, false},
 };
@@ -282,7 +193,7 @@ static enum err_code run(struct query_view *v, struct query *q, struct err *err)
 {
     if (kinds[q->kind].queues && store_queues_load(v->store, take_queue, v, err) != E_OK)
         return err->code;
-    if (kinds[q->kind].workers && store_workers_load(v->store, take_worker, v, err) != E_OK)
+    if (kinds[q->kind].workers && view_take_workers(v, err) != E_OK)
         return err->code;
     return kinds[q->kind].run(v, q, err);
 }
@@ -304,5 +215,6 @@ void query_run(struct store *store, struct query *q)
     VEC_DEINIT(&v.queues);
     VEC_DEINIT(&v.workers);
     names_deinit(&v.served);
+    names_deinit(&v.broken);
     arena_deinit(&v.arena);
 }

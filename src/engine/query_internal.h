@@ -14,8 +14,15 @@ struct query_view {
     struct arena arena;
     VEC(struct stored_queue) queues;
     VEC(struct stored_worker) workers;
-    struct names served; /* queues that a live worker asks for */
+    struct names served; /* queues that a live worker takes jobs of */
+    struct names broken; /* queue to struct broken_queue: where its program cannot be started */
     int64_t now_at;
+};
+
+struct broken_queue {
+    const struct stored_worker *worker;
+    struct slice text; /* why */
+    struct broken_queue *next;
 };
 
 const struct stored_queue *view_queue(const struct query_view *v,
@@ -28,12 +35,23 @@ struct slice view_worker_name(const struct query_view *v, int64_t id);
 
 bool view_worker_lives(const struct query_view *v, const struct stored_worker *w);
 
-/* Some live worker asks for jobs of that queue. */
+/* Some live worker takes jobs of that queue. */
 bool view_is_served(const struct query_view *v, struct slice queue);
+
+/* The live workers that cannot start its program; NULL: there are none. */
+const struct broken_queue *view_broken(const struct query_view *v, struct slice queue);
+
+/* Where that worker runs, for people. */
+struct slice worker_place(const struct stored_worker *w);
+
+MUST_CHECK enum err_code view_take_workers(struct query_view *v, struct err *err);
 
 /* The query's work (query_jobs.c). */
 MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);
+
+/* query_workers.c */
+MUST_CHECK enum err_code query_workers(struct query_view *v, struct query *q, struct err *err);
 
 /* query_queues.c */
 MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, struct err *err);

@@ -27,9 +27,11 @@ enum { WINDOW_ROWS = 500, WINDOWS_MAX = 40 };
 
 struct reason {
     const char *code;
-    char text[200];
+    char text[400];
     int64_t until_at;
 };
+
+enum { REASON_NAME = 80, REASON_TEXT = 200 }; /* bytes of what others have named and said */
 
 static void say(struct reason *r, const char *code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void say(struct reason *r, const char *code, const char *fmt, ...)
@@ -42,17 +44,30 @@ static void say(struct reason *r, const char *code, const char *fmt, ...)
     va_end(ap);
 }
 
+static void say_broken(struct reason *r, const struct broken_queue *b)
+{
+    struct slice place = utf8_cut(worker_place(b->worker), REASON_NAME);
+    struct slice why = utf8_cut(b->text, REASON_TEXT);
+
+    say(r, "broken", "its program cannot be started on %.*s: %.*s", (int)place.size, place.data,
+        (int)why.size, why.data);
+}
+
 static void reason_ready(const struct query_view *v, const struct stored_queue *q, struct reason *r)
 {
-    int size = (int)(q->name.size > 80 ? 80 : q->name.size);
+    const struct broken_queue *broken = view_broken(v, q->name);
+    struct slice name = utf8_cut(q->name, REASON_NAME);
+    int size = (int)name.size;
 
     if (!queue_state_starts(q->state))
-        say(r, "queue", "queue %.*s is on %s: it starts no jobs", size, q->name.data,
+        say(r, "queue", "queue %.*s is on %s: it starts no jobs", size, name.data,
             queue_state_name(q->state));
-    else if (!view_is_served(v, q->name))
-        say(r, "no_worker", "no live worker for %.*s", size, q->name.data);
+    else if (view_is_served(v, q->name))
+        say(r, "waiting", "waits for a free worker of %.*s", size, name.data);
+    else if (broken != NULL)
+        say_broken(r, broken);
     else
-        say(r, "waiting", "waits for a free worker of %.*s", size, q->name.data);
+        say(r, "no_worker", "no live worker for %.*s", size, name.data);
 }
 
 static struct reason reason_of(const struct query_view *v, const struct job *j)

@@ -67,6 +67,26 @@ static void add_all_counts(struct buf *b, const struct count_list *list)
     add_states(b, n);
 }
 
+static void add_broken(struct buf *b, const struct broken_queue *broken)
+{
+    if (broken == NULL)
+        return;
+    json_add_key(b, "broken");
+    buf_add_char(b, '[');
+    for (; broken != NULL; broken = broken->next) {
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        json_add_key(b, "worker");
+        json_add_string(b, broken->worker->name);
+        json_add_key(b, "host");
+        json_add_string(b, worker_place(broken->worker));
+        json_add_key(b, "text");
+        json_add_string(b, broken->text);
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, ']');
+}
+
 static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
                                const struct count_list *counts, struct err *err)
 {
@@ -81,6 +101,7 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     json_add_string(b, slice_of(queue_state_name(q->state)));
     json_add_key(b, "served");
     json_add_bool(b, view_is_served(v, q->name));
+    add_broken(b, view_broken(v, q->name));
     json_add_key(b, "counts");
     add_counts(b, counts, q->id);
     if (next != 0) {

@@ -6,6 +6,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "engine/engine_internal.h"
@@ -19,7 +20,27 @@ int64_t worker_number(const struct engine *e, struct slice name)
 {
     const struct known_worker *w = name.size == 0 ? NULL : names_find(&e->worker_names, name);
 
-    return w == NULL ? 0 : w->id;
+    return w == NULL ? 0 : w->row.id;
+}
+
+/* Copies the texts of a row into one piece of memory. */
+static char *keep_texts(struct stored_worker *row)
+{
+    struct slice *texts[] = {&row->name, &row->host, &row->version, &row->queues, &row->broken};
+    size_t size = 1;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        size += texts[i]->size;
+    char *all = mem_alloc(size);
+    char *at = all;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        if (texts[i]->size > 0)
+            memcpy(at, texts[i]->data, texts[i]->size);
+        texts[i]->data = at;
+        at += texts[i]->size;
+    }
+    return all;
 }
 
 static void take_worker(void *ctx, const struct stored_worker *row)
@@ -27,15 +48,10 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     struct engine *e = ctx;
     struct known_worker *w = mem_alloc(sizeof(*w));
 
-    *w = (struct known_worker){
-        .id = row->id,
-        .name = mem_strndup(row->name.data, row->name.size),
-        .queues = mem_strndup(row->queues.data, row->queues.size),
-        .pid = row->pid,
-        .seen_at = row->seen_at,
-    };
+    w->row = *row;
+    w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
-    names_add(&e->worker_names, slice_of(w->name), w);
+    names_add(&e->worker_names, w->row.name, w);
 }
 
 enum err_code workers_load(struct engine *e, struct err *err)
@@ -45,8 +61,7 @@ enum err_code workers_load(struct engine *e, struct err *err)
 
 static void worker_free(struct known_worker *w)
 {
-    free(w->name);
-    free(w->queues);
+    free(w->texts);
     free(w);
 }
 
@@ -62,9 +77,9 @@ static enum err_code forget(struct engine *e, size_t i, struct err *err)
 {
     struct known_worker *w = e->workers.items[i];
 
-    if (engine_write(e, err) != E_OK || store_worker_remove(e->store, w->id, err) != E_OK)
+    if (engine_write(e, err) != E_OK || store_worker_remove(e->store, w->row.id, err) != E_OK)
         return err->code;
-    names_remove(&e->worker_names, slice_of(w->name));
+    names_remove(&e->worker_names, w->row.name);
     worker_free(w);
     e->workers.items[i] = e->workers.items[--e->workers.count];
     return E_OK;
@@ -73,7 +88,8 @@ static enum err_code forget(struct engine *e, size_t i, struct err *err)
 enum err_code workers_forget_old(struct engine *e, struct err *err)
 {
     for (size_t i = e->workers.count; i-- > 0;)
-        if (e->now.wall_at - e->workers.items[i]->seen_at > FORGET_US && forget(e, i, err) != E_OK)
+        if (e->now.wall_at - e->workers.items[i]->row.seen_at > FORGET_US &&
+            forget(e, i, err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -85,7 +101,7 @@ static enum err_code make_room(struct engine *e, struct err *err)
     if (e->workers.count < WORKERS_MAX)
         return E_OK;
     for (size_t i = 1; i < e->workers.count; i++)
-        if (e->workers.items[i]->seen_at < e->workers.items[oldest]->seen_at)
+        if (e->workers.items[i]->row.seen_at < e->workers.items[oldest]->row.seen_at)
             oldest = i;
     return forget(e, oldest, err);
 }
@@ -105,24 +121,53 @@ static struct slice queues_json(struct engine *e, const struct exchange *x)
     return arena_copy(&e->arena, buf_slice(&b));
 }
 
+/* Whether the request comes from the process that the row tells of. */
+static bool is_same_process(const struct known_worker *w, const struct worker_info *info)
+{
+    return w != NULL && (info->pid == 0 || info->pid == w->row.pid);
+}
+
+/* The worker as it is to be shown: by its own description if it has given one, else by what it asks for. */
+static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
+                                     const struct known_worker *w)
+{
+    const struct worker_info *info = &x->worker;
+    struct stored_worker row = {.name = info->name,
+                                .host = info->host,
+                                .version = info->version,
+                                .pid = info->pid,
+                                .described = info->described,
+                                .queues = info->queues,
+                                .slots = info->slots,
+                                .broken = info->broken};
+
+    if (info->described)
+        return row;
+    if (is_same_process(w, info) && w->row.described)
+        return w->row;
+    /* A claim that only listens says nothing of what else is asked for. */
+    row.queues = is_same_process(w, info) && x->max == 0 ? w->row.queues : queues_json(e, x);
+    return row;
+}
+
+static bool is_as_known(const struct stored_worker *row, const struct stored_worker *known)
+{
+    return row->pid == known->pid && row->slots == known->slots &&
+           row->described == known->described && slice_equal(row->queues, known->queues) &&
+           slice_equal(row->broken, known->broken);
+}
+
 enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
 {
     if (x->worker.name.size == 0)
         return E_OK;
     struct known_worker *w = names_find(&e->worker_names, x->worker.name);
-    struct slice queues = queues_json(e, x);
-    bool fresh = w != NULL && w->pid == x->worker.pid && slice_is(queues, w->queues) &&
-                 e->now.wall_at - w->seen_at < SEEN_EVERY_US && e->now.wall_at >= w->seen_at;
+    struct stored_worker row = seen_row(e, x, w);
 
-    if (fresh)
+    if (w != NULL && is_as_known(&row, &w->row) &&
+        e->now.wall_at - w->row.seen_at < SEEN_EVERY_US && e->now.wall_at >= w->row.seen_at)
         return E_OK;
-    struct stored_worker row = {.name = x->worker.name,
-                                .host = x->worker.host,
-                                .version = x->worker.version,
-                                .pid = x->worker.pid,
-                                .queues = queues,
-                                .seen_at = e->now.wall_at};
-
+    row.seen_at = e->now.wall_at;
     if (w == NULL && make_room(e, err) != E_OK)
         return err->code;
     if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK)
@@ -131,9 +176,12 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
         take_worker(e, &row);
         return E_OK;
     }
-    free(w->queues);
-    w->queues = mem_strndup(queues.data, queues.size);
-    w->pid = row.pid;
-    w->seen_at = row.seen_at;
+    char *old = w->texts; /* the row may stand in it, and so does the key of its name */
+
+    names_remove(&e->worker_names, w->row.name);
+    w->row = row;
+    w->texts = keep_texts(&w->row);
+    names_add(&e->worker_names, w->row.name, w);
+    free(old);
     return E_OK;
 }

@@ -53,6 +53,7 @@ enum {
     KEY_BYTES_MAX = 512,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
     WORKER_NAME_MAX = 200,
+    BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */
     COMMAND_ARGS_MAX = 4096,
     LIST_LIMIT = 50,
     LIST_LIMIT_MAX = 1000,
@@ -72,7 +73,9 @@ enum {
 #define HEARTBEAT_US (25 * US_PER_S) /* between comment lines of an event stream */
 #define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
 #define STOP_US (5 * US_PER_S)   /* for requests in hand, after TERM */
-#define STOP_SECONDS_MAX 9       /* then the process exits whatever happens */
+#define STOP_SECONDS_MAX 9       /* then the process exits whatever happens; see serve.c */
+#define STOP_SPARE_US (US_PER_S / 2)         /* of that, for closing the store */
+#define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */
 
 /* ---- events ---- */
 

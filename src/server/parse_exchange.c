@@ -45,11 +45,62 @@ static enum err_code worker_pid(struct field_reader *r, struct slice value)
     return field_int(r, value, 0, INT32_MAX, &((struct worker_info *)r->to)->pid);
 }
 
+/* An object of slots by queue. */
+static enum err_code worker_queues(struct field_reader *r, struct slice value)
+{
+    struct worker_info *info = r->to;
+    struct slice key;
+    struct slice slots;
+    struct quote quote;
+
+    if (field_object(r, value, &info->queues) != E_OK)
+        return r->err->code;
+    if (json_count_members(value) > OP_CLAIM_QUEUES_MAX)
+        return err_set(r->err, E_TOO_LARGE, "queues: has %zu, at most %d are allowed",
+                       json_count_members(value), OP_CLAIM_QUEUES_MAX);
+    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &slots);)
+        if (json_type_of(slots) != JSON_T_INT || json_int(slots) < 0)
+            return err_set(r->err, E_INVALID, "queues: %s must be a number of slots, 0 or more",
+                           quote_json(&quote, key));
+    info->described = true;
+    return E_OK;
+}
+
+static enum err_code worker_slots(struct field_reader *r, struct slice value)
+{
+    return field_int(r, value, 0, INT32_MAX, &((struct worker_info *)r->to)->slots);
+}
+
+/* An object of reasons by queue. */
+static enum err_code worker_broken(struct field_reader *r, struct slice value)
+{
+    struct worker_info *info = r->to;
+    struct slice key;
+    struct slice reason;
+    struct quote quote;
+
+    if (field_object(r, value, &info->broken) != E_OK)
+        return r->err->code;
+    if (json_count_members(value) > OP_CLAIM_QUEUES_MAX)
+        return err_set(r->err, E_TOO_LARGE, "broken: has %zu, at most %d are allowed",
+                       json_count_members(value), OP_CLAIM_QUEUES_MAX);
+    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &reason);)
+        if (json_type_of(reason) != JSON_T_STRING || reason.size > BROKEN_BYTES_MAX)
+            return err_set(r->err, E_INVALID, "broken: %s must have a reason of at most %d bytes",
+                           quote_json(&quote, key), BROKEN_BYTES_MAX);
+    if (json_count_members(value) == 0)
+        info->broken = slice_make(NULL, 0);
+    return E_OK;
+}
+
 static const struct field worker_fields[] = {
     {FIELD("name"), .read = worker_name},
     {FIELD("host"), .read = worker_host, .null = true},
     {FIELD("pid"), .read = worker_pid, .null = true},
     {FIELD("version"), .read = worker_version, .null = true},
+    {FIELD("queues"), .read = worker_queues, .null = true},
+    {FIELD("slots"), .read = worker_slots, .null = true},
+    {FIELD("broken"), .read = worker_broken, .null = true},
 };
 
 static enum err_code claim_worker(struct field_reader *r, struct slice value)
@@ -70,6 +121,8 @@ static enum err_code claim_worker(struct field_reader *r, struct slice value)
         return r->err->code;
     if (x->worker.name.size == 0)
         return err_set(r->err, E_INVALID, "worker: needs a 'name'");
+    if (!x->worker.described && (x->worker.slots > 0 || x->worker.broken.size > 0))
+        return err_set(r->err, E_INVALID, "worker: 'slots' and 'broken' need 'queues' beside them");
     return E_OK;
 }
 

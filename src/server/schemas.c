@@ -81,7 +81,16 @@ static const struct {
     {"MoveTo", CLOSED("'queue'", "'queue':" TEXT)},
     {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF("State") ",'cancelling':" FLAG)},
     {"Deleted", OBJECT("'id':" REF("Id") ",'deleted':" FLAG)},
-    {"Worker", CLOSED("'name'", "'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT)},
+    {"Slots", "{'type':'object','additionalProperties':" WHOLE "}"},
+    {"Reasons", "{'type':'object','additionalProperties':" TEXT "}"},
+    {"Worker",
+     CLOSED("'name'", "'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
+                      ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF("Reasons"))},
+    {"WorkerJob", OBJECT("'id':" REF("Id") ",'queue':" TEXT ",'started_at':" TIME)},
+    {"WorkerShown", OBJECT("'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
+                           ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
+                               "Reasons") ",'seen_at':" TIME ",'live':" FLAG ",'running':" WHOLE
+                                          ",'jobs':" LIST("WorkerJob"))},
     {"FinishItem",
      CLOSED(
          "'id','lease','state'",
@@ -132,8 +141,11 @@ static const struct {
     {"StateCounts", "{'type':'object','additionalProperties':" WHOLE "}"},
     {"QueueDefinition",
      "{'type':'object','description':'The keys of a queue in a definition file.'}"},
-    {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'counts':" REF(
-                  "StateCounts") ",'definition':" REF("QueueDefinition"))},
+    {"BrokenOn", OBJECT("'worker':" TEXT ",'host':" TEXT ",'text':" TEXT)},
+    {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'served':" FLAG
+                     ",'broken':" LIST("BrokenOn") ",'counts':" REF("StateCounts") ",'next':" REF(
+                         "Id") ",'next_created_at':" TIME ",'changed_at':" TIME
+                               ",'definition':" REF("QueueDefinition"))},
     {"Queues", OBJECT("'definitions':" WHOLE ",'queues':" LIST("Queue"))},
     {"QueueState", OBJECT("'name':" TEXT ",'state':" TEXT)},
     {"QueueDeleted", OBJECT("'name':" TEXT ",'deleted':" FLAG)},
@@ -141,7 +153,7 @@ static const struct {
                                            "QueueDefinition") "}")},
     {"Changes", OBJECT("'changes':{'type':'array','items':" OBJECT(
                     "'kind':" TEXT ",'name':" TEXT ",'change':" TEXT) "},'dry_run':" FLAG)},
-    {"Workers", OBJECT("'workers':{'type':'array','items':{'type':'object'}}")},
+    {"Workers", OBJECT("'workers':" LIST("WorkerShown"))},
     {"Counts", OBJECT("'counts':{'type':'object','additionalProperties':" REF(
                    "StateCounts") "},'states':" REF("StateCounts"))},
     {"Server", OBJECT("'version':" TEXT ",'pid':" WHOLE ",'state':" TEXT ",'started_at':" TIME

@@ -99,7 +99,7 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, i
     if (store_meta_get(s, META_WORKERS, &last, err) != E_OK ||
         db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
                    db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at),
-                   db_i(last + 1)) != E_OK)
+                   db_i(last + 1), db_i(w->described), db_i(w->slots), db_t(w->broken)) != E_OK)
         return err->code;
     ASSERT(got.found);
     *ret_id = got.value;
@@ -127,6 +127,9 @@ static void take_worker(void *ctx, const struct db_row *row)
         .version = db_col_text(row, 4),
         .queues = db_col_text(row, 5),
         .seen_at = db_col_int(row, 6),
+        .described = db_col_int(row, 7) != 0,
+        .slots = db_col_int(row, 8),
+        .broken = db_col_text(row, 9),
     };
 
     t->on_worker(t->ctx, &w);

@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -49,6 +50,9 @@ struct stored_worker {
     int64_t pid;
     struct slice queues; /* JSON object: name to slots */
     int64_t seen_at;
+    bool described;      /* by itself; else `queues` is what its last claim asked for */
+    int64_t slots;       /* in all; 0: not told */
+    struct slice broken; /* JSON object: queue to reason; empty: none */
 };
 
 typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);

@@ -128,3 +128,115 @@ def test_a_claim_that_wakes_may_wait_itself(server):
 def test_wake_needs_a_name(client):
     error = client.refused(422, "invalid", "POST", "/v1/claim", {"queues": {}, "wake": True})
     assert "name" in error["message"]
+
+
+# ---- what a worker tells of itself
+
+def described(name="w1", pid=7, **fields):
+    return {"name": name, "host": "box", "pid": pid, "version": "9", "slots": 4,
+            "queues": {"work": 4, "other": 2}, **fields}
+
+
+def worker_named(client, name):
+    shown = client.ok("GET", "/v1/workers")["workers"]
+    return next(worker for worker in shown if worker["name"] == name)
+
+
+def test_a_described_worker_is_shown_by_its_description(client):
+    client.claim({"work": 1}, worker=described())
+    shown = worker_named(client, "w1")
+    assert shown["queues"] == {"work": 4, "other": 2} and shown["slots"] == 4
+    assert shown["host"] == "box" and shown["pid"] == 7 and shown["version"] == "9"
+    assert shown["broken"] == {} and shown["running"] == 0 and shown["jobs"] == []
+    assert shown["live"] is True
+
+
+def test_single_claims_of_a_described_worker_change_nothing_of_what_is_shown(client):
+    client.claim({"work": 1}, worker=described())
+    for worker in ("w1", {"name": "w1", "pid": 7}):
+        client.claim({"other": 1}, worker=worker)
+        shown = worker_named(client, "w1")
+        assert shown["queues"] == {"work": 4, "other": 2} and shown["slots"] == 4
+        assert shown["host"] == "box" and shown["pid"] == 7
+    client.claim({"other": 1}, worker={"name": "w1", "pid": 8})
+    shown = worker_named(client, "w1")
+    assert shown["queues"] == {"other": 1} and shown["pid"] == 8 and "slots" not in shown
+
+
+def test_a_description_survives_a_restart(server):
+    server.tcp().claim({}, worker=described(broken={"other": "no such file"}))
+    server.restart()
+    client = server.tcp()
+    client.claim({"work": 1}, worker="w1")
+    shown = worker_named(client, "w1")
+    assert shown["slots"] == 4 and shown["broken"] == {"other": "no such file"}
+
+
+def test_a_worker_is_shown_with_the_jobs_it_runs(client):
+    first, second = client.submit(), client.submit("other")
+    jobs = client.claim({"work": 1, "other": 1}, worker=described())["jobs"]
+    assert {job["id"] for job in jobs} == {first, second}
+    shown = worker_named(client, "w1")
+    assert shown["running"] == 2
+    assert {job["id"]: job["queue"] for job in shown["jobs"]} == {first: "work", second: "other"}
+    assert all(job["started_at"] == client.show(job["id"])["started_at"] for job in shown["jobs"])
+    for job in jobs:
+        client.end(job)
+    shown = worker_named(client, "w1")
+    assert shown["running"] == 0 and shown["jobs"] == []
+
+
+def test_a_worker_with_many_jobs_shows_100_of_them(client):
+    client.submit_many([{"queue": "work"}] * 150)
+    client.claim(max=70, worker="busy")
+    client.claim(max=70, worker="busy")
+    client.claim(max=10, worker="other")
+    shown = worker_named(client, "busy")
+    assert shown["running"] == 140 and len({job["id"] for job in shown["jobs"]}) == 100
+
+
+def test_a_queue_whose_program_cannot_be_started_says_so(client):
+    job_id = client.submit("other")
+    assert client.show(job_id)["reason"]["code"] == "no_worker"
+    client.claim({}, worker=described(broken={"other": "fetch.sh: no such file"}))
+    assert worker_named(client, "w1")["broken"] == {"other": "fetch.sh: no such file"}
+    queue = client.ok("GET", "/v1/queues/other")
+    assert queue["broken"] == [{"worker": "w1", "host": "box", "text": "fetch.sh: no such file"}]
+    assert queue["served"] is False
+    listed = {q["name"]: q for q in client.ok("GET", "/v1/queues")["queues"]}
+    assert listed["other"] == queue and "broken" not in listed["work"]
+    reason = client.show(job_id)["reason"]
+    assert reason == {"code": "broken", "text":
+                      "its program cannot be started on box: fetch.sh: no such file"}
+
+    client.claim({}, worker=described("w2", 8))
+    assert client.show(job_id)["reason"]["code"] == "waiting"
+    assert client.ok("GET", "/v1/queues/other")["served"] is True
+    client.claim({}, worker=described())
+    assert "broken" not in client.ok("GET", "/v1/queues/other")
+
+
+def test_no_live_worker_is_said_though_described_workers_serve_other_queues(client):
+    job_id = client.submit("again")
+    client.claim({}, worker=described(broken={"other": "gone"}))
+    reason = client.show(job_id)["reason"]
+    assert reason == {"code": "no_worker", "text": "no live worker for again"}
+
+
+def test_a_bad_description_is_refused(client):
+    for worker, word in ((described(queues=["work"]), "queues"),
+                         (described(queues={"work": -1}), "queues"),
+                         (described(queues={"work": "x"}), "queues"),
+                         (described(slots="4"), "slots"),
+                         (described(broken={"work": 5}), "broken"),
+                         (described(broken={"work": "x" * 3000}), "broken"),
+                         ({"name": "w", "slots": 4}, "queues"),
+                         ({"name": "w", "broken": {"work": "x"}}, "queues"),
+                         (described(colour="red"), "colour")):
+        error = client.refused(422, "invalid", "POST", "/v1/claim",
+                               {"queues": {}, "worker": worker})
+        assert word in error["message"], error
+    too_many = {f"q{n}": 1 for n in range(1001)}
+    client.refused(413, "too_large", "POST", "/v1/claim",
+                   {"queues": {}, "worker": described(queues=too_many)})
+    assert client.ok("GET", "/v1/workers")["workers"] == []

@@ -15,14 +15,16 @@ DELETE FROM queues WHERE id = $1;
 SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
 
 -- name: worker_put
-INSERT INTO workers (id, name, host, pid, version, queues, seen_at)
-VALUES ($7, $1, $2, $3, $4, $5, $6)
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken)
+VALUES ($7, $1, $2, $3, $4, $5, $6, $8, $9, $10)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
-       version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at
+       version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at,
+       described = excluded.described, slots = excluded.slots, broken = excluded.broken
 RETURNING id;
 
 -- name: worker_remove
 DELETE FROM workers WHERE id = $1;
 
 -- name: worker_load
-SELECT id, name, host, pid, version, queues, seen_at FROM workers ORDER BY name;
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers
+ORDER BY name;
