@@ -1,0 +1,51 @@
+/*
+ * How far a run is, in one line for people; and how it went, at its end.
+ *
+ * Pure: what is shown comes with the call.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct each_progress {
+    int64_t done;
+    int64_t failed;
+    int64_t running;
+    int64_t total;     /* lines in all; 0: nobody knows yet */
+    bool is_estimated; /* the total is a guess */
+    double rate;       /* ended a second, lately */
+};
+
+/* The bar's text, at most `width` columns, no line end. */
+void each_bar_add(struct buf *out, const struct each_progress *p, int width);
+
+/* A number with commas between its thousands. */
+void each_add_count(struct buf *out, int64_t n);
+
+struct each_result {
+    int64_t done, failed; /* in all */
+    int64_t before;       /* of those: ended in earlier sittings */
+    int64_t left;         /* not ended, as far as the input was read */
+    int64_t took_us;
+};
+
+/* "100,000 done, 2 failed in 32.1 s (3,115/s)" and a line end. */
+void each_result_add(struct buf *out, const struct each_result *r);
+
+/* The rate of late: ends counted over the last seconds. */
+#define EACH_SAMPLES 32
+struct each_rate_meter {
+    struct {
+        int64_t at;
+        int64_t ended;
+    } samples[EACH_SAMPLES];
+    unsigned next;
+    unsigned count;
+};
+
+void each_rate_note(struct each_rate_meter *m, int64_t at, int64_t ended);
+double each_rate_now(const struct each_rate_meter *m);
