@@ -301,10 +301,27 @@ static act_fn *const acts[ACT_COUNT] = {
     [ACT_MOVE] = move,       [ACT_PATCH] = patch, [ACT_DELETE] = remove_job,
 };
 
+/* It is nobody's but its owner's until that has ended and let it go. */
+static enum err_code refuse_staged(struct engine *e, const struct job *j, struct act_result *ret,
+                                   struct err *err)
+{
+    char text[ID_TEXT_SIZE];
+    int64_t owner = 0;
+
+    if (store_emit_owner(e->store, j->id.v, &owner, err) != E_OK)
+        return err->code;
+    err_set(&ret->refused, E_CONFLICT,
+            "the job is staged: it belongs to job %s, which has emitted it, until that ends",
+            id_format(owner, text));
+    return E_OK;
+}
+
 enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
                         struct act_result *ret, struct err *err)
 {
     *ret = (struct act_result){.id = j->id.v, .state = j->state};
+    if (j->state == JOB_STAGED)
+        return refuse_staged(e, j, ret, err);
     return acts[act->kind](e, act, j, ret, err);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The batch: ops in, one transaction, answers out.
  *
- * Order within a batch: queues, finishes, touches, what the engine does by itself, logs, single and bulk
+ * Order within a batch: queues, emits, finishes, touches, what the engine does by itself, logs, single and bulk
  * actions, submits, then claims: what a worker said counts before its leases are judged, and what was made
  * ready in a batch is claimed in it.
  */
@@ -97,6 +97,7 @@ void clear_batch(struct engine *e)
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->definitions_raised = e->removed_some = false;
+    e->settled = 0;
     e->tally = (struct tally){0};
 }
 
@@ -125,8 +126,9 @@ static enum err_code reload(struct engine *e, struct err *err)
         return E_OK;
     workers_free(e);
     bulk_free(e);
+    emitters_free(e);
     if ((e->queues_stale && queues_load(e, err) != E_OK) || bulk_load(e, err) != E_OK ||
-        workers_load(e, err) != E_OK)
+        emitters_load(e, err) != E_OK || workers_load(e, err) != E_OK)
         return err->code;
     e->stale = e->queues_stale = false;
     return E_OK;
@@ -187,6 +189,7 @@ static enum err_code exchange_touch(struct engine *e, struct op *op, struct err 
 
 enum phase {
     PHASE_QUEUES,
+    PHASE_EMIT,
     PHASE_FINISH,
     PHASE_TOUCH,
     PHASE_LOGS,
@@ -202,6 +205,7 @@ static const struct {
     use_case_fn *run;
 } phases[PHASE_COUNT] = {
     [PHASE_QUEUES] = {OP_QUEUE, queue_op_run},
+    [PHASE_EMIT] = {OP_EMIT, emit_run},
     [PHASE_FINISH] = {OP_EXCHANGE, exchange_finish},
     [PHASE_TOUCH] = {OP_EXCHANGE, exchange_touch},
     [PHASE_LOGS] = {OP_LOG, log_run},
@@ -305,8 +309,10 @@ static size_t rows_of(const struct op *op)
     switch (op->kind) {
     case OP_SUBMIT: return op->submit.n_items;
     case OP_EXCHANGE:
-        return op->exchange.n_finish + op->exchange.n_touch + (size_t)op->exchange.max;
+        return op->exchange.n_finish + op->exchange.n_touch + op->exchange.n_emit +
+               (size_t)op->exchange.max;
     case OP_QUEUE: return op->queue.n_puts;
+    case OP_EMIT: return op->emit.n_jobs;
     case OP_ACT:
     case OP_BULK:
     case OP_LOG:

@@ -16,6 +16,7 @@
 #include "core/attempt.h"
 #include "engine/claims.h"
 #include "engine/counts.h"
+#include "engine/emit.h"
 #include "engine/engine.h"
 #include "engine/names.h"
 #include "engine/ready.h"
@@ -109,6 +110,8 @@ struct engine {
     VEC(int64_t) dead_claims; /* rows to be removed with the next write */
     struct map cancels;       /* job to struct cancel_note, until its worker is told */
     VEC(struct bulk_work *) work;
+    struct map emitters;            /* owner to struct emitter: of attempts that run */
+    VEC(struct emitter *) settling; /* whose staged jobs are released or dropped in chunks */
 
     struct op *waiting; /* claims that wait, the oldest first */
     struct op **waiting_end;
@@ -130,6 +133,7 @@ struct engine {
     bool queues_changed;
     bool definitions_raised;
     bool removed_some;
+    size_t settled; /* rows of staged jobs that were released or dropped */
     struct counts counts;
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;

@@ -58,7 +58,7 @@ static enum err_code load(struct engine *e, struct err *err)
 
     if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
         workers_load(e, err) != E_OK || store_claims_load(e->store, take_claim, e, err) != E_OK ||
-        bulk_load(e, err) != E_OK)
+        bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK)
         return err->code;
     id_gen_init(&e->ids, e->config.node, floor);
     e->ids_mark = floor;
@@ -109,6 +109,7 @@ void engine_close(struct engine *e)
     }
     clear_batch(e);
     bulk_free(e);
+    emitters_free(e);
     workers_free(e);
     queues_free(e);
     claims_deinit(&e->claims);

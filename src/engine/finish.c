@@ -85,7 +85,8 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
         return err->code;
     enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
 
-    if (engine_write(e, err) != E_OK || write_end(e, was, &now, set, result, err) != E_OK)
+    if (engine_write(e, err) != E_OK || write_end(e, was, &now, set, result, err) != E_OK ||
+        emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK)
         return err->code;
     note_move(e, &now, JOB_RUNNING, q, word_for(event, end->outcome));
     VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
@@ -172,7 +173,9 @@ static bool is_sound(const struct finish_item *item, struct err *refused)
 static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
                                 struct err *err)
 {
+    bool emits = item->n_emit > 0 && item->outcome == JOB_OUT_DONE;
     struct err refused = ERR_INIT;
+    struct plan *plans = NULL;
     bool found = false;
     struct job j;
 
@@ -186,6 +189,12 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         if (judge_late(e, item, &refused, err) != E_OK)
             return err->code;
         add_result(op, item, &refused, true);
+        return E_OK;
+    }
+    if (emits && emit_judge_finish(e, item, &plans, &refused, err) != E_OK)
+        return err->code;
+    if (refused.code != E_OK) {
+        add_result(op, item, &refused, false);
         return E_OK;
     }
     struct attempt_end end = {
@@ -202,7 +211,8 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         .now_at = e->now.wall_at,
     };
 
-    if (attempt_end_run(e, &j, &end, item->set, item->result, err) != E_OK)
+    if (attempt_end_run(e, &j, &end, item->set, item->result, err) != E_OK ||
+        (emits && emit_make_finish(e, item, plans, err) != E_OK))
         return err->code;
     add_result(op, item, &refused, false);
     return E_OK;

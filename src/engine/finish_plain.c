@@ -2,7 +2,7 @@
  * Most finishes are plain: done, with nothing to tell.  All those of a batch are ended as one set.
  *
  * The guards of the statements judge: what does not run under its token, or has a history, is left to
- * finish.c, which finds out why.
+ * finish.c, which finds out why.  So is what has emitted anything.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct origin {
 static bool is_plain(const struct finish_item *f)
 {
     return f->outcome == JOB_OUT_DONE && f->cause == JOB_CAUSE_NONE && f->exit == 0 &&
-           f->text.size == 0 && f->set.size == 0 && f->result.size == 0;
+           f->text.size == 0 && f->set.size == 0 && f->result.size == 0 && f->n_emit == 0;
 }
 
 static size_t count_plain(struct op **ops, size_t n)
@@ -46,7 +46,7 @@ static size_t gather(struct engine *e, struct op **ops, size_t n, struct origin 
         for (size_t k = 0; k < op->exchange.n_finish; k++) {
             const struct finish_item *f = &op->exchange.finish[k];
 
-            if (is_plain(f))
+            if (is_plain(f) && !emit_owns(e, f->id))
                 origins[count++] = (struct origin){f->id, f->token, &plain[k]};
         }
     }

@@ -24,6 +24,7 @@ enum {
     OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */
     OP_CLAIM_MAX = 1000,  /* jobs granted to one claim */
     OP_CLAIM_QUEUES_MAX = 1000,
+    OP_EMIT_MAX = 1000, /* jobs of one emit */
 };
 
 #define OP_REPLY_MAX ((size_t)64 << 20)
@@ -77,8 +78,10 @@ struct finish_item {
     bool delayed; /* `delay` was given */
     struct slice text;
     bool has_text;
-    struct slice set;    /* JSON object or empty */
-    struct slice result; /* JSON or empty */
+    struct slice set;               /* JSON object or empty */
+    struct slice result;            /* JSON or empty */
+    const struct submit_item *emit; /* DONE: made in the same commit */
+    size_t n_emit;
 };
 
 struct touch_item {
@@ -116,6 +119,7 @@ struct exchange {
     size_t n_finish;
     const struct touch_item *touch;
     size_t n_touch;
+    size_t n_emit; /* jobs that the finishes emit, in all */
 
     struct worker_info worker;
     const struct claim_queue *queues;
@@ -127,6 +131,18 @@ struct exchange {
     bool has_definitions;
     int64_t definitions; /* nothing is granted to who does not know the current ones */
     bool wake;           /* other claims of the same worker that wait are answered */
+};
+
+/* ---- emit ---- */
+
+struct emit {
+    int64_t id; /* the running job */
+    int64_t token;
+    int64_t seq; /* from 1 on for each lease; one that was taken is answered again */
+    const struct submit_item *jobs;
+    size_t n_jobs;
+    bool visible;        /* not staged until the end of the attempt */
+    struct slice cursor; /* JSON, or empty */
 };
 
 /* ---- single jobs ---- */
@@ -211,7 +227,17 @@ struct job_wait {
     int64_t wait_us; /* done when the job has ended or the time is up */
 };
 
-enum op_kind { OP_SUBMIT, OP_EXCHANGE, OP_ACT, OP_BULK, OP_QUEUE, OP_LOG, OP_WAIT, OP_KIND_COUNT };
+enum op_kind {
+    OP_SUBMIT,
+    OP_EXCHANGE,
+    OP_ACT,
+    OP_BULK,
+    OP_QUEUE,
+    OP_LOG,
+    OP_WAIT,
+    OP_EMIT,
+    OP_KIND_COUNT
+};
 
 struct op;
 typedef void op_done_fn(struct op *op);
@@ -227,6 +253,7 @@ struct op {
         struct queue_op queue;
         struct log_append log;
         struct job_wait wait;
+        struct emit emit;
     };
     struct arena arena; /* for the input */
 

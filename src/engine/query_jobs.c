@@ -12,6 +12,7 @@
 #include "engine/filter.h"
 #include "engine/job_json.h"
 #include "engine/query_internal.h"
+#include "store/store_emits.h"
 #include "store/store_jobs.h"
 #include "store/store_list.h"
 #include "store/store_meta.h"
@@ -126,6 +127,38 @@ static void add_fields(struct buf *b, const struct query_view *v, const struct q
     add_reason(b, v, j);
 }
 
+/* Whose a staged job is, and what it waits for. */
+static enum err_code add_owner(struct buf *b, struct query_view *v, const struct job *j,
+                               struct err *err)
+{
+    char id[ID_TEXT_SIZE];
+    int64_t owner = 0;
+
+    if (j->state != JOB_STAGED)
+        return E_OK;
+    if (store_emit_owner(v->store, j->id.v, &owner, err) != E_OK)
+        return err->code;
+    json_add_key(b, "reason");
+    buf_addf(b, "{\"code\":\"staged\",\"text\":\"emitted by job %s, which has to end well first\"}",
+             id_format(owner, id));
+    return E_OK;
+}
+
+/* What the next attempt would go on with. */
+static enum err_code add_cursor(struct buf *b, struct query_view *v, const struct job *j,
+                                struct err *err)
+{
+    struct slice cursor = {0};
+
+    if (store_cursor_find(v->store, j->id.v, &v->arena, &cursor, err) != E_OK)
+        return err->code;
+    if (cursor.size == 0)
+        return E_OK;
+    json_add_key(b, "cursor");
+    buf_add_slice(b, cursor);
+    return E_OK;
+}
+
 struct record {
     struct buf *b;
     const struct query_view *view;
@@ -177,7 +210,8 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
     q->ended = job_state_ended(j.state);
     buf_add_char(&q->reply, '{');
     add_fields(&q->reply, v, q, &j);
-    if (add_record(&q->reply, v, &j, err) != E_OK)
+    if (add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
+        add_record(&q->reply, v, &j, err) != E_OK)
         return err->code;
     buf_add_char(&q->reply, '}');
     return E_OK;
@@ -252,6 +286,8 @@ static enum err_code add_listed(struct query_view *v, struct query *q, int64_t i
     json_add_comma(&q->reply);
     buf_add_char(&q->reply, '{');
     add_fields(&q->reply, v, q, &j);
+    if (add_owner(&q->reply, v, &j, err) != E_OK)
+        return err->code;
     buf_add_char(&q->reply, '}');
     return E_OK;
 }

@@ -2,20 +2,14 @@
  * Submit: new jobs, one, an array as a whole, or line by line.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/submit.h"
+
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 #include "store/store_record.h"
 
-/* What is to become of an item. */
-struct plan {
-    struct err refused;
-    struct queue *queue;
-    int64_t id; /* the known job's, or the new one's */
-    bool known;
-};
-
-static enum err_code judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
+enum err_code submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
                                struct err *err)
 {
     uint64_t content = 0;
@@ -34,23 +28,11 @@ static enum err_code judge_key(struct engine *e, const struct submit_item *item,
     return E_OK;
 }
 
-static enum err_code judge(struct engine *e, const struct submit_item *item, struct plan *p,
-                           struct err *err)
+/* Whether the queue takes the job. */
+static void judge_queue(const struct submit_item *item, struct plan *p)
 {
     struct slice command;
 
-    *p = (struct plan){.refused = item->parse_err};
-    if (p->refused.code != E_OK)
-        return E_OK;
-    p->queue = queue_find(e, item->queue);
-    if (p->queue == NULL) {
-        queue_unknown(e, item->queue, E_INVALID, &p->refused);
-        return E_OK;
-    }
-    if (item->key.size > 0 && judge_key(e, item, p, err) != E_OK)
-        return err->code;
-    if (p->known || p->refused.code != E_OK)
-        return E_OK;
     if (!queue_state_takes(p->queue->state))
         err_set(&p->refused, E_QUEUE_DOWN,
                 "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", p->queue->name,
@@ -61,10 +43,27 @@ static enum err_code judge(struct engine *e, const struct submit_item *item, str
             &p->refused, E_INVALID,
             "queue '%s' takes no commands with its jobs: its definition needs own_command: true",
             p->queue->name);
+}
+
+enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
+                           struct plan *p, struct err *err)
+{
+    *p = (struct plan){.refused = item->parse_err};
+    if (p->refused.code != E_OK)
+        return E_OK;
+    p->queue = queue_find(e, item->queue);
+    if (p->queue == NULL) {
+        queue_unknown(e, item->queue, E_INVALID, &p->refused);
+        return E_OK;
+    }
+    if (keys == SUBMIT_KEYS_NOW && item->key.size > 0 && submit_judge_key(e, item, p, err) != E_OK)
+        return err->code;
+    if (!p->known && p->refused.code == E_OK)
+        judge_queue(item, p);
     return E_OK;
 }
 
-static struct job make_job(struct engine *e, const struct submit_item *item, const struct plan *p)
+struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p)
 {
     int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
     bool later = due_at > e->now.wall_at;
@@ -83,11 +82,11 @@ static struct job make_job(struct engine *e, const struct submit_item *item, con
     };
 }
 
-static enum err_code create(struct engine *e, const struct submit_item *item, struct plan *p,
+enum err_code submit_create(struct engine *e, const struct submit_item *item, struct plan *p,
                             struct err *err)
 {
     p->id = engine_new_id(e);
-    struct job j = make_job(e, item, p);
+    struct job j = submit_make_job(e, item, p);
 
     if (engine_write(e, err) != E_OK)
         return err->code;
@@ -99,13 +98,13 @@ static enum err_code create(struct engine *e, const struct submit_item *item, st
     return E_OK;
 }
 
-/* An array is refused as a whole, also when two of its own jobs clash: found out before any is made. */
-static size_t first_refused(const struct submit *s, struct plan *plans, struct err *ret_refused)
+size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
+                            struct err *ret_refused)
 {
     CLEANUP(names) struct names keys = NAMES_INIT;
 
-    for (size_t i = 0; i < s->n_items; i++) {
-        const struct submit_item *item = &s->items[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct submit_item *item = &items[i];
 
         if (plans[i].refused.code == E_OK && item->key.size > 0) {
             const struct submit_item *other = names_find(&keys, item->key);
@@ -122,7 +121,7 @@ static size_t first_refused(const struct submit *s, struct plan *plans, struct e
             return i;
         }
     }
-    return s->n_items;
+    return n;
 }
 
 static void add_line(struct buf *b, size_t line, const struct plan *p)
@@ -137,6 +136,16 @@ static void add_line(struct buf *b, size_t line, const struct plan *p)
         json_add_error(b, &p->refused);
     }
     buf_add_str(b, "}\n");
+}
+
+void submit_add_id(struct buf *b, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+
+    json_add_comma(b);
+    buf_add_char(b, '"');
+    buf_add_str(b, id_format(id, text));
+    buf_add_char(b, '"');
 }
 
 static void add_reply(struct op *op, const struct plan *plans)
@@ -155,13 +164,8 @@ static void add_reply(struct op *op, const struct plan *plans)
         return;
     }
     buf_add_str(b, "{\"ids\":[");
-    for (size_t i = 0; i < s->n_items; i++) {
-        char text[ID_TEXT_SIZE];
-
-        buf_add_str(b, i == 0 ? "\"" : ",\"");
-        buf_add_str(b, id_format(plans[i].id, text));
-        buf_add_char(b, '"');
-    }
+    for (size_t i = 0; i < s->n_items; i++)
+        submit_add_id(b, plans[i].id);
     buf_add_str(b, "]}");
 }
 
@@ -172,11 +176,26 @@ static enum err_code run_lines(struct engine *e, struct op *op, struct plan *pla
     for (size_t i = 0; i < s->n_items; i++) {
         struct plan *p = &plans[i];
 
-        if (judge(e, &s->items[i], p, err) != E_OK)
+        if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, p, err) != E_OK)
             return err->code;
-        if (p->refused.code == E_OK && !p->known && create(e, &s->items[i], p, err) != E_OK)
+        if (p->refused.code == E_OK && !p->known && submit_create(e, &s->items[i], p, err) != E_OK)
             return err->code;
         add_line(&op->reply, s->first_line + i, p);
+    }
+    return E_OK;
+}
+
+enum err_code submit_create_all(struct engine *e, const struct submit_item *items, size_t n,
+                                struct plan *plans, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct plan *p = &plans[i];
+
+        /* The key may have come up earlier in this very array. */
+        if (!p->known && items[i].key.size > 0 && submit_judge_key(e, &items[i], p, err) != E_OK)
+            return err->code;
+        if (!p->known && submit_create(e, &items[i], p, err) != E_OK)
+            return err->code;
     }
     return E_OK;
 }
@@ -186,23 +205,16 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
     struct submit *s = &op->submit;
 
     for (size_t i = 0; i < s->n_items; i++)
-        if (judge(e, &s->items[i], &plans[i], err) != E_OK)
+        if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, &plans[i], err) != E_OK)
             return err->code;
-    size_t bad = first_refused(s, plans, &op->err);
+    size_t bad = submit_first_refused(s->items, s->n_items, plans, &op->err);
 
     if (bad < s->n_items) {
         op->err.item = s->mode == SUBMIT_ARRAY ? (unsigned)bad + 1 : 0;
         return E_OK;
     }
-    for (size_t i = 0; i < s->n_items; i++) {
-        struct plan *p = &plans[i];
-
-        /* The key may have come up earlier in this very array. */
-        if (!p->known && s->items[i].key.size > 0 && judge_key(e, &s->items[i], p, err) != E_OK)
-            return err->code;
-        if (!p->known && create(e, &s->items[i], p, err) != E_OK)
-            return err->code;
-    }
+    if (submit_create_all(e, s->items, s->n_items, plans, err) != E_OK)
+        return err->code;
     s->first_id = s->n_items > 0 ? plans[0].id : 0;
     add_reply(op, plans);
     return E_OK;

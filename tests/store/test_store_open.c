@@ -66,6 +66,7 @@ static void opening_again_changes_nothing(void **state)
 static void a_newer_store_is_refused_and_left_alone(void **state)
 {
     struct err err = ERR_INIT;
+    char pragma[64];
 
     (void)state;
     store_close(fx.store);
@@ -81,7 +82,8 @@ static void a_newer_store_is_refused_and_left_alone(void **state)
     assert_int_equal(raw_number("PRAGMA user_version"), 9999);
     assert_int_equal(powercut_size(fx.disk, FIXTURE_FILE), bytes);
     assert_true(version < 9999);
-    raw_sql("PRAGMA user_version=1");
+    snprintf(pragma, sizeof(pragma), "PRAGMA user_version=%lld", (long long)version);
+    raw_sql(pragma);
     assert_int_equal(try_open(&err), E_OK);
 }
 

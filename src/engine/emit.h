@@ -1,0 +1,57 @@
+/*
+ * Emits: jobs that a running job makes, and the cursor that says how far it has come.
+ *
+ * What is emitted is staged: it belongs to the attempt, nobody can claim it, and the commit that ends the
+ * attempt decides about it: done releases, any other end drops.  A small number goes in that commit; for
+ * more it writes down the fate, and the rest is worked off in chunks, one request of the attempt after the
+ * other.  What is emitted as visible is made at once, but for a job that has a cursor it is staged until
+ * the next cursor, or the end, releases it: an attempt that begins at the cursor makes nothing twice.
+ *
+ * In memory, read from the store at open: the attempts that run and have emitted (so that a finish knows
+ * at no cost that it has nothing to settle), and those with something to be worked off.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "engine/submit.h"
+#include "store/store_emits.h"
+
+struct engine;
+
+struct emitter {
+    struct stored_emitter row;
+    bool listed; /* something is to be worked off: it is among e->settling */
+};
+
+MUST_CHECK enum err_code emitters_load(struct engine *e, struct err *err);
+void emitters_free(struct engine *e);
+
+/* ---- requests (emit.c) ---- */
+
+MUST_CHECK enum err_code emit_run(struct engine *e, struct op *op, struct err *err);
+
+/* What a finish emits, judged before anything is written: n plans in the batch's arena, or refused. */
+MUST_CHECK enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
+                                           struct plan **ret_plans, struct err *refused,
+                                           struct err *err);
+
+/* The finish is written: makes them.  One whose key is known is passed over. */
+MUST_CHECK enum err_code emit_make_finish(struct engine *e, const struct finish_item *item,
+                                          struct plan *plans, struct err *err);
+
+/* ---- release and drop (emit_settle.c) ---- */
+
+/* Does the running job have anything that its end decides about? */
+bool emit_owns(const struct engine *e, int64_t job);
+
+/* The attempt has ended, as done or otherwise; `was` is the job while it ran. */
+MUST_CHECK enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
+                                            struct err *err);
+
+/* A cursor releases what was visible before it, now or in chunks. */
+MUST_CHECK enum err_code emit_release_visible(struct engine *e, struct emitter *m, struct err *err);
+
+/* One chunk of what is to be worked off. */
+MUST_CHECK enum err_code emit_step(struct engine *e, struct err *err);

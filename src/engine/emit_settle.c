@@ -1,0 +1,259 @@
+/*
+ * What becomes of staged jobs: released, or dropped as if they had never been.
+ *
+ * Both go by the rows of `emits`, each a set of at most OP_EMIT_MAX jobs.  While its attempt runs a row is
+ * kept, so that its request can be repeated; afterwards rows leave as they are settled: what is left in the
+ * table is what is left to do, and a crash changes nothing about it.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/emit.h"
+#include "engine/engine_internal.h"
+#include "store/store_record.h"
+
+/* Rows of the store: so many are settled in the commits of one batch, and in one chunk. */
+enum { SETTLE_AT_ONCE = 1000, SETTLE_CHUNK = 500 };
+
+/* ---- memory ---- */
+
+static void list(struct engine *e, struct emitter *m)
+{
+    if (!m->listed)
+        VEC_PUSH(&e->settling, m);
+    m->listed = true;
+}
+
+static void unlist(struct engine *e, struct emitter *m)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->settling.count && m->listed; i++)
+        if (e->settling.items[i] != m)
+            e->settling.items[kept++] = e->settling.items[i];
+    if (m->listed)
+        e->settling.count = kept;
+    m->listed = false;
+}
+
+static void take_emitter(void *ctx, const struct stored_emitter *row)
+{
+    struct engine *e = ctx;
+    struct emitter *m = mem_zalloc(sizeof(*m));
+
+    m->row = *row;
+    if (row->fate == EMIT_OPEN)
+        map_put(&e->emitters, row->owner, m);
+    if (row->fate != EMIT_OPEN || (row->staged > 0 && row->visible_upto > 0))
+        list(e, m);
+}
+
+enum err_code emitters_load(struct engine *e, struct err *err)
+{
+    return store_emitters_load(e->store, take_emitter, e, err);
+}
+
+void emitters_free(struct engine *e)
+{
+    int64_t owner;
+    void *m;
+
+    for (size_t i = 0; i < e->settling.count; i++)
+        if (e->settling.items[i]->row.fate != EMIT_OPEN)
+            free(e->settling.items[i]);
+    VEC_DEINIT(&e->settling);
+    for (size_t i = 0; map_next(&e->emitters, &i, &owner, &m);)
+        free(m);
+    map_deinit(&e->emitters);
+    e->emitters = MAP_INIT;
+}
+
+bool emit_owns(const struct engine *e, int64_t job)
+{
+    return e->emitters.count > 0 && map_find(&e->emitters, job) != NULL;
+}
+
+/* ---- one request's jobs ---- */
+
+/* They are removed with what they carry; nothing else of them is anywhere. */
+static void note_dropped(struct engine *e, const struct job *j)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    counts_add(&e->counts, q->id, JOB_STAGED, -1);
+    if (e->waits != NULL)
+        VEC_PUSH(&e->ended, j->id.v);
+    note_event(e, j, q, "dropped");
+    e->removed_some = true;
+}
+
+static void note_released(struct engine *e, const struct job *was)
+{
+    struct job now = *was;
+    bool later = was->due_at > e->now.wall_at;
+
+    now.state = job_state_next(JOB_STAGED, later ? JOB_EV_DEFER : JOB_EV_WAKE);
+    now.due_at = later ? was->due_at : 0;
+    note_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
+    e->tally.submitted++;
+}
+
+/* A key is judged now: the job that had it first is the one that counts. */
+static enum err_code take_key(struct engine *e, const struct job *j, uint64_t content,
+                              bool *ret_known, struct err *err)
+{
+    uint64_t known_content;
+    int64_t known = 0;
+
+    if (store_key_find(e->store, j->key, &known, &known_content, err) != E_OK)
+        return err->code;
+    *ret_known = known != 0;
+    return known != 0 ? E_OK : store_key_add(e->store, j->key, j->id.v, content, err);
+}
+
+/* A set of staged jobs, parted into those that go on and those that do not. */
+struct parted {
+    int64_t *released, *dropped;
+    size_t n_released, n_dropped;
+};
+
+static enum err_code part(struct engine *e, const struct stored_emit *row, const struct job *jobs,
+                          enum emit_fate fate, struct parted *p, struct err *err)
+{
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        bool dropped = fate == EMIT_DROP;
+
+        if (!dropped && jobs[i].key.size > 0 &&
+            take_key(e, &jobs[i], row->contents[i], &dropped, err) != E_OK)
+            return err->code;
+        if (dropped)
+            p->dropped[p->n_dropped++] = jobs[i].id.v;
+        else
+            p->released[p->n_released++] = jobs[i].id.v;
+        if (dropped)
+            note_dropped(e, &jobs[i]);
+        else
+            note_released(e, &jobs[i]);
+    }
+    return E_OK;
+}
+
+static enum err_code let_go(struct engine *e, const struct stored_emit *row, enum emit_fate fate,
+                            struct arena *arena, struct err *err)
+{
+    struct parted p = {.released = arena_array(arena, row->n_jobs, sizeof(int64_t)),
+                       .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t))};
+    struct job *jobs = NULL;
+    size_t n = 0;
+
+    if (store_staged_load(e->store, row, arena, &jobs, &n, err) != E_OK)
+        return err->code;
+    ASSERT(n == row->n_jobs);
+    if (part(e, row, jobs, fate, &p, err) != E_OK ||
+        store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
+            E_OK)
+        return err->code;
+    return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err);
+}
+
+/* ---- one attempt's requests ---- */
+
+static enum emit_fate fate_of(const struct emitter *m, const struct stored_emit *row)
+{
+    return row->visible && row->seq <= m->row.visible_upto ? EMIT_RELEASE : m->row.fate;
+}
+
+/* Settles the next request; *ret_rows is how much that was, 0 when none was left. */
+static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *ret_rows,
+                                 struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    bool runs = m->row.fate == EMIT_OPEN;
+    struct stored_emit row;
+
+    if ((runs ? store_emit_first_visible(e->store, &m->row, &arena, &row, err)
+              : store_emit_first(e->store, &m->row, &arena, &row, err)) != E_OK)
+        return err->code;
+    *ret_rows = row.id == 0 ? 0 : 1 + row.n_jobs;
+    if (row.id == 0)
+        return E_OK;
+    if (row.staged) {
+        if (let_go(e, &row, fate_of(m, &row), &arena, err) != E_OK)
+            return err->code;
+        m->row.staged -= (int64_t)row.n_jobs;
+    }
+    return runs ? store_emit_let_go(e->store, row.id, err)
+                : store_emit_remove(e->store, row.id, err);
+}
+
+/* Up to about so many rows; *ret_done when nothing is left.  The attempt's own row follows. */
+static enum err_code settle(struct engine *e, struct emitter *m, size_t room, bool *ret_done,
+                            struct err *err)
+{
+    size_t rows = 1;
+
+    for (size_t used = 0; used < room && rows > 0; used += rows)
+        if (settle_next(e, m, &rows, err) != E_OK)
+            return err->code;
+    *ret_done = rows == 0;
+    if (*ret_done && m->row.fate != EMIT_OPEN)
+        return store_emitter_remove(e->store, m->row.owner, m->row.token, err);
+    return store_emitter_put(e->store, &m->row, err);
+}
+
+/* All of it, when that is little and the batch has not settled much yet; else the rest is listed. */
+static enum err_code settle_now_or_later(struct engine *e, struct emitter *m, struct err *err)
+{
+    size_t rows = (size_t)m->row.staged + (m->row.fate == EMIT_OPEN ? 0 : (size_t)m->row.seq);
+    bool done = false;
+
+    if (e->settled + rows > SETTLE_AT_ONCE) {
+        list(e, m);
+        return store_emitter_put(e->store, &m->row, err);
+    }
+    e->settled += rows;
+    if (settle(e, m, SIZE_MAX, &done, err) != E_OK)
+        return err->code;
+    unlist(e, m);
+    if (m->row.fate != EMIT_OPEN)
+        free(m);
+    return E_OK;
+}
+
+enum err_code emit_release_visible(struct engine *e, struct emitter *m, struct err *err)
+{
+    return m->row.staged == 0 ? store_emitter_put(e->store, &m->row, err)
+                              : settle_now_or_later(e, m, err);
+}
+
+enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
+                                 struct err *err)
+{
+    struct emitter *m = map_find(&e->emitters, was->id.v);
+
+    /* Whoever has saved a cursor has emitted in this attempt, or ended one before. */
+    if (done && (m != NULL || was->outcome != JOB_OUT_NONE) &&
+        store_cursor_remove(e->store, was->id.v, err) != E_OK)
+        return err->code;
+    if (m == NULL)
+        return E_OK;
+    ASSERT(m->row.token == was->token);
+    map_remove(&e->emitters, was->id.v);
+    m->row.fate = done ? EMIT_RELEASE : EMIT_DROP;
+    return settle_now_or_later(e, m, err);
+}
+
+enum err_code emit_step(struct engine *e, struct err *err)
+{
+    struct emitter *m = e->settling.items[0];
+    bool done = false;
+
+    if (engine_write(e, err) != E_OK || settle(e, m, SETTLE_CHUNK, &done, err) != E_OK)
+        return err->code;
+    if (!done)
+        return E_OK;
+    unlist(e, m);
+    if (m->row.fate != EMIT_OPEN)
+        free(m);
+    return E_OK;
+}

@@ -1,0 +1,55 @@
+/*
+ * What submits and emits have in common: jobs as they come in are judged, then made.
+ *
+ * Within the batch's transaction.  A refusal is a plan's, an error is the store's.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/job.h"
+#include "engine/op.h"
+
+struct engine;
+struct queue;
+
+/* What is to become of an item. */
+struct plan {
+    struct err refused;
+    struct queue *queue;
+    int64_t id; /* the known job's, or the new one's */
+    bool known;
+};
+
+/* A staged job's key is judged when it is released. */
+enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
+
+MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item *item,
+                                      enum submit_keys keys, struct plan *p, struct err *err);
+
+/* Finds out whether the key is known; with other content the plan is refused. */
+MUST_CHECK enum err_code submit_judge_key(struct engine *e, const struct submit_item *item,
+                                          struct plan *p, struct err *err);
+
+/* An array is refused as a whole, also when two of its own jobs clash: found out before any is made.  The
+ * place of the first that is refused, n when there is none. */
+size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
+                            struct err *ret_refused);
+
+/* Ready or scheduled, as its time says; p->id is its id. */
+struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p);
+
+/* Makes a job that is not known; it is written with the others of the batch. */
+MUST_CHECK enum err_code submit_create(struct engine *e, const struct submit_item *item,
+                                       struct plan *p, struct err *err);
+
+/* All that are not known, each key once. */
+MUST_CHECK enum err_code submit_create_all(struct engine *e, const struct submit_item *items,
+                                           size_t n, struct plan *plans, struct err *err);
+
+/* The id as a string of a JSON array. */
+void submit_add_id(struct buf *b, int64_t id);
