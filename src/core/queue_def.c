@@ -117,14 +117,27 @@ static void set_defaults(struct queue_read *r, const struct queue_key *parent)
     }
 }
 
+static enum err_code read_whole(struct queue_read *r, struct slice json)
+{
+    struct slice command;
+
+    set_defaults(r, &queue_key_root);
+    if (read_object(r, &queue_key_root, json) != E_OK)
+        return r->err->code;
+    if (queue_value_check_resident(r) == E_OK)
+        return E_OK;
+    if (json_find(json, "command", &command))
+        r->fault_at = command.data;
+    return r->err->code;
+}
+
 enum err_code queue_def_parse_at(struct slice json, struct arena *arena, struct queue_def *ret_def,
                                  const char **fault_at, struct err *err)
 {
     struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
     struct queue_read r = {.arena = arena, .def = &def, .err = err};
 
-    set_defaults(&r, &queue_key_root);
-    if (read_object(&r, &queue_key_root, json) != E_OK) {
+    if (read_whole(&r, json) != E_OK) {
         *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
         return err->code;
     }
@@ -138,6 +151,18 @@ enum err_code queue_def_parse(struct slice json, struct arena *arena, struct que
     const char *fault_at;
 
     return queue_def_parse_at(json, arena, ret_def, &fault_at, err);
+}
+
+enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
+                                     struct queue_def *ret_def, struct err *err)
+{
+    struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
+    struct queue_read r = {.arena = arena, .def = &def, .stored = true, .err = err};
+
+    if (read_whole(&r, json) != E_OK)
+        return err->code;
+    *ret_def = def;
+    return E_OK;
 }
 
 enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,

@@ -17,6 +17,8 @@
 #include "base/slice.h"
 #include "core/retry.h"
 
+struct template_command;
+
 #define QUEUE_NAME_MAX 200
 #define QUEUE_SLOTS_ALL 0
 
@@ -47,7 +49,9 @@ struct queue_limits {
 
 struct queue_def {
     struct slice command; /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
-    struct slice dir;     /* of the definition file: programs with a slash are relative to it */
+    const struct template_command *template; /* the command's; NULL when there is none */
+    struct slice fault; /* of a stored definition: why its command cannot be run; else empty */
+    struct slice dir;   /* of the definition file: programs with a slash are relative to it */
     struct slice description; /* for people */
     int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
     int64_t timeout_us;       /* 0: none */
@@ -68,7 +72,12 @@ struct queue_def {
 MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
                                          struct queue_def *ret_def, struct err *err);
 
-/* The same; on failure *fault_at is the value or the member's name in `json` that is to blame. */
+/* The same for one that was accepted when it was stored: where the rules for commands have become
+ * stricter since, `fault` says what is wrong with it. */
+MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
+                                                struct queue_def *ret_def, struct err *err);
+
+/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame. */
 MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
                                             struct queue_def *ret_def, const char **fault_at,
                                             struct err *err);

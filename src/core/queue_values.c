@@ -10,6 +10,7 @@
 #include "core/queue_def.h"
 #include "core/queue_exits.h"
 #include "core/quote.h"
+#include "core/template.h"
 
 enum { COMMAND_ARGS_MAX = 4096, SIZE_TEXT_SIZE = 24 };
 
@@ -331,6 +332,55 @@ static enum err_code add_command(struct queue_read *r, struct slice value, size_
                    quote_json(&quote, value));
 }
 
+/* What is wrong with the command's names, as an error or as a note. */
+static enum err_code template_wrong(struct queue_read *r, const struct err *why)
+{
+    if (r->stored) {
+        r->def->fault = arena_copy(r->arena, slice_of(why->msg));
+        return E_OK;
+    }
+    *r->err = *why;
+    return why->code;
+}
+
+static enum err_code read_template(struct queue_read *r, struct slice value)
+{
+    struct template_command *t = arena_zalloc(r->arena, sizeof(*t));
+    struct err why = ERR_INIT;
+    const char *fault_at = NULL;
+
+    if (template_command_parse(value, r->arena, t, &fault_at, &why) != E_OK) {
+        r->fault_at = r->stored ? NULL : fault_at;
+        return template_wrong(r, &why);
+    }
+    r->def->template = t;
+    return E_OK;
+}
+
+static const struct template_part *name_of_job(const struct template_command *c)
+{
+    for (size_t i = 0; i < c->n_args; i++)
+        for (size_t k = 0; k < c->args[i].n_parts; k++)
+            if (c->args[i].parts[k].named && !slice_is(c->args[i].parts[k].text, "queue"))
+                return &c->args[i].parts[k];
+    return NULL;
+}
+
+enum err_code queue_value_check_resident(struct queue_read *r)
+{
+    const struct template_command *c = r->def->template;
+    const struct template_part *part = r->def->resident && c != NULL ? name_of_job(c) : NULL;
+    struct err why = ERR_INIT;
+
+    if (part == NULL)
+        return E_OK;
+    err_set(&why, E_INVALID,
+            "command: {%.*s} cannot be filled in: a resident program is started before it gets a "
+            "job, which comes on its standard input",
+            (int)part->text.size, part->text.data);
+    return template_wrong(r, &why);
+}
+
 static enum err_code read_command(struct queue_read *r, const struct queue_key *key,
                                   struct slice value)
 {
@@ -344,7 +394,7 @@ static enum err_code read_command(struct queue_read *r, const struct queue_key *
                        size);
     ASSERT(!out.overflowed);
     *(struct slice *)field(r, key) = arena_copy(r->arena, buf_slice(&out));
-    return E_OK;
+    return read_template(r, value);
 }
 
 enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key,

@@ -6,6 +6,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -18,10 +20,14 @@ struct queue_def;
 struct queue_read {
     struct arena *arena; /* texts of `def` live there */
     struct queue_def *def;
+    bool stored; /* a command's bad template is noted in `def`, not refused */
     const char
         *fault_at; /* after a failure: the value or member name in the JSON, if known closer */
     struct err *err;
 };
+
+/* A resident program is started before there is a job to fill names with. */
+MUST_CHECK enum err_code queue_value_check_resident(struct queue_read *r);
 
 /* Any kind but QUEUE_KEY_OBJECT.  The error says what is wrong, its caller adds which key it is. */
 MUST_CHECK enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key,

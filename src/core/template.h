@@ -10,10 +10,10 @@
  * A command given as a list has names in its arguments, and a value never becomes more than one of them.
  * A command given as a text is run by `sh -c`: there each name becomes a quoted positional parameter, so
  * that no value is ever read by the shell as anything but a value.  What cannot work is refused when the
- * command is read: a name in single quotes, in a quoted here-document, in arithmetic, in the script of an
- * `sh -c` given as a list.
+ * command is read: a name in single quotes, in a quoted here-document, in arithmetic, in a function of the
+ * script, in the script of an `sh -c` given as a list.
  *
- * Pure.  Slices live in the arena and in the text that was read.
+ * Pure.  All that is read out of a text is copied into the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -107,7 +107,7 @@ static void define(struct queue *q, struct slice json)
     struct arena arena = ARENA_INIT;
     char *copy = mem_strndup(json.data, json.size);
 
-    ASSERT(queue_def_parse(slice_of(copy), &arena, &def, &err) == E_OK);
+    ASSERT(queue_def_parse_stored(slice_of(copy), &arena, &def, &err) == E_OK);
     free(q->json);
     arena_deinit(&q->arena);
     q->json = copy;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/queue_def.h"
+#include "core/template.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;
@@ -92,7 +93,7 @@ static void every_key_reaches_its_field(void **state)
 {
     (void)state;
     struct queue_def d = parse(
-        "{\"command\":[\"./fetch.sh\",\"{url}\"],\"description\":\"gets \\\"pages\\\"\","
+        "{\"command\":[\"./fetch.sh\",\"{queue}\"],\"description\":\"gets \\\"pages\\\"\","
         "\"dir\":\"/etc/w b\",\"slots\":4,\"timeout\":\"5m\",\"retry\":{\"max\":5,\"first\":\"1s\","
         "\"factor\":1.5,\"cap\":\"2h\",\"jitter\":0.25,\"exits\":{\"75\":\"later\","
         "\"64-74\":\"never\"}},\"stop_after\":20,\"strict\":true,\"resident\":true,\"idle\":90,"
@@ -100,7 +101,7 @@ static void every_key_reaches_its_field(void **state)
         "\"nice\":10,\"user\":\"nobody\"},\"keep\":{\"done\":\"1d\",\"failed\":\"2d\","
         "\"log\":\"64K\"}}");
 
-    assert_slice_is(d.command, "[\"./fetch.sh\",\"{url}\"]");
+    assert_slice_is(d.command, "[\"./fetch.sh\",\"{queue}\"]");
     assert_slice_is(d.description, "gets \"pages\"");
     assert_slice_is(d.dir, "/etc/w b");
     assert_int_equal(d.slots, 4);
@@ -302,6 +303,44 @@ static void commands_that_name_no_program_are_refused(void **state)
                    "command: its parts must be texts, not an array (put it in quotes)");
 }
 
+static void commands_with_names_that_cannot_be_filled_are_refused(void **state)
+{
+    (void)state;
+    assert_refused("{\"command\":\"echo '{x}'\"}",
+                   "command: {x} at byte 6 stands in single quotes, where the shell fills in "
+                   "nothing: use double quotes, or write {{ for a brace");
+    assert_refused("{\"command\":[\"a\",\"{x:-\"]}",
+                   "command: '{x:-' at byte 0 has no '}' at its end");
+    assert_refused("{\"resident\":true,\"command\":[\"a\",\"{x:-1}\"]}",
+                   "command: {x} cannot be filled in: a resident program is started before it gets "
+                   "a job, which comes on its standard input");
+    struct queue_def d = parse("{\"command\":\"echo {x} {y:-1}\"}");
+
+    assert_int_equal(d.template->n_needs, 1);
+    assert_slice_is(d.template->needs[0], "x");
+    assert_null(parse("{}").template);
+}
+
+static void a_stored_command_that_is_refused_today_says_so(void **state)
+{
+    (void)state;
+    static const char *const stored[] = {
+        "{\"command\":\"awk '{print}' x\",\"slots\":3}",
+        "{\"command\":[\"a\",\"{x}\"],\"resident\":true,\"slots\":3}"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct err err = ERR_INIT;
+        struct queue_def d;
+
+        assert_int_equal(queue_def_parse_stored(checked(stored[i]), &arena, &d, &err), E_OK);
+        assert_int_equal(err.code, E_OK);
+        assert_int_equal(d.slots, 3);
+        assert_true(d.fault.size > 0);
+        assert_int_equal(queue_def_parse_stored(checked("{\"slots\":0}"), &arena, &d, &err),
+                         E_INVALID);
+    }
+}
+
 static void commands_too_large_are_refused(void **state)
 {
     (void)state;
@@ -408,6 +447,9 @@ static void the_place_of_a_mistake_is_told(void **state)
         {"{\"retry\":{\"exits\":{\"75\":\"soon\"}}}", "\"soon\""},
         {"{\"retry\":{\"exits\":{\"75\":\"later\",\"70-80\":\"never\"}}}", "\"70-80\""},
         {"{\"command\":[],\"slots\":1}", "[]"},
+        {"{\"command\":[\"a\",\"{b:-\"]}", "\"{b:-\""},
+        {"{\"command\":\"echo '{a}'\"}", "\"echo '{a}'\""},
+        {"{\"command\":[\"{a}\"],\"resident\":true}", "[\"{a}\"]"},
         {"[]", "[]"},
     };
 
@@ -593,6 +635,8 @@ int main(void)
         cmocka_unit_test(values_out_of_bounds_are_refused),
         cmocka_unit_test(malformed_sizes_are_refused),
         cmocka_unit_test(commands_that_name_no_program_are_refused),
+        cmocka_unit_test(commands_with_names_that_cannot_be_filled_are_refused),
+        cmocka_unit_test(a_stored_command_that_is_refused_today_says_so),
         cmocka_unit_test(commands_too_large_are_refused),
         cmocka_unit_test(paths_and_users_are_checked),
         cmocka_unit_test(exit_rules_are_checked),
