@@ -79,6 +79,7 @@ struct job {
     struct slice options; /* JSON object of rarely used fields: retry, timeout, command; or empty */
     struct slice text;    /* status line */
     struct slice result;  /* JSON, or empty */
+    int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
 };
 

@@ -160,6 +160,26 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
     buf_add_char(b, '}');
 }
 
+/* What has become of the job, where that is not what was told: it is tried again, or it failed for good. */
+static enum err_code add_state(struct engine *e, struct op *op, const struct finish_item *item,
+                               struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (item->outcome == JOB_OUT_DONE)
+        return E_OK;
+    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return E_OK;
+    op->reply.size--; /* the brace */
+    json_add_key(&op->reply, "state");
+    json_add_string(&op->reply, slice_of(job_state_name(j.state)));
+    buf_add_char(&op->reply, '}');
+    return E_OK;
+}
+
 static bool is_sound(const struct finish_item *item, struct err *refused)
 {
     if (item->outcome == JOB_OUT_LATER && !item->delayed)
@@ -215,7 +235,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         (emits && emit_make_finish(e, item, plans, err) != E_OK))
         return err->code;
     add_result(op, item, &refused, false);
-    return E_OK;
+    return add_state(e, op, item, err);
 }
 
 enum err_code finish_run(struct engine *e, struct op *op, struct err *err)

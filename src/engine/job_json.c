@@ -204,6 +204,8 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
+    if (j->log_size > 0)
+        add_int(b, "log_size", j->log_size);
     if (url != NULL) {
         buf_add_str(b, ",\"url\":\"");
         buf_add_str(b, url);

@@ -82,6 +82,7 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
     j->labels = copy_text(db_col_text(row, 7), t->arena);
     j->options = copy_text(db_col_text(row, 8), t->arena);
     j->cursor = copy_text(db_col_text(row, 9), t->arena);
+    j->log_size = db_col_int(row, 10);
     t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size;
 }
 
