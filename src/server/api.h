@@ -11,6 +11,7 @@
 handler_fn jobs_create, jobs_list, job_show, job_act, job_patch, job_delete, job_commit;
 handler_fn jobs_create_lines; /* jobs_create with an NDJSON body */
 handler_fn worker_exchange;   /* what: enum exchange_kind */
+handler_fn worker_emit;
 handler_fn bulk_create, bulk_list, bulk_show;
 handler_fn queues_list, queue_show, queue_put, queue_delete;
 handler_fn queue_set_state; /* what: enum queue_state */

@@ -51,6 +51,7 @@ enum {
     LABELS_MAX = 64,
     LABEL_BYTES_MAX = 1024,
     KEY_BYTES_MAX = 512,
+    CURSOR_BYTES_MAX = 64 << 10,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */

@@ -8,12 +8,22 @@
 #include "server/fields.h"
 #include "server/limits.h"
 #include "server/parse_items.h"
+#include "server/parse_submit.h"
 
 static enum err_code exchange_finish(struct field_reader *r, struct slice value)
 {
     struct exchange *x = r->to;
 
-    return parse_finishes(r, value, &x->finish, &x->n_finish);
+    if (parse_finishes(r, value, &x->finish, &x->n_finish) != E_OK)
+        return r->err->code;
+    for (size_t i = 0; i < x->n_finish; i++)
+        x->n_emit += x->finish[i].n_emit;
+    if (x->n_emit > OP_ITEMS_MAX)
+        return err_set(r->err, E_TOO_LARGE,
+                       "finish: %zu jobs are emitted, at most %d are allowed: POST /v1/emit takes "
+                       "them before the finish",
+                       x->n_emit, OP_ITEMS_MAX);
+    return E_OK;
 }
 
 static enum err_code exchange_touch(struct field_reader *r, struct slice value)
@@ -265,16 +275,18 @@ static enum err_code check_whole(enum exchange_kind kind, struct exchange *x, st
     return E_OK;
 }
 
-enum err_code parse_exchange(struct slice text, enum exchange_kind kind, struct arena *arena,
-                             struct exchange *ret_exchange, struct err *err)
+enum err_code parse_exchange(struct slice text, enum exchange_kind kind, enum right right,
+                             struct arena *arena, struct exchange *ret_exchange, struct err *err)
 {
+    struct submit_source source = {.right = right};
     struct exchange x = {.parts = requests[kind].parts, .max = -1, .lease_us = LEASE_DEFAULT_US};
     struct field_reader reader = {.fields = requests[kind].fields,
                                   .n_fields = requests[kind].n_fields,
                                   .what = requests[kind].what,
                                   .arena = arena,
                                   .err = err,
-                                  .to = &x};
+                                  .to = &x,
+                                  .with = &source};
     struct slice value;
 
     if (json_check(text, &value, err) != E_OK || fields_read(&reader, value) != E_OK ||

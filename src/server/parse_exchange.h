@@ -11,10 +11,12 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/op.h"
+#include "server/auth.h"
 
 enum exchange_kind { EXCHANGE_CLAIM, EXCHANGE_FINISH, EXCHANGE_TOUCH };
 
-/* E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE otherwise, with `item` for a finish or touch. */
+/* `right` is the sender's: for the jobs that finishes emit.
+ * E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE otherwise, with `item` for a finish or touch. */
 MUST_CHECK enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
-                                        struct arena *arena, struct exchange *ret_exchange,
-                                        struct err *err);
+                                        enum right right, struct arena *arena,
+                                        struct exchange *ret_exchange, struct err *err);

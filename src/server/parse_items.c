@@ -5,13 +5,14 @@
 #include "base/json.h"
 #include "server/fields.h"
 #include "server/limits.h"
+#include "server/parse_submit.h"
 
 bool lease_parse(struct slice text, int64_t *ret_token)
 {
     return id_parse(text, ret_token) && *ret_token > 0;
 }
 
-static enum err_code read_lease(struct field_reader *r, struct slice value, int64_t *ret_token)
+enum err_code field_lease(struct field_reader *r, struct slice value, int64_t *ret_token)
 {
     if (json_type_of(value) != JSON_T_STRING || !lease_parse(json_text(value, r->arena), ret_token))
         return field_refuse(r, "the lease that came with the job", value);
@@ -27,7 +28,7 @@ static enum err_code finish_id(struct field_reader *r, struct slice value)
 
 static enum err_code finish_lease(struct field_reader *r, struct slice value)
 {
-    return read_lease(r, value, &((struct finish_item *)r->to)->token);
+    return field_lease(r, value, &((struct finish_item *)r->to)->token);
 }
 
 static enum err_code finish_state(struct field_reader *r, struct slice value)
@@ -99,6 +100,13 @@ static enum err_code finish_final(struct field_reader *r, struct slice value)
     return field_bool(r, value, &((struct finish_item *)r->to)->final);
 }
 
+static enum err_code finish_emit(struct field_reader *r, struct slice value)
+{
+    struct finish_item *item = r->to;
+
+    return parse_jobs(r, value, &item->emit, &item->n_emit);
+}
+
 static const struct field finish_fields[] = {
     {FIELD("id"), .read = finish_id},
     {FIELD("lease"), .read = finish_lease},
@@ -110,7 +118,7 @@ static const struct field finish_fields[] = {
     {FIELD("set"), .read = finish_set, .null = true},
     {FIELD("delay"), .read = finish_delay, .null = true},
     {FIELD("final"), .read = finish_final, .null = true},
-    {FIELD("emit")},
+    {FIELD("emit"), .read = finish_emit, .null = true},
 };
 
 static enum err_code check_finish(const void *to, struct err *err)
@@ -136,7 +144,7 @@ static enum err_code touch_id(struct field_reader *r, struct slice value)
 
 static enum err_code touch_lease(struct field_reader *r, struct slice value)
 {
-    return read_lease(r, value, &((struct touch_item *)r->to)->token);
+    return field_lease(r, value, &((struct touch_item *)r->to)->token);
 }
 
 static enum err_code touch_text(struct field_reader *r, struct slice value)
@@ -209,7 +217,8 @@ static enum err_code read_item(struct field_reader *r, const struct item_kind *k
                                   .what = kind->what,
                                   .arena = r->arena,
                                   .err = r->err,
-                                  .to = item};
+                                  .to = item,
+                                  .with = r->with};
 
     if (fields_read(&reader, object) != E_OK)
         return r->err->code;

@@ -12,6 +12,7 @@
 #include "base/slice.h"
 #include "engine/op.h"
 #include "server/auth.h"
+#include "server/fields.h"
 
 /* What holds for all jobs of a request. */
 struct submit_source {
@@ -24,6 +25,11 @@ struct submit_source {
 MUST_CHECK enum err_code parse_submit(struct slice text, const struct submit_source *source,
                                       struct arena *arena, struct submit *ret_submit,
                                       struct err *err);
+
+/* Jobs that a running job emits, as a member of an object: an array of at most OP_EMIT_MAX, which may be
+ * empty.  r->with is a struct submit_source.  A fault carries the place of its job. */
+MUST_CHECK enum err_code parse_jobs(struct field_reader *r, struct slice value,
+                                    const struct submit_item **ret_items, size_t *ret_count);
 
 /* One line of NDJSON, into an item that is all zeros.  What is wrong with it becomes item->parse_err. */
 void parse_submit_line(struct slice line, const struct submit_source *source, struct arena *arena,

@@ -67,7 +67,7 @@ static const struct {
                                                            ",'finished_at':" TIME
                                                            ",'lease_until':" TIME ",'text':" TEXT
                                                            ",'done':" WHOLE ",'total':" WHOLE
-                                                           ",'result':{},'exit':" WHOLE
+                                                           ",'result':{},'cursor':{},'exit':" WHOLE
                                                            ",'worker':" TEXT ",'timeout':" LENGTH
                                                            ",'retry':" REF("Retry") ",'command':" REF(
                                                                "Command") ",'cancelling':" FLAG
@@ -96,10 +96,11 @@ static const struct {
          "'id','lease','state'",
          "'id':" REF(
              "Id") ",'lease':" TEXT
-                   ",'state':{'enum':['done','failed','later','returned','cancelled']},'exit':{'type':["
+                   ",'state':{'enum':['done','failed','later','returned','cancelled','lost']},'exit':{'type':["
                    "'integer','null']},'cause':{'enum':['exit','signal','timeout','memory','lost','start',"
                    "'protocol','cancelled','dependency',null]},'text':" TEXT
-                   ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG)},
+                   ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG
+                   ",'emit':" LIST("JobToAdd"))},
     {"TouchItem", CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT
                                                            ",'done':" WHOLE ",'total':" WHOLE)},
     {"Claim",
@@ -109,7 +110,7 @@ static const struct {
                           "'additionalProperties':" WHOLE "},'max':" WHOLE ",'wait':" LENGTH
                           ",'lease':" LENGTH ",'all':" FLAG ",'definitions':" WHOLE ",'wake':" FLAG
                           ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
-    {"Result", OBJECT("'id':" REF("Id") ",'ok':" FLAG ",'again':" FLAG
+    {"Result", OBJECT("'id':" REF("Id") ",'ok':" FLAG ",'again':" FLAG ",'state':" TEXT
                                         ",'error':" OBJECT("'code':" TEXT ",'message':" TEXT))},
     {"Lease", OBJECT("'id':" REF("Id") ",'lease':" TEXT)},
     {"ClaimedJob",
@@ -117,7 +118,8 @@ static const struct {
          "Params") ",'body':" TEXT ",'body_base64':" TEXT
                    ",'labels':" REF("Labels") ",'key':" TEXT ",'priority':" WHOLE
                                               ",'created_at':" TIME ",'lease':" TEXT
-                                              ",'lease_until':" TIME ",'timeout':" LENGTH
+                                              ",'lease_until':" TIME
+                                              ",'cursor':{},'log_size':" WHOLE ",'timeout':" LENGTH
                                               ",'command':" REF("Command"))},
     {"Claimed", OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
                     "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE)},
@@ -125,6 +127,11 @@ static const struct {
     {"Finished", OBJECT("'results':" LIST("Result"))},
     {"Touch", CLOSED("'touch'", "'touch':" LIST("TouchItem"))},
     {"Touched", OBJECT("'lost':" LIST("Lease") ",'cancel':" LIST("Lease"))},
+    {"Emit",
+     CLOSED("'id','lease','seq'",
+            "'id':" REF("Id") ",'lease':" TEXT ",'seq':{'type':'integer','minimum':1},'jobs':" LIST(
+                "JobToAdd") ",'visible':" FLAG ",'cursor':{}")},
+    {"Emitted", OBJECT("'ids':" LIST("Id"))},
     {"LogSize", OBJECT("'size':" WHOLE)},
     {"Filter",
      CLOSED("", "'queue':" TEXT ",'state':{'type':['string','array'],'items':" REF(

@@ -151,7 +151,7 @@ static void run_exchange(struct slice input)
         struct exchange x;
         struct err err = ERR_INIT;
 
-        if (parse_exchange(input, (enum exchange_kind)kind, &arena, &x, &err) == E_OK)
+        if (parse_exchange(input, (enum exchange_kind)kind, RIGHT_USER, &arena, &x, &err) == E_OK)
             check_exchange(&x);
         else
             check_error(&err);

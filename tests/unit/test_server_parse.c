@@ -337,7 +337,8 @@ static void a_bad_claim_is_refused(void **state)
         struct exchange x;
         struct err err = ERR_INIT;
 
-        (void)!parse_exchange(slice_of(bad_claims[i].text), EXCHANGE_CLAIM, &arena, &x, &err);
+        (void)!parse_exchange(slice_of(bad_claims[i].text), EXCHANGE_CLAIM, RIGHT_USER, &arena, &x,
+                              &err);
         assert_says(&bad_claims[i], &err);
     }
 }
@@ -351,7 +352,7 @@ static const struct bad bad_finishes[] = {
     {"{\"id\":\"" ID "\",\"lease\":5}", E_INVALID,
      "lease: must be the lease that came with the job"},
     {"{" HELD "}", E_INVALID, "needs a 'state'"},
-    {"{" HELD ",\"state\":\"lost\"}", E_INVALID, "state: must be one of done failed later"},
+    {"{" HELD ",\"state\":\"gone\"}", E_INVALID, "state: must be one of done failed later"},
     {"{" HELD ",\"state\":\"don\"}", E_INVALID, "not 'don'"},
     {"{" HELD ",\"state\":null}", E_INVALID, "state: must be one of"},
     {"{" HELD ",\"state\":\"later\"}", E_INVALID, "'later' needs a 'delay'"},
@@ -360,7 +361,11 @@ static const struct bad bad_finishes[] = {
     {"{" HELD ",\"state\":\"failed\",\"cause\":\"moon\"}", E_INVALID, "cause: must be one of exit"},
     {"{" HELD ",\"state\":\"failed\",\"text\":5}", E_INVALID, "text: must be a string"},
     {"{" HELD ",\"state\":\"done\",\"set\":[]}", E_INVALID, "set: must be an object"},
-    {"{" HELD ",\"state\":\"done\",\"emit\":[]}", E_INVALID, "the field 'emit' is not built yet"},
+    {"{" HELD ",\"state\":\"done\",\"emit\":{}}", E_INVALID, "emit: must be an array of jobs"},
+    {"{" HELD ",\"state\":\"done\",\"emit\":[{\"queue\":\"q\"},{}]}", E_INVALID,
+     "finish[1]: emit[1]: a job needs a 'queue'"},
+    {"{" HELD ",\"state\":\"done\",\"emit\":[{\"queue\":\"q\",\"command\":\"id\"}]}", E_FORBIDDEN,
+     "emit[0]: command: a job that brings its own command"},
     {"{" HELD ",\"state\":\"done\",\"final\":\"no\"}", E_INVALID, "final: must be true or false"},
     {"{" HELD ",\"state\":\"done\",\"resullt\":1}", E_INVALID, "did you mean 'result'?"},
 };
@@ -374,7 +379,7 @@ static void a_bad_finish_names_its_place(void **state)
         struct err err = ERR_INIT;
 
         buf_addf(&text, "{\"finish\":[{" HELD ",\"state\":\"done\"},%s]}", bad_finishes[i].text);
-        (void)!parse_exchange(buf_slice(&text), EXCHANGE_FINISH, &arena, &x, &err);
+        (void)!parse_exchange(buf_slice(&text), EXCHANGE_FINISH, RIGHT_USER, &arena, &x, &err);
         assert_says(&bad_finishes[i], &err);
         assert_int_equal(err.item, 2);
     }
@@ -392,7 +397,7 @@ static void a_claim_arrives_whole(void **state)
         "\"result\":[1],\"final\":true}],\"touch\":[{" HELD ",\"text\":\"half\",\"done\":5,"
         "\"total\":10}]}");
 
-    assert_int_equal(parse_exchange(text, EXCHANGE_CLAIM, &arena, &x, &err), E_OK);
+    assert_int_equal(parse_exchange(text, EXCHANGE_CLAIM, RIGHT_USER, &arena, &x, &err), E_OK);
     assert_int_equal(x.parts, EXCHANGE_JOBS | EXCHANGE_RESULTS | EXCHANGE_TOUCHED);
     assert_slice_is(x.worker.name, "w");
     assert_int_equal(x.worker.pid, 7);
@@ -421,13 +426,13 @@ static void a_claim_without_max_takes_what_its_queues_allow(void **state)
     struct exchange x;
     struct err err = ERR_INIT;
 
-    assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":2,\"b\":3}}"), EXCHANGE_CLAIM, &arena,
-                                    &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":2,\"b\":3}}"), EXCHANGE_CLAIM,
+                                    RIGHT_USER, &arena, &x, &err),
                      E_OK);
     assert_int_equal(x.max, 5);
     assert_int_equal(x.lease_us, LEASE_DEFAULT_US);
     assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":900,\"b\":900}}"), EXCHANGE_CLAIM,
-                                    &arena, &x, &err),
+                                    RIGHT_USER, &arena, &x, &err),
                      E_OK);
     assert_int_equal(x.max, OP_CLAIM_MAX);
 }
@@ -438,13 +443,16 @@ static void finish_and_touch_need_their_list(void **state)
     struct exchange x;
     struct err err = ERR_INIT;
 
-    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_FINISH, &arena, &x, &err), E_INVALID);
-    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_TOUCH, &arena, &x, &err), E_INVALID);
-    assert_int_equal(parse_exchange(SLICE("{\"touch\":[]}"), EXCHANGE_TOUCH, &arena, &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_FINISH, RIGHT_USER, &arena, &x, &err),
+                     E_INVALID);
+    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_TOUCH, RIGHT_USER, &arena, &x, &err),
+                     E_INVALID);
+    assert_int_equal(parse_exchange(SLICE("{\"touch\":[]}"), EXCHANGE_TOUCH, RIGHT_USER, &arena, &x,
+                                    &err),
                      E_OK);
     assert_int_equal(x.n_touch, 0);
-    assert_int_equal(parse_exchange(SLICE("{\"finish\":[],\"touch\":[]}"), EXCHANGE_FINISH, &arena,
-                                    &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{\"finish\":[],\"touch\":[]}"), EXCHANGE_FINISH,
+                                    RIGHT_USER, &arena, &x, &err),
                      E_INVALID);
 }
 
