@@ -158,10 +158,9 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
     m->row.staged += staged ? (int64_t)x->n_jobs : 0;
     if (x->cursor.size == 0)
         return store_emitter_put(e->store, &m->row, err);
-    m->row.visible_upto = x->seq;
     if (store_cursor_put(e->store, x->id, x->cursor, err) != E_OK)
         return err->code;
-    return emit_release_visible(e, m, err);
+    return emit_release_visible(e, m, x->seq, err);
 }
 
 /* ---- the request ---- */

@@ -2,9 +2,9 @@
  * Emits: jobs that a running job makes, and the cursor that says how far it has come.
  *
  * What is emitted is staged: it belongs to the attempt, nobody can claim it, and the commit that ends the
- * attempt decides about it: done releases, any other end drops.  A small number goes in that commit; for
- * more it writes down the fate, and the rest is worked off in chunks, one request of the attempt after the
- * other.  What is emitted as visible is made at once, but for a job that has a cursor it is staged until
+ * attempt decides about it: done releases, any other end drops.  That fate is written down, and a bounded number
+ * of rows is settled in the same commit, small attempts first; what is left goes on in the next ones, one request
+ * of an attempt after the other.  What is emitted as visible is made at once, but for a job that has a cursor it is staged until
  * the next cursor, or the end, releases it: an attempt that begins at the cursor makes nothing twice.
  *
  * In memory, read from the store at open: the attempts that run and have emitted (so that a finish knows
@@ -50,8 +50,9 @@ bool emit_owns(const struct engine *e, int64_t job);
 MUST_CHECK enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
                                             struct err *err);
 
-/* A cursor releases what was visible before it, now or in chunks. */
-MUST_CHECK enum err_code emit_release_visible(struct engine *e, struct emitter *m, struct err *err);
+/* A cursor releases what was visible up to that seq. */
+MUST_CHECK enum err_code emit_release_visible(struct engine *e, struct emitter *m, int64_t upto,
+                                              struct err *err);
 
-/* One chunk of what is to be worked off. */
-MUST_CHECK enum err_code emit_step(struct engine *e, struct err *err);
+/* Releases and drops what is decided, as much as belongs into one commit. */
+MUST_CHECK enum err_code emit_settle(struct engine *e, struct err *err);

@@ -12,8 +12,8 @@
 #include "engine/engine_internal.h"
 #include "store/store_record.h"
 
-/* Rows of the store: so many are settled in the commits of one batch, and in one chunk. */
-enum { SETTLE_AT_ONCE = 1000, SETTLE_CHUNK = 500 };
+/* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the oldest. */
+enum { SETTLE_ROWS = 1000 };
 
 /* ---- memory ---- */
 
@@ -44,7 +44,7 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
     m->row = *row;
     if (row->fate == EMIT_OPEN)
         map_put(&e->emitters, row->owner, m);
-    if (row->fate != EMIT_OPEN || (row->staged > 0 && row->visible_upto > 0))
+    if (row->fate != EMIT_OPEN || row->visible_upto > 0)
         list(e, m);
 }
 
@@ -186,44 +186,94 @@ static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *re
                 : store_emit_remove(e->store, row.id, err);
 }
 
-/* Up to about so many rows; *ret_done when nothing is left.  The attempt's own row follows. */
-static enum err_code settle(struct engine *e, struct emitter *m, size_t room, bool *ret_done,
+/* Nothing of it is left to do: it goes, or is as it was before the cursor. */
+static enum err_code close_emitter(struct engine *e, struct emitter *m, struct err *err)
+{
+    unlist(e, m);
+    if (m->row.fate == EMIT_OPEN) {
+        m->row.visible_upto = 0;
+        return store_emitter_put(e->store, &m->row, err);
+    }
+    enum err_code code = store_emitter_remove(e->store, m->row.owner, m->row.token, err);
+
+    free(m);
+    return code;
+}
+
+/* Up to about so many rows; *used grows by what it was. */
+static enum err_code settle(struct engine *e, struct emitter *m, size_t room, size_t *used,
                             struct err *err)
 {
     size_t rows = 1;
 
-    for (size_t used = 0; used < room && rows > 0; used += rows)
+    for (size_t done = 0; done < room && rows > 0; done += rows) {
         if (settle_next(e, m, &rows, err) != E_OK)
             return err->code;
-    *ret_done = rows == 0;
-    if (*ret_done && m->row.fate != EMIT_OPEN)
-        return store_emitter_remove(e->store, m->row.owner, m->row.token, err);
-    return store_emitter_put(e->store, &m->row, err);
+        *used += rows;
+    }
+    return rows == 0 ? close_emitter(e, m, err) : store_emitter_put(e->store, &m->row, err);
 }
 
-/* All of it, when that is little and the batch has not settled much yet; else the rest is listed. */
-static enum err_code settle_now_or_later(struct engine *e, struct emitter *m, struct err *err)
-{
-    size_t rows = (size_t)m->row.staged + (m->row.fate == EMIT_OPEN ? 0 : (size_t)m->row.seq);
-    bool done = false;
+/* ---- what is to be settled ---- */
 
-    if (e->settled + rows > SETTLE_AT_ONCE) {
-        list(e, m);
-        return store_emitter_put(e->store, &m->row, err);
-    }
-    e->settled += rows;
-    if (settle(e, m, SIZE_MAX, &done, err) != E_OK)
+/* At most so many. */
+static size_t rows_of(const struct emitter *m)
+{
+    return (size_t)m->row.staged + (m->row.fate == EMIT_OPEN ? 0 : (size_t)m->row.seq);
+}
+
+static bool is_older(const struct emitter *a, const struct emitter *b)
+{
+    return a->row.token != b->row.token ? a->row.token < b->row.token : a->row.owner < b->row.owner;
+}
+
+static bool is_smaller(const struct emitter *a, const struct emitter *b)
+{
+    return rows_of(a) != rows_of(b) ? rows_of(a) < rows_of(b) : is_older(a, b);
+}
+
+typedef bool comes_first_fn(const struct emitter *a, const struct emitter *b);
+
+/* NULL when nothing is to be settled. */
+static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_first)
+{
+    struct emitter *first = NULL;
+
+    for (size_t i = 0; i < e->settling.count; i++)
+        if (first == NULL || comes_first(e->settling.items[i], first))
+            first = e->settling.items[i];
+    return first;
+}
+
+/* Small ones are done with the commit that decided about them, whatever large ones are under way. */
+enum err_code emit_settle(struct engine *e, struct err *err)
+{
+    size_t room = e->config.settle_rows == 0 ? SETTLE_ROWS : e->config.settle_rows;
+    struct emitter *m;
+    size_t used = 0;
+
+    if (e->settling.count == 0 || e->now.steady_at < e->resume_at)
+        return E_OK;
+    if (engine_write(e, err) != E_OK)
         return err->code;
-    unlist(e, m);
-    if (m->row.fate != EMIT_OPEN)
-        free(m);
+    while ((m = first_by(e, is_smaller)) != NULL && used + rows_of(m) <= room)
+        if (settle(e, m, SIZE_MAX, &used, err) != E_OK)
+            return err->code;
+    used = 0;
+    while ((m = first_by(e, is_older)) != NULL && used < room / 2)
+        if (settle(e, m, room / 2 - used, &used, err) != E_OK)
+            return err->code;
     return E_OK;
 }
 
-enum err_code emit_release_visible(struct engine *e, struct emitter *m, struct err *err)
+enum err_code emit_release_visible(struct engine *e, struct emitter *m, int64_t upto,
+                                   struct err *err)
 {
-    return m->row.staged == 0 ? store_emitter_put(e->store, &m->row, err)
-                              : settle_now_or_later(e, m, err);
+    if (m->row.staged > 0) {
+        m->row.visible_upto = upto;
+        list(e, m);
+    }
+    return store_emitter_put(e->store, &m->row, err);
 }
 
 enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
@@ -240,20 +290,6 @@ enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool d
     ASSERT(m->row.token == was->token);
     map_remove(&e->emitters, was->id.v);
     m->row.fate = done ? EMIT_RELEASE : EMIT_DROP;
-    return settle_now_or_later(e, m, err);
-}
-
-enum err_code emit_step(struct engine *e, struct err *err)
-{
-    struct emitter *m = e->settling.items[0];
-    bool done = false;
-
-    if (engine_write(e, err) != E_OK || settle(e, m, SETTLE_CHUNK, &done, err) != E_OK)
-        return err->code;
-    if (!done)
-        return E_OK;
-    unlist(e, m);
-    if (m->row.fate != EMIT_OPEN)
-        free(m);
-    return E_OK;
+    list(e, m);
+    return store_emitter_put(e->store, &m->row, err);
 }

@@ -1,9 +1,9 @@
 /*
  * The batch: ops in, one transaction, answers out.
  *
- * Order within a batch: queues, emits, finishes, touches, what the engine does by itself, logs, single and bulk
- * actions, submits, then claims: what a worker said counts before its leases are judged, and what was made
- * ready in a batch is claimed in it.
+ * Order within a batch: queues, emits, finishes, touches, what the engine does by itself, staged jobs, logs,
+ * single and bulk actions, submits, then claims: what a worker said counts before its leases are judged, and
+ * what was made ready in a batch is claimed in it.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"
@@ -97,7 +97,6 @@ void clear_batch(struct engine *e)
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->definitions_raised = e->removed_some = false;
-    e->settled = 0;
     e->tally = (struct tally){0};
 }
 
@@ -230,7 +229,11 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
 {
     if (phase == PHASE_FINISH)
         return finish_plain(e, ops, n, err);
-    return phase == PHASE_LOGS && sweep_is_due(e) ? sweep_run(e, err) : E_OK;
+    if (phase != PHASE_LOGS)
+        return E_OK;
+    if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
+        return err->code;
+    return emit_settle(e, err);
 }
 
 static enum err_code run_phases(struct engine *e, struct op **ops, size_t n, struct err *err)

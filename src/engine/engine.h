@@ -50,6 +50,7 @@ struct engine_config {
     trouble_fn *on_trouble; /* NULL: nobody is told */
     void *trouble_ctx;
     uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */
+    uint32_t settle_rows; /* of staged jobs, in one commit; 0: as many as is sensible */
 };
 
 /* Running totals, readable from any thread. */

@@ -111,7 +111,7 @@ struct engine {
     struct map cancels;       /* job to struct cancel_note, until its worker is told */
     VEC(struct bulk_work *) work;
     struct map emitters;            /* owner to struct emitter: of attempts that run */
-    VEC(struct emitter *) settling; /* whose staged jobs are released or dropped in chunks */
+    VEC(struct emitter *) settling; /* whose staged jobs are to be released or dropped */
 
     struct op *waiting; /* claims that wait, the oldest first */
     struct op **waiting_end;
@@ -133,7 +133,6 @@ struct engine {
     bool queues_changed;
     bool definitions_raised;
     bool removed_some;
-    size_t settled; /* rows of staged jobs that were released or dropped */
     struct counts counts;
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;

@@ -1,6 +1,5 @@
 /*
- * What the engine does by itself: leases that ran out, jobs that are due, chunked work, staged jobs whose
- * owner has ended, retention.
+ * What the engine does by itself: leases that ran out, jobs that are due, chunked work, retention.
  *
  * Each pass does a bounded amount in the batch's transaction; what is left is due at once again.
  */
@@ -25,8 +24,8 @@ bool sweep_is_due(const struct engine *e)
 
     if (e->now.steady_at < e->resume_at)
         return false;
-    return e->work.count > 0 || e->settling.count > 0 || e->due_at <= e->now.wall_at ||
-           e->retain_at <= e->now.wall_at || (first != NULL && first->check_at <= e->now.steady_at);
+    return e->work.count > 0 || e->due_at <= e->now.wall_at || e->retain_at <= e->now.wall_at ||
+           (first != NULL && first->check_at <= e->now.steady_at);
 }
 
 int64_t sweep_next_steady_at(const struct engine *e)
@@ -330,8 +329,6 @@ enum err_code sweep_run(struct engine *e, struct err *err)
     if (e->due_at <= e->now.wall_at && wake_due(e, err) != E_OK)
         return err->code;
     if (e->work.count > 0 && bulk_step(e, err) != E_OK)
-        return err->code;
-    if (e->settling.count > 0 && emit_step(e, err) != E_OK)
         return err->code;
     return e->retain_at <= e->now.wall_at ? retain(e, err) : E_OK;
 }
