@@ -231,6 +231,8 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
         return finish_plain(e, ops, n, err);
     if (phase != PHASE_LOGS)
         return E_OK;
+    if (submit_flush(e, err) != E_OK) /* what was emitted: the sweep looks at what the store has */
+        return err->code;
     if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
         return err->code;
     return emit_settle(e, err);

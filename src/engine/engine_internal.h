@@ -193,7 +193,7 @@ void answer_all(struct engine *e, struct op **ops, size_t n);
 
 /* ---- use cases ---- */
 
-/* Writes what the submits of the batch have made. */
+/* Writes what the submits and emits of the batch have made so far. */
 MUST_CHECK enum err_code submit_flush(struct engine *e, struct err *err);
 
 /* Ends in one go whatever the batch's finishes end plainly; finish_run does the rest. */

@@ -222,7 +222,10 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
 
 enum err_code submit_flush(struct engine *e, struct err *err)
 {
-    return store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err);
+    if (store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err) != E_OK)
+        return err->code;
+    e->new_jobs.count = 0;
+    return E_OK;
 }
 
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
