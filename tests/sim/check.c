@@ -2,6 +2,7 @@
  * The store against the model, and what must hold between its parts.
  */
 /* SPDX-License-Identifier: MIT */
+#include "base/json.h"
 #include "sim.h"
 #include "store/store.h"
 #include "store/store_claims.h"
@@ -85,6 +86,36 @@ static const char *differ_queue(const struct sim *s, int q)
                                          is->def, want->def);
 }
 
+static const struct stored_emitter *stored_like(const struct sim *s, const struct model_emitter *e)
+{
+    for (size_t i = 0; i < s->emitters.count; i++)
+        if (s->emitters.items[i].owner == e->owner && s->emitters.items[i].token == e->token)
+            return &s->emitters.items[i];
+    return NULL;
+}
+
+static const char *differ_emits(const struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_emitters; i++) {
+        const struct model_emitter *e = &s->model.emitters[i];
+        const struct stored_emitter *is = stored_like(s, e);
+
+        if (is == NULL)
+            return DIFFER("the emits of job %lld are gone", (long long)e->owner);
+        if (is->seq != e->seq || is->visible_upto != e->upto || (int)is->fate != (int)e->fate ||
+            is->staged != (int64_t)model_staged(e))
+            return DIFFER("emits of job %lld: seq %lld upto %lld fate %d staged %lld, should be "
+                          "%lld %lld %d %zu",
+                          (long long)e->owner, (long long)is->seq, (long long)is->visible_upto,
+                          (int)is->fate, (long long)is->staged, (long long)e->seq,
+                          (long long)e->upto, (int)e->fate, model_staged(e));
+    }
+    return s->emitters.count == s->model.n_emitters
+               ? NULL
+               : DIFFER("%zu attempts have emitted, there should be %zu", s->emitters.count,
+                        s->model.n_emitters);
+}
+
 const char *check_difference(struct sim *s)
 {
     size_t i = 0;
@@ -112,6 +143,10 @@ const char *check_difference(struct sim *s)
         if (differs != NULL)
             return differs;
     }
+    const char *emits = differ_emits(s);
+
+    if (emits != NULL)
+        return emits;
     if (s->works.count != s->model.n_work)
         return DIFFER("%zu pieces of chunked work, there should be %zu", s->works.count,
                       s->model.n_work);
@@ -176,6 +211,20 @@ static void check_log(struct sim *s, const struct model_job *j)
     if (size != j->log_size)
         sim_fail(s, "the log of job %lld has %lld bytes, it should have %lld", (long long)j->id,
                  (long long)size, (long long)j->log_size);
+}
+
+static void check_cursor(struct sim *s, const struct model_job *j)
+{
+    struct arena arena = ARENA_INIT;
+    struct err err = ERR_INIT;
+    struct slice cursor = {0};
+
+    if (store_cursor_find(s->store, j->id, &arena, &cursor, &err) != E_OK)
+        sim_fail(s, "%s", err.msg);
+    if ((cursor.size == 0 ? 0 : json_int(cursor)) != j->cursor)
+        sim_fail(s, "the cursor of job %lld is %.*s, it should be %lld", (long long)j->id,
+                 (int)cursor.size, cursor.data, (long long)j->cursor);
+    arena_deinit(&arena);
 }
 
 /* ---- counts, claims, keys ---- */
@@ -288,6 +337,7 @@ void check_store(struct sim *s, enum check how)
             continue;
         check_record(s, j);
         check_log(s, j);
+        check_cursor(s, j);
         j->changed = false;
     }
     if (how == CHECK_CHEAP)
@@ -309,6 +359,10 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t next_instant(const struct sim *s)
 {
     int64_t us = s->model.n_work > 0 ? 0 : TIME_NEVER;
+
+    for (size_t i = 0; i < s->model.n_emitters; i++)
+        if (model_is_settling(&s->model.emitters[i]))
+            us = 0;
 
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         const struct model_job *j = &s->model.jobs[i];
@@ -357,5 +411,7 @@ void check_empty(struct sim *s)
         sim_fail(s, "%s", err.msg);
     if (k.rows > 0)
         sim_fail(s, "%zu claims are left though nothing runs", k.rows);
+    if (s->emitters.count > 0)
+        sim_fail(s, "%zu attempts have emits left though nothing runs", s->emitters.count);
     check_keys(s);
 }

@@ -43,7 +43,7 @@ void req_free(struct req *r)
     free(r);
 }
 
-PRINTF_LIKE(2, 3) static struct slice own_text(struct req *r, const char *fmt, ...)
+struct slice client_text(struct req *r, const char *fmt, ...)
 {
     char text[96];
     va_list args;
@@ -113,7 +113,7 @@ static int some_priority(struct sim *s)
 
 /* ---- submit ---- */
 
-static void fill_sub(struct sim *s, struct req *r, size_t i)
+void client_fill_sub(struct sim *s, struct req *r, size_t i)
 {
     struct model_sub *sub = &r->subs[i];
     struct submit_item *item = &r->items[i];
@@ -144,11 +144,11 @@ static void fill_sub(struct sim *s, struct req *r, size_t i)
         sub->queue = -1;
     }
     if (sub->key >= 0)
-        item->key = own_text(r, "key-%d", sub->key);
+        item->key = client_text(r, "key-%d", sub->key);
     if (sub->label >= 0)
-        item->labels = own_text(r, "{\"l\":\"%d\"}", sub->label);
+        item->labels = client_text(r, "{\"l\":\"%d\"}", sub->label);
     if (sub->own_retry >= 0)
-        item->options = own_text(r, "{\"retry\":{\"max\":%d}}", sub->own_retry);
+        item->options = client_text(r, "{\"retry\":{\"max\":%d}}", sub->own_retry);
     if (chance(s, 8) == 0)
         item->body = SLICE("a body\n");
 }
@@ -160,7 +160,7 @@ static struct req *make_submit(struct sim *s)
     size_t n = how < 3 ? 1 : 1 + chance(s, SIM_ITEMS);
 
     for (size_t i = 0; i < n; i++)
-        fill_sub(s, r, i);
+        client_fill_sub(s, r, i);
     r->op.submit = (struct submit){.mode = how < 3   ? SUBMIT_ONE
                                            : how < 5 ? SUBMIT_ARRAY
                                                      : SUBMIT_LINES,
@@ -194,7 +194,7 @@ static void fill_patch(struct sim *s, struct req *r)
     }
     if (chance(s, 4) == 0) {
         r->act.label = (int)chance(s, MODEL_LABELS);
-        act->labels = own_text(r, "{\"l\":\"%d\"}", r->act.label);
+        act->labels = client_text(r, "{\"l\":\"%d\"}", r->act.label);
     }
 }
 
@@ -227,7 +227,7 @@ static struct req *make_act(struct sim *s)
     } else if (j != NULL && (kind == ACT_CLONE || (kind == ACT_RETRY && chance(s, 2) == 0))) {
         r->act.member = kind == ACT_CLONE ? "c" : "r";
         r->act.value = ++s->serial;
-        r->op.act.params = own_text(r, "{\"%s\":%lld}", r->act.member, (long long)r->act.value);
+        r->op.act.params = client_text(r, "{\"%s\":%lld}", r->act.member, (long long)r->act.value);
     }
     return r;
 }
@@ -252,7 +252,7 @@ static struct req *make_bulk(struct sim *s)
     if (w->queue >= 0)
         r->op.bulk.filter.queue = queue_name(w->queue);
     if (w->label >= 0)
-        r->op.bulk.filter.labels = own_text(r, "{\"l\":\"%d\"}", w->label);
+        r->op.bulk.filter.labels = client_text(r, "{\"l\":\"%d\"}", w->label);
     if (w->kind == ACT_MOVE) {
         w->target = any_queue(s);
         r->op.bulk.queue = queue_name(w->target);
@@ -318,14 +318,16 @@ struct req *client_request(struct sim *s)
 
     if (s->step < 2)
         return make_first_queues(s);
-    if (what < 20 && s->model.n_jobs < 70)
+    if (what < 18 && s->model.n_jobs < 70)
         return make_submit(s);
-    if (what < 44)
+    if (what < 41)
         return worker_claim(s);
-    if (what < 64)
+    if (what < 59)
         return worker_finish(s);
-    if (what < 69)
+    if (what < 63)
         return worker_touch(s);
+    if (what < 71)
+        return worker_emit(s);
     if (what < 88)
         return make_act(s);
     if (what < 90)

@@ -1,8 +1,8 @@
 /*
  * A batch: the model does what the design says that the engine does, in the same order.
  *
- * Order: queues, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention), logs,
- * actions, chunked work that is asked for, submits, claims (those who wait first).
+ * Order: queues, emits, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention),
+ * staged jobs whose attempt has ended, logs, actions, chunked work that is asked for, submits, claims (those who wait first).
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
@@ -55,6 +55,7 @@ static void judge_sweep(struct sim *s)
     if (s->model.n_work > 0)
         model_work_step(&s->model, s->now.wall_at);
     follow_retention(s);
+    model_settle(&s->model, world_settle_rows(s), s->now.wall_at);
 }
 
 /* ---- the batch ---- */
@@ -71,9 +72,9 @@ static const struct {
     enum op_kind kind;
     judge_fn *judge;
 } phases[] = {
-    {OP_QUEUE, judge_queue},   {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch},
-    {OP_LOG, judge_log},       {OP_ACT, judge_act},         {OP_BULK, judge_bulk},
-    {OP_SUBMIT, judge_submit},
+    {OP_QUEUE, judge_queue},    {OP_EMIT, judge_emit},     {OP_EXCHANGE, judge_finish},
+    {OP_EXCHANGE, judge_touch}, {OP_LOG, judge_log},       {OP_ACT, judge_act},
+    {OP_BULK, judge_bulk},      {OP_SUBMIT, judge_submit},
 };
 
 enum sweeping { SWEEPS, RESTS };

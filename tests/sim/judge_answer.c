@@ -132,7 +132,7 @@ static void check_jobs(const struct sim *s, const struct req *r)
 
     for (size_t i = 0; i < r->want.n_grants; i++) {
         const struct grant *g = &r->want.grants[i];
-        struct slice item, attempt;
+        struct slice item, attempt, cursor;
 
         next_of(s, r, &it, &item, "jobs");
         if (reply_id(s, item, "id") != g->id)
@@ -143,6 +143,9 @@ static void check_jobs(const struct sim *s, const struct req *r)
         if (!json_find(item, "attempt", &attempt) || json_int(attempt) != g->attempt)
             sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt,
                      (long long)g->id, buf_text(&r->op.reply));
+        if ((json_find(item, "cursor", &cursor) ? json_int(cursor) : 0) != g->cursor)
+            sim_fail(s, "job %lld should get the cursor %lld: %s", (long long)g->id,
+                     (long long)g->cursor, buf_text(&r->op.reply));
     }
     none_left(s, r, &it, "jobs");
 }

@@ -30,7 +30,8 @@ static void forget_lease(struct sim *s, int worker, int64_t token, int64_t id)
         }
 }
 
-static enum err_code finish_item(struct sim *s, const struct finish_item *f, int *ret_again)
+static enum err_code finish_item(struct sim *s, struct req *r, const struct finish_item *f,
+                                 int *ret_again)
 {
     struct model_job *j = model_find(&s->model, f->id);
 
@@ -41,6 +42,10 @@ static enum err_code finish_item(struct sim *s, const struct finish_item *f, int
         return E_NOT_FOUND;
     if (j->state != JOB_RUNNING || j->token != f->token)
         return finish_late(j, f, ret_again);
+    enum err_code refused = judge_finish_emits(s, r, f);
+
+    if (refused != E_OK)
+        return refused;
     struct model_end end = {.outcome = f->outcome,
                             .exited = f->exited,
                             .exit = f->exit,
@@ -51,6 +56,7 @@ static enum err_code finish_item(struct sim *s, const struct finish_item *f, int
 
     model_end_attempt(&s->model, j, &end);
     j->note = NOTE_NONE;
+    judge_make_finish_emits(s, r, f);
     return E_OK;
 }
 
@@ -69,7 +75,7 @@ void judge_finish(struct sim *s, struct req *r)
     for (size_t i = 0; i < x->n_finish; i++) {
         int again;
 
-        r->want.finish[i] = finish_item(s, &x->finish[i], &again);
+        r->want.finish[i] = finish_item(s, r, &x->finish[i], &again);
         r->want.again[i] = again;
         r->want.hurry = r->want.hurry || r->want.finish[i] != E_OK ||
                         (again == WANT_EITHER && r->answered);
@@ -179,7 +185,7 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     j->worker = r->worker;
     j->attempt++;
     j->done = j->total = 0;
-    r->want.grants[r->want.n_grants++] = (struct grant){j->id, j->attempt};
+    r->want.grants[r->want.n_grants++] = (struct grant){j->id, j->attempt, j->cursor};
     if (!r->reply_lost)
         worker_holds(s, r->worker, j->id, j->token);
 }

@@ -56,9 +56,8 @@ static void note_id(struct sim *s, int64_t id)
     s->model.newest_id = id;
 }
 
-/* The id of a job that was made: from the reply if there is one, else from the store. */
-static bool id_of_new(struct sim *s, const struct req *r, int64_t replied, const char *params,
-                      int64_t *ret_id)
+bool judge_id_of_new(struct sim *s, const struct req *r, int64_t replied, const char *params,
+                     int64_t *ret_id)
 {
     const struct job *row;
 
@@ -91,7 +90,7 @@ static enum err_code judge_item(struct sim *s, const struct model_sub *sub, int6
     return queue_state_takes(s->model.queues[sub->queue].state) ? E_OK : E_QUEUE_DOWN;
 }
 
-static void add_new(struct sim *s, const struct model_sub *sub, int64_t id)
+void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how)
 {
     int64_t due_at = sub->delay_us > 0 ? s->now.wall_at + sub->delay_us : sub->due_at;
 
@@ -103,14 +102,15 @@ static void add_new(struct sim *s, const struct model_sub *sub, int64_t id)
     j->label = sub->label;
     j->own_retry = sub->own_retry;
     snprintf(j->params, sizeof(j->params), "%s", sub->params);
-    if (sub->key >= 0)
+    j->content = sub->content;
+    if (how == JUDGE_STAGED)
+        j->state = JOB_STAGED;
+    else if (sub->key >= 0)
         s->model.keys[sub->key] = (struct model_key){.job = id, .content = sub->content};
 }
 
-/* The place of the first item that is refused, and why; n_items when none is. */
-static size_t first_refused(struct sim *s, const struct req *r, enum err_code *ret_code)
+size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code)
 {
-    size_t n = r->op.submit.n_items;
     int64_t known;
 
     for (size_t i = 0; i < n; i++) {
@@ -156,15 +156,15 @@ static void take_item(struct sim *s, struct req *r, size_t i, int64_t replied, b
         return;
     }
     *all_known = false;
-    if (id_of_new(s, r, replied, r->subs[i].params, &id))
-        add_new(s, &r->subs[i], id);
+    if (judge_id_of_new(s, r, replied, r->subs[i].params, &id))
+        judge_add_new(s, &r->subs[i], id, JUDGE_ON_ITS_OWN);
 }
 
 static void submit_whole(struct sim *s, struct req *r)
 {
     enum err_code code = E_OK;
     size_t n = r->op.submit.n_items;
-    size_t bad = first_refused(s, r, &code);
+    size_t bad = judge_first_refused(s, r, n, &code);
     struct json_iter it = {.at = NULL};
     struct slice ids;
     bool all_known = true;
@@ -245,7 +245,7 @@ static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
     int64_t id;
 
     model_merge(r->params, of->params, r->act.member, r->act.value);
-    if (!id_of_new(s, r, replied, r->params, &id))
+    if (!judge_id_of_new(s, r, replied, r->params, &id))
         return;
     note_id(s, id);
     struct model_job *j = model_add(&s->model, id, like.queue, 0, s->now.wall_at);

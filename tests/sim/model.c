@@ -162,7 +162,7 @@ void model_remove(struct model *m, struct model_job *j)
 {
     size_t at = (size_t)(j - m->jobs);
 
-    if (j->key >= 0)
+    if (j->key >= 0 && m->keys[j->key].job == j->id)
         m->keys[j->key].job = 0;
     memmove(&m->jobs[at], &m->jobs[at + 1], (m->n_jobs - at - 1) * sizeof(m->jobs[0]));
     m->n_jobs--;
@@ -275,6 +275,7 @@ void model_end_attempt(struct model *m, struct model_job *j, const struct model_
         end_failed(m, j, end);
     else
         end_lost(m, j);
+    model_end_emits(m, j, end->outcome == JOB_OUT_DONE);
     if (end->outcome == JOB_OUT_DONE || j->failures > failures)
         count_streak(&m->queues[j->queue], j->failures > failures);
 }

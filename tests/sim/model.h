@@ -29,6 +29,9 @@ enum {
     MODEL_WORK_MAX = 16,
     MODEL_PARAMS = 64,
     MODEL_LABELS = 3, /* {"l":"0"} to {"l":"2"}, and none */
+    MODEL_EMITTERS = 128,
+    MODEL_EMITS = 8, /* requests of one attempt */
+    MODEL_EMIT_JOBS = 6,
 };
 
 /* What the model needs of a definition; json is its canonical text. */
@@ -78,6 +81,8 @@ struct model_job {
     enum model_note note;
     int64_t done, total;
     int64_t log_size;
+    int64_t cursor;   /* 0: none */
+    uint64_t content; /* of the key, while it is staged */
     char params[MODEL_PARAMS];
     struct model_attempt record[MODEL_RECORD_MAX]; /* attempts that ended, returned ones too */
     int n_record;
@@ -88,6 +93,25 @@ struct model_job {
 struct model_key {
     int64_t job; /* 0: free */
     uint64_t content;
+};
+
+/* What an attempt has emitted. */
+enum model_fate { FATE_OPEN, FATE_RELEASE, FATE_DROP };
+
+struct model_emit {
+    int64_t seq;
+    bool visible, staged;
+    int64_t jobs[MODEL_EMIT_JOBS];
+    size_t n_jobs;
+};
+
+struct model_emitter {
+    int64_t owner, token;
+    int64_t seq;  /* the last one */
+    int64_t upto; /* visible ones are to be released so far */
+    enum model_fate fate;
+    struct model_emit emits[MODEL_EMITS]; /* settled ones of an ended attempt are gone */
+    size_t n_emits;
 };
 
 /* Chunked work under way. */
@@ -110,6 +134,8 @@ struct model {
     struct model_key keys[MODEL_KEYS];
     struct model_work work[MODEL_WORK_MAX];
     size_t n_work;
+    struct model_emitter emitters[MODEL_EMITTERS];
+    size_t n_emitters;
     bool worker_known[MODEL_WORKERS];
     int64_t submitted, removed; /* jobs ever made, and gone again */
     int64_t newest_id;          /* of jobs and tokens */
@@ -150,6 +176,25 @@ struct model_end {
 
 /* Ends the attempt of a running job. */
 void model_end_attempt(struct model *m, struct model_job *j, const struct model_end *end);
+
+/* ---- emits (model_emit.c) ---- */
+
+/* Of the running attempt; NULL when it has emitted nothing. */
+struct model_emitter *model_emitter_of(struct model *m, int64_t owner);
+
+/* A new request of the owner's attempt, to be filled. */
+struct model_emit *model_emit(struct model *m, const struct model_job *owner);
+void model_cursor(struct model *m, struct model_job *owner, int64_t cursor);
+void model_end_emits(struct model *m, struct model_job *owner, bool done);
+
+/* Jobs that are staged. */
+size_t model_staged(const struct model_emitter *e);
+
+/* Is anything of it to be released or dropped? */
+bool model_is_settling(const struct model_emitter *e);
+
+/* What one commit releases and drops, when it may settle so many rows. */
+void model_settle(struct model *m, size_t room, int64_t now_at);
 
 /* The outcome of the attempt with that token, JOB_OUT_NONE when there was none (or it runs). */
 enum job_outcome model_outcome(const struct model_job *j, int64_t token);

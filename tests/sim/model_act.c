@@ -164,6 +164,8 @@ enum err_code model_act(struct model *m, struct model_job *j, const struct model
         [ACT_MOVE] = act_move,       [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
     };
 
+    if (j->state == JOB_STAGED)
+        return E_CONFLICT;
     return acts[act->kind](m, j, act);
 }
 

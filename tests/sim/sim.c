@@ -88,10 +88,12 @@ static void run_share(const struct options *o, int share, struct shared *total)
         run_seed(o->first + i, o, total);
 }
 
-/* Staging and relaying are not built yet: no job is ever staged or relayed. */
+/* Relaying is not built yet, and a staged job is its owner's: it is released or gone. */
 static bool is_reachable(enum job_state state, enum job_event event)
 {
-    return state != JOB_STAGED && state != JOB_RELAYED && event != JOB_EV_RELAY &&
+    if (state == JOB_STAGED)
+        return event == JOB_EV_WAKE || event == JOB_EV_DEFER;
+    return state != JOB_RELAYED && event != JOB_EV_RELAY &&
            job_state_next(state, event) != JOB_NONE;
 }
 

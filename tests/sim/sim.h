@@ -24,6 +24,7 @@
 #include "engine/engine.h"
 #include "engine/op.h"
 #include "model.h"
+#include "store/store_emits.h"
 #include "store/store_work.h"
 
 enum {
@@ -59,7 +60,8 @@ struct req {
         int64_t delay_us, due_at;
         char params[MODEL_PARAMS];
     } subs[SIM_ITEMS];
-    struct submit_item items[SIM_ITEMS];
+    struct submit_item items[SIM_ITEMS]; /* of a submit, an emit, or one of the finishes */
+    int64_t cursor;                      /* of an emit; 0: none */
 
     struct finish_item finish[SIM_ITEMS];
     struct touch_item touch[SIM_HELD];
@@ -81,6 +83,7 @@ struct req {
         struct grant {
             int64_t id;
             int attempt;
+            int64_t cursor;
         } grants[MODEL_JOBS_MAX / 8];
         size_t n_grants;
     } want;
@@ -117,6 +120,7 @@ struct sim {
     int64_t resume_at;    /* steady: after failed batches the engine rests until then */
     int64_t rested_until; /* the same of the process before this one */
     bool faulty;          /* the disk may fail in this step */
+    bool crashing;        /* the process dies in this step: what leaves no trace is not asked */
     int eager;            /* runs after which it wanted to run at once, for nothing */
 
     struct model model;
@@ -137,6 +141,7 @@ struct sim {
     struct arena arena;
     VEC(struct job) rows;          /* by id */
     VEC(struct stored_work) works; /* under way; their texts are not kept */
+    VEC(struct stored_emitter) emitters;
     struct stored {
         int64_t number; /* 0: not there */
         enum queue_state state;
@@ -162,6 +167,9 @@ void sim_drain(struct sim *s);
 /* ---- world.c ---- */
 
 void world_init(struct sim *s);
+
+/* So many rows of staged jobs are settled in one commit: few, so that it takes several. */
+uint32_t world_settle_rows(const struct sim *s);
 void world_deinit(struct sim *s);
 void world_open(struct sim *s);
 
@@ -199,6 +207,13 @@ struct req *worker_claim(struct sim *s);
 struct req *worker_finish(struct sim *s);
 struct req *worker_touch(struct sim *s);
 struct req *worker_log(struct sim *s);
+struct req *worker_emit(struct sim *s);
+
+/* A text that lives as long as the request. */
+struct slice client_text(struct req *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Makes up r->subs[i] and r->items[i]. */
+void client_fill_sub(struct sim *s, struct req *r, size_t i);
 
 /* What they are made from. */
 struct req *req_new(struct sim *s, enum op_kind kind);
@@ -221,6 +236,7 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n);
 
 /* One request each, in the phase in which a batch runs it. */
 void judge_queue(struct sim *s, struct req *r);
+void judge_emit(struct sim *s, struct req *r);
 void judge_finish(struct sim *s, struct req *r);
 void judge_touch(struct sim *s, struct req *r);
 void judge_log(struct sim *s, struct req *r);
@@ -237,6 +253,20 @@ bool names_gone_queue(const struct sim *s, const struct req *r);
 
 /* Who is answered now, and with what. */
 void judge_answers(struct sim *s, struct req **reqs, size_t n);
+
+/* The id of a job that was made: from the reply if there is one, else from the store. */
+bool judge_id_of_new(struct sim *s, const struct req *r, int64_t replied, const char *params,
+                     int64_t *ret_id);
+
+enum judge_new { JUDGE_ON_ITS_OWN, JUDGE_STAGED };
+void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how);
+
+/* The place of the first of n items that is refused, and why; n when none is. */
+size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code);
+
+/* What a finish emits: is it refused?  And when the finish is not. */
+enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct finish_item *f);
+void judge_make_finish_emits(struct sim *s, struct req *r, const struct finish_item *f);
 
 /* The id or token that the reply gives under that name. */
 int64_t reply_id(const struct sim *s, struct slice object, const char *name);

@@ -16,8 +16,8 @@ enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
 
 static void say_request(const struct sim *s, const struct req *r)
 {
-    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act", "bulk",
-                                                     "queue",  "log",      "wait"};
+    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act",  "bulk",
+                                                     "queue",  "log",      "wait", "emit"};
     const struct op *op = &r->op;
 
     if (!s->verbose)
@@ -38,6 +38,10 @@ static void say_request(const struct sim *s, const struct req *r)
     for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_touch; i++)
         printf(" (%lld %lld)", (long long)op->exchange.touch[i].id,
                (long long)op->exchange.touch[i].token);
+    if (op->kind == OP_EMIT)
+        printf(" [%lld %lld] seq %lld visible %d cursor %lld jobs %zu", (long long)op->emit.id,
+               (long long)op->emit.token, (long long)op->emit.seq, op->emit.visible,
+               (long long)r->cursor, op->emit.n_jobs);
     if (op->kind == OP_QUEUE)
         printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
                op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
@@ -189,6 +193,7 @@ void sim_step(struct sim *s)
         step_restart(s);
         return;
     }
+    s->crashing = how >= 94;
     for (size_t want = how < 10   ? 0
                        : how < 70 ? 1
                                   : 2 + chance(s, SIM_REQS - 1);

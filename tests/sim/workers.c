@@ -87,12 +87,26 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     f->result = chance(s, 4) == 0 ? SLICE("[1]") : slice_make(NULL, 0);
 }
 
+/* One of the finishes may emit: which ids that gives is told by nobody, and found by the params. */
+static void fill_finish_emits(struct sim *s, struct req *r, size_t n)
+{
+    if (n == 0 || chance(s, 6) != 0)
+        return;
+    struct finish_item *f = &r->finish[chance(s, n)];
+
+    f->n_emit = 1 + chance(s, 3);
+    for (size_t i = 0; i < f->n_emit; i++)
+        client_fill_sub(s, r, i);
+    f->emit = r->items;
+}
+
 static size_t fill_finishes(struct sim *s, struct req *r, size_t want)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < want; i++)
         fill_finish(s, r, &n);
+    fill_finish_emits(s, r, n);
     return n;
 }
 
@@ -236,6 +250,62 @@ struct req *worker_log(struct sim *s)
                                     .token = lease.token,
                                     .offset = offset < 0 ? 0 : offset,
                                     .data = slice_make(r->log, 1 + chance(s, sizeof(r->log)))};
+    return r;
+}
+
+/* What is emitted in a batch that ends the attempt leaves no trace for a look after a crash. */
+static bool may_emit(const struct sim *s, const struct model_job *j)
+{
+    for (size_t i = 0; i < s->n_batch && s->crashing; i++)
+        if (s->batch[i]->op.kind == OP_EXCHANGE || s->batch[i]->op.kind == OP_EMIT)
+            return false;
+    return !s->crashing || j == NULL || j->lease_at > s->now.steady_at;
+}
+
+/* Mostly a job that runs, and rather one that has emitted before. */
+static struct held some_owner(struct sim *s, int worker)
+{
+    struct model *m = &s->model;
+    bool made_up;
+
+    for (int i = 0; i < 12 && m->n_jobs > 0; i++) {
+        const struct model_job *j = &m->jobs[chance(s, m->n_jobs)];
+
+        if (j->state == JOB_RUNNING && (i > 4 || model_emitter_of(m, j->id) != NULL))
+            return (struct held){j->id, j->token};
+    }
+    return some_lease(s, worker, &made_up);
+}
+
+struct req *worker_emit(struct sim *s)
+{
+    int worker = (int)chance(s, MODEL_WORKERS);
+    struct held lease = some_owner(s, worker);
+    struct model_job *j = model_find(&s->model, lease.id);
+    const struct model_emitter *e = model_emitter_of(&s->model, lease.id);
+    int64_t last = e == NULL ? 0 : e->seq;
+
+    if (!may_emit(s, j) || s->model.n_jobs > 110 || s->model.n_emitters > MODEL_EMITTERS / 2)
+        return worker_touch(s);
+    struct req *r = req_new(s, OP_EMIT);
+
+    r->worker = worker;
+    r->cursor = chance(s, 3) == 0 ? ++s->serial : 0;
+    r->op.emit = (struct emit){.id = lease.id,
+                               .token = lease.token,
+                               .seq = last + 1 + (chance(s, 20) == 0),
+                               .jobs = r->items,
+                               .n_jobs = chance(s, 5) == 0 ? chance(s, SIM_ITEMS + 1)
+                                                           : chance(s, 3),
+                               .visible = chance(s, 2) == 0};
+    if (last == MODEL_EMITS || (last > 0 && chance(s, 5) == 0)) /* a reply was lost */
+        r->op.emit.seq = 1 + (int64_t)chance(s, (uint64_t)last);
+    if (r->op.emit.n_jobs == 0 && r->cursor == 0)
+        r->cursor = ++s->serial;
+    for (size_t i = 0; i < r->op.emit.n_jobs; i++)
+        client_fill_sub(s, r, i);
+    if (r->cursor > 0)
+        r->op.emit.cursor = client_text(r, "%lld", (long long)r->cursor);
     return r;
 }
 

@@ -1,0 +1,179 @@
+/*
+ * What becomes of emits: requests of their own, and those that come with a finish.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/id.h"
+#include "base/json.h"
+#include "sim.h"
+
+/* ---- ids in the reply ---- */
+
+static struct json_iter ids_of(const struct sim *s, const struct req *r)
+{
+    struct slice ids;
+
+    if (!json_find(buf_slice(&r->op.reply), "ids", &ids))
+        sim_fail(s, "no ids in %s", buf_text(&r->op.reply));
+    return json_items(ids);
+}
+
+static int64_t next_id(const struct sim *s, const struct req *r, struct json_iter *it)
+{
+    struct arena arena = ARENA_INIT;
+    struct slice value;
+    int64_t id = 0;
+
+    if (!json_next_item(it, &value) || !id_parse(json_text(value, &arena), &id))
+        sim_fail(s, "too few ids in %s", buf_text(&r->op.reply));
+    arena_deinit(&arena);
+    return id;
+}
+
+static void no_more_ids(const struct sim *s, const struct req *r, struct json_iter *it)
+{
+    struct slice value;
+
+    if (json_next_item(it, &value))
+        sim_fail(s, "too many ids in %s", buf_text(&r->op.reply));
+}
+
+/* ---- judging ---- */
+
+/* Keys of staged jobs are judged when they are released. */
+static enum err_code judge_queue_of(const struct sim *s, const struct model_sub *sub)
+{
+    if (sub->queue < 0 || !s->model.queues[sub->queue].there)
+        return E_INVALID;
+    return queue_state_takes(s->model.queues[sub->queue].state) ? E_OK : E_QUEUE_DOWN;
+}
+
+static size_t first_bad_queue(const struct sim *s, const struct req *r, size_t n,
+                              enum err_code *ret_code)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((*ret_code = judge_queue_of(s, &r->subs[i])) != E_OK)
+            return i;
+    return n;
+}
+
+/* Taken before: the same answer, and nothing happens. */
+static void repeated(const struct sim *s, const struct req *r, const struct model_emitter *e)
+{
+    const struct model_emit *known = &e->emits[r->op.emit.seq - 1];
+
+    expect_code(s, r, E_OK);
+    if (!is_known(r))
+        return;
+    struct json_iter it = ids_of(s, r);
+
+    for (size_t i = 0; i < known->n_jobs; i++)
+        if (next_id(s, r, &it) != known->jobs[i])
+            sim_fail(s, "emit %lld again has other ids: %s", (long long)known->seq,
+                     buf_text(&r->op.reply));
+    no_more_ids(s, r, &it);
+}
+
+/* ---- making ---- */
+
+static int64_t make_one(struct sim *s, const struct req *r, size_t i, int64_t replied, bool staged)
+{
+    const struct model_sub *sub = &r->subs[i];
+    const struct model_key *key = sub->key < 0 || staged ? NULL : &s->model.keys[sub->key];
+    int64_t id;
+
+    if (key != NULL && key->job != 0) {
+        if (is_known(r) && replied != key->job)
+            sim_fail(s, "key %d gave job %lld, it belongs to %lld", sub->key, (long long)replied,
+                     (long long)key->job);
+        return key->job;
+    }
+    if (!judge_id_of_new(s, r, replied, sub->params, &id))
+        return 0;
+    judge_add_new(s, sub, id, staged ? JUDGE_STAGED : JUDGE_ON_ITS_OWN);
+    return id;
+}
+
+static void make_all(struct sim *s, struct req *r, int64_t owner_id, bool staged)
+{
+    const struct emit *x = &r->op.emit;
+    struct json_iter it = {.at = NULL};
+    int64_t ids[SIM_ITEMS] = {0};
+
+    if (is_known(r))
+        it = ids_of(s, r);
+    for (size_t i = 0; i < x->n_jobs && !s->no_evidence; i++)
+        ids[i] = make_one(s, r, i, is_known(r) ? next_id(s, r, &it) : 0, staged);
+    if (is_known(r))
+        no_more_ids(s, r, &it);
+    if (s->no_evidence)
+        return;
+    struct model_job *owner = model_find(&s->model, owner_id); /* the array has grown, not moved */
+    struct model_emit *e = model_emit(&s->model, owner);
+
+    *e = (struct model_emit){.seq = x->seq,
+                             .visible = x->visible,
+                             .staged = staged && x->n_jobs > 0,
+                             .n_jobs = x->n_jobs};
+    memcpy(e->jobs, ids, sizeof(ids));
+    if (r->cursor > 0)
+        model_cursor(&s->model, owner, r->cursor);
+}
+
+void judge_emit(struct sim *s, struct req *r)
+{
+    const struct emit *x = &r->op.emit;
+    struct model_job *owner = model_find(&s->model, x->id);
+    const struct model_emitter *e = model_emitter_of(&s->model, x->id);
+    int64_t last = e == NULL ? 0 : e->seq;
+    enum err_code code = E_OK;
+
+    if (owner == NULL || owner->state != JOB_RUNNING || owner->token != x->token) {
+        expect_code(s, r, owner == NULL ? E_NOT_FOUND : E_STALE_LEASE);
+        return;
+    }
+    if (x->seq <= last) {
+        repeated(s, r, e);
+        return;
+    }
+    if (x->seq > last + 1) {
+        expect_code(s, r, E_INVALID);
+        return;
+    }
+    bool staged = !x->visible || (x->n_jobs > 0 && r->cursor == 0 && owner->cursor != 0);
+    size_t bad = staged ? first_bad_queue(s, r, x->n_jobs, &code)
+                        : judge_first_refused(s, r, x->n_jobs, &code);
+
+    expect_code(s, r, code);
+    if (bad == x->n_jobs)
+        make_all(s, r, x->id, staged);
+    else if (is_known(r) && r->op.err.item != bad + 1)
+        sim_fail(s, "job %u of an emit is blamed, it should be %zu", r->op.err.item, bad + 1);
+}
+
+/* ---- with a finish ---- */
+
+enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct finish_item *f)
+{
+    enum err_code code = E_OK;
+
+    if (f->outcome == JOB_OUT_DONE && f->n_emit > 0)
+        (void)first_bad_queue(s, r, f->n_emit, &code);
+    return code;
+}
+
+void judge_make_finish_emits(struct sim *s, struct req *r, const struct finish_item *f)
+{
+    for (size_t i = 0; i < f->n_emit && f->outcome == JOB_OUT_DONE && !s->no_evidence; i++) {
+        const struct model_sub *sub = &r->subs[i];
+        const struct job *row = world_row_with(s, sub->params);
+
+        if (sub->key >= 0 && s->model.keys[sub->key].job != 0)
+            continue;
+        if (row != NULL)
+            judge_add_new(s, sub, row->id.v, JUDGE_ON_ITS_OWN);
+        else if (is_known(r))
+            sim_fail(s, "a finish should have emitted %s", sub->params);
+        else
+            s->no_evidence = true;
+    }
+}
