@@ -57,6 +57,13 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"INSERT INTO keys VALUES ('lost', 4711, 1)", "key of job 4711 has no job"},
         {"INSERT INTO keys VALUES ('not its', 20, 1)", "key of job 20 has no job"},
         {"DELETE FROM claims WHERE token = 506", "job 6 runs under claim 506"},
+        {"UPDATE jobs SET state = 1 WHERE id = 20", "job 20 is staged and belongs to nobody"},
+        {"INSERT INTO emits VALUES (50, 5, 505, 1, 0, 1, x'', NULL)", "belongs to no attempt"},
+        {"INSERT INTO emitters VALUES (2, 502, 1, 0, 0, 0)", "does not run under it"},
+        {"INSERT INTO emitters VALUES (5, 505, 1, 0, 3, 0)", "3 staged jobs by its row, 0 by"},
+        {"INSERT INTO emitters VALUES (5, 505, 1, 0, 3, 0)", "0 jobs are staged, the emits name 3"},
+        {"INSERT INTO cursors VALUES (4711, '1')", "cursor of job 4711"},
+        {"INSERT INTO cursors VALUES (3, '1')", "cursor of job 3 has no job"},
         {"INSERT INTO progress VALUES (4711,1,1,1,1,1,1,0,1,1,1,1,'','')", "progress of job 4711"},
     };
 

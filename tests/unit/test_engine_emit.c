@@ -745,6 +745,30 @@ static void a_finish_emits_when_it_is_done(void **state)
     assert_settled(f, 3);
 }
 
+static struct submit_item later_item(int64_t delay_us)
+{
+    struct submit_item item = item_of("work");
+
+    item.delay_us = delay_us;
+    return item;
+}
+
+/* While scheduled jobs are due in the same batch. */
+static void what_is_emitted_for_later_is_not_slept_over(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = begin(f);
+    struct submit_item due = later_item(US_PER_S);
+    struct submit_item far = later_item(40 * US_PER_S);
+    struct submit_item soon = later_item(3 * US_PER_S);
+
+    run_op(f, op_submit(f, &due, 1));
+    run_op(f, op_submit(f, &far, 1));
+    fixture_pass(f, US_PER_S);
+    finish_emitting(f, g, JOB_OUT_DONE, &soon, 1);
+    assert_int_equal(engine_next_us(f->engine, f->now), 3 * US_PER_S);
+}
+
 static void a_finish_that_emits_a_bad_job_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -791,6 +815,7 @@ int main(void)
         ENGINE_TEST(who_waits_for_a_job_that_is_dropped_is_answered),
         ENGINE_TEST(a_waiting_claimer_gets_what_is_released),
         ENGINE_TEST(a_finish_emits_when_it_is_done),
+        ENGINE_TEST(what_is_emitted_for_later_is_not_slept_over),
         ENGINE_TEST(a_finish_that_emits_a_bad_job_is_refused),
     };
 
