@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/help.h"
 
@@ -82,12 +83,17 @@ static const char *text_if_known(const struct args *a, const char *option)
     return NULL;
 }
 
-enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err)
+struct client_config cli_client_config(const struct cli *cli)
 {
-    const struct client_config config = {
+    return (struct client_config){
         .url = text_if_known(&cli->args, "url"),
         .data_dir = text_if_known(&cli->args, "data"),
     };
+}
+
+enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err)
+{
+    const struct client_config config = cli_client_config(cli);
 
     if (cli->client == NULL && client_open(&config, &cli->client, err) != E_OK) {
         cli->misconfigured = err->code == E_INVALID;
@@ -114,6 +120,31 @@ enum err_code cli_get(struct cli *cli, const char *path, struct client_reply *re
                       struct err *err)
 {
     return cli_call(cli, &(struct client_request){.path = path}, reply, err);
+}
+
+static enum log_level level_of(const char *name)
+{
+    static const struct {
+        const char *name;
+        enum log_level level;
+    } levels[] = {
+        {.name = "error", .level = LOG_LEVEL_ERROR},
+        {.name = "warn", .level = LOG_LEVEL_WARN},
+        {.name = "info", .level = LOG_LEVEL_INFO},
+        {.name = "debug", .level = LOG_LEVEL_DEBUG},
+    };
+    size_t i = 0;
+
+    while (name != NULL && strcmp(levels[i].name, name) != 0) {
+        i++;
+        ASSERT(i < ARRAY_LEN(levels));
+    }
+    return name != NULL ? levels[i].level : LOG_LEVEL_INFO;
+}
+
+void cli_set_log_level(const struct args *a)
+{
+    log_set_level(level_of(args_text(a, "log-level")));
 }
 
 static bool reader_is_gone(void)

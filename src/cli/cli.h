@@ -44,6 +44,12 @@ int cli_fail(const struct cli *cli, const struct err *err);
 /* Prints a usage error of the command and where to read on; returns CLI_USAGE. */
 int cli_usage(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* As --log-level says. */
+void cli_set_log_level(const struct args *a);
+
+/* Which server the line names; for a client beside the one of this invocation. */
+struct client_config cli_client_config(const struct cli *cli);
+
 /* The client of this invocation. */
 MUST_CHECK enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err);
 

@@ -4,33 +4,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "server/server.h"
 #include "worker/client_url.h"
 
 #define TOKEN_MAX 4096
-
-static enum log_level level_of(const char *name)
-{
-    static const struct {
-        const char *name;
-        enum log_level level;
-    } levels[] = {
-        {.name = "error", .level = LOG_LEVEL_ERROR},
-        {.name = "warn", .level = LOG_LEVEL_WARN},
-        {.name = "info", .level = LOG_LEVEL_INFO},
-        {.name = "debug", .level = LOG_LEVEL_DEBUG},
-    };
-    size_t i = 0;
-
-    while (name != NULL && strcmp(levels[i].name, name) != 0) {
-        i++;
-        ASSERT(i < ARRAY_LEN(levels));
-    }
-    return name != NULL ? levels[i].level : LOG_LEVEL_INFO;
-}
 
 /* The first line of the file. */
 static enum err_code read_token(const char *file, struct buf *token, struct err *err)
@@ -95,14 +74,35 @@ static int refuse(const struct cli *cli, const struct err *err)
     return status == CLI_REFUSED || status == CLI_NOT_FOUND ? CLI_USAGE : status;
 }
 
+/* What the local worker must know besides. */
+struct worker_words {
+    const char *words[2];
+};
+
+static void add_worker_words(const struct args *a, struct server_config *config,
+                             struct worker_words *w)
+{
+    const char *level = args_text(a, "log-level");
+
+    if (level == NULL)
+        return;
+    w->words[0] = "--log-level";
+    w->words[1] = level;
+    config->worker_options = w->words;
+    config->n_worker_options = ARRAY_LEN(w->words);
+}
+
 int cmd_serve(struct cli *cli)
 {
     const struct args *a = &cli->args;
     VEC(const char *) definitions = VEC_INIT;
     CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_MAX + 1);
     CLEANUP(mem) char *data_dir = NULL;
+    CLEANUP(mem) char *default_dir = NULL;
     const struct given_option *given = NULL;
+    struct worker_words words;
     struct err err = ERR_INIT;
+    struct err none = ERR_INIT;
     struct server_config config = {
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", 0),
@@ -111,15 +111,15 @@ int cmd_serve(struct cli *cli)
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
         gather(cli, &config, &token, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
-    log_set_level(level_of(args_text(a, "log-level")));
+    cli_set_log_level(a);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
         VEC_PUSH(&definitions, given->value);
     config.data_dir = data_dir;
     config.definitions = definitions.items;
     config.n_definitions = definitions.count;
-    if (config.slots > 0)
-        log_info("-j %d: this version runs no programs by itself; claim jobs over HTTP",
-                 config.slots);
+    if (client_default_data_dir(&default_dir, &none) == E_OK)
+        config.default_data_dir = default_dir;
+    add_worker_words(a, &config, &words);
     enum err_code code = server_run(&config, &err);
 
     VEC_DEINIT(&definitions);

@@ -112,6 +112,8 @@ static void write_server(struct buf *out, const struct server *s, const struct s
     json_add_string(out, slice_of(s->socket));
     buf_addf(out, ",\"connections\":%u,\"waiting\":%llu", http_connections(&s->http),
              (unsigned long long)atomic_load(&s->engine.stats->waiting));
+    buf_add_str(out, ",\"worker\":");
+    worker_child_write(&s->worker, out);
     write_store(out, facts);
     buf_add_char(out, '}');
 }

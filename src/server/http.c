@@ -179,6 +179,11 @@ enum err_code http_watch(struct http *h, struct watch *w, struct err *err)
     return E_OK;
 }
 
+void http_unwatch(struct http *h, struct watch *w)
+{
+    (void)epoll_ctl(h->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL);
+}
+
 enum err_code http_open(struct http *h, struct server *server, struct err *err)
 {
     *h = (struct http){.server = server, .epoll_fd = -1, .now_at = clock_mono_us()};

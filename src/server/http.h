@@ -69,6 +69,7 @@ MUST_CHECK enum err_code http_open(struct http *h, struct server *server, struct
 MUST_CHECK enum err_code http_listen(struct http *h, int fd, bool local, struct err *err);
 
 MUST_CHECK enum err_code http_watch(struct http *h, struct watch *w, struct err *err);
+void http_unwatch(struct http *h, struct watch *w); /* before its descriptor is closed */
 
 /* One pass: waits for something to do, at most until until_at (TIME_NEVER), and does it. */
 void http_pass(struct http *h, int64_t until_at);

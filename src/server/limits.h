@@ -75,7 +75,7 @@ enum {
 #define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
 #define STOP_US (5 * US_PER_S)   /* for requests in hand, after TERM */
 #define STOP_SECONDS_MAX 9       /* then the process exits whatever happens; see serve.c */
-#define STOP_SPARE_US (US_PER_S / 2)         /* of that, for closing the store */
+#define STOP_SPARE_US (US_PER_S / 2)            /* of that, for closing the store */
 #define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */
 
 /* ---- events ---- */

@@ -16,6 +16,7 @@
 #include "server/log_follow.h"
 #include "server/readers.h"
 #include "server/server.h"
+#include "server/worker_child.h"
 
 struct server {
     const struct server_config *config;
@@ -30,7 +31,8 @@ struct server {
     int64_t started_mono_at;
     bool is_ready; /* all has been started */
     bool is_stopping;
-    bool is_damaged; /* a check has found something */
+    int64_t stop_by_at; /* then the process exits whatever happens; by the monotonic clock */
+    bool is_damaged;    /* a check has found something */
 
     struct http http;
     struct engine_thread engine;
@@ -38,4 +40,5 @@ struct server {
     struct chores chores;
     struct events events;
     struct log_follow follow;
+    struct worker_child worker;
 };

@@ -1,10 +1,11 @@
 /*
  * A server's life: everything is opened in order, served, and closed in the opposite order.
  *
- * Stopping: no new connections; requests in hand are finished; waiting claims and waits are answered by the
- * engine as it closes; streams end; the store is checkpointed.  Nothing of it may take longer than
- * STOP_SECONDS_MAX: an alarm ends the process then, and so does a second signal.  What was promised is on
- * disk by then in any case.
+ * Stopping: the local worker is told first, and everybody is served as before until it has handed in what it
+ * runs; then no new connections; requests in hand are finished; waiting claims and waits are answered by the
+ * engine as it closes; streams end; the store is checkpointed.  All of it together may not take longer than
+ * stop_seconds(): an alarm ends the process then, and so does a second signal.  What was promised is on disk
+ * by then in any case.
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -59,6 +60,12 @@ static void exit_at_once(int signal_number)
     _exit(1);
 }
 
+/* The time that a stop may take. */
+static unsigned stop_seconds(const struct server *s)
+{
+    return s->config->slots > 0 ? WORKER_GRACE_S + 2 : STOP_SECONDS_MAX;
+}
+
 /* From now on TERM and INT end the process, and so does the alarm. */
 static void begin_to_stop(struct server *s)
 {
@@ -68,13 +75,14 @@ static void begin_to_stop(struct server *s)
     if (s->is_stopping)
         return;
     s->is_stopping = true;
+    s->stop_by_at = clock_mono_us() + stop_seconds(s) * US_PER_S;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaction(SIGTERM, &at_once, NULL);
     sigaction(SIGINT, &at_once, NULL);
     sigaction(SIGALRM, &at_once, NULL);
-    alarm(STOP_SECONDS_MAX);
+    alarm(stop_seconds(s));
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
@@ -308,6 +316,7 @@ static void serve(struct life *life)
     announce(s);
     if (life->was_unclean)
         begin_quick_check(s);
+    worker_child_begin(&s->worker);
     while (!s->is_stopping)
         http_pass(&s->http, TIME_NEVER);
 }
@@ -327,10 +336,30 @@ static size_t all_requests(const struct server *s)
     return s->http.requests;
 }
 
+static size_t workers(const struct server *s)
+{
+    return s->worker.pid > 0;
+}
+
+/* Not so long that nothing is left for what comes after. */
 static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const struct server *s))
 {
+    if (until_at > s->stop_by_at - STOP_SPARE_US)
+        until_at = s->stop_by_at - STOP_SPARE_US;
     while (left(s) > 0 && s->http.now_at < until_at)
         http_pass(&s->http, until_at);
+}
+
+/* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in the end. */
+static void stop_worker(struct server *s)
+{
+    int64_t grace_over_at = clock_mono_us() + WORKER_GRACE_S * US_PER_S;
+
+    worker_child_stop(&s->worker);
+    pass_until(s, grace_over_at + WORKER_HAND_BACK_US, workers);
+    worker_child_cut(&s->worker);
+    pass_until(s, grace_over_at + 2 * WORKER_HAND_BACK_US, workers);
+    worker_child_deinit(&s->worker);
 }
 
 /* Whoever waits for a chore is told, and it goes on without them. */
@@ -352,6 +381,7 @@ static void stop(struct server *s)
     struct http *h = &s->http;
 
     notify_send("STOPPING=1");
+    stop_worker(s);
     http_stop_listening(h);
     events_stop(&s->events);
     log_follow_stop(&s->follow);
@@ -408,6 +438,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     struct server *s = mem_zalloc(sizeof(*s));
     struct life life = {.server = s, .dir = DATA_DIR_INIT, .signals.fd = -1};
 
+    worker_child_init(&s->worker, s);
     tame_memory();
     raise_file_limit();
     umask(0077); /* what is in the data directory is for its owner */

@@ -31,7 +31,10 @@ struct server_config {
     size_t n_names;
     const char *const *definitions; /* files and directories, see definition_files.h */
     size_t n_definitions;
-    int slots; /* of the local worker; 0: none */
+    int slots;                         /* of the local worker; 0: none */
+    const char *default_data_dir;      /* there the local worker has a short name; NULL: nowhere */
+    const char *const *worker_options; /* more words for its command line */
+    size_t n_worker_options;
 };
 
 /* Returns E_OK after a stop that was asked for.  Before it is ready every failure comes back as an error:

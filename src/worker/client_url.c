@@ -121,23 +121,28 @@ static const char *from_environment(const char *name)
     return value != NULL && *value != '\0' ? value : NULL;
 }
 
+enum err_code client_default_data_dir(char **ret_dir, struct err *err)
+{
+    const char *home = from_environment("HOME");
+    CLEANUP(buf) struct buf dir = BUF_INIT(URL_MAX);
+
+    if (geteuid() != 0 && home == NULL)
+        return err_set(err, E_INVALID,
+                       "no data directory: HOME is not set; say --data DIR or set WAYBILL_DATA");
+    if (geteuid() == 0)
+        buf_add_str(&dir, "/var/lib/waybill");
+    else
+        buf_addf(&dir, "%s/.local/share/waybill", home);
+    *ret_dir = buf_take(&dir);
+    return E_OK;
+}
+
 enum err_code client_data_dir(const char *given, char **ret_dir, struct err *err)
 {
     const char *dir = given != NULL ? given : from_environment("WAYBILL_DATA");
-    CLEANUP(buf) struct buf home_dir = BUF_INIT(URL_MAX);
 
-    if (dir == NULL && geteuid() == 0)
-        dir = "/var/lib/waybill";
-    if (dir == NULL) {
-        const char *home = from_environment("HOME");
-
-        if (home == NULL)
-            return err_set(
-                err, E_INVALID,
-                "no data directory: HOME is not set; say --data DIR or set WAYBILL_DATA");
-        buf_addf(&home_dir, "%s/.local/share/waybill", home);
-        dir = buf_text(&home_dir);
-    }
+    if (dir == NULL)
+        return client_default_data_dir(ret_dir, err);
     *ret_dir = mem_strdup(dir);
     return E_OK;
 }

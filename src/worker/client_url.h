@@ -40,6 +40,7 @@ MUST_CHECK enum err_code client_url_choose(const char *url, const char *data_dir
 
 /* The data directory (free it): `given`, else WAYBILL_DATA, else the default. */
 MUST_CHECK enum err_code client_data_dir(const char *given, char **ret_dir, struct err *err);
+MUST_CHECK enum err_code client_default_data_dir(char **ret_dir, struct err *err);
 
 /* Adds a piece of a path or a query, percent-encoded: everything but letters, digits and -._~ */
 void client_add_escaped(struct buf *b, struct slice piece);

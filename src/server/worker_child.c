@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/worker_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "server/parts.h"
+
+#define PAUSE_FIRST_US (US_PER_S / 2)
+#define PAUSE_MAX_US (30 * US_PER_S)
+#define LIVED_US US_PER_MIN
+
+enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
+
+/* What a service manager told us is not for others. */
+static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
+
+/* All that the child needs, ready before the fork: between fork and exec nothing is allocated. */
+struct plan {
+    const char *args[ARGS_MAX];
+    VEC(char *) env;
+    char slots[16];
+    char grace[16];
+    char lifeline[16];
+    struct buf socket;
+    const struct birthright *birthright;
+    int pipe_end;
+};
+
+void worker_child_init(struct worker_child *w, struct server *server)
+{
+    *w = (struct worker_child){.server = server, .exit.fd = -1, .lifeline = -1};
+    w->birthright.umask = umask(0077);
+    umask(w->birthright.umask);
+    if (getrlimit(RLIMIT_NOFILE, &w->birthright.files) < 0)
+        w->birthright.files = (struct rlimit){.rlim_cur = 1024, .rlim_max = 1024};
+}
+
+/* ---- its name ---- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x;
+    struct stat y;
+
+    return a != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* HOST-serve; on another data directory than the default one HOST-serve-XXXX, by its path. */
+static const char *make_name(struct server *s)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    char name[NAME_MAX_SIZE];
+    char mark[8] = "";
+
+    if (gethostname(host, sizeof(host) - 1) < 0 || host[0] == '\0')
+        snprintf(host, sizeof(host), "localhost");
+    if (!same_file(s->config->default_data_dir, s->data_dir)) {
+        uint64_t hash = slice_hash(slice_of(s->data_dir));
+
+        mark[0] = '-';
+        for (int i = 1; i <= 4; i++, hash /= 26)
+            mark[i] = (char)('a' + hash % 26);
+    }
+    snprintf(name, sizeof(name), "%s-serve%s", host, mark);
+    return arena_strdup(&s->arena, slice_of(name));
+}
+
+/* ---- starting ---- */
+
+static bool is_private(const char *entry)
+{
+    for (size_t i = 0; i < ARRAY_LEN(private_names); i++)
+        if (strncmp(entry, private_names[i], strlen(private_names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void plan_args(struct plan *p, const struct worker_child *w)
+{
+    const struct server *s = w->server;
+    size_t n = 0;
+
+    snprintf(p->slots, sizeof(p->slots), "%d", s->config->slots);
+    snprintf(p->grace, sizeof(p->grace), "%ds", WORKER_GRACE_S);
+    snprintf(p->lifeline, sizeof(p->lifeline), "%d", LIFELINE_FD);
+    p->socket = BUF_INIT((size_t)PATH_MAX + 8);
+    buf_addf(&p->socket, "unix:%s", s->socket);
+    const char *const words[] = {
+        "waybill",     "worker",    "--server", buf_text(&p->socket),
+        "--data",      s->data_dir, "--name",   w->name,
+        "-j",          p->slots,    "--grace",  p->grace,
+        "--parent-fd", p->lifeline,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        p->args[n++] = words[i];
+    for (size_t i = 0; i < s->config->n_worker_options; i++) {
+        ASSERT(n + 1 < ARGS_MAX);
+        p->args[n++] = s->config->worker_options[i];
+    }
+    p->args[n] = NULL;
+}
+
+static void plan_init(struct plan *p, const struct worker_child *w, int pipe_end)
+{
+    *p = (struct plan){.birthright = &w->birthright, .pipe_end = pipe_end};
+    plan_args(p, w);
+    for (char **entry = environ; *entry != NULL; entry++)
+        if (!is_private(*entry))
+            VEC_PUSH(&p->env, *entry);
+    VEC_PUSH(&p->env, NULL);
+}
+
+static void plan_deinit(struct plan *p)
+{
+    VEC_DEINIT(&p->env);
+    buf_deinit(&p->socket);
+}
+
+/* In the child, which may only make system calls: everything becomes as we were given it. */
+static NORETURN void become_worker(const struct plan *p)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &plain, NULL);
+    sigemptyset(&none);
+    (void)setpgid(0, 0); /* Ctrl-C is for us: we tell it */
+    (void)umask(p->birthright->umask);
+    (void)setrlimit(RLIMIT_NOFILE, &p->birthright->files);
+    int null_fd = open("/dev/null", O_RDWR);
+
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
+        dup2(p->pipe_end, LIFELINE_FD) < 0 || fcntl(LIFELINE_FD, F_SETFD, 0) < 0 ||
+        close_range(LIFELINE_FD + 1, ~0U, 0) < 0)
+        _exit(126);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    execve("/proc/self/exe", (char *const *)(uintptr_t)p->args, p->env.items);
+    _exit(127);
+}
+
+/* With all signals blocked, so that no handler of ours runs in the child. */
+static pid_t fork_quietly(const struct plan *p)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+
+    if (pid == 0)
+        become_worker(p);
+    int cause = errno;
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = cause;
+    return pid;
+}
+
+static void child_exited(struct watch *watch);
+
+/* The child is ours from here on: what cannot be watched is ended. */
+static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *err)
+{
+    int fd = pidfd_open(pid, 0);
+
+    w->exit = (struct watch){.fd = fd, .ready = child_exited};
+    if (fd >= 0 && http_watch(&w->server->http, &w->exit, err) == E_OK)
+        return E_OK;
+    if (fd < 0)
+        (void)err_errno(err, E_INTERNAL, "watch the worker");
+    else
+        close(fd);
+    w->exit.fd = -1;
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    return err->code;
+}
+
+static enum err_code start(struct worker_child *w, struct err *err)
+{
+    struct plan plan;
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(err, E_UNAVAILABLE, "make a pipe to the worker");
+    plan_init(&plan, w, ends[0]);
+    pid_t pid = fork_quietly(&plan);
+
+    if (pid < 0)
+        (void)err_errno(err, E_UNAVAILABLE, "start the worker's process");
+    plan_deinit(&plan);
+    close(ends[0]);
+    if (pid < 0 || watch_child(w, pid, err) != E_OK) {
+        close(ends[1]);
+        return err->code;
+    }
+    w->pid = pid;
+    w->lifeline = ends[1];
+    w->started_at = clock_mono_us();
+    w->state = WORKER_CHILD_RUNNING;
+    log_info("worker %s: started, pid %ld, %d slots", w->name, (long)pid, w->server->config->slots);
+    return E_OK;
+}
+
+/* ---- starting again ---- */
+
+/* Sets the next start; says in how long. */
+static const char *pause_before_next(struct worker_child *w, char text[static DURATION_TEXT_SIZE])
+{
+    int64_t pause_us = w->pause_us == 0 ? PAUSE_FIRST_US : w->pause_us;
+
+    w->state = WORKER_CHILD_PAUSING;
+    w->pause_us = pause_us * 2 > PAUSE_MAX_US ? PAUSE_MAX_US : pause_us * 2;
+    timer_set(&w->server->http.timers, &w->again, clock_mono_us() + pause_us);
+    return duration_format(pause_us, text);
+}
+
+static void start_or_pause(struct worker_child *w)
+{
+    char pause[DURATION_TEXT_SIZE];
+    struct err err = ERR_INIT;
+
+    if (start(w, &err) != E_OK)
+        log_error("worker %s: %s; the next try is in %s", w->name, err.msg,
+                  pause_before_next(w, pause));
+}
+
+static void pause_is_over(struct timer *t)
+{
+    struct worker_child *w = (struct worker_child *)((char *)t -
+                                                     offsetof(struct worker_child, again));
+
+    w->restarts++;
+    start_or_pause(w);
+}
+
+static const char *end_text(const siginfo_t *info, char *text, size_t size)
+{
+    if (info->si_code == CLD_EXITED)
+        snprintf(text, size, "ended with exit status %d", info->si_status);
+    else
+        snprintf(text, size, "was killed by signal %d (%s)", info->si_status,
+                 sigdescr_np(info->si_status));
+    return text;
+}
+
+void worker_child_cut(struct worker_child *w)
+{
+    if (w->lifeline >= 0)
+        close(w->lifeline);
+    w->lifeline = -1;
+}
+
+static void forget_child(struct worker_child *w)
+{
+    http_unwatch(&w->server->http, &w->exit);
+    close(w->exit.fd);
+    w->exit.fd = -1;
+    worker_child_cut(w);
+    w->pid = 0;
+}
+
+static void child_exited(struct watch *watch)
+{
+    struct worker_child *w = (struct worker_child *)((char *)watch -
+                                                     offsetof(struct worker_child, exit));
+    siginfo_t info = {.si_pid = 0};
+    char how[80];
+    char pause[DURATION_TEXT_SIZE];
+    pid_t pid = w->pid;
+
+    if (pid == 0 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+        return;
+    forget_child(w);
+    end_text(&info, how, sizeof(how));
+    if (w->state == WORKER_CHILD_STOPPING) {
+        w->state = WORKER_CHILD_STOPPED;
+        log_info("worker %s: pid %ld %s", w->name, (long)pid, how);
+        return;
+    }
+    if (clock_mono_us() - w->started_at >= LIVED_US)
+        w->pause_us = 0;
+    pause_before_next(w, pause);
+    log_error("worker %s: pid %ld %s; it is started again in %s", w->name, (long)pid, how, pause);
+}
+
+/* ---- from outside ---- */
+
+void worker_child_begin(struct worker_child *w)
+{
+    if (w->server->config->slots == 0)
+        return;
+    w->name = make_name(w->server);
+    w->again.fire = pause_is_over;
+    start_or_pause(w);
+}
+
+void worker_child_stop(struct worker_child *w)
+{
+    timer_clear(&w->again);
+    if (w->pid == 0) {
+        w->state = w->state == WORKER_CHILD_NONE ? WORKER_CHILD_NONE : WORKER_CHILD_STOPPED;
+        return;
+    }
+    w->state = WORKER_CHILD_STOPPING;
+    (void)kill(w->pid, SIGTERM);
+}
+
+void worker_child_deinit(struct worker_child *w)
+{
+    timer_clear(&w->again);
+    if (w->pid == 0)
+        return;
+    log_warn("worker %s: pid %ld does not end, it is killed", w->name, (long)w->pid);
+    (void)kill(w->pid, SIGKILL);
+    (void)waitpid(w->pid, NULL, 0);
+    forget_child(w);
+}
+
+static const char *const state_names[] = {
+    [WORKER_CHILD_NONE] = "none",       [WORKER_CHILD_RUNNING] = "running",
+    [WORKER_CHILD_PAUSING] = "pausing", [WORKER_CHILD_STOPPING] = "stopping",
+    [WORKER_CHILD_STOPPED] = "stopped",
+};
+
+void worker_child_write(const struct worker_child *w, struct buf *out)
+{
+    if (w->state == WORKER_CHILD_NONE) {
+        buf_add_str(out, "null");
+        return;
+    }
+    buf_add_str(out, "{\"name\":");
+    json_add_string(out, slice_of(w->name));
+    buf_addf(out, ",\"state\":\"%s\",\"pid\":", state_names[w->state]);
+    if (w->pid > 0)
+        buf_addf(out, "%ld", (long)w->pid);
+    else
+        buf_add_str(out, "null");
+    buf_addf(out, ",\"restarts\":%u,\"slots\":%d}", w->restarts, w->server->config->slots);
+}
