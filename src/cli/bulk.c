@@ -18,7 +18,9 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
     CLEANUP(buf) struct buf body = BUF_INIT(BODY_MAX);
 
     buf_addf(&body, "{\"action\":\"%s\",\"filter\":", b->action);
-    if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
+    if (b->queue != NULL)
+        filter_add_queue_json(b->queue, b->states, &body);
+    else if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
         return err->code;
     if (b->to_queue != NULL) {
         json_add_key(&body, "queue");
@@ -79,7 +81,7 @@ static void print_result(const struct cli *cli, const struct bulk_request *b,
     putchar('\n');
 }
 
-int bulk_over_filter(struct cli *cli, const struct bulk_request *request)
+int bulk_act(struct cli *cli, const struct bulk_request *request)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;

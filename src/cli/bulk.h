@@ -12,8 +12,10 @@ struct bulk_request {
     const char *done;     /* for people: "cancelled" */
     const char *states;   /* when no --state is given; NULL: any */
     const char *to_queue; /* move */
+    const char
+        *queue; /* all jobs of this one; NULL: those of the filter in the command's options */
 };
 
-/* Over the filter of the command's options.  Shows how far it is, prints what came of it, returns the
+/* Shows how far it is, prints what came of it, returns the
  * exit status. */
-int bulk_over_filter(struct cli *cli, const struct bulk_request *request);
+int bulk_act(struct cli *cli, const struct bulk_request *request);

@@ -18,15 +18,26 @@ int cmd_queue_list(struct cli *cli);
 int cmd_queue_show(struct cli *cli);
 int cmd_queue_state(struct cli *cli); /* pause resume drain down up */
 int cmd_queue_rm(struct cli *cli);
+int cmd_queue_restart(struct cli *cli);
+int cmd_queue_log(struct cli *cli);
+int cmd_queue_empty(struct cli *cli);
 int cmd_workers_list(struct cli *cli);
 int cmd_workers_show(struct cli *cli);
 int cmd_apply(struct cli *cli);
 int cmd_serve(struct cli *cli);
+int cmd_worker(struct cli *cli);
 int cmd_status(struct cli *cli);
+int cmd_top(struct cli *cli);
 int cmd_check(struct cli *cli);
 int cmd_backup(struct cli *cli);
 int cmd_prune(struct cli *cli);
 int cmd_bench(struct cli *cli);
+int cmd_progress(struct cli *cli);
+int cmd_emit(struct cli *cli);
+int cmd_set(struct cli *cli);
+int cmd_end_word(struct cli *cli); /* done fail */
+int cmd_resend(struct cli *cli);
 int cmd_completion(struct cli *cli);
+int cmd_each(struct cli *cli);
 int cmd_help(struct cli *cli);
 int cmd_version(struct cli *cli);

@@ -108,11 +108,11 @@ static int act_on_filter(struct cli *cli, const struct act *act)
 {
     if (act->option != NULL && args_has(&cli->args, act->option))
         return cli_usage(cli, "--%s goes with ids, not with a filter", act->option);
-    return bulk_over_filter(cli, &(struct bulk_request){
-                                     .action = act->action,
-                                     .done = act->done,
-                                     .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
-                                 });
+    return bulk_act(cli, &(struct bulk_request){
+                             .action = act->action,
+                             .done = act->done,
+                             .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
+                         });
 }
 
 int cmd_act(struct cli *cli)
@@ -169,9 +169,9 @@ int cmd_prune(struct cli *cli)
     if (bad.size > 0)
         return cli_usage(cli, "%.*s jobs have not ended: 'waybill rm' deletes those, too",
                          (int)bad.size, bad.data);
-    return bulk_over_filter(cli, &(struct bulk_request){
-                                     .action = "delete",
-                                     .done = "deleted",
-                                     .states = "done,failed,cancelled,relayed",
-                                 });
+    return bulk_act(cli, &(struct bulk_request){
+                             .action = "delete",
+                             .done = "deleted",
+                             .states = "done,failed,cancelled,relayed",
+                         });
 }

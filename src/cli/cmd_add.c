@@ -1,179 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <unistd.h>
-
 #include <jansson.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
-#include "cli/filter.h"
+#include "cli/job_text.h"
 #include "cli/job_wait.h"
 #include "cli/lines.h"
-#include "cli/value.h"
-#include "core/job.h"
 
-#define JOB_TEXT_MAX (JOB_BYTES_MAX * 2)
-
-/* Everything from standard input, or from a file. */
-static enum err_code read_all(int fd, const char *name, struct buf *out, struct err *err)
-{
-    const size_t step = (size_t)64 << 10;
-
-    for (;;) {
-        char *room = buf_reserve(out, step);
-
-        if (room == NULL)
-            return err_set(err, E_TOO_LARGE, "%s is larger than a job may be (%zu MiB)", name,
-                           JOB_BYTES_MAX >> 20);
-        ssize_t n = read(fd, room, step);
-
-        if (n < 0 && errno != EINTR)
-            return err_errno(err, E_INVALID, "read %s", name);
-        if (n == 0)
-            return E_OK;
-        if (n > 0)
-            out->size += (size_t)n;
-    }
-}
-
-static enum err_code read_body(const char *given, struct buf *out, struct err *err)
-{
-    if (strcmp(given, "-") == 0)
-        return read_all(STDIN_FILENO, "standard input", out, err);
-    if (given[0] != '@') {
-        buf_add_str(out, given);
-        return E_OK;
-    }
-    int fd = open(given + 1, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(err, E_INVALID, "--body %s", given);
-    enum err_code code = read_all(fd, given + 1, out, err);
-
-    close(fd);
-    return code;
-}
-
-/* Text as text; bytes that are none, or hold a NUL, in base64. */
-static enum err_code add_body(const struct args *a, struct buf *out, struct err *err)
-{
-    CLEANUP(buf) struct buf body = BUF_INIT(JOB_BYTES_MAX);
-    const char *given = args_text(a, "body");
-
-    if (given == NULL)
-        return E_OK;
-    if (read_body(given, &body, err) != E_OK)
-        return err->code;
-    if (utf8_valid(buf_slice(&body)) && memchr(buf_text(&body), '\0', body.size) == NULL) {
-        json_add_key(out, "body");
-        json_add_string(out, buf_slice(&body));
-        return E_OK;
-    }
-    json_add_key(out, "body_base64");
-    buf_add_char(out, '"');
-    base64_add(out, buf_slice(&body));
-    buf_add_char(out, '"');
-    return E_OK;
-}
-
-static enum err_code add_command(const struct args *a, struct buf *out, struct err *err)
-{
-    if (a->program.count == 0)
-        return E_OK;
-    json_add_key(out, "command");
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < a->program.count; i++) {
-        struct slice word = slice_of(a->program.items[i]);
-
-        if (!utf8_valid(word))
-            return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
-        json_add_comma(out);
-        json_add_string(out, word);
-    }
-    buf_add_char(out, ']');
-    return E_OK;
-}
-
-static void add_text(const struct args *a, const char *option, struct buf *out)
-{
-    const char *text = args_text(a, option);
-
-    if (text == NULL)
-        return;
-    json_add_key(out, option);
-    json_add_string(out, slice_of(text));
-}
-
-static enum err_code add_pairs(const struct args *a, const char *option, const char *key,
-                               struct buf *out, struct err *err)
-{
-    if (!args_has(a, option))
-        return E_OK;
-    json_add_key(out, key);
-    return pairs_add_json(a, option, out, err);
-}
-
-static enum err_code add_due(const struct args *a, struct buf *out, struct err *err)
-{
-    const char *at_text = args_text(a, "at");
-    int64_t due_at = 0;
-
-    add_text(a, "delay", out);
-    if (at_text == NULL)
-        return E_OK;
-    if (args_has(a, "delay"))
-        return err_set(err, E_INVALID, "--delay and --at exclude each other");
-    if (value_time(at_text, clock_wall_us(), &due_at, err) != E_OK)
-        return err->code;
-    json_add_key(out, "due_at");
-    json_add_time(out, due_at);
-    return E_OK;
-}
-
-/* The job as an object: what POST /v1/jobs takes. */
-static enum err_code job_json(const struct args *a, struct buf *out, struct err *err)
-{
-    buf_add_str(out, "{\"queue\":");
-    json_add_string(out, slice_of(args_word(a, 0)));
-    if (add_pairs(a, "param", "params", out, err) != E_OK ||
-        add_pairs(a, "label", "labels", out, err) != E_OK || add_body(a, out, err) != E_OK ||
-        add_due(a, out, err) != E_OK || add_command(a, out, err) != E_OK)
-        return err->code;
-    add_text(a, "key", out);
-    add_text(a, "timeout", out);
-    if (args_has(a, "priority")) {
-        json_add_key(out, "priority");
-        buf_add_int(out, args_int(a, "priority", 0));
-    }
-    if (args_has(a, "retry"))
-        buf_addf(out, ",\"retry\":{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
-    buf_add_char(out, '}');
-    if (out->overflowed)
-        return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB", JOB_BYTES_MAX >> 20);
-    return E_OK;
-}
-
-/* Streams the log, then exits as the program did. */
-static int wait_for_end(struct cli *cli, const char *id)
+/* Streams the log, then exits as the program did; as JSON, the job as it has ended. */
+static int follow(struct cli *cli, const char *id)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;
 
     if (!cli->json) {
         fprintf(stderr, "waybill: job %s\n", id);
-        if (job_follow_log(cli, slice_of(id), 0, &err) != E_OK)
-            return cli_fail(cli, &err);
+        return job_follow(cli, slice_of(id), 0);
     }
     if (job_wait(cli, slice_of(id), TIME_NEVER, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
-    if (cli->json)
-        print_json(buf_slice(&reply.text));
+    print_json(buf_slice(&reply.text));
     return job_exit_status(reply.json);
 }
 
@@ -186,7 +34,7 @@ static int submit(struct cli *cli, struct slice job)
     if (cli_call(cli, &r, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     if (args_has(&cli->args, "wait"))
-        return wait_for_end(cli, answer_text(reply.json, "id"));
+        return follow(cli, answer_text(reply.json, "id"));
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else
@@ -202,7 +50,7 @@ int cmd_add(struct cli *cli)
 
     if (lines != NULL && (args_has(&cli->args, "wait") || args_has(&cli->args, "key")))
         return cli_usage(cli, "--lines goes with neither --wait nor --key");
-    if (job_json(&cli->args, &job, &err) != E_OK)
+    if (job_text(&cli->args, &job, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     if (lines != NULL)
         return add_lines(cli, lines, buf_slice(&job));

@@ -10,6 +10,7 @@
 #include "cli/filter.h"
 #include "cli/job_view.h"
 #include "cli/job_wait.h"
+#include "cli/progress_line.h"
 #include "cli/value.h"
 #include "worker/client_url.h"
 
@@ -158,9 +159,12 @@ int cmd_wait(struct cli *cli)
     for (size_t i = 0; i < count; i++) {
         CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
         struct slice id = value_job(cli->args.words.items[i]);
+        struct progress_line *line = progress_line_new(cli, id);
         struct err err = ERR_INIT;
+        enum err_code code = job_wait(cli, id, until_at, &reply, &err);
 
-        if (job_wait(cli, id, until_at, &reply, &err) != E_OK)
+        progress_line_free(line);
+        if (code != E_OK)
             return cli_fail(cli, &err);
         if (cli->json)
             print_json(buf_slice(&reply.text));

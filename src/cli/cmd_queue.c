@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "cli/answer.h"
+#include "cli/bulk.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/queue_view.h"
@@ -103,4 +104,70 @@ int cmd_queue_state(struct cli *cli)
 int cmd_queue_rm(struct cli *cli)
 {
     return for_each(cli, "DELETE", NULL, print_deleted);
+}
+
+static void print_restarted(const struct cli *cli, const char *name,
+                            const struct client_reply *reply)
+{
+    (void)cli;
+    (void)reply;
+    printf("%s  restarted\n", name);
+}
+
+int cmd_queue_restart(struct cli *cli)
+{
+    return for_each(cli, "POST", "restart", print_restarted);
+}
+
+/* ---- what happened to a queue ---- */
+
+static const struct column log_columns[] = {{.title = "AT"}, {.title = "WHAT"}, {.title = "TEXT"}};
+
+/* The server has the newest first; people read downwards. */
+static void print_log(const json_t *log, const struct screen *s)
+{
+    CLEANUP(table) struct table t;
+
+    table_init(&t, log_columns, ARRAY_LEN(log_columns));
+    for (size_t i = json_array_size(log); i-- > 0;) {
+        const json_t *row = json_array_get(log, i);
+
+        table_add(&t, COLOUR_DIM, answer_text(row, "at"));
+        table_add(&t, COLOUR_PLAIN, answer_text(row, "what"));
+        table_add(&t, COLOUR_PLAIN, answer_text(row, "text"));
+    }
+    if (t.cells.count > 0)
+        table_print(&t, s);
+}
+
+int cmd_queue_log(struct cli *cli)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    char action[64];
+    struct err err = ERR_INIT;
+
+    snprintf(action, sizeof(action), "log?limit=%" PRId64, args_int(&cli->args, "limit", 100));
+    if (ask(cli, "GET", args_word(&cli->args, 0), action, &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (cli->json)
+        print_json_items(buf_slice(&reply.text), "log");
+    else
+        print_log(json_object_get(reply.json, "log"), &cli->screen);
+    return CLI_OK;
+}
+
+int cmd_queue_empty(struct cli *cli)
+{
+    int status = CLI_OK;
+
+    for (size_t i = 0; i < cli->args.words.count; i++) {
+        int one = bulk_act(cli, &(struct bulk_request){.action = "delete",
+                                                       .done = "deleted",
+                                                       .states = "held,scheduled,ready",
+                                                       .queue = cli->args.words.items[i]});
+
+        if (status == CLI_OK)
+            status = one;
+    }
+    return status;
 }

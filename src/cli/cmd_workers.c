@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <inttypes.h>
-
 #include <jansson.h>
 
 #include "base/clock.h"
@@ -9,63 +7,22 @@
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/worker_view.h"
 
-static const struct column columns[] = {
-    {.title = "WORKER"},
-    {.title = "HOST"},
-    {.title = "PID", .right = true},
-    {.title = "VERSION"},
-    {.title = "RUNNING", .right = true},
-    {.title = "SEEN", .right = true},
-    {.title = "QUEUES"},
-};
-
-static void add_queues(struct buf *b, json_t *queues)
-{
-    for (void *it = json_object_iter(queues); it != NULL; it = json_object_iter_next(queues, it))
-        buf_addf(b, "%s%s:%" PRId64, b->size > 0 ? " " : "", json_object_iter_key(it),
-                 (int64_t)json_integer_value(json_object_iter_value(it)));
-}
-
-static void add_row(struct table *t, const json_t *worker)
-{
-    CLEANUP(buf) struct buf queues = BUF_INIT(4096);
-    char age[SHORT_TEXT_SIZE];
-    int64_t pid = answer_int(worker, "pid");
-
-    table_add(t, COLOUR_PLAIN, answer_text(worker, "name"));
-    table_add(t, COLOUR_PLAIN, answer_text(worker, "host"));
-    if (pid > 0)
-        table_addf(t, COLOUR_PLAIN, "%" PRId64, pid);
-    else
-        table_add(t, COLOUR_PLAIN, "");
-    table_add(t, COLOUR_PLAIN, answer_text(worker, "version"));
-    table_add_count(t, COLOUR_BLUE, answer_int(worker, "running"));
-    table_addf(t, COLOUR_PLAIN, "%s ago",
-               age_format(clock_wall_us() - answer_time(worker, "seen_at"), age));
-    add_queues(&queues, json_object_get(worker, "queues"));
-    table_add(t, COLOUR_PLAIN, buf_text(&queues));
-}
+#define RUNNING_MAX "1000" /* what one page of a list has at most */
 
 int cmd_workers_list(struct cli *cli)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    CLEANUP(table) struct table t;
     struct err err = ERR_INIT;
-    json_t *worker = NULL;
 
-    table_init(&t, columns, ARRAY_LEN(columns));
     if (cli_get(cli, "/v1/workers", &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     if (cli->json) {
         print_json_items(buf_slice(&reply.text), "workers");
         return CLI_OK;
     }
-    for (size_t i = 0; (worker = json_array_get(json_object_get(reply.json, "workers"), i)) != NULL;
-         i++)
-        add_row(&t, worker);
-    if (t.cells.count > 0)
-        table_print(&t, &cli->screen);
+    worker_table(json_object_get(reply.json, "workers"), clock_wall_us(), &cli->screen);
     return CLI_OK;
 }
 
@@ -99,10 +56,23 @@ static bool find_text(struct slice reply, size_t place, struct slice *ret_worker
     return false;
 }
 
-static enum err_code show_one(const struct cli *cli, const struct client_reply *reply,
-                              const char *name, struct table *t, struct err *err)
+/* What there is to know: the workers, and the jobs that run. */
+struct facts {
+    struct client_reply workers;
+    struct client_reply running;
+};
+
+static enum err_code get_facts(struct cli *cli, struct facts *f, struct err *err)
 {
-    const json_t *workers = json_object_get(reply->json, "workers");
+    if (cli_get(cli, "/v1/workers", &f->workers, err) != E_OK || cli->json)
+        return err->code;
+    return cli_get(cli, "/v1/jobs?state=running&limit=" RUNNING_MAX, &f->running, err);
+}
+
+static enum err_code show_one(const struct cli *cli, const struct facts *f, const char *name,
+                              struct err *err)
+{
+    const json_t *workers = json_object_get(f->workers.json, "workers");
     json_t *worker = NULL;
     struct slice text;
 
@@ -110,8 +80,9 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
         if (strcmp(answer_text(worker, "name"), name) != 0)
             continue;
         if (!cli->json)
-            add_row(t, worker);
-        else if (find_text(buf_slice(&reply->text), i, &text))
+            worker_page(worker, json_object_get(f->running.json, "jobs"), clock_wall_us(),
+                        &cli->screen);
+        else if (find_text(buf_slice(&f->workers.text), i, &text))
             print_json(text);
         return E_OK;
     }
@@ -120,19 +91,19 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
 
 int cmd_workers_show(struct cli *cli)
 {
-    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    CLEANUP(table) struct table t;
+    struct facts f = {CLIENT_REPLY_INIT, CLIENT_REPLY_INIT};
     struct err err = ERR_INIT;
     int status = CLI_OK;
 
-    table_init(&t, columns, ARRAY_LEN(columns));
-    if (cli_get(cli, "/v1/workers", &reply, &err) != E_OK)
-        return cli_fail(cli, &err);
-    for (size_t i = 0; i < cli->args.words.count; i++) {
-        if (show_one(cli, &reply, cli->args.words.items[i], &t, &err) != E_OK)
-            status = cli_fail(cli, &err);
+    if (get_facts(cli, &f, &err) != E_OK)
+        status = cli_fail(cli, &err);
+    for (size_t i = 0; err.code == E_OK && i < cli->args.words.count; i++) {
+        struct err one = ERR_INIT;
+
+        if (show_one(cli, &f, cli->args.words.items[i], &one) != E_OK)
+            status = cli_fail(cli, &one);
     }
-    if (t.cells.count > 0)
-        table_print(&t, &cli->screen);
+    client_reply_deinit(&f.workers);
+    client_reply_deinit(&f.running);
     return status;
 }

@@ -52,7 +52,14 @@ struct argument_spec {
     bool repeats; /* the last one only */
 };
 
-enum command_group { GROUP_JOBS, GROUP_QUEUES, GROUP_SERVER, GROUP_OTHER, GROUP_COUNT };
+enum command_group {
+    GROUP_JOBS,
+    GROUP_QUEUES,
+    GROUP_SERVER,
+    GROUP_IN_JOB,
+    GROUP_OTHER,
+    GROUP_COUNT
+};
 
 #define COMMAND_OPTION_LISTS 4
 #define COMMAND_ARGUMENTS 3

@@ -83,7 +83,7 @@ static const struct option_spec param_option[] = {
     {.name = NULL},
 };
 
-static const struct option_spec add_options[] = {
+static const struct option_spec job_options[] = {
     {
         .name = "body",
         .letter = 'b',
@@ -129,6 +129,10 @@ static const struct option_spec add_options[] = {
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "An attempt may take so long (default: what the queue says)",
     },
+    {.name = NULL},
+};
+
+static const struct option_spec add_options[] = {
     {
         .name = "lines",
         .value = {.type = VALUE_FILE, .name = "FILE|-"},
@@ -162,6 +166,17 @@ static const struct option_spec log_options[] = {
         .letter = 'n',
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 1000000},
         .help = "Only the last N lines",
+    },
+    {.name = "times", .help = "Each line with the time at which it came"},
+    {.name = NULL},
+};
+
+static const struct option_spec queue_log_options[] = {
+    {
+        .name = "limit",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "The last N entries (default 100)",
     },
     {.name = NULL},
 };
@@ -233,17 +248,39 @@ static const struct option_spec serve_options[] = {
         .name = "jobs",
         .letter = 'j',
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 100000},
-        .help = "Programs that the local worker runs at once",
+        .help = "Programs that the local worker runs at once (default 0: none)",
     },
     {
         .name = "token-file",
         .value = {.type = VALUE_FILE, .name = "FILE"},
         .help = "The token that gives administrators their rights over TCP",
     },
+    {.name = NULL},
+};
+
+static const struct option_spec log_level_option[] = {
     {
         .name = "log-level",
         .value = {.type = VALUE_CHOICE, .name = "error|warn|info|debug", .choices = log_levels},
         .help = "What to write to standard error (default info)",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec progress_options[] = {
+    {
+        .name = "left",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "It will be done in about so long",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec emit_options[] = {
+    {
+        .name = "now",
+        .letter = '!',
+        .help = "At once, whatever becomes of this job; prints the new job's id",
     },
     {.name = NULL},
 };
@@ -322,6 +359,10 @@ static const struct option_spec help_options[] = {
     {                                                                                    \
         {.value = {.type = VALUE_JOB, .name = "ID"}, .optional = true, .repeats = true}, \
     }
+#define TEXTS(title)                                                                         \
+    {                                                                                        \
+        {.value = {.type = VALUE_TEXT, .name = (title)}, .optional = true, .repeats = true}, \
+    }
 #define QUEUES                                                             \
     {                                                                      \
         {.value = {.type = VALUE_QUEUE, .name = "NAME"}, .repeats = true}, \
@@ -377,6 +418,27 @@ static const struct command queue_verbs[] = {
         .run = cmd_queue_state,
     },
     {
+        .name = "restart",
+        .help = "Hand its running jobs back and start its programs anew",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_restart,
+    },
+    {
+        .name = "log",
+        .help = "What happened to a queue: states, failures, broken programs",
+        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "NAME"}}},
+        .options = {queue_log_options, server_options},
+        .run = cmd_queue_log,
+    },
+    {
+        .name = "empty",
+        .help = "Delete all its jobs that wait: held, scheduled and ready ones",
+        .arguments = QUEUES,
+        .options = {server_options},
+        .run = cmd_queue_empty,
+    },
+    {
         .name = "rm",
         .help = "Remove a queue that has no jobs",
         .arguments = QUEUES,
@@ -395,7 +457,7 @@ static const struct command workers_verbs[] = {
     },
     {
         .name = "show",
-        .help = "One worker",
+        .help = "All about a worker: queues, running jobs, broken programs",
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}, .repeats = true}},
         .options = {server_options},
         .run = cmd_workers_show,
@@ -418,7 +480,7 @@ const struct command commands[] = {
                     "waybill add default --wait -- make -C /srv/site\n"
                     "waybill add fetch --lines jobs.ndjson",
         .arguments = {{.value = {.type = VALUE_QUEUE, .name = "QUEUE"}}},
-        .options = {param_option, add_options, server_options},
+        .options = {param_option, job_options, add_options, server_options},
         .takes_program = true,
         .run = cmd_add,
     },
@@ -443,6 +505,7 @@ const struct command commands[] = {
         .name = "log",
         .group = GROUP_JOBS,
         .help = "What a job has printed",
+        .about = "With --follow it goes on until the job has ended, and exits as its program did.",
         .arguments = {{.value = {.type = VALUE_JOB, .name = "ID"}}},
         .options = {log_options, server_options},
         .run = cmd_log,
@@ -530,7 +593,7 @@ const struct command commands[] = {
     {
         .name = "queue",
         .group = GROUP_QUEUES,
-        .help = "Queues: list show pause resume drain down up rm",
+        .help = "Queues: list show pause resume drain down up restart log empty rm",
         .verbs = queue_verbs,
     },
     {
@@ -550,13 +613,16 @@ const struct command commands[] = {
     {
         .name = "serve",
         .group = GROUP_SERVER,
-        .help = "Run the server",
+        .help = "Run the server, and a worker beside it",
         .about =
             "Prints `ready http://ADDR:PORT unix:PATH` on standard output when it takes requests.\n"
-            "TERM or INT stops it, HUP reads the definitions again.",
+            "Its own worker runs the commands of the queues, -j of them at once; it is started\n"
+            "again when it dies.\n"
+            "TERM or INT stops it: running jobs have 8 s to end, then they are handed back.  HUP\n"
+            "reads the definitions again.",
         .examples = "waybill serve -c queues.yaml\n"
                     "waybill serve --data /srv/waybill --listen 127.0.0.1:0",
-        .options = {serve_options},
+        .options = {serve_options, log_level_option},
         .run = cmd_serve,
     },
     {
@@ -565,6 +631,13 @@ const struct command commands[] = {
         .help = "One screen: what moves, what fails, what waits for what",
         .options = {server_options},
         .run = cmd_status,
+    },
+    {
+        .name = "top",
+        .group = GROUP_SERVER,
+        .help = "The same screen, live: q quits",
+        .options = {server_options},
+        .run = cmd_top,
     },
     {
         .name = "check",
@@ -602,6 +675,69 @@ const struct command commands[] = {
                     "waybill prune --queue fetch --state failed",
         .options = {filter_options, older_option, server_options},
         .run = cmd_prune,
+    },
+    {
+        .name = "progress",
+        .group = GROUP_IN_JOB,
+        .help = "Say how far the job is: a count, a text, or both",
+        .examples = "waybill progress 40/100 \"page 40\"\n"
+                    "waybill progress 3.2/8GB --left 90s\n"
+                    "waybill progress \"cleaning up\"",
+        .arguments = TEXTS("N[/M][UNIT]|TEXT"),
+        .options = {progress_options},
+        .run = cmd_progress,
+    },
+    {
+        .name = "emit",
+        .group = GROUP_IN_JOB,
+        .help = "Make a new job, which begins when this one is done",
+        .about =
+            "Say the job as `add` does, or as JSON; - reads one job as JSON a line from standard\n"
+            "input.  When the job fails, what it has emitted is gone, except with --now.",
+        .examples =
+            "waybill emit fetch -p url=https://example.org/2\n"
+            "waybill emit '{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/2\"}}'\n"
+            "jq -c '.[] | {queue: \"fetch\", params: {url: .}}' links.json | waybill emit -",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "QUEUE|JSON|-"}}},
+        .options = {emit_options, param_option, job_options},
+        .takes_program = true,
+        .run = cmd_emit,
+    },
+    {
+        .name = "set",
+        .group = GROUP_IN_JOB,
+        .help = "Keep a value as part of the job's result",
+        .about = "NAME VALUE keeps a text; NAME=VALUE and NAME:=JSON may be repeated.",
+        .examples = "waybill set pages 12\n"
+                    "waybill set title=\"Waybill\" pages:=12",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME=VALUE|NAME:=JSON"},
+                       .repeats = true}},
+        .run = cmd_set,
+    },
+    {
+        .name = "done",
+        .group = GROUP_IN_JOB,
+        .help = "Say that the job is done, perhaps with a text; exit with 0 after it",
+        .arguments = TEXTS("TEXT"),
+        .run = cmd_end_word,
+    },
+    {
+        .name = "fail",
+        .group = GROUP_IN_JOB,
+        .help = "Say that the job has failed for good: it is not tried again",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "TEXT"}, .repeats = true}},
+        .run = cmd_end_word,
+    },
+    {
+        .name = "resend",
+        .group = GROUP_IN_JOB,
+        .help = "Have the job tried again later, which counts as no failure",
+        .examples = "waybill resend 10m \"the archive is being written\"",
+        .arguments = {{.value = {.type = VALUE_DURATION, .name = "D"}},
+                      {.value = {.type = VALUE_TEXT, .name = "WHY"},
+                       .optional = true,
+                       .repeats = true}},
+        .run = cmd_resend,
     },
     {
         .name = "bench",

@@ -93,6 +93,14 @@ enum err_code filter_add_json(const struct args *a, const char *states, struct b
     return E_OK;
 }
 
+void filter_add_queue_json(const char *queue, const char *states, struct buf *out)
+{
+    buf_add_char(out, '{');
+    add_text(out, "queue", queue);
+    add_states(out, states);
+    buf_add_char(out, '}');
+}
+
 static bool came_before(const struct args *a, const char *option, const struct given_option *until,
                         struct slice key)
 {

@@ -15,6 +15,7 @@ static const char *const group_titles[GROUP_COUNT] = {
     [GROUP_JOBS] = "Jobs",
     [GROUP_QUEUES] = "Queues, workers, definitions",
     [GROUP_SERVER] = "The server and its store",
+    [GROUP_IN_JOB] = "Inside a job",
     [GROUP_OTHER] = "And",
 };
 

@@ -58,11 +58,34 @@ static void add_progress(struct buf *b, const json_t *job)
 {
     int64_t done = answer_int(job, "done");
     int64_t total = answer_int(job, "total");
+    const char *unit = answer_text(job, "unit");
 
     if (total > 0)
-        buf_addf(b, "%" PRId64 "/%" PRId64 " ", done, total);
+        buf_addf(b, "%" PRId64 "/%" PRId64 "%s ", done, total, unit);
     else if (done > 0)
-        buf_addf(b, "%" PRId64 " ", done);
+        buf_addf(b, "%" PRId64 "%s ", done, unit);
+}
+
+/* When it expects to be done. */
+static void add_expected(struct buf *b, const json_t *job, int64_t now_at)
+{
+    int64_t expected_at = answer_time(job, "expected_at");
+    char text[SHORT_TEXT_SIZE];
+
+    if (expected_at > now_at)
+        buf_addf(b, "%s%s left", b->size > 0 ? ", " : "", age_format(expected_at - now_at, text));
+}
+
+int job_percent(const json_t *job)
+{
+    int64_t done = answer_int(job, "done");
+    int64_t total = answer_int(job, "total");
+
+    if (total <= 0)
+        return -1;
+    if (done >= total)
+        return 100;
+    return done <= 0 ? 0 : (int)((double)done / (double)total * 100);
 }
 
 static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
@@ -97,6 +120,8 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
     buf_add_str(out, text);
     while (out->size > 0 && out->data[out->size - 1] == ' ')
         out->data[--out->size] = '\0';
+    if (state == JOB_RUNNING)
+        add_expected(out, job, now_at);
 }
 
 static void print_name(const struct screen *s, const char *name)

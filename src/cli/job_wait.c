@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/answer.h"
+#include "cli/progress_line.h"
 #include "core/job_state.h"
 #include "worker/client_url.h"
 
@@ -93,7 +94,8 @@ enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
 
 struct following {
     const struct cli *cli;
-    int64_t offset; /* of what comes next */
+    struct progress_line *line; /* or NULL */
+    int64_t offset;             /* of what comes next */
 };
 
 void job_print_log(const struct cli *cli, int64_t offset, struct slice data)
@@ -127,14 +129,19 @@ static bool on_log(void *ctx, struct slice data)
 {
     struct following *f = ctx;
 
+    progress_line_lift(f->line);
     job_print_log(f->cli, f->offset, data);
     f->offset += (int64_t)data.size;
-    return fflush(stdout) == 0; /* nobody reads: enough */
+    bool printed = fflush(stdout) == 0;
+
+    progress_line_lower(f->line, data);
+    return printed; /* nobody reads: enough */
 }
 
-enum err_code job_follow_log(struct cli *cli, struct slice id, int64_t offset, struct err *err)
+/* Prints the log from that place on as it grows, until the job has ended. */
+static enum err_code follow_log(struct cli *cli, struct slice id, struct following *f,
+                                struct err *err)
 {
-    struct following f = {.cli = cli, .offset = offset};
     struct absence away = {.since_at = 0};
     char path[PATH_MAX_SIZE];
     char range[32];
@@ -142,17 +149,36 @@ enum err_code job_follow_log(struct cli *cli, struct slice id, int64_t offset, s
     snprintf(path, sizeof(path), "/v1/jobs/%.*s/log?follow=1", (int)id.size, id.data);
     for (;;) {
         CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-        int64_t before = f.offset;
-        struct client_request r = {.path = path, .patience_s = -1, .on_data = on_log, .ctx = &f};
+        int64_t before = f->offset;
+        struct client_request r = {.path = path, .patience_s = -1, .on_data = on_log, .ctx = f};
 
-        snprintf(range, sizeof(range), "%" PRId64 "-", f.offset);
-        if (f.offset > 0)
+        snprintf(range, sizeof(range), "%" PRId64 "-", f->offset);
+        if (f->offset > 0)
             r.range = range;
         if (cli_call(cli, &r, &reply, err) == E_OK || err->code == E_RANGE)
             return E_OK; /* E_RANGE: it has ended, and there is no more of it */
-        if (f.offset > before)
+        if (f->offset > before)
             away.since_at = 0;
         if (!wait_for_server(&away, err))
             return err->code;
     }
+}
+
+int job_follow(struct cli *cli, struct slice id, int64_t offset)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct following f = {.cli = cli, .offset = offset};
+    struct err err = ERR_INIT;
+    enum err_code code = E_OK;
+
+    if (ask(cli, id, 0, &reply, &err) != E_OK) /* is there such a job? */
+        return cli_fail(cli, &err);
+    f.line = progress_line_new(cli, id);
+    code = follow_log(cli, id, &f, &err);
+    if (code == E_OK)
+        code = job_wait(cli, id, TIME_NEVER, &reply, &err);
+    progress_line_free(f.line);
+    if (code != E_OK)
+        return cli_fail(cli, &err);
+    return job_exit_status(reply.json);
 }

@@ -24,9 +24,9 @@ int job_exit_status(const json_t *job);
 MUST_CHECK enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                                   struct client_reply *reply, struct err *err);
 
-/* Prints the log from that place on as it grows, until the job has ended. */
-MUST_CHECK enum err_code job_follow_log(struct cli *cli, struct slice id, int64_t offset,
-                                        struct err *err);
+/* Prints the log from that place on as it grows, with the progress below it on a terminal, until the job has
+ * ended; returns the exit status of the command: that of the job. */
+int job_follow(struct cli *cli, struct slice id, int64_t offset);
 
 /* Prints a piece of a log, as it is or as JSON. */
 void job_print_log(const struct cli *cli, int64_t offset, struct slice data);

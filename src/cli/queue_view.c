@@ -51,6 +51,21 @@ static bool is_used(const json_t *queues, const char *state)
     return false;
 }
 
+static bool any_rate(const json_t *queues)
+{
+    return json_is_real(json_object_get(json_array_get(queues, 0), QUEUE_RATE));
+}
+
+static void add_rate(struct table *t, const json_t *queue)
+{
+    double rate = json_real_value(json_object_get(queue, QUEUE_RATE));
+
+    if (rate > 0)
+        table_addf(t, COLOUR_PLAIN, rate < 10 ? "%.1f" : "%.0f", rate);
+    else
+        table_add(t, COLOUR_PLAIN, "");
+}
+
 static void add_row(struct table *t, const json_t *queue, const bool *used, int64_t now_at)
 {
     const char *state = answer_text(queue, "state");
@@ -64,12 +79,14 @@ static void add_row(struct table *t, const json_t *queue, const bool *used, int6
             table_add_count(t, state_colour(shown[c].state), queue_count(queue, shown[c].state));
     }
     table_add(t, COLOUR_PLAIN, next_at > 0 ? age_format(now_at - next_at, age) : "");
+    if (json_object_get(queue, QUEUE_RATE) != NULL)
+        add_rate(t, queue);
 }
 
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s)
 {
     CLEANUP(table) struct table t;
-    struct column columns[ARRAY_LEN(shown) + 3] = {{.title = "QUEUE"}, {.title = "STATE"}};
+    struct column columns[ARRAY_LEN(shown) + 4] = {{.title = "QUEUE"}, {.title = "STATE"}};
     bool used[ARRAY_LEN(shown)];
     size_t n = 2;
     const json_t *queue = NULL;
@@ -80,6 +97,8 @@ void queue_table(const json_t *queues, int64_t now_at, const struct screen *s)
             columns[n++] = (struct column){.title = shown[c].title, .right = true};
     }
     columns[n++] = (struct column){.title = "NEXT AGE", .right = true};
+    if (any_rate(queues))
+        columns[n++] = (struct column){.title = "ENDED/S", .right = true};
     table_init(&t, columns, n);
     for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
         add_row(&t, queue, used, now_at);

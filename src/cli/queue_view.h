@@ -18,5 +18,9 @@ int64_t queue_count(const json_t *queue, const char *state);
 /* When its next ready job was created; 0 when none is ready. */
 int64_t queue_next_at(const json_t *queue);
 
+/* A member that `top` adds to each queue: jobs ended a second, a real number.  With it there is a column
+ * for it. */
+#define QUEUE_RATE "ended_per_s"
+
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s);
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s);

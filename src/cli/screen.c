@@ -27,15 +27,21 @@ static const char *environment(const char *name)
 
 void screen_init(struct screen *s)
 {
-    struct winsize size = {.ws_col = 0};
-    bool terminal = isatty(STDOUT_FILENO);
-
     *s = (struct screen){.width = 0};
-    if (!terminal)
+    if (!isatty(STDOUT_FILENO))
         return;
     s->colours = *environment("NO_COLOR") == '\0' && strcmp(environment("TERM"), "dumb") != 0;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        s->width = size.ws_col;
+    screen_measure(s);
+}
+
+void screen_measure(struct screen *s)
+{
+    struct winsize size = {.ws_col = 0};
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
+        return;
+    s->width = size.ws_col;
+    s->height = size.ws_row;
 }
 
 const char *screen_on(const struct screen *s, enum colour colour)
@@ -72,6 +78,15 @@ void clean_text(struct buf *b, struct slice text)
             buf_add(b, at, size);
         at += size == 0 ? 1 : size;
     }
+}
+
+void bar_add(struct buf *b, int64_t done, int64_t total, size_t columns)
+{
+    double part = total <= 0 || done <= 0 ? 0 : (double)done / (double)total;
+    size_t full = part >= 1 ? columns : (size_t)(part * (double)columns);
+
+    for (size_t i = 0; i < columns; i++)
+        buf_add_str(b, i < full ? "━" : "╌");
 }
 
 size_t text_columns(struct slice utf8)
@@ -173,28 +188,28 @@ static size_t column_width(const struct table *t, size_t column)
     return width;
 }
 
-static void print_spaces(size_t n)
+static void print_spaces(FILE *out, size_t n)
 {
     for (; n > 0; n--)
-        putchar(' ');
+        fputc(' ', out);
 }
 
 /* The first `columns` characters, the last of them an ellipsis if there were more. */
-static void print_cut(struct slice text, size_t columns)
+static void print_cut(FILE *out, struct slice text, size_t columns)
 {
     size_t seen = 0;
     size_t i = 0;
 
     if (text_columns(text) <= columns) {
-        fwrite(text.data, 1, text.size, stdout);
+        fwrite(text.data, 1, text.size, out);
         return;
     }
     for (; i < text.size; i++) {
         if (((unsigned char)text.data[i] & 0xC0) != 0x80 && ++seen == columns)
             break;
     }
-    fwrite(text.data, 1, i, stdout);
-    fputs("…", stdout);
+    fwrite(text.data, 1, i, out);
+    fputs("…", out);
 }
 
 struct row_place {
@@ -210,20 +225,21 @@ static void print_cell(const struct table *t, const struct screen *s, const stru
     size_t pad = at->width > columns ? at->width - columns : 0;
     bool last = at->column + 1 == t->n_columns;
     size_t room = SIZE_MAX;
+    FILE *out = screen_out(s);
 
     if (last && s->width > 0 && !t->columns[at->column].right)
         room = (size_t)s->width > at->used + GAP ? (size_t)s->width - at->used : GAP;
     if (last && columns == 0)
         return;
     if (at->column > 0)
-        print_spaces(GAP);
+        print_spaces(out, GAP);
     if (t->columns[at->column].right)
-        print_spaces(pad);
-    fputs(screen_on(s, cell->colour), stdout);
-    print_cut(cell->text, room);
-    fputs(screen_off(s, cell->colour), stdout);
+        print_spaces(out, pad);
+    fputs(screen_on(s, cell->colour), out);
+    print_cut(out, cell->text, room);
+    fputs(screen_off(s, cell->colour), out);
     if (!t->columns[at->column].right && !last)
-        print_spaces(pad);
+        print_spaces(out, pad);
 }
 
 void table_print(const struct table *t, const struct screen *s)
@@ -245,6 +261,6 @@ void table_print(const struct table *t, const struct screen *s)
             print_cell(t, s, row == 0 ? &title : &t->cells.items[i], &at);
             at.used += at.width;
         }
-        putchar('\n');
+        fputc('\n', screen_out(s));
     }
 }

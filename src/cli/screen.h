@@ -29,9 +29,20 @@ enum colour {
 struct screen {
     bool colours; /* standard output is a terminal, and NO_COLOR is not set */
     int width;    /* of that terminal; 0: unlimited */
+    int height;   /* likewise */
+    FILE *out;    /* NULL: standard output */
 };
 
 void screen_init(struct screen *s);
+
+/* Asks the terminal for its size again. */
+void screen_measure(struct screen *s);
+
+/* Where the output goes. */
+static inline FILE *screen_out(const struct screen *s)
+{
+    return s->out != NULL ? s->out : stdout;
+}
 
 /* Begin and end of a coloured stretch; "" where there are no colours. */
 const char *screen_on(const struct screen *s, enum colour colour);
@@ -39,6 +50,9 @@ const char *screen_off(const struct screen *s, enum colour colour);
 
 /* Text for one line: control characters become spaces or are shown as `?`. */
 void clean_text(struct buf *b, struct slice text);
+
+/* A bar of that many columns, filled as far as `done` is of `total`. */
+void bar_add(struct buf *b, int64_t done, int64_t total, size_t columns);
 
 /* The columns that a text takes: its characters. */
 size_t text_columns(struct slice utf8);

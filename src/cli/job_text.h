@@ -1,0 +1,16 @@
+/*
+ * A job from the words and options of a line (`add`, `emit`) to the JSON that the server takes.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "cli/args.h"
+#include "core/job.h"
+
+#define JOB_TEXT_MAX (JOB_BYTES_MAX * 2) /* the ceiling of the buffer */
+
+/* What POST /v1/jobs takes, as one object on one line; the first word is the queue.  E_INVALID,
+ * E_TOO_LARGE: the line or a file named in it is wrong. */
+MUST_CHECK enum err_code job_text(const struct args *a, struct buf *out, struct err *err);

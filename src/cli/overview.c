@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/overview.h"
+
+#include <inttypes.h>
+
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "cli/answer.h"
+#include "cli/job_view.h"
+#include "cli/queue_view.h"
+#include "cli/worker_view.h"
+
+#define RUNNING_SHOWN 10
+#define FAILURES_SHOWN 5
+#define BAR_COLUMNS 16
+
+void overview_deinit(struct overview *o)
+{
+    client_reply_deinit(&o->server);
+    client_reply_deinit(&o->queues);
+    client_reply_deinit(&o->workers);
+    client_reply_deinit(&o->running);
+    client_reply_deinit(&o->failed);
+}
+
+static enum err_code get_jobs(struct cli *cli, const char *state, int limit,
+                              struct client_reply *reply, struct err *err)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/v1/jobs?state=%s&limit=%d", state, limit);
+    return cli_get(cli, path, reply, err);
+}
+
+enum err_code overview_get(struct cli *cli, struct overview *o, struct err *err)
+{
+    if (cli_get(cli, "/v1/server", &o->server, err) != E_OK ||
+        cli_get(cli, "/v1/queues", &o->queues, err) != E_OK ||
+        cli_get(cli, "/v1/workers", &o->workers, err) != E_OK ||
+        get_jobs(cli, "running", RUNNING_SHOWN, &o->running, err) != E_OK)
+        return err->code;
+    return get_jobs(cli, "failed", FAILURES_SHOWN, &o->failed, err);
+}
+
+static const json_t *queues_of(const struct overview *o)
+{
+    return json_object_get(o->queues.json, "queues");
+}
+
+static int64_t count_all(const struct overview *o, const char *state)
+{
+    int64_t n = 0;
+    const json_t *queue = NULL;
+
+    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++)
+        n += queue_count(queue, state);
+    return n;
+}
+
+int64_t overview_running(const struct overview *o)
+{
+    return count_all(o, "running");
+}
+
+static void print_server(const struct cli *cli, const struct screen *s, const json_t *server)
+{
+    FILE *out = screen_out(s);
+    char text[SHORT_TEXT_SIZE];
+
+    fprintf(out, "%swaybill %s%s  %s  up %s  pid %" PRId64, screen_on(s, COLOUR_BOLD),
+            answer_text(server, "version"), screen_off(s, COLOUR_BOLD), client_server(cli->client),
+            age_format(answer_int(server, "uptime") * US_PER_S, text), answer_int(server, "pid"));
+    fprintf(out, "  store %s",
+            bytes_format(answer_int(json_object_get(server, "store"), "bytes"), text));
+    fprintf(out, "  disk free %s\n", bytes_format(answer_int(server, "disk_free"), text));
+}
+
+/* What the local worker is at, unless that is plain. */
+static void print_local_worker(const struct screen *s, const json_t *server)
+{
+    const json_t *worker = json_object_get(server, "worker");
+    const char *state = answer_text(worker, "state");
+
+    if (*state != '\0' && strcmp(state, "running") != 0)
+        fprintf(screen_out(s), "%sthe local worker is %s, started again %" PRId64 " times%s\n",
+                screen_on(s, COLOUR_YELLOW), state, answer_int(worker, "restarts"),
+                screen_off(s, COLOUR_YELLOW));
+}
+
+/* What is ready in this queue, since when, and why it does not run; nothing when nothing is. */
+static void print_waiting(const struct screen *s, const json_t *queue, int64_t now_at)
+{
+    const char *state = answer_text(queue, "state");
+    int64_t ready = queue_count(queue, "ready");
+    int64_t next_at = queue_next_at(queue);
+    bool stopped = strcmp(state, "pause") == 0 || strcmp(state, "down") == 0;
+    FILE *out = screen_out(s);
+    char age[SHORT_TEXT_SIZE];
+
+    if (ready == 0)
+        return;
+    fprintf(out, "  %s: %" PRId64 " ready", answer_text(queue, "name"), ready);
+    if (next_at > 0)
+        fprintf(out, ", the next is %s old", age_format(now_at - next_at, age));
+    const char *on = screen_on(s, COLOUR_YELLOW);
+    const char *off = screen_off(s, COLOUR_YELLOW);
+
+    if (stopped)
+        fprintf(out, ": %sthe queue is on %s%s", on, state, off);
+    else if (!answer_is_true(queue, "served"))
+        fprintf(out, ": %sno live worker%s", on, off);
+    fputc('\n', out);
+}
+
+static void print_waits(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    const json_t *queue = NULL;
+
+    if (count_all(o, "ready") == 0)
+        return;
+    fputs("\nwaiting\n", screen_out(s));
+    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++)
+        print_waiting(s, queue, now_at);
+}
+
+static void add_bar(struct table *t, const json_t *job)
+{
+    CLEANUP(buf) struct buf bar = BUF_INIT(200);
+    int percent = job_percent(job);
+
+    if (percent >= 0) {
+        bar_add(&bar, percent, 100, BAR_COLUMNS);
+        buf_addf(&bar, " %3d%%", percent);
+    }
+    table_add(t, COLOUR_BLUE, buf_text(&bar));
+}
+
+static void print_running(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    static const struct column columns[] = {
+        {.title = "RUNNING"},  {.title = "QUEUE"}, {.title = "FOR", .right = true},
+        {.title = "PROGRESS"}, {.title = "ABOUT"},
+    };
+    CLEANUP(table) struct table t;
+    const json_t *jobs = json_object_get(o->running.json, "jobs");
+    int64_t more = overview_running(o) - (int64_t)json_array_size(jobs);
+    const json_t *job = NULL;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
+        CLEANUP(buf) struct buf about = BUF_INIT(4096);
+        char age[SHORT_TEXT_SIZE];
+
+        table_add(&t, COLOUR_BLUE, answer_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_add(&t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "started_at"), age));
+        add_bar(&t, job);
+        job_about(job, now_at, &about);
+        table_add(&t, COLOUR_PLAIN, buf_text(&about));
+    }
+    if (t.cells.count == 0)
+        return;
+    fputc('\n', screen_out(s));
+    table_print(&t, s);
+    if (more > 0)
+        fprintf(screen_out(s), "and %" PRId64 " more\n", more);
+}
+
+static void print_workers(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    const json_t *workers = json_object_get(o->workers.json, "workers");
+
+    if (json_array_size(workers) == 0)
+        return;
+    fputc('\n', screen_out(s));
+    worker_table(workers, now_at, s);
+}
+
+static void print_failures(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    static const struct column columns[] = {
+        {.title = "FAILED LAST"},
+        {.title = "QUEUE"},
+        {.title = "ENDED", .right = true},
+        {.title = "ABOUT"},
+    };
+    CLEANUP(table) struct table t;
+    const json_t *job = NULL;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; (job = json_array_get(json_object_get(o->failed.json, "jobs"), i)) != NULL;
+         i++) {
+        CLEANUP(buf) struct buf about = BUF_INIT(4096);
+        char age[SHORT_TEXT_SIZE];
+
+        table_add(&t, COLOUR_RED, answer_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_addf(&t, COLOUR_PLAIN, "%s ago",
+                   age_format(now_at - answer_time(job, "finished_at"), age));
+        job_about(job, now_at, &about);
+        table_add(&t, COLOUR_PLAIN, buf_text(&about));
+    }
+    if (t.cells.count == 0)
+        return;
+    fputc('\n', screen_out(s));
+    table_print(&t, s);
+}
+
+void overview_print(const struct cli *cli, const struct screen *s, const struct overview *o,
+                    int64_t now_at)
+{
+    print_server(cli, s, o->server.json);
+    print_local_worker(s, o->server.json);
+    fputc('\n', screen_out(s));
+    queue_table(queues_of(o), now_at, s);
+    print_running(s, o, now_at);
+    print_waits(s, o, now_at);
+    print_workers(s, o, now_at);
+    print_failures(s, o, now_at);
+}
+
+void overview_print_json(const struct overview *o)
+{
+    json_t *all = json_pack("{s:O,s:O,s:O,s:O,s:O}", "server", o->server.json, "queues",
+                            queues_of(o), "workers", json_object_get(o->workers.json, "workers"),
+                            "running", json_object_get(o->running.json, "jobs"), "failed",
+                            json_object_get(o->failed.json, "jobs"));
+
+    if (all != NULL)
+        json_dumpf(all, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(all);
+}

@@ -1,0 +1,38 @@
+/*
+ * One screen of what moves, what fails and what waits for what: `status` prints it, `top` keeps it fresh.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "cli/cli.h"
+
+struct overview {
+    struct client_reply server;
+    struct client_reply queues;
+    struct client_reply workers;
+    struct client_reply running;
+    struct client_reply failed;
+};
+
+#define OVERVIEW_INIT                                                                              \
+    ((struct overview){CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, \
+                       CLIENT_REPLY_INIT})
+
+void overview_deinit(struct overview *o);
+static inline void overview_cleanup(struct overview *o)
+{
+    overview_deinit(o);
+}
+
+/* Asks the server for all of it; `o` is empty before. */
+MUST_CHECK enum err_code overview_get(struct cli *cli, struct overview *o, struct err *err);
+
+/* Jobs that run now, all queues together. */
+int64_t overview_running(const struct overview *o);
+
+void overview_print(const struct cli *cli, const struct screen *s, const struct overview *o,
+                    int64_t now_at);
+void overview_print_json(const struct overview *o);

@@ -1,0 +1,24 @@
+/*
+ * How far a job is, kept in the last line of the terminal while its log goes by above it.
+ *
+ * A thread asks the server once a second, over a connection of its own, and draws on standard error; it
+ * meets the caller's output in one mutex.  The line is lifted before something is printed and lowered after.
+ * Every function takes NULL: there is no line then.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/slice.h"
+#include "cli/cli.h"
+
+struct progress_line;
+
+/* NULL when standard error is no terminal, or JSON is wanted. */
+struct progress_line *progress_line_new(const struct cli *cli, struct slice id);
+void progress_line_free(struct progress_line *p);
+
+void progress_line_lift(struct progress_line *p);
+void progress_line_lower(struct progress_line *p, struct slice printed);
+
+/* The line's text: why the job waits, or how far it is; at most `width` columns.  Empty: nothing to say. */
+void progress_line_text(const json_t *job, int64_t now_at, size_t width, struct buf *out);

@@ -1,0 +1,32 @@
+/*
+ * The terminal as a live screen: a page of its own, keys as they are pressed, signals.
+ *
+ * However the process ends while the screen is open (but for kill -9), the terminal is as it was before:
+ * INT, TERM, HUP and QUIT restore it and end the process, TSTP restores it for the time of the stop.
+ * There is one screen in a process.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+
+enum terminal_event {
+    TERMINAL_TIMEOUT,
+    TERMINAL_HEARD,  /* the other descriptor is readable */
+    TERMINAL_RESIZE, /* or back from a stop: draw anew */
+    TERMINAL_KEY,
+};
+
+/* Standard output must be a terminal; keys come from standard input if that is one, too. */
+MUST_CHECK enum err_code terminal_open(struct err *err);
+void terminal_close(void);
+
+/* Waits at most so long (< 0: for ever) for one of the events; a key is in *ret_key. */
+enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, char *ret_key);
+
+/* Shows the first `height` lines of the text instead of what was there. */
+void terminal_draw(struct slice text, int height);

@@ -1,0 +1,16 @@
+/*
+ * Workers for people: as a table, and one as a page.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "cli/screen.h"
+
+void worker_table(const json_t *workers, int64_t now_at, const struct screen *s);
+
+/* `jobs` are all that run; those of other workers are passed over. */
+void worker_page(const json_t *worker, const json_t *jobs, int64_t now_at, const struct screen *s);
