@@ -1,9 +1,9 @@
 /*
  * The batch: ops in, one transaction, answers out.
  *
- * Order within a batch: queues, emits, finishes, touches, what the engine does by itself, staged jobs, logs,
- * single and bulk actions, submits, then claims: what a worker said counts before its leases are judged, and
- * what was made ready in a batch is claimed in it.
+ * Order within a batch: queues, emits, logs that come with finishes and touches, finishes, touches, what the
+ * engine does by itself, staged jobs, logs, single and bulk actions, submits, then claims: what a worker said
+ * counts before its leases are judged, and what was made ready in a batch is claimed in it.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"
@@ -160,6 +160,7 @@ static void reset_op(struct op *op)
     buf_clear(&op->reply);
     buf_clear(&op->jobs);
     buf_clear(&op->cancels);
+    buf_clear(&op->logs);
     op->n_granted = 0;
     op->hurry = false;
     op->plain = NULL;
@@ -228,7 +229,7 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
                                    struct err *err)
 {
     if (phase == PHASE_FINISH)
-        return finish_plain(e, ops, n, err);
+        return exchange_logs(e, ops, n, err) != E_OK ? err->code : finish_plain(e, ops, n, err);
     if (phase != PHASE_LOGS)
         return E_OK;
     if (submit_flush(e, err) != E_OK) /* what was emitted: the sweep looks at what the store has */

@@ -205,6 +205,10 @@ MUST_CHECK enum err_code act_run(struct engine *e, struct op *op, struct err *er
 MUST_CHECK enum err_code bulk_run(struct engine *e, struct op *op, struct err *err);
 MUST_CHECK enum err_code log_run(struct engine *e, struct op *op, struct err *err);
 
+/* Logs that come with finishes and touches.  One that cannot be taken as it is harms nothing else. */
+MUST_CHECK enum err_code exchange_logs(struct engine *e, struct op **ops, size_t n,
+                                       struct err *err);
+
 /* Ends the attempt of a running job as judged; the job is as store_job_brief gave it. */
 MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was,
                                          const struct attempt_end *end, struct slice set,

@@ -11,6 +11,7 @@ void op_init(struct op *op, enum op_kind kind)
     op->reply = BUF_INIT(OP_REPLY_MAX);
     op->jobs = BUF_INIT(OP_REPLY_MAX);
     op->cancels = BUF_INIT(OP_REPLY_MAX);
+    op->logs = BUF_INIT(OP_REPLY_MAX);
 }
 
 void op_deinit(struct op *op)
@@ -19,4 +20,16 @@ void op_deinit(struct op *op)
     buf_deinit(&op->reply);
     buf_deinit(&op->jobs);
     buf_deinit(&op->cancels);
+    buf_deinit(&op->logs);
+}
+
+bool exchange_has_logs(const struct exchange *x)
+{
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (x->touch[i].log != NULL)
+            return true;
+    for (size_t i = 0; i < x->n_finish; i++)
+        if (x->finish[i].log != NULL)
+            return true;
+    return false;
 }

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "core/job.h"
 #include "core/queue_def.h"
+#include "store/store_logs.h"
 
 enum {
     OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */
@@ -64,6 +65,17 @@ struct submit {
     int64_t first_id;  /* out: the first job's id */
 };
 
+/* ---- logs ---- */
+
+struct log_append {
+    int64_t id; /* of the job; in a finish or touch the item's own id and token count */
+    int64_t token;
+    int64_t offset; /* where in the job's log `data` begins; what is there already is skipped */
+    struct slice data;
+    const struct log_mark *marks; /* in the order of their offsets, all within `data` */
+    size_t n_marks;
+};
+
 /* ---- finish, touch, claim ---- */
 
 struct finish_item {
@@ -82,6 +94,7 @@ struct finish_item {
     struct slice result;            /* JSON or empty */
     const struct submit_item *emit; /* DONE: made in the same commit */
     size_t n_emit;
+    const struct log_append *log; /* NULL: none */
 };
 
 struct touch_item {
@@ -91,6 +104,7 @@ struct touch_item {
     bool has_text;
     int64_t done, total;
     bool has_done;
+    const struct log_append *log; /* NULL: none */
 };
 
 struct claim_queue {
@@ -132,6 +146,9 @@ struct exchange {
     int64_t definitions; /* nothing is granted to who does not know the current ones */
     bool wake;           /* other claims of the same worker that wait are answered */
 };
+
+/* Whether any of its finishes and touches brings a piece of a log. */
+bool exchange_has_logs(const struct exchange *x);
 
 /* ---- emit ---- */
 
@@ -213,14 +230,7 @@ struct queue_op {
     enum queue_state state; /* STATE */
 };
 
-/* ---- logs, waiting ---- */
-
-struct log_append {
-    int64_t id;
-    int64_t token;
-    int64_t offset; /* where in the job's log `data` begins; what is there already is skipped */
-    struct slice data;
-};
+/* ---- waiting ---- */
 
 struct job_wait {
     int64_t id;
@@ -270,6 +280,7 @@ struct op {
     int64_t deadline_at; /* steady: a waiting op is answered then */
     struct buf jobs;     /* EXCHANGE: what was granted */
     struct buf cancels;  /* EXCHANGE: what the worker is to stop */
+    struct buf logs;     /* EXCHANGE: logs that end elsewhere than the worker thinks */
     size_t n_granted;
     bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
     const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */

@@ -149,6 +149,13 @@ static void take_piece(void *ctx, int64_t first, struct slice data)
         buf_add(r->b, data.data + (from - first), (size_t)(to - from));
 }
 
+static enum err_code no_job(int64_t id, struct err *err)
+{
+    char text[ID_TEXT_SIZE];
+
+    return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(id, text));
+}
+
 static enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
 {
     bool found = false;
@@ -158,11 +165,8 @@ static enum err_code query_log(struct query_view *v, struct query *q, struct err
     if (store_job_outline(v->store, q->id, &v->arena, &j, &found, err) != E_OK ||
         store_log_size(v->store, q->id, &size, err) != E_OK)
         return err->code;
-    if (!found) {
-        char text[ID_TEXT_SIZE];
-
-        return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(q->id, text));
-    }
+    if (!found)
+        return no_job(q->id, err);
     struct log_range r = {.b = &q->reply, .from = q->offset};
 
     if (r.from < 0)
@@ -174,6 +178,34 @@ static enum err_code query_log(struct query_view *v, struct query *q, struct err
     return store_log_read(v->store, q->id, r.from, r.to, take_piece, &r, err);
 }
 
+static void add_mark(void *ctx, const struct log_mark *mark)
+{
+    struct buf *b = ctx;
+
+    json_add_comma(b);
+    buf_add_char(b, '[');
+    buf_add_int(b, mark->offset);
+    buf_add_char(b, ',');
+    json_add_time(b, mark->at);
+    buf_add_char(b, ']');
+}
+
+static enum err_code query_log_times(struct query_view *v, struct query *q, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (store_job_outline(v->store, q->id, &v->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return no_job(q->id, err);
+    buf_add_str(&q->reply, "{\"times\":[");
+    if (store_log_marks(v->store, q->id, add_mark, &q->reply, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
+}
+
 /* ---- running ---- */
 
 typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err *err);
@@ -182,11 +214,16 @@ static const struct {
     query_fn *run;
     bool queues, workers; /* which names it needs */
 } kinds[QUERY_KIND_COUNT] = {
-    [QUERY_JOB] = {query_job, true, true},        [QUERY_JOBS] = {query_jobs, true, true},
-    [QUERY_LOG] = {query_log, false, false},      [QUERY_QUEUES] = {query_queues, true, true},
-    [QUERY_QUEUE] = {query_queue, true, true},    [QUERY_WORKERS] = {query_workers, true, true},
-    [QUERY_COUNTS] = {query_counts, true, false}, [QUERY_BULKS] = {query_bulks, false, false},
+    [QUERY_JOB] = {query_job, true, true},
+    [QUERY_JOBS] = {query_jobs, true, true},
+    [QUERY_LOG] = {query_log, false, false},
+    [QUERY_QUEUES] = {query_queues, true, true},
+    [QUERY_QUEUE] = {query_queue, true, true},
+    [QUERY_WORKERS] = {query_workers, true, true},
+    [QUERY_COUNTS] = {query_counts, true, false},
+    [QUERY_BULKS] = {query_bulks, false, false},
     [QUERY_BULK] = {query_bulk, false, false},
+    [QUERY_LOG_TIMES] = {query_log_times, false, false},
 };
 
 static enum err_code run(struct query_view *v, struct query *q, struct err *err)

@@ -18,15 +18,16 @@
 struct store;
 
 enum query_kind {
-    QUERY_JOB,     /* one job, whole: {"id",…} */
-    QUERY_JOBS,    /* {"jobs":[…],"cursor"} */
-    QUERY_LOG,     /* bytes of a job's log */
-    QUERY_QUEUES,  /* {"queues":[…]} with counts */
-    QUERY_QUEUE,   /* one queue: state, definition, counts, oldest ready job */
-    QUERY_WORKERS, /* {"workers":[…]} */
-    QUERY_COUNTS,  /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
-    QUERY_BULKS,   /* {"bulk":[…]}: chunked work under way, or done within a day */
-    QUERY_BULK,    /* one of them; done ones are kept a day */
+    QUERY_JOB,       /* one job, whole: {"id",…} */
+    QUERY_JOBS,      /* {"jobs":[…],"cursor"} */
+    QUERY_LOG,       /* bytes of a job's log */
+    QUERY_LOG_TIMES, /* {"times":[[OFFSET,"…"],…]} */
+    QUERY_QUEUES,    /* {"queues":[…]} with counts */
+    QUERY_QUEUE,     /* one queue: state, definition, counts, oldest ready job */
+    QUERY_WORKERS,   /* {"workers":[…]} */
+    QUERY_COUNTS,    /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
+    QUERY_BULKS,     /* {"bulk":[…]}: chunked work under way, or done within a day */
+    QUERY_BULK,      /* one of them; done ones are kept a day */
     QUERY_KIND_COUNT
 };
 

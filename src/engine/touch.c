@@ -59,6 +59,12 @@ void exchange_close(const struct engine *e, struct op *op)
         buf_add_slice(b, buf_slice(&op->jobs));
         buf_add_char(b, ']');
     }
+    if (op->logs.size > 0) {
+        json_add_key(b, "logs");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->logs));
+        buf_add_char(b, ']');
+    }
     if (op->exchange.has_definitions) {
         json_add_key(b, "definitions");
         buf_add_int(b, e->definitions);

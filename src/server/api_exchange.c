@@ -2,7 +2,29 @@
 #include "server/api.h"
 #include "server/parse_emit.h"
 #include "server/parse_exchange.h"
+#include "server/parts.h"
 #include "server/request.h"
+
+/* Those who follow the logs that it brought. */
+static void tell_followers(struct request *r)
+{
+    const struct exchange *x = &r->task.op.exchange;
+    struct log_follow *follow = &r->server->follow;
+
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (x->touch[i].log != NULL)
+            log_follow_heard(follow, x->touch[i].id);
+    for (size_t i = 0; i < x->n_finish; i++)
+        if (x->finish[i].log != NULL)
+            log_follow_heard(follow, x->finish[i].id);
+}
+
+static void answer_exchange(struct request *r)
+{
+    if (r->server->follow.count > 0 && r->task.op.err.code == E_OK)
+        tell_followers(r);
+    request_answer_op(r);
+}
 
 enum err_code worker_exchange(struct request *r, struct err *err)
 {
@@ -22,6 +44,6 @@ enum err_code worker_emit(struct request *r, struct err *err)
 
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)
         return err->code;
-    request_run(r, NULL);
+    request_run(r, answer_exchange);
     return E_OK;
 }

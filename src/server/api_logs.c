@@ -280,14 +280,28 @@ static void first_piece_is_there(struct request *r)
     answer_known(s, first, size);
 }
 
+static enum err_code show_times(struct request *r, int64_t job, bool follow, struct err *err)
+{
+    if (follow)
+        return err_set(err, E_INVALID, "times: cannot be followed; ask for them again");
+    request_query(r, QUERY_LOG_TIMES)->id = job;
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
 enum err_code log_show(struct request *r, struct err *err)
 {
     struct log_stream *s;
     int64_t job;
     bool follow;
+    bool times;
 
-    if (request_id(r, "job", &job, err) != E_OK || request_flag(r, "follow", &follow, err) != E_OK)
+    if (request_id(r, "job", &job, err) != E_OK ||
+        request_flag(r, "follow", &follow, err) != E_OK ||
+        request_flag(r, "times", &times, err) != E_OK)
         return err->code;
+    if (times)
+        return show_times(r, job, follow, err);
     if (follow && r->server->follow.count >= FOLLOWERS_MAX)
         return err_set(err, E_TOO_MANY, "at most %d can follow logs", FOLLOWERS_MAX);
     s = mem_zalloc(sizeof(*s));

@@ -56,6 +56,7 @@ enum {
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */
     COMMAND_ARGS_MAX = 4096,
+    LOG_TIMES_MAX = 4096, /* with one piece of a log */
     LIST_LIMIT = 50,
     LIST_LIMIT_MAX = 1000,
     LINES_CHUNK = 500, /* NDJSON lines in one commit */

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "server/fields.h"
 #include "server/limits.h"
+#include "server/parse_log.h"
 #include "server/parse_submit.h"
 
 bool lease_parse(struct slice text, int64_t *ret_token)
@@ -100,6 +101,11 @@ static enum err_code finish_final(struct field_reader *r, struct slice value)
     return field_bool(r, value, &((struct finish_item *)r->to)->final);
 }
 
+static enum err_code finish_log(struct field_reader *r, struct slice value)
+{
+    return parse_log(r, value, &((struct finish_item *)r->to)->log);
+}
+
 static enum err_code finish_emit(struct field_reader *r, struct slice value)
 {
     struct finish_item *item = r->to;
@@ -118,6 +124,7 @@ static const struct field finish_fields[] = {
     {FIELD("set"), .read = finish_set, .null = true},
     {FIELD("delay"), .read = finish_delay, .null = true},
     {FIELD("final"), .read = finish_final, .null = true},
+    {FIELD("log"), .read = finish_log, .null = true},
     {FIELD("emit"), .read = finish_emit, .null = true},
 };
 
@@ -171,12 +178,18 @@ static enum err_code touch_total(struct field_reader *r, struct slice value)
     return field_int(r, value, 0, INT64_MAX, &item->total);
 }
 
+static enum err_code touch_log(struct field_reader *r, struct slice value)
+{
+    return parse_log(r, value, &((struct touch_item *)r->to)->log);
+}
+
 static const struct field touch_fields[] = {
     {FIELD("id"), .read = touch_id},
     {FIELD("lease"), .read = touch_lease},
     {FIELD("text"), .read = touch_text, .null = true},
     {FIELD("done"), .read = touch_done, .null = true},
     {FIELD("total"), .read = touch_total, .null = true},
+    {FIELD("log"), .read = touch_log, .null = true},
 };
 
 static enum err_code check_touch(const void *to, struct err *err)

@@ -172,7 +172,10 @@ static const struct route routes[] = {
         .right = RIGHT_USER,
         .status = 200,
         .type = TYPE_TEXT,
-        .params = {{"follow", "boolean", "Stay, and send what comes until the job has ended."}},
+        .params = {{"follow", "boolean", "Stay, and send what comes until the job has ended."},
+                   {"times", "boolean",
+                    "Instead of the log, when its parts were written: offsets and instants, as "
+                    "JSON."}},
         .errors = {E_NOT_FOUND, E_RANGE, E_TOO_MANY},
         .help = "The log of a job.  Range: bytes=a-b, a- or -n is honoured.",
     },

@@ -91,6 +91,10 @@ static const struct {
                            ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
                                "Reasons") ",'seen_at':" TIME ",'live':" FLAG ",'running':" WHOLE
                                           ",'jobs':" LIST("WorkerJob"))},
+    {"LogPiece",
+     CLOSED("'offset'", "'offset':" WHOLE ",'text':" TEXT ",'base64':" TEXT
+                        ",'times':{'type':'array','items':{'type':'array','items':" WHOLE "}}")},
+    {"LogEnd", OBJECT("'id':" REF("Id") ",'lease':" TEXT ",'size':" WHOLE)},
     {"FinishItem",
      CLOSED(
          "'id','lease','state'",
@@ -100,9 +104,10 @@ static const struct {
                    "'integer','null']},'cause':{'enum':['exit','signal','timeout','memory','lost','start',"
                    "'protocol','cancelled','dependency',null]},'text':" TEXT
                    ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG
-                   ",'emit':" LIST("JobToAdd"))},
-    {"TouchItem", CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT
-                                                           ",'done':" WHOLE ",'total':" WHOLE)},
+                   ",'emit':" LIST("JobToAdd") ",'log':" REF("LogPiece"))},
+    {"TouchItem",
+     CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT ",'done':" WHOLE
+                                              ",'total':" WHOLE ",'log':" REF("LogPiece"))},
     {"Claim",
      CLOSED("'queues'",
             "'worker':{'oneOf':[" TEXT "," REF(
@@ -121,12 +126,14 @@ static const struct {
                                               ",'lease_until':" TIME
                                               ",'cursor':{},'log_size':" WHOLE ",'timeout':" LENGTH
                                               ",'command':" REF("Command"))},
-    {"Claimed", OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
-                    "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE)},
+    {"Claimed",
+     OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
+         "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE ",'logs':" LIST("LogEnd"))},
     {"Finish", CLOSED("'finish'", "'finish':" LIST("FinishItem"))},
-    {"Finished", OBJECT("'results':" LIST("Result"))},
+    {"Finished", OBJECT("'results':" LIST("Result") ",'logs':" LIST("LogEnd"))},
     {"Touch", CLOSED("'touch'", "'touch':" LIST("TouchItem"))},
-    {"Touched", OBJECT("'lost':" LIST("Lease") ",'cancel':" LIST("Lease"))},
+    {"Touched",
+     OBJECT("'lost':" LIST("Lease") ",'cancel':" LIST("Lease") ",'logs':" LIST("LogEnd"))},
     {"Emit",
      CLOSED("'id','lease','seq'",
             "'id':" REF("Id") ",'lease':" TEXT ",'seq':{'type':'integer','minimum':1},'jobs':" LIST(

@@ -246,7 +246,9 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
         db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_CURSOR_REMOVE, err, db_i(id)) != E_OK)
         return err->code;
-    return db_do(s->db, SQL_LOG_REMOVE, err, db_i(id));
+    if (db_do(s->db, SQL_LOG_REMOVE, err, db_i(id)) != E_OK)
+        return err->code;
+    return db_do(s->db, SQL_LOG_TIMES_REMOVE, err, db_i(id));
 }
 
 enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_t until_at,

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/store_logs.h"
 
+#include <endian.h>
+#include <string.h>
+
 #include "store/store_internal.h"
 
-enum { PIECE_BYTES = 8192 }; /* a piece that has so much is not added to */
+enum {
+    PIECE_BYTES = 8192, /* a piece that has so much is not added to */
+    MARK_ROWS = 128,    /* of a job */
+};
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN && sizeof(struct log_mark) == 16,
+               "marks are kept as little endian bytes");
 
 enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, struct err *err)
 {
@@ -46,4 +55,45 @@ enum err_code store_log_read(struct store *s, int64_t job, int64_t from, int64_t
     struct piece_taker t = {on_piece, ctx};
 
     return db_do_rows(s->db, SQL_LOG_READ, take_piece, &t, err, db_i(job), db_i(from), db_i(to));
+}
+
+enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks, size_t n,
+                             struct err *err)
+{
+    if (n == 0)
+        return E_OK;
+    struct slice bytes = slice_make((const char *)marks, n * sizeof(*marks));
+    const struct db_value args[] = {db_i(job), db_b(bytes), db_i(PIECE_BYTES)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_LOG_TIMES_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    if (taker.changed > 0)
+        return E_OK;
+    return db_do(s->db, SQL_LOG_TIMES_ADD, err, db_i(job), db_b(bytes), db_i(MARK_ROWS));
+}
+
+struct mark_taker {
+    store_log_mark_fn *on_mark;
+    void *ctx;
+};
+
+static void take_marks(void *ctx, const struct db_row *row)
+{
+    struct mark_taker *t = ctx;
+    struct slice bytes = db_col_blob(row, 0);
+    struct log_mark mark;
+
+    for (size_t at = 0; at + sizeof(mark) <= bytes.size; at += sizeof(mark)) {
+        memcpy(&mark, bytes.data + at, sizeof(mark));
+        t->on_mark(t->ctx, &mark);
+    }
+}
+
+enum err_code store_log_marks(struct store *s, int64_t job, store_log_mark_fn *on_mark, void *ctx,
+                              struct err *err)
+{
+    struct mark_taker t = {on_mark, ctx};
+
+    return db_do_rows(s->db, SQL_LOG_TIMES_READ, take_marks, &t, err, db_i(job));
 }

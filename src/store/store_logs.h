@@ -4,12 +4,19 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/slice.h"
 
 struct store;
+
+/* When what is at an offset of the log was written.  Persisted as it stands here. */
+struct log_mark {
+    int64_t offset;
+    int64_t at;
+};
 
 /* Bytes in the job's log so far. */
 MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size,
@@ -18,6 +25,16 @@ MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *r
 /* Adds bytes at an offset that must be the log's size; small ones join the last piece. */
 MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first,
                                        struct slice data, struct err *err);
+
+/* When parts of it were written.  Beyond a good number a job's marks are not kept. */
+MUST_CHECK enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks,
+                                        size_t n, struct err *err);
+
+typedef void store_log_mark_fn(void *ctx, const struct log_mark *mark);
+
+/* All marks, in the order of their offsets. */
+MUST_CHECK enum err_code store_log_marks(struct store *s, int64_t job, store_log_mark_fn *on_mark,
+                                         void *ctx, struct err *err);
 
 typedef void store_log_fn(void *ctx, int64_t first, struct slice data);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a worker tells the server besides finishing: definitions it knows, who it is, when it woke."""
 from test_claim import waiting_claim
+from waiting import Background
 
 
 def definitions(client):
@@ -240,3 +241,140 @@ def test_a_bad_description_is_refused(client):
     client.refused(413, "too_large", "POST", "/v1/claim",
                    {"queues": {}, "worker": described(queues=too_many)})
     assert client.ok("GET", "/v1/workers")["workers"] == []
+
+
+# ---- logs that come with finishes and touches
+
+def log_of(client, job):
+    return client.get(f"/v1/jobs/{job['id']}/log").body
+
+
+def held(job, **fields):
+    return {"id": job["id"], "lease": job["lease"], **fields}
+
+
+def test_a_finish_brings_the_rest_of_the_log(client):
+    client.submit()
+    job = client.take()
+    reply = client.ok("POST", "/v1/finish", {"finish": [
+        held(job, state="done", log={"offset": 0, "text": "all there is\n"})]})
+    assert reply == {"results": [{"id": job["id"], "ok": True}]}
+    assert log_of(client, job) == b"all there is\n"
+    assert client.state(job["id"]) == "done"
+
+
+def test_a_touch_adds_to_the_log_and_a_claim_with_both_keeps_the_order(client):
+    client.submit_many([{"queue": "work"}] * 2)
+    one, two = client.claim(max=2)["jobs"]
+    client.ok("POST", "/v1/touch", {"touch": [
+        held(one, text="at it", log={"offset": 0, "base64": "AP8K"})]})
+    assert log_of(client, one) == b"\0\xff\n" and client.show(one["id"])["text"] == "at it"
+    reply = client.claim({}, touch=[held(two, log={"offset": 0, "text": "two\n"})],
+                         finish=[held(one, state="failed", log={"offset": 3, "text": "end\n"})])
+    assert reply["results"] == [{"id": one["id"], "ok": True}] and "logs" not in reply
+    assert log_of(client, one) == b"\0\xff\nend\n" and log_of(client, two) == b"two\n"
+    assert client.state(one["id"]) == "failed"
+
+
+def test_a_log_that_was_sent_again_is_there_once(client):
+    client.submit()
+    job = client.take()
+    for piece in ({"offset": 0, "text": "abc"}, {"offset": 0, "text": "abc"},
+                  {"offset": 1, "text": "bcdef"}, {"offset": 6, "text": ""}):
+        assert "logs" not in client.ok("POST", "/v1/touch", {"touch": [held(job, log=piece)]})
+    assert log_of(client, job) == b"abcdef"
+
+
+def test_a_log_that_cannot_be_taken_says_where_it_ends_and_fails_nothing(client, admin):
+    admin.ok("PUT", "/v1/queues/small", {"keep": {"log": 10}})
+    client.submit("small")
+    job = client.take("small")
+    reply = client.ok("POST", "/v1/touch", {"touch": [held(job, log={"offset": 5, "text": "x"})]})
+    assert reply["lost"] == [] and reply["logs"] == [held(job, size=0)]
+    reply = client.ok("POST", "/v1/touch", {"touch": [
+        held(job, log={"offset": 0, "text": "123456789"})]})
+    assert "logs" not in reply
+    reply = client.claim({}, wait="60s", finish=[
+        held(job, state="done", log={"offset": 9, "text": "too much"})])
+    assert reply["logs"] == [held(job, size=9)]
+    assert reply["results"] == [{"id": job["id"], "ok": True}]
+    assert log_of(client, job) == b"123456789" and client.state(job["id"]) == "done"
+
+
+def test_a_stale_lease_adds_nothing_to_the_log(client):
+    client.submit()
+    first = client.take()
+    client.end(first, "returned")
+    second = client.take()
+    reply = client.ok("POST", "/v1/touch", {"touch": [held(first, log={"offset": 0, "text": "x"})]})
+    assert reply["lost"] == [held(first)] and "logs" not in reply
+    result = client.ok("POST", "/v1/finish", {"finish": [
+        held(first, state="done", log={"offset": 0, "text": "x"})]})
+    assert result["results"][0]["error"]["code"] == "stale_lease"
+    assert log_of(client, second) == b""
+
+
+def test_a_log_is_told_when_its_parts_were_written(client):
+    client.submit()
+    job = client.take()
+    path = f"/v1/jobs/{job['id']}/log?times=1"
+    assert client.ok("GET", path) == {"times": []}
+    at = 1767225600000000
+    piece = {"offset": 0, "text": "one\ntwo\n", "times": [[0, at], [4, at + 1500]]}
+    for _ in range(2):
+        client.ok("POST", "/v1/touch", {"touch": [held(job, log=piece)]})
+    piece = {"offset": 4, "text": "two\nthree\n", "times": [[4, at + 7], [8, at + 2000000]]}
+    client.end(job, log=piece)
+    assert client.ok("GET", path) == {"times": [
+        [0, "2026-01-01T00:00:00Z"], [4, "2026-01-01T00:00:00.001500Z"],
+        [8, "2026-01-01T00:00:02Z"]]}
+    client.refused(422, "invalid", "GET", path + "&follow=1")
+    client.refused(404, "not_found", "GET", "/v1/jobs/0000000000000/log?times=1")
+
+
+def test_times_go_with_their_job_and_beyond_a_good_number_are_not_kept(client, admin):
+    client.submit()
+    job = client.take()
+    size = 0
+    for _ in range(20):
+        piece = {"offset": size, "text": "x" * 4000,
+                 "times": [[size + n, 10**15 + size + n] for n in range(4000)]}
+        assert client.touch(job, log=piece) == {"lost": [], "cancel": []}
+        size += 4000
+    kept = client.ok("GET", f"/v1/jobs/{job['id']}/log?times=1")["times"]
+    assert [offset for offset, _ in kept] == list(range(len(kept))) and 60000 <= len(kept) <= size
+    client.end(job)
+    admin.ok("DELETE", f"/v1/jobs/{job['id']}")
+
+
+def test_those_who_follow_a_log_see_what_comes_with_touches(server):
+    client = server.tcp()
+    client.submit()
+    job = client.take()
+    follower = Background(server.tcp().get, f"/v1/jobs/{job['id']}/log?follow=1")
+    client.touch(job, log={"offset": 0, "text": "one\n"})
+    client.end(job, log={"offset": 4, "text": "two\n"})
+    assert follower.result().body == b"one\ntwo\n"
+
+
+def test_a_bad_log_is_refused_and_nothing_of_the_request_happens(client):
+    client.submit()
+    job = client.take()
+    for log, word in (({"text": "x"}, "offset"), ({"offset": 0}, "text"), ([], "object"),
+                      ({"offset": -1, "text": "x"}, "offset"), ({"offset": 0, "text": 5}, "text"),
+                      ({"offset": 0, "base64": "%"}, "base64"),
+                      ({"offset": 0, "text": "x", "base64": "eA=="}, "exclude"),
+                      ({"offset": 0, "text": "x", "times": 5}, "times"),
+                      ({"offset": 0, "text": "x", "times": [[0]]}, "times"),
+                      ({"offset": 0, "text": "x", "times": [[0, 0]]}, "times"),
+                      ({"offset": 0, "text": "x", "times": [["0", 5]]}, "times"),
+                      ({"offset": 0, "text": "x", "times": [[1, 5]]}, "times"),
+                      ({"offset": 5, "text": "xy", "times": [[4, 5]]}, "times"),
+                      ({"offset": 0, "text": "xy", "times": [[1, 5], [0, 5]]}, "times"),
+                      ({"offset": 0, "text": "x", "size": 5}, "size")):
+        error = client.refused(422, "invalid", "POST", "/v1/finish",
+                               {"finish": [held(job, state="done", log=log)]})
+        assert word in error["message"] and error["detail"] == {"index": 0}, error
+    client.refused(413, "too_large", "POST", "/v1/touch", {"touch": [
+        held(job, log={"offset": 0, "text": "x" * ((1 << 20) + 1)})]})
+    assert client.state(job["id"]) == "running" and log_of(client, job) == b""

@@ -115,7 +115,8 @@ static void append(struct fixture *f, struct granted g, int64_t offset, size_t s
 {
     struct test_op *t = op_make(f, OP_LOG);
 
-    t->op.log = (struct log_append){g.id, g.token, offset, slice_make(text + offset, size)};
+    t->op.log = (struct log_append){
+        .id = g.id, .token = g.token, .offset = offset, .data = slice_make(text + offset, size)};
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_OK);
 }
@@ -209,7 +210,8 @@ static void small_pieces_of_a_log_are_kept_together(void **state)
     for (int64_t at = 0; at < 40000; at += 40) {
         struct test_op *t = op_make(f, OP_LOG);
 
-        t->op.log = (struct log_append){g.id, g.token, at, slice_make(text + at, 40)};
+        t->op.log = (struct log_append){
+            .id = g.id, .token = g.token, .offset = at, .data = slice_make(text + at, 40)};
         batch_add(f, t);
     }
     batch_run(f);

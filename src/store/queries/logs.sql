@@ -18,3 +18,20 @@ ORDER BY first;
 
 -- name: log_remove
 DELETE FROM logs WHERE job = $1;
+
+-- name: log_times_extend
+-- store: sqlite
+UPDATE log_times SET marks = CAST(marks || $2 AS BLOB)
+WHERE job = $1 AND seq = (SELECT MAX(seq) FROM log_times WHERE job = $1) AND LENGTH(marks) < $3;
+
+-- The row behind the last one, if so many are allowed.
+-- name: log_times_add
+INSERT INTO log_times (job, seq, marks)
+SELECT $1, last.seq + 1, $2 FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM log_times WHERE job = $1) AS last
+WHERE last.seq < $3;
+
+-- name: log_times_read
+SELECT marks FROM log_times WHERE job = $1 ORDER BY seq;
+
+-- name: log_times_remove
+DELETE FROM log_times WHERE job = $1;
