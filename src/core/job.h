@@ -71,6 +71,7 @@ struct job {
     int exit; /* exit status, or -N for signal N */
     enum job_cause cause;
     int64_t done, total; /* progress counts; total 0 when unknown */
+    int64_t expected_at; /* when its program thinks that it will be done */
 
     struct slice key;
     struct slice params;  /* JSON object, as it came */
@@ -78,6 +79,7 @@ struct job {
     struct slice labels;  /* JSON object, or empty */
     struct slice options; /* JSON object of rarely used fields: retry, timeout, command; or empty */
     struct slice text;    /* status line */
+    struct slice unit;    /* of done and total */
     struct slice result;  /* JSON, or empty */
     int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */

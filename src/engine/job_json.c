@@ -204,6 +204,8 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
+    if (j->lost > 0)
+        add_int(b, "lost", j->lost);
     if (j->log_size > 0)
         add_int(b, "log_size", j->log_size);
     if (url != NULL) {
@@ -251,9 +253,12 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
     if (j->done != 0 || j->total != 0) {
         add_int(b, "done", j->done);
         add_int(b, "total", j->total);
+        add_text(b, "unit", j->unit);
     }
-    if (j->state == JOB_RUNNING)
+    if (j->state == JOB_RUNNING) {
         add_time(b, "lease_until", j->lease_until_at);
+        add_time(b, "expected_at", j->expected_at);
+    }
     if (j->cancelling) {
         json_add_key(b, "cancelling");
         json_add_bool(b, true);

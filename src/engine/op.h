@@ -104,6 +104,10 @@ struct touch_item {
     bool has_text;
     int64_t done, total;
     bool has_done;
+    struct slice unit; /* of both */
+    bool has_unit;
+    int64_t left_us; /* until it is done, as its program thinks; below 0: it cannot tell */
+    bool has_left;
     const struct log_append *log; /* NULL: none */
 };
 

@@ -11,8 +11,17 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
 {
     const struct live_claim *claim = claims_find(&e->claims, item->token);
     int64_t lease_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
-    struct touch_status status = {item->text, item->has_text, item->done, item->total,
-                                  item->has_done};
+    struct touch_status status = {
+        .text = item->text,
+        .has_text = item->has_text,
+        .done = item->done,
+        .total = item->total,
+        .has_done = item->has_done,
+        .unit = item->unit,
+        .has_unit = item->has_unit,
+        .expected_at = item->left_us < 0 ? 0 : e->now.wall_at + item->left_us,
+        .has_expected = item->has_left,
+    };
     enum touch_result result = TOUCH_LOST;
 
     if (engine_write(e, err) != E_OK ||

@@ -33,7 +33,7 @@ enum err_code worker_exchange(struct request *r, struct err *err)
 
     if (parse_exchange(buf_slice(&r->body), kind, r->right, &op->arena, &op->exchange, err) != E_OK)
         return err->code;
-    request_run(r, NULL);
+    request_run(r, answer_exchange);
     return E_OK;
 }
 
@@ -44,6 +44,6 @@ enum err_code worker_emit(struct request *r, struct err *err)
 
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)
         return err->code;
-    request_run(r, answer_exchange);
+    request_run(r, NULL);
     return E_OK;
 }

@@ -53,6 +53,7 @@ enum {
     KEY_BYTES_MAX = 512,
     CURSOR_BYTES_MAX = 64 << 10,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
+    UNIT_BYTES_MAX = 40,       /* of done and total */
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */
     COMMAND_ARGS_MAX = 4096,

@@ -178,6 +178,26 @@ static enum err_code touch_total(struct field_reader *r, struct slice value)
     return field_int(r, value, 0, INT64_MAX, &item->total);
 }
 
+static enum err_code touch_unit(struct field_reader *r, struct slice value)
+{
+    struct touch_item *item = r->to;
+
+    item->has_unit = true;
+    return field_text(r, value, 0, UNIT_BYTES_MAX, &item->unit);
+}
+
+/* null: it cannot tell (any more). */
+static enum err_code touch_left(struct field_reader *r, struct slice value)
+{
+    struct touch_item *item = r->to;
+
+    item->has_left = true;
+    item->left_us = -1;
+    if (json_type_of(value) == JSON_T_NULL)
+        return E_OK;
+    return field_length(r, value, 0, INT64_MAX, &item->left_us);
+}
+
 static enum err_code touch_log(struct field_reader *r, struct slice value)
 {
     return parse_log(r, value, &((struct touch_item *)r->to)->log);
@@ -189,6 +209,8 @@ static const struct field touch_fields[] = {
     {FIELD("text"), .read = touch_text, .null = true},
     {FIELD("done"), .read = touch_done, .null = true},
     {FIELD("total"), .read = touch_total, .null = true},
+    {FIELD("unit"), .read = touch_unit, .null = true},
+    {FIELD("left"), .read = touch_left},
     {FIELD("log"), .read = touch_log, .null = true},
 };
 

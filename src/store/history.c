@@ -14,7 +14,8 @@
     X("laters", laters, int)                \
     X("cause", cause, enum job_cause)       \
     X("done", done, int64_t)                \
-    X("total", total, int64_t)
+    X("total", total, int64_t)              \
+    X("expected_at", expected_at, int64_t)
 
 static bool ended_well(const struct job *j)
 {
@@ -25,7 +26,7 @@ static bool ended_well(const struct job *j)
 static bool tells_of_attempt(const struct job *j)
 {
     return j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
-           j->text.size > 0;
+           j->expected_at != 0 || j->text.size > 0 || j->unit.size > 0;
 }
 
 static bool is_plain(const struct job *j)
@@ -34,7 +35,8 @@ static bool is_plain(const struct job *j)
 
     return outcome_implied && j->holds == 0 && !j->cancelling && j->failures == 0 && j->lost == 0 &&
            j->laters == 0 && j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 &&
-           j->text.size == 0 && (!j->exited || ended_well(j));
+           j->expected_at == 0 && j->text.size == 0 && j->unit.size == 0 &&
+           (!j->exited || ended_well(j));
 }
 
 static void add_number(struct buf *b, const char *key, int64_t value)
@@ -67,6 +69,10 @@ struct slice history_format(const struct job *j, struct arena *arena)
         json_add_key(&b, "text");
         json_add_string(&b, j->text);
     }
+    if (j->unit.size > 0) {
+        json_add_key(&b, "unit");
+        json_add_string(&b, j->unit);
+    }
     buf_add_char(&b, '}');
     return arena_copy(arena, buf_slice(&b));
 }
@@ -84,6 +90,8 @@ static void take_member(struct slice key, struct slice value, struct arena *aren
     }
     if (json_key_is(key, "text"))
         j->text = arena_copy(arena, json_text(value, arena));
+    if (json_key_is(key, "unit"))
+        j->unit = arena_copy(arena, json_text(value, arena));
 }
 
 static void forget_attempt(struct job *j)
@@ -91,8 +99,8 @@ static void forget_attempt(struct job *j)
     j->exited = false;
     j->exit = 0;
     j->cause = JOB_CAUSE_NONE;
-    j->done = j->total = 0;
-    j->text = slice_make(NULL, 0);
+    j->done = j->total = j->expected_at = 0;
+    j->text = j->unit = slice_make(NULL, 0);
 }
 
 void history_parse(struct slice json, struct arena *arena, struct job *j)

@@ -2,6 +2,7 @@
  * Jobs in sets: made, claimed and ended by statements that work on many rows at once.
  */
 /* SPDX-License-Identifier: MIT */
+#include "base/json.h"
 #include "store/store_internal.h"
 #include "store/store_jobs.h"
 #include "store/store_rows.h"
@@ -86,6 +87,17 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
     t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size;
 }
 
+/* What earlier attempts have left. */
+static void take_past(const struct db_row *row, struct job *j)
+{
+    struct slice history = db_col_text(row, 11);
+    struct slice lost;
+
+    if (history.size == 0)
+        return;
+    j->lost = json_find(history, "lost", &lost) ? (int)json_int(lost) : 0;
+}
+
 static void take_claimed(void *ctx, const struct db_row *row)
 {
     struct claim_taker *t = ctx;
@@ -105,6 +117,7 @@ static void take_claimed(void *ctx, const struct db_row *row)
     j->state = JOB_RUNNING;
     j->attempt = (int)db_col_int(row, 2);
     take_payload(t, row, j);
+    take_past(row, j);
     t->n_taken = t->at;
 }
 

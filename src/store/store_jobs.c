@@ -272,6 +272,10 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
         j.done = status->done;
         j.total = status->total;
     }
+    if (status->has_unit)
+        j.unit = status->unit;
+    if (status->has_expected)
+        j.expected_at = status->expected_at;
     const struct db_value args[] = {db_i(id), db_i(token), db_i(until_at),
                                     db_t(history_format(&j, &arena))};
 

@@ -94,6 +94,10 @@ struct touch_status {
     bool has_text;
     int64_t done, total;
     bool has_done;
+    struct slice unit;
+    bool has_unit;
+    int64_t expected_at; /* 0: not known */
+    bool has_expected;
 };
 
 enum touch_result { TOUCH_LOST, TOUCH_HELD, TOUCH_CANCELLING };

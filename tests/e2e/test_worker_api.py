@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a worker tells the server besides finishing: definitions it knows, who it is, when it woke."""
 from test_claim import waiting_claim
-from waiting import Background
+from waiting import Background, now, parse_time
 
 
 def definitions(client):
@@ -378,3 +378,59 @@ def test_a_bad_log_is_refused_and_nothing_of_the_request_happens(client):
     client.refused(413, "too_large", "POST", "/v1/touch", {"touch": [
         held(job, log={"offset": 0, "text": "x" * ((1 << 20) + 1)})]})
     assert client.state(job["id"]) == "running" and log_of(client, job) == b""
+
+
+# ---- status, and what a claimed job knows of its past
+
+def test_a_touch_tells_unit_and_when_it_expects_to_be_done(client):
+    client.submit()
+    job = client.take()
+    client.touch(job, done=3, total=10, unit="MB", left=90)
+    shown = client.show(job["id"])
+    assert (shown["done"], shown["total"], shown["unit"]) == (3, 10, "MB")
+    left = (parse_time(shown["expected_at"]) - now()).total_seconds()
+    assert 60 < left <= 90
+    client.touch(job, text="on")
+    assert client.show(job["id"])["expected_at"] == shown["expected_at"]
+    client.touch(job, done=4, left="2m")
+    again = client.show(job["id"])
+    assert again["expected_at"] > shown["expected_at"] and again["unit"] == "MB"
+    client.touch(job, left=None)
+    assert "expected_at" not in client.show(job["id"])
+    client.touch(job, left=1)
+    client.end(job)
+    shown = client.show(job["id"])
+    assert "expected_at" not in shown and shown["unit"] == "MB" and shown["done"] == 4
+
+
+def test_the_next_attempt_begins_without_unit_and_estimate(client):
+    client.submit()
+    job = client.take()
+    client.touch(job, done=3, unit="MB", left=90)
+    client.end(job, "returned")
+    client.take()
+    shown = client.show(job["id"])
+    assert shown["state"] == "running" and not {"unit", "done", "expected_at"} & set(shown)
+
+
+def test_bad_units_and_estimates_are_refused(client):
+    client.submit()
+    job = client.take()
+    for field, value in (("unit", 5), ("unit", "x" * 41), ("left", "soon"), ("left", -1),
+                         ("left", [])):
+        error = client.refused(422, "invalid", "POST", "/v1/touch",
+                               {"touch": [held(job, **{field: value})]})
+        assert field in error["message"], error
+
+
+def test_a_claimed_job_says_how_often_it_was_lost_and_where_its_log_ends(client):
+    client.submit()
+    job = client.take(lease="1s")
+    assert "lost" not in job and "log_size" not in job
+    client.touch(job, log={"offset": 0, "text": "begun\n"})
+    again = client.take()
+    assert again["id"] == job["id"] and again["lost"] == 1 and again["log_size"] == 6
+    client.end(again, "returned")
+    third = client.take()
+    assert third["lost"] == 1 and third["log_size"] == 6
+    client.end(third)

@@ -71,14 +71,15 @@ SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, fin
        attempt, history
 FROM ended WHERE id = $1;
 
--- A claim is two statements over its set: RETURNING would build a table of its own.
--- Only a job with a history can have a cursor: the others do not look for one.
+-- A claim is two statements over its set: RETURNING would build a table of its own.  Only a job with a history
+-- can have a cursor or a log: the others do not look for them.
 -- name: jobs_take
 -- store: sqlite
 SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
-                                       ORDER BY l.first DESC LIMIT 1) END
+                                       ORDER BY l.first DESC LIMIT 1) END,
+       j.history
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 
