@@ -84,6 +84,18 @@ static const struct {
     {"check|--max-age=10m", "check", "max-age", "10m", 0, 0},
     {"completion|fish", "completion", NULL, NULL, 1, 0},
     {"retry|--set|a:=1|" ID, "retry", "set", "a:=1", 1, 0},
+    {"queue|log|q|-n|5", "log", "limit", "5", 1, 0},
+    {"queue|empty|a|two words", "empty", NULL, NULL, 2, 0},
+    {"log|--times|" ID, "log", "times", NULL, 1, 0},
+    {"top|--json", "top", "json", NULL, 0, 0},
+    {"progress|40/100|page 40", "progress", NULL, NULL, 2, 0},
+    {"progress|--left|90s", "progress", "left", "90s", 0, 0},
+    {"emit|-", "emit", NULL, NULL, 1, 0},
+    {"emit|-!|q|-p|a=b", "emit", "now", NULL, 1, 0},
+    {"emit|q|--|ls|-l", "emit", NULL, NULL, 1, 2},
+    {"set|a=b|c:=1", "set", NULL, NULL, 2, 0},
+    {"done", "done", NULL, NULL, 0, 0},
+    {"resend|10m|why|not", "resend", NULL, NULL, 3, 0},
 };
 
 static void good_lines_are_taken_apart(void **state)
@@ -159,6 +171,13 @@ static const struct {
     {"completion|tcsh", "bash|zsh|fish"},
     {"serve|--log-level|loud", "error|warn|info|debug"},
     {"version|x", "one word too many"},
+    {"queue|log", "NAME is missing"},
+    {"queue|log|q|-n|1001", "from 1 to 1000"},
+    {"fail", "TEXT is missing"},
+    {"resend", "D is missing"},
+    {"resend|soon", "D: "},
+    {"emit", "QUEUE|JSON|- is missing"},
+    {"set", "is missing"},
 };
 
 static void bad_lines_are_refused_with_the_cause(void **state)
