@@ -235,9 +235,9 @@ static const struct option_spec serve_options[] = {
     },
     {
         .name = "listen",
-        .value = {.type = VALUE_TEXT, .name = "ADDR:PORT"},
+        .value = {.type = VALUE_TEXT, .name = "ADDR:PORT|none"},
         .help = "Where to listen besides the Unix socket (default 127.0.0.1:6769; port 0: any free "
-                "one)",
+                "one; none: nowhere)",
     },
     {
         .name = "store",

@@ -9,6 +9,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -194,7 +195,8 @@ static enum err_code open_sockets(struct life *life, struct err *err)
 
     if (listen_inherited(ls, err) != E_OK)
         return err->code;
-    if (listeners_tcp(ls) == NULL && listen_tcp(ls, life->settings.listen, err) != E_OK)
+    if (listeners_tcp(ls) == NULL && strcmp(life->settings.listen, SERVER_LISTEN_NONE) != 0 &&
+        listen_tcp(ls, life->settings.listen, err) != E_OK)
         return err->code;
     if (listeners_local(ls) == NULL) {
         if (listen_unix(ls, dir, life->dir.fd, err) != E_OK)
@@ -204,21 +206,34 @@ static enum err_code open_sockets(struct life *life, struct err *err)
     return settings_auth(&life->settings, ls, &life->server->auth, err);
 }
 
-/* ADDR:PORT as it turned out, and the base of full ids. */
+/* ADDR:PORT as it turned out. */
+static const char *tcp_name(const struct listener *tcp, struct arena *arena)
+{
+    char text[96];
+
+    if (tcp == NULL)
+        return "";
+    bool v6 = strchr(tcp->host, ':') != NULL;
+
+    snprintf(text, sizeof(text), v6 ? "[%s]:%u" : "%s:%u", tcp->host, (unsigned)tcp->port);
+    return arena_strdup(arena, slice_of(text));
+}
+
+/* Where we are, and the base of full ids. */
 static void set_names(struct life *life)
 {
     struct server *s = life->server;
-    const struct listener *tcp = listeners_tcp(&life->listeners);
-    bool v6 = strchr(tcp->host, ':') != NULL;
-    char text[96];
+    CLEANUP(buf) struct buf url = BUF_INIT(PATH_MAX + 16);
 
-    snprintf(text, sizeof(text), v6 ? "[%s]:%u" : "%s:%u", tcp->host, (unsigned)tcp->port);
-    s->listen = arena_strdup(&s->arena, slice_of(text));
-    snprintf(text, sizeof(text), "http://%s", s->listen);
-    s->url = life->settings.url != NULL ? life->settings.url
-                                        : arena_strdup(&s->arena, slice_of(text));
-    engine_set_url(life->engine, s->url);
+    s->listen = tcp_name(listeners_tcp(&life->listeners), &s->arena);
     s->socket = arena_strdup(&s->arena, slice_of(listeners_local(&life->listeners)->path));
+    if (s->listen[0] != '\0')
+        buf_addf(&url, "http://%s", s->listen);
+    else
+        buf_addf(&url, "unix:%s", s->socket);
+    s->url = life->settings.url != NULL ? life->settings.url
+                                        : arena_strdup(&s->arena, buf_slice(&url));
+    engine_set_url(life->engine, s->url);
 }
 
 static enum err_code start_threads(struct life *life, struct err *err)
@@ -303,7 +318,10 @@ static void begin_quick_check(struct server *s)
 
 static void announce(const struct server *s)
 {
-    printf("ready http://%s unix:%s\n", s->listen, s->socket);
+    if (s->listen[0] != '\0')
+        printf("ready http://%s unix:%s\n", s->listen, s->socket);
+    else
+        printf("ready unix:%s\n", s->socket);
     fflush(stdout);
     notify_send("READY=1");
 }

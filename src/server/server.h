@@ -16,6 +16,7 @@
 #include "base/err.h"
 
 #define SERVER_LISTEN_DEFAULT "127.0.0.1:6769"
+#define SERVER_LISTEN_NONE "none" /* the Unix socket alone */
 #define SERVER_LOCK_NAME "waybill.lock"
 #define SERVER_SOCKET_NAME "waybill.sock"
 
@@ -23,7 +24,8 @@
  * `server:` of the definitions. */
 struct server_config {
     const char *data_dir;     /* made with mode 0700 when it is not there */
-    const char *listen;       /* ADDR:PORT, port 0 picks a free one; NULL: SERVER_LISTEN_DEFAULT */
+    const char *listen;       /* ADDR:PORT, port 0 picks a free one; or SERVER_LISTEN_NONE; NULL:
+                                 SERVER_LISTEN_DEFAULT */
     const char *url;          /* base of full ids; NULL: http://ADDR:PORT */
     const char *token;        /* NULL: the first line of `server.token_file`, else none */
     const char *store_url;    /* NULL: the embedded store */
