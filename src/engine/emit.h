@@ -23,6 +23,7 @@ struct engine;
 struct emitter {
     struct stored_emitter row;
     bool listed; /* something is to be worked off: it is among e->settling */
+    bool fresh;  /* since this very batch */
 };
 
 MUST_CHECK enum err_code emitters_load(struct engine *e, struct err *err);

@@ -21,7 +21,7 @@ static void list(struct engine *e, struct emitter *m)
 {
     if (!m->listed)
         VEC_PUSH(&e->settling, m);
-    m->listed = true;
+    m->listed = m->fresh = true;
 }
 
 static void unlist(struct engine *e, struct emitter *m)
@@ -46,6 +46,7 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
         map_put(&e->emitters, row->owner, m);
     if (row->fate != EMIT_OPEN || row->visible_upto > 0)
         list(e, m);
+    m->fresh = false;
 }
 
 enum err_code emitters_load(struct engine *e, struct err *err)
@@ -174,7 +175,7 @@ static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *re
     if ((runs ? store_emit_first_visible(e->store, &m->row, &arena, &row, err)
               : store_emit_first(e->store, &m->row, &arena, &row, err)) != E_OK)
         return err->code;
-    *ret_rows = row.id == 0 ? 0 : 1 + row.n_jobs;
+    *ret_rows = row.id == 0 ? 0 : 1 + (row.staged ? row.n_jobs : 0);
     if (row.id == 0)
         return E_OK;
     if (row.staged) {
@@ -234,14 +235,23 @@ static bool is_smaller(const struct emitter *a, const struct emitter *b)
 
 typedef bool comes_first_fn(const struct emitter *a, const struct emitter *b);
 
+/* While the engine rests after a failure, only what the batch itself has decided is settled. */
+static bool rests(const struct engine *e)
+{
+    return e->now.steady_at < e->resume_at;
+}
+
 /* NULL when nothing is to be settled. */
 static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_first)
 {
     struct emitter *first = NULL;
 
-    for (size_t i = 0; i < e->settling.count; i++)
-        if (first == NULL || comes_first(e->settling.items[i], first))
-            first = e->settling.items[i];
+    for (size_t i = 0; i < e->settling.count; i++) {
+        struct emitter *m = e->settling.items[i];
+
+        if ((m->fresh || !rests(e)) && (first == NULL || comes_first(m, first)))
+            first = m;
+    }
     return first;
 }
 
@@ -252,7 +262,7 @@ enum err_code emit_settle(struct engine *e, struct err *err)
     struct emitter *m;
     size_t used = 0;
 
-    if (e->settling.count == 0 || e->now.steady_at < e->resume_at)
+    if (first_by(e, is_older) == NULL)
         return E_OK;
     if (engine_write(e, err) != E_OK)
         return err->code;
@@ -263,6 +273,8 @@ enum err_code emit_settle(struct engine *e, struct err *err)
     while ((m = first_by(e, is_older)) != NULL && used < room / 2)
         if (settle(e, m, room / 2 - used, &used, err) != E_OK)
             return err->code;
+    for (size_t i = 0; i < e->settling.count; i++)
+        e->settling.items[i]->fresh = false;
     return E_OK;
 }
 

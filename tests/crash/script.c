@@ -90,6 +90,24 @@ static const struct step steps[] = {
     {.name = "retention", .after_us = 3 * US_PER_DAY},
     {.name = "submit one more", .make = request_submit_one},
     {.name = "claim it", .make = request_claim_for_long},
+    {.name = "emit", .make = request_emit},
+    {.name = "emit, again", .make = request_emit},
+    {.name = "emit what is visible", .make = request_emit_visible},
+    {.name = "save a cursor", .make = request_emit_cursor},
+    {.name = "emit what the next cursor releases", .make = request_emit_after_cursor},
+    {.name = "save the next cursor", .make = request_emit_next_cursor},
+    {.name = "emit what is dropped", .make = request_emit_more},
+    {.name = "finish: failed, with emits", .make = request_finish_emitter_failed},
+    {.name = "the rest is dropped"},
+    {.name = "the emitter is due again", .after_us = 200 * US_PER_S},
+    {.name = "claim it with its cursor", .make = request_claim_for_long},
+    {.name = "emit", .make = request_emit},
+    {.name = "emit what is visible, under a cursor", .make = request_emit_visible},
+    {.name = "emit more than one commit releases", .make = request_emit_third},
+    {.name = "finish: done, with emits", .make = request_finish_emitter_done},
+    {.name = "the rest is released"},
+    {.name = "checkpoint after emits", .checkpoint = "PRAGMA wal_checkpoint(PASSIVE)"},
+    {.name = "claim what was emitted", .make = request_claim_for_long},
 };
 
 size_t script_count(void)
@@ -255,7 +273,7 @@ enum err_code script_step(struct script *s, size_t number, enum script_try which
 enum err_code script_open(struct script *s, const char *vfs, struct err *err)
 {
     struct store_config store = {.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs};
-    struct engine_config engine = {.node = 1, .seed = 1, .waiting_max = 10};
+    struct engine_config engine = {.node = 1, .seed = 1, .waiting_max = 10, .settle_rows = 8};
 
     *s = (struct script){.vfs = vfs, .now = {BEGIN_AT, BEGIN_AT}};
     if (store_open(&store, &s->store, err) != E_OK)

@@ -194,6 +194,99 @@ void request_finish_plain(struct script *s, struct request *r)
         finish_lease(s, r, s->n_leases - 1 - i, JOB_OUT_DONE);
 }
 
+/* The job that was submitted last emits, under its last lease. */
+static struct script_lease emitter(const struct script *s)
+{
+    size_t i = s->n_leases;
+
+    while (i > 0 && s->leases[i - 1].id != s->jobs[s->n_jobs - 1])
+        i--;
+    ASSERT(i > 0);
+    return s->leases[i - 1];
+}
+
+static void emit(struct script *s, struct request *r, int64_t seq, size_t n)
+{
+    struct script_lease lease = emitter(s);
+
+    for (size_t i = 0; i < n; i++) {
+        r->items[i].queue = SLICE("other");
+        r->items[i].params = SLICE("{\"emitted\":true}");
+    }
+    r->op.kind = OP_EMIT;
+    r->op.emit = (struct emit){
+        .id = lease.id, .token = lease.token, .seq = seq, .jobs = r->items, .n_jobs = n};
+}
+
+void request_emit(struct script *s, struct request *r)
+{
+    emit(s, r, 1, 3);
+    r->items[0].key = SLICE("a key of what is emitted");
+    r->items[0].content = 5;
+    r->items[1].delay_us = US_PER_HOUR;
+}
+
+void request_emit_visible(struct script *s, struct request *r)
+{
+    emit(s, r, 2, 1);
+    r->op.emit.visible = true;
+}
+
+void request_emit_cursor(struct script *s, struct request *r)
+{
+    emit(s, r, 3, 1);
+    r->op.emit.visible = true;
+    r->op.emit.cursor = SLICE("{\"page\":1}");
+}
+
+void request_emit_after_cursor(struct script *s, struct request *r)
+{
+    emit(s, r, 4, 2);
+    r->op.emit.visible = true;
+}
+
+void request_emit_next_cursor(struct script *s, struct request *r)
+{
+    emit(s, r, 5, 0);
+    r->op.emit.cursor = SLICE("{\"page\":2}");
+}
+
+void request_emit_third(struct script *s, struct request *r)
+{
+    emit(s, r, 3, 3);
+}
+
+void request_emit_more(struct script *s, struct request *r)
+{
+    emit(s, r, 6, 2);
+    r->op.emit.visible = true;
+}
+
+static void finish_emitter(struct script *s, struct request *r, enum job_outcome outcome)
+{
+    struct script_lease lease = emitter(s);
+
+    exchange(r, EXCHANGE_RESULTS);
+    r->finish[r->op.exchange.n_finish++] = (struct finish_item){.id = lease.id,
+                                                                .token = lease.token,
+                                                                .outcome = outcome};
+}
+
+void request_finish_emitter_failed(struct script *s, struct request *r)
+{
+    finish_emitter(s, r, JOB_OUT_FAILED);
+}
+
+void request_finish_emitter_done(struct script *s, struct request *r)
+{
+    finish_emitter(s, r, JOB_OUT_DONE);
+    r->items[0].queue = SLICE("other");
+    r->items[1].queue = SLICE("other");
+    r->items[1].key = SLICE("a key of what is emitted");
+    r->finish[0].emit = r->items;
+    r->finish[0].n_emit = r->op.exchange.n_emit = 2;
+}
+
 void request_log_text(struct script *s, struct request *r)
 {
     r->op.kind = OP_LOG;

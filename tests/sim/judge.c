@@ -55,7 +55,6 @@ static void judge_sweep(struct sim *s)
     if (s->model.n_work > 0)
         model_work_step(&s->model, s->now.wall_at);
     follow_retention(s);
-    model_settle(&s->model, world_settle_rows(s), s->now.wall_at);
 }
 
 /* ---- the batch ---- */
@@ -84,6 +83,9 @@ static void judge_phases(struct sim *s, struct req **reqs, size_t n, enum sweepi
     for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
         if (phases[p].kind == OP_LOG && sweeping == SWEEPS)
             judge_sweep(s);
+        if (phases[p].kind == OP_LOG)
+            model_settle(&s->model, world_settle_rows(s), s->now.wall_at,
+                         sweeping == SWEEPS ? MODEL_WORKS : MODEL_RESTS);
         for (size_t i = 0; i < n; i++)
             if (reqs[i]->op.kind == phases[p].kind && !s->no_evidence)
                 phases[p].judge(s, reqs[i]);

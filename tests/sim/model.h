@@ -110,6 +110,7 @@ struct model_emitter {
     int64_t seq;  /* the last one */
     int64_t upto; /* visible ones are to be released so far */
     enum model_fate fate;
+    bool fresh;                           /* something of it was decided in this batch */
     struct model_emit emits[MODEL_EMITS]; /* settled ones of an ended attempt are gone */
     size_t n_emits;
 };
@@ -193,8 +194,10 @@ size_t model_staged(const struct model_emitter *e);
 /* Is anything of it to be released or dropped? */
 bool model_is_settling(const struct model_emitter *e);
 
-/* What one commit releases and drops, when it may settle so many rows. */
-void model_settle(struct model *m, size_t room, int64_t now_at);
+/* What one commit releases and drops, when it may settle so many rows.  An engine that rests settles what
+ * its batch has decided, and nothing else. */
+enum model_mood { MODEL_WORKS, MODEL_RESTS };
+void model_settle(struct model *m, size_t room, int64_t now_at, enum model_mood mood);
 
 /* The outcome of the attempt with that token, JOB_OUT_NONE when there was none (or it runs). */
 enum job_outcome model_outcome(const struct model_job *j, int64_t token);

@@ -45,16 +45,20 @@ void model_cursor(struct model *m, struct model_job *owner, int64_t cursor)
 
     owner->cursor = cursor;
     owner->changed = true;
-    if (model_staged(e) > 0)
+    if (model_staged(e) > 0) {
         e->upto = e->seq;
+        e->fresh = true;
+    }
 }
 
 void model_end_emits(struct model *m, struct model_job *owner, bool done)
 {
     struct model_emitter *e = model_emitter_of(m, owner->id);
 
-    if (e != NULL)
+    if (e != NULL) {
         e->fate = done ? FATE_RELEASE : FATE_DROP;
+        e->fresh = true;
+    }
     if (done)
         owner->cursor = 0;
 }
@@ -118,7 +122,7 @@ static size_t settle_next(struct model *m, struct model_emitter *e, int64_t now_
         memmove(&e->emits[0], &e->emits[1], (e->n_emits - 1) * sizeof(e->emits[0]));
         e->n_emits--;
     }
-    return 1 + r.n_jobs;
+    return 1 + (r.staged ? r.n_jobs : 0);
 }
 
 static size_t settle(struct model *m, struct model_emitter *e, size_t room, int64_t now_at)
@@ -151,27 +155,33 @@ static bool is_smaller(const struct model_emitter *a, const struct model_emitter
     return rows_of(a) != rows_of(b) ? rows_of(a) < rows_of(b) : is_older(a, b);
 }
 
-static struct model_emitter *first_by(struct model *m,
-                                      bool (*comes_first)(const struct model_emitter *,
-                                                          const struct model_emitter *))
+typedef bool comes_first_fn(const struct model_emitter *a, const struct model_emitter *b);
+
+static struct model_emitter *first_by(struct model *m, comes_first_fn *comes_first,
+                                      enum model_mood mood)
 {
     struct model_emitter *first = NULL;
 
-    for (size_t i = 0; i < m->n_emitters; i++)
-        if (model_is_settling(&m->emitters[i]) &&
-            (first == NULL || comes_first(&m->emitters[i], first)))
-            first = &m->emitters[i];
+    for (size_t i = 0; i < m->n_emitters; i++) {
+        struct model_emitter *e = &m->emitters[i];
+
+        if (model_is_settling(e) && (e->fresh || mood == MODEL_WORKS) &&
+            (first == NULL || comes_first(e, first)))
+            first = e;
+    }
     return first;
 }
 
-void model_settle(struct model *m, size_t room, int64_t now_at)
+void model_settle(struct model *m, size_t room, int64_t now_at, enum model_mood mood)
 {
     struct model_emitter *e;
     size_t used = 0;
 
-    while ((e = first_by(m, is_smaller)) != NULL && used + rows_of(e) <= room)
+    while ((e = first_by(m, is_smaller, mood)) != NULL && used + rows_of(e) <= room)
         used += settle(m, e, SIZE_MAX, now_at);
     used = 0;
-    while ((e = first_by(m, is_older)) != NULL && used < room / 2)
+    while ((e = first_by(m, is_older, mood)) != NULL && used < room / 2)
         used += settle(m, e, room / 2 - used, now_at);
+    for (size_t i = 0; i < m->n_emitters; i++)
+        m->emitters[i].fresh = false;
 }
