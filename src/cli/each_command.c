@@ -312,11 +312,11 @@ enum err_code each_command_add_shell(const struct each_command *c, struct slice 
 
 /* ---- the program ---- */
 
-static bool has_placeholder(const struct each_command *c, const char *word)
+bool each_command_names_program(const struct each_command *c)
 {
     const char *end = NULL;
 
-    for (const char *at = word; (at = strchr(at, '{')) != NULL; at++)
+    for (const char *at = c->words[0]; (at = strchr(at, '{')) != NULL; at++)
         if (placeholder(c, at, &end) != NO_PLACEHOLDER)
             return true;
     return false;
@@ -360,7 +360,7 @@ enum err_code each_command_check_program(const struct each_command *c, struct er
 {
     const char *name = c->words[0];
 
-    if (has_placeholder(c, name))
+    if (each_command_names_program(c))
         return E_OK;
     bool has_slash = strchr(name, '/') != NULL;
     int fault = has_slash ? program_fault(name) : fault_in_path(name);

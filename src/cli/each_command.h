@@ -50,6 +50,9 @@ MUST_CHECK enum err_code each_command_add_shell(const struct each_command *c, st
 /* One word of a shell's command line, with quotes where they are needed. */
 void each_add_quoted(struct buf *out, struct slice word);
 
+/* The lines say which program is to be run. */
+bool each_command_names_program(const struct each_command *c);
+
 /* The program as it stands, without placeholders: can it be started from here?  E_NOT_FOUND and
  * E_FORBIDDEN say why not. */
 MUST_CHECK enum err_code each_command_check_program(const struct each_command *c, struct err *err);

@@ -1,0 +1,471 @@
+/*
+ * The loop of `each`.
+ *
+ * A line is handed in, carried out, ended (the server has acknowledged it), printed: `handed` ≥ ended ≥
+ * printed, and the input is read only so far ahead of what is printed.  The run is finished when the input
+ * has come to its end and as many lines are printed as it had.
+ *
+ * Ending early (a signal, a closed output, bad input): no more is read or started, what runs gets a grace,
+ * the rest goes back to the store uncounted.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "cli/each.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json.h"
+#include "cli/each_internal.h"
+#include "cli/each_report.h"
+
+#define AHEAD INT64_C(32768)       /* lines handed in and not printed */
+#define QUIET_US (5 * US_PER_S)    /* without news the server is asked how things are */
+#define STOP_US (9 * US_PER_S)     /* then we leave, whatever still runs is killed with us */
+#define OUT_STOP_US (1 * US_PER_S) /* for output that nobody takes, when all else has stopped */
+
+/* ---- the bar ---- */
+
+static int64_t total_lines(const struct each *e, bool *ret_estimated)
+{
+    struct stat st;
+
+    *ret_estimated = false;
+    if (e->feed.ended || e->options->failed)
+        return e->options->failed ? e->known : e->feed.lines.count;
+    if (e->feed.bytes == 0 || fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    size_t waiting = e->feed.lines.filled - e->feed.lines.from;
+    double taken = (double)e->feed.bytes - (double)waiting;
+
+    *ret_estimated = true;
+    return taken < 1 ? 0 : (int64_t)((double)st.st_size / taken * (double)e->feed.lines.count);
+}
+
+static void draw_bar(struct each *e)
+{
+    struct each_progress p = {.done = e->done, .failed = e->failed};
+    int64_t open = (e->options->failed ? e->known : e->feed.sent) - e->done - e->failed;
+
+    if (e->screen.shares && each_out_pending(&e->out) > 0)
+        return;
+    p.total = total_lines(e, &p.is_estimated);
+    p.running = open < e->options->slots ? (open > 0 ? open : 0) : e->options->slots;
+    each_screen_draw(&e->screen, &p, &e->out.last);
+}
+
+/* ---- ending ---- */
+
+/* No more is read or started; what runs gets its grace. */
+static void stop(struct each *e)
+{
+    if (e->stop_at != 0)
+        return;
+    e->stop_at = clock_mono_us();
+    each_feed_stop(&e->feed);
+    if (e->asking != NULL)
+        link_cancel(STEAL(e->asking));
+    worker_stop(e->worker);
+}
+
+static void stop_for(struct each *e, const struct err *err)
+{
+    if (e->err.code == E_OK && e->signal == 0 && e->out_fault == 0)
+        e->err = *err;
+    stop(e);
+}
+
+static bool has_printed_all(const struct each *e)
+{
+    int64_t lines = e->options->failed ? e->known : e->feed.lines.count;
+
+    return (e->options->failed || e->feed.ended) && e->printed >= lines &&
+           each_out_pending(&e->out) == 0;
+}
+
+static void end_if_finished(struct each *e)
+{
+    if (e->finished || e->stop_at != 0 || !has_printed_all(e))
+        return;
+    e->finished = true;
+    stop(e);
+}
+
+/* ---- printing ---- */
+
+static void print_ended(struct each *e);
+
+static void print_turn(struct each *e, struct slice output)
+{
+    const struct each_turn *turn = each_order_next(&e->order);
+
+    each_out_add(&e->out, turn->line, output);
+    each_order_pop(&e->order);
+    e->printed++;
+}
+
+static void on_log(void *ctx, const struct link_reply *reply)
+{
+    struct each *e = ctx;
+
+    e->reading = NULL;
+    if (reply->err.code == E_UNAVAILABLE)
+        return; /* the next tick asks again */
+    if (reply->err.code != E_OK && reply->err.code != E_NOT_FOUND)
+        each_screen_say(&e->screen, "the output of a line cannot be read back: %s", reply->err.msg);
+    print_turn(e, reply->err.code == E_OK ? reply->text : slice_make(NULL, 0));
+    print_ended(e);
+}
+
+static void read_log(struct each *e, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+    char path[64];
+
+    snprintf(path, sizeof(path), "/v1/jobs/%s/log", id_format(id, text));
+    e->reading = link_send(e->link, &(struct link_call){.path = path, .done = on_log, .ctx = e});
+}
+
+/* Moves what has ended to the output, as far as that takes it. */
+static void print_ended(struct each *e)
+{
+    const struct each_turn *turn = NULL;
+
+    while (e->reading == NULL && !e->out.failed && each_out_pending(&e->out) < EACH_OUT_FULL &&
+           (turn = each_order_next(&e->order)) != NULL) {
+        if (turn->state == EACH_TURN_LOGGED)
+            read_log(e, turn->id);
+        else
+            print_turn(e, slice_make(turn->output, turn->size));
+    }
+    if (e->stop_at == 0 && !e->options->failed)
+        each_feed_go(&e->feed);
+    end_if_finished(e);
+}
+
+static void before_write(void *ctx)
+{
+    struct each *e = ctx;
+
+    if (e->screen.shares)
+        each_screen_erase(&e->screen);
+}
+
+static void on_room(void *ctx)
+{
+    print_ended(ctx);
+}
+
+static void on_output_fault(void *ctx, int fault)
+{
+    struct each *e = ctx;
+
+    e->out_fault = fault;
+    stop(e);
+}
+
+/* ---- what the worker tells ---- */
+
+static int64_t line_of_key(struct slice key)
+{
+    int64_t line = 0;
+
+    for (size_t i = 0; i < key.size && key.data[i] >= '0' && key.data[i] <= '9'; i++)
+        line = line * 10 + (key.data[i] - '0');
+    return line;
+}
+
+static void on_end(void *ctx, const struct worker_end *end)
+{
+    struct each *e = ctx;
+    int64_t line = line_of_key(end->key);
+    int64_t id = 0;
+
+    if (!end->ended || line <= 0 || !id_parse(end->id, &id))
+        return;
+    e->news_at = clock_mono_us();
+    if (end->outcome == JOB_OUT_DONE)
+        e->done++;
+    else
+        e->failed++;
+    each_order_ended(&e->order, line, id, end->output);
+    print_ended(e);
+}
+
+static void on_broken(void *ctx, struct slice queue, const char *reason)
+{
+    struct err err = ERR_INIT;
+
+    (void)queue;
+    (void)err_set(&err, E_UNAVAILABLE, "the program cannot be started: %s", reason);
+    stop_for(ctx, &err);
+}
+
+static void leave_loop(struct each *e)
+{
+    uv_stop(&e->loop);
+}
+
+/* What has ended goes out, if somebody takes it. */
+static void on_stopped(void *ctx)
+{
+    struct each *e = ctx;
+
+    e->worker_stopped = true;
+    e->stopped_at = clock_mono_us();
+    if (e->stop_at == 0)
+        e->stop_at = e->stopped_at;
+    print_ended(e);
+    if (e->out.failed || (each_out_pending(&e->out) == 0 && e->reading == NULL))
+        leave_loop(e);
+}
+
+/* ---- what the feeding tells ---- */
+
+static int64_t feed_room(void *ctx)
+{
+    struct each *e = ctx;
+    int64_t ahead = e->feed.sent - e->printed;
+
+    if (e->feed.sent < e->known) /* the store has them */
+        return INT64_MAX;
+    return AHEAD - ahead < EACH_CHUNK_LINES ? 0 : AHEAD - ahead;
+}
+
+static void feed_line(void *ctx, int64_t line)
+{
+    struct each *e = ctx;
+    struct err err = ERR_INIT;
+
+    if (line <= e->known)
+        return;
+    if (each_marks_reserve(&e->marks, line, &err) != E_OK)
+        stop_for(e, &err);
+    each_order_expect(&e->order, line);
+}
+
+/* Lines that ended in an earlier sitting, which was cut short before it had printed them. */
+static void print_earlier(struct each *e, int64_t first, int64_t count, struct slice reply)
+{
+    struct slice ids = {NULL, 0};
+    struct slice item = {NULL, 0};
+    struct slice value = {NULL, 0};
+    struct err err;
+    int64_t id = 0;
+
+    if (json_check(reply, &value, &err) != E_OK || !json_find(value, "ids", &ids))
+        return;
+    struct json_iter it = json_items(ids);
+
+    for (int64_t line = first; line < first + count && json_next_item(&it, &item); line++)
+        if (line <= e->known && !each_marks_has(&e->marks, line) &&
+            !each_line_list_has(&e->live, line) &&
+            id_parse(slice_make(item.data + 1, item.size - 2), &id))
+            each_order_ended_before(&e->order, line, id);
+    print_ended(e);
+}
+
+static void feed_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
+{
+    struct each *e = ctx;
+
+    if (first <= e->known)
+        print_earlier(e, first, count, reply);
+}
+
+static void feed_end(void *ctx)
+{
+    struct each *e = ctx;
+    struct err err = ERR_INIT;
+
+    if (e->feed.lines.count < e->known) {
+        (void)err_set(&err, E_CONFLICT,
+                      "the input ends after line %" PRId64 ", and this run has %" PRId64
+                      " lines already: give it the input it began with, or --again to begin anew",
+                      e->feed.lines.count, e->known);
+        stop_for(e, &err);
+        return;
+    }
+    end_if_finished(e);
+}
+
+static void feed_fail(void *ctx, const struct err *err)
+{
+    stop_for(ctx, err);
+}
+
+/* ---- time, signals, the server's end ---- */
+
+/* Jobs may end without us (somebody cancelled them): after a while without news the server is asked. */
+static void on_counts(void *ctx, const struct link_reply *reply)
+{
+    struct each *e = ctx;
+
+    e->asking = NULL;
+    if (reply->err.code != E_OK)
+        return;
+    json_t *answer = json_loadb(reply->text.data, reply->text.size, 0, NULL);
+    struct each_counts counts = each_counts_of(answer);
+    int64_t ended = counts.done + counts.failed;
+
+    json_decref(answer);
+    e->news_at = clock_mono_us();
+    if (counts.live > 0 || e->order.count > 0 || ended <= e->done + e->failed)
+        return;
+    e->done = counts.done;
+    e->failed = counts.failed;
+    e->printed = ended;
+    end_if_finished(e);
+}
+
+static void ask_counts(struct each *e)
+{
+    e->asking = link_send(e->link,
+                          &(struct link_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
+}
+
+static void leave_if_late(struct each *e, int64_t now_at)
+{
+    if (e->worker_stopped &&
+        (each_out_pending(&e->out) == 0 || e->out.failed || now_at - e->stopped_at > OUT_STOP_US))
+        leave_loop(e);
+    if (now_at - e->stop_at > STOP_US && !e->finished)
+        leave_loop(e);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct each *e = timer->data;
+    int64_t now_at = clock_mono_us();
+
+    draw_bar(e);
+    if (e->stop_at != 0) {
+        leave_if_late(e, now_at);
+        return;
+    }
+    if (e->reading == NULL)
+        print_ended(e);
+    if (now_at - e->news_at > QUIET_US && e->asking == NULL &&
+        (e->feed.ended || e->options->failed))
+        ask_counts(e);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct each *e = handle->data;
+
+    if (e->signal != 0 || e->stop_at != 0) {
+        e->signal = number;
+        worker_end_now(e->worker);
+        return;
+    }
+    e->signal = number;
+    each_screen_say(&e->screen, "stopping: what runs has %d s to end (once more to stop at once)",
+                    (int)(EACH_GRACE_US / US_PER_S));
+    stop(e);
+}
+
+static void on_server_end(uv_poll_t *poll, int status, int events)
+{
+    struct each *e = poll->data;
+    struct err err = ERR_INIT;
+    char rest[256];
+
+    (void)status;
+    (void)events;
+    if (read(e->server.out_fd, rest, sizeof(rest)) > 0)
+        return;
+    uv_poll_stop(poll);
+    (void)err_set(&err, E_UNAVAILABLE, "the server of the run's store has ended");
+    stop_for(e, &err);
+    worker_abandon(e->worker);
+}
+
+/* ---- all of it ---- */
+
+static int report(struct each *e)
+{
+    struct each_end end = {
+        .command = e->options->command,
+        .server_url = e->server.url,
+        .result = {.done = e->done,
+                   .failed = e->failed,
+                   .before = e->before,
+                   .left = e->feed.sent > e->known ? e->feed.sent : e->known,
+                   .took_us = clock_mono_us() - e->started_at},
+        .finished = e->finished,
+        .signal = e->signal,
+        .out_fault = e->out_fault,
+        .err = e->err,
+    };
+
+    end.result.left -= e->done + e->failed;
+    each_screen_erase(&e->screen);
+    return each_report(e->cli, &end);
+}
+
+static int run_loop(struct each *e)
+{
+    struct err err = ERR_INIT;
+
+    e->started_at = e->news_at = clock_mono_us();
+    if (!e->options->failed)
+        each_feed_go(&e->feed);
+    end_if_finished(e);
+    uv_run(&e->loop, UV_RUN_DEFAULT);
+    if (e->finished && e->worker_stopped && e->run.is_finished == false && !e->options->failed &&
+        each_run_finish(&e->run, &err) != E_OK && e->err.code == E_OK)
+        e->err = err;
+    int status = report(e);
+
+    if (e->worker_stopped)
+        each_leave_loop(e);
+    return status;
+}
+
+static struct each_hooks hooks_of(struct each *e)
+{
+    return (struct each_hooks){
+        .out = {.ctx = e,
+                .before_write = before_write,
+                .on_room = on_room,
+                .on_fail = on_output_fault},
+        .feed = {.ctx = e,
+                 .room = feed_room,
+                 .on_line = feed_line,
+                 .on_chunk = feed_chunk,
+                 .on_end = feed_end,
+                 .on_fail = feed_fail},
+        .worker = {.ctx = e, .on_end = on_end, .on_broken = on_broken, .on_stopped = on_stopped},
+        .on_signal = on_signal,
+        .on_server_end = on_server_end,
+        .on_tick = on_tick,
+    };
+}
+
+int each_run_all(struct cli *cli, const struct each_options *options)
+{
+    struct each *e = mem_zalloc(sizeof(*e));
+    const struct each_hooks hooks = hooks_of(e);
+    struct err err = ERR_INIT;
+
+    e->cli = cli;
+    e->options = options;
+    e->run = EACH_RUN_INIT;
+    e->server = EACH_SERVER_INIT;
+    e->marks = EACH_MARKS_INIT;
+    e->err = ERR_INIT;
+    each_order_init(&e->order, options->keeps_order);
+    int status = each_begin(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
+
+    each_server_stop(&e->server);
+    each_marks_close(&e->marks);
+    each_order_deinit(&e->order);
+    VEC_DEINIT(&e->live);
+    each_run_close(&e->run);
+    free(e);
+    return status;
+}

@@ -1,0 +1,77 @@
+/*
+ * A run under way, for each.c (its loop) and each_begin.c (how it begins) alone.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "cli/each.h"
+#include "cli/each_feed.h"
+#include "cli/each_marks.h"
+#include "cli/each_order.h"
+#include "cli/each_out.h"
+#include "cli/each_run.h"
+#include "cli/each_screen.h"
+#include "cli/each_server.h"
+#include "cli/each_store.h"
+#include "worker/link.h"
+#include "worker/worker.h"
+
+#define EACH_GRACE_US (5 * INT64_C(1000000))
+
+struct each {
+    struct cli *cli;
+    const struct each_options *options;
+    struct each_run run;
+    struct each_server server;
+    struct each_marks marks;
+    struct each_line_list live; /* lines that had not ended when we began */
+
+    uv_loop_t loop;
+    uv_timer_t tick;
+    uv_signal_t signals[3];
+    uv_poll_t server_end; /* its standard output comes to its end */
+    struct link *link;
+    struct worker *worker;
+    struct each_feed feed;
+    struct each_order order;
+    struct each_out out;
+    struct link_request *reading; /* of a log, for the one whose turn it is */
+    struct link_request *asking;  /* for the counts */
+
+    int64_t known;  /* lines that the store had when we began */
+    int64_t before; /* of those: had ended */
+    int64_t done, failed, printed;
+    int64_t started_at;
+    int64_t news_at; /* when a job ended last */
+    int64_t stop_at; /* when stopping began; 0: it has not */
+    int64_t stopped_at;
+    struct each_screen screen;
+
+    struct err err; /* what ended it */
+    int signal;     /* what ended it */
+    int out_fault;
+    bool worker_stopped;
+    bool finished;
+};
+
+/* Whom the loop calls. */
+struct each_hooks {
+    struct each_out_hooks out;
+    struct each_feed_hooks feed;
+    struct worker_hooks worker;
+    uv_signal_cb on_signal;
+    uv_poll_cb on_server_end;
+    uv_timer_cb on_tick;
+};
+
+/* Opens the run, its server and everything in the loop.  On failure nothing is in the loop. */
+MUST_CHECK enum err_code each_begin(struct each *e, const struct each_hooks *hooks,
+                                    struct err *err);
+
+/* What each_begin has put into the loop leaves it. */
+void each_leave_loop(struct each *e);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/each_out.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define DATA_MAX ((size_t)512 << 20)
+#define FILE_PIECE ((size_t)1 << 20)
+
+static void on_prepare(uv_prepare_t *prepare);
+
+/* A descriptor of ours that is readable when `fd` is writable: the loop may set its flags. */
+static enum err_code watch_fd(struct each_out *o, uv_loop_t *loop, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLOUT};
+
+    o->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (o->poll_fd < 0)
+        return err_errno(err, E_INTERNAL, "watch the output");
+    if (epoll_ctl(o->poll_fd, EPOLL_CTL_ADD, o->fd, &event) < 0) {
+        close(o->poll_fd); /* a file */
+        o->poll_fd = -1;
+        return E_OK;
+    }
+    uv_poll_init(loop, &o->poll, o->poll_fd);
+    o->poll.data = o;
+    return E_OK;
+}
+
+enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd, struct each_marks *marks,
+                            const struct each_out_hooks *hooks, struct err *err)
+{
+    *o = (struct each_out){
+        .fd = fd, .marks = marks, .hooks = *hooks, .data = BUF_INIT(DATA_MAX), .last = '\n'};
+    if (watch_fd(o, loop, err) != E_OK)
+        return err->code;
+    uv_prepare_init(loop, &o->prepare);
+    o->prepare.data = o;
+    return E_OK;
+}
+
+void each_out_close(struct each_out *o)
+{
+    uv_close((uv_handle_t *)&o->prepare, NULL);
+    if (o->poll_fd >= 0)
+        uv_close((uv_handle_t *)&o->poll, NULL);
+}
+
+void each_out_deinit(struct each_out *o)
+{
+    if (o->poll_fd >= 0)
+        close(o->poll_fd);
+    buf_deinit(&o->data);
+    VEC_DEINIT(&o->lines);
+}
+
+/* ---- writing ---- */
+
+static void mark_lines(struct each_out *o)
+{
+    while (o->lines_out < o->lines.count &&
+           o->lines.items[o->lines_out].end <= o->before + o->written)
+        each_marks_set(o->marks, o->lines.items[o->lines_out++].line);
+    if (o->written < o->data.size)
+        return;
+    o->before += o->written;
+    o->written = 0;
+    buf_clear(&o->data);
+    VEC_CLEAR(&o->lines);
+    o->lines_out = 0;
+}
+
+static void fail(struct each_out *o, int fault)
+{
+    o->failed = true;
+    o->written = o->data.size;
+    uv_prepare_stop(&o->prepare);
+    if (o->poll_fd >= 0)
+        uv_poll_stop(&o->poll);
+    o->hooks.on_fail(o->hooks.ctx, fault);
+}
+
+/* How much can be written now without waiting; a pipe that can take anything takes PIPE_BUF. */
+static size_t room(const struct each_out *o)
+{
+    struct pollfd p = {.fd = o->fd, .events = POLLOUT};
+    size_t pending = each_out_pending(o);
+    size_t most = o->poll_fd < 0 ? FILE_PIECE : PIPE_BUF;
+
+    if (o->poll_fd >= 0 && poll(&p, 1, 0) != 1)
+        return 0;
+    return pending < most ? pending : most;
+}
+
+static void on_writable(uv_poll_t *poll_handle, int status, int events)
+{
+    struct each_out *o = poll_handle->data;
+
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll_handle);
+    uv_prepare_start(&o->prepare, on_prepare);
+}
+
+/* Writes as much as can be; false when it cannot go on now. */
+static bool write_some(struct each_out *o)
+{
+    size_t size = 0;
+
+    while (each_out_pending(o) > 0 && (size = room(o)) > 0) {
+        ssize_t n = write(o->fd, o->data.data + o->written, size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN) {
+            fail(o, errno);
+            return false;
+        }
+        if (n <= 0)
+            return false;
+        o->written += (size_t)n;
+        o->last = o->data.data[o->written - 1];
+    }
+    return each_out_pending(o) == 0;
+}
+
+static void on_prepare(uv_prepare_t *prepare)
+{
+    struct each_out *o = prepare->data;
+
+    uv_prepare_stop(prepare);
+    if (o->failed)
+        return;
+    o->hooks.before_write(o->hooks.ctx);
+    bool all = write_some(o);
+
+    if (o->failed)
+        return;
+    mark_lines(o);
+    if (all)
+        o->hooks.on_room(o->hooks.ctx);
+    else if (o->poll_fd >= 0)
+        uv_poll_start(&o->poll, UV_READABLE, on_writable);
+    else
+        uv_prepare_start(prepare, on_prepare);
+}
+
+void each_out_add(struct each_out *o, int64_t line, struct slice output)
+{
+    if (o->failed)
+        return;
+    if (output.size == 0 && each_out_pending(o) == 0) {
+        each_marks_set(o->marks, line);
+        return;
+    }
+    bool was_idle = each_out_pending(o) == 0;
+
+    buf_add_slice(&o->data, output);
+    VEC_PUSH(&o->lines, ((struct each_out_line){line, o->before + o->data.size}));
+    if (was_idle)
+        uv_prepare_start(&o->prepare, on_prepare);
+}
