@@ -33,6 +33,11 @@ int64_t clock_mono_us(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+int64_t clock_boot_us(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
 struct now clock_now(void)
 {
     static _Atomic int64_t offset_us;

@@ -32,6 +32,7 @@ struct now {
 
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);
+int64_t clock_boot_us(void); /* since the machine was started; /proc counts in it */
 struct now clock_now(void);
 
 /* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits).  An instant outside

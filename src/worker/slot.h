@@ -22,23 +22,10 @@
 
 #include "base/err.h"
 #include "base/slice.h"
+#include "worker/records.h"
 #include "worker/spawn.h"
 
-#define SLOT_COUNT_MAX 4096
-#define SLOT_JOB_SIZE 32
-#define SLOT_LEASE_SIZE 64
-#define SLOT_BOOT_SIZE 40
-
-/* Persisted in STATE/records, read by workers of other versions too: after a change of this layout
- * RECORDS_VERSION in slot.c grows, and records of another version are not believed. */
-struct slot_record {
-    struct spawned process;
-    int32_t session; /* of the worker, which is that of its programs */
-    int32_t unused;
-    char boot[SLOT_BOOT_SIZE]; /* pids and times mean something until the machine starts again */
-    char job[SLOT_JOB_SIZE];
-    char lease[SLOT_LEASE_SIZE];
-};
+#define SLOT_COUNT_MAX RECORDS_MAX
 
 struct slots;
 
@@ -59,11 +46,11 @@ static inline void slots_cleanup(struct slots **s)
     slots_close(*s);
 }
 
-/* All records there are: also of an earlier worker that had more slots. */
 const char *slots_state_dir(const struct slots *s);
-unsigned slots_record_count(const struct slots *s);
-struct slot_record *slots_record(const struct slots *s, unsigned i);
 const char *slots_boot(const struct slots *s);
+
+/* All there are: also those of an earlier worker that had more slots. */
+const struct records *slots_records(const struct slots *s);
 
 /* A free slot, the one used last first; NULL when all are taken. */
 struct slot *slot_take(struct slots *s);
@@ -71,15 +58,18 @@ struct slot *slot_take(struct slots *s);
 struct slot_job {
     struct slice id;
     struct slice lease;
-    struct slice json; /* of the whole job */
-    const struct spawn_user
-        *user; /* whose the directory and the file will be; NULL: the worker's */
+    struct slice json;             /* of the whole job */
+    const struct spawn_user *user; /* whose directory and file will be; NULL: the worker's */
 };
 
 /* Makes the directory and the job file ready and fills the record but for the process, which spawn_start
  * writes.  After an error the slot is still taken.  E_FULL, E_FORBIDDEN, E_INVALID. */
 MUST_CHECK enum err_code slot_prepare(struct slots *s, struct slot *slot,
                                       const struct slot_job *job, struct err *err);
+
+/* Another job for the program that runs in the slot: job file and record name it. */
+MUST_CHECK enum err_code slot_change_job(struct slots *s, struct slot *slot,
+                                         const struct slot_job *job, struct err *err);
 
 /* Its program and all that it started are gone: forgets the process, empties the directory. */
 void slot_release(struct slots *s, struct slot *slot);

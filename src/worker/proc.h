@@ -1,0 +1,76 @@
+/*
+ * What /proc says of processes, and signals that cannot hit the wrong one.
+ *
+ * A process is known by its pid and the tick in which it began: the pid alone may have been given to
+ * another since.  What is said here may be out of date when it is read.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/slice.h"
+#include "base/vec.h"
+
+struct proc {
+    pid_t pid;
+    pid_t parent;
+    pid_t group;
+    pid_t session;
+    char state; /* Z: it has ended */
+    uint64_t start_ticks;
+};
+
+struct proc_list {
+    VEC(struct proc) all;
+};
+
+struct pid_list {
+    VEC(pid_t) all;
+};
+
+static inline void proc_list_cleanup(struct proc_list *l)
+{
+    VEC_DEINIT(&l->all);
+}
+
+static inline void pid_list_cleanup(struct pid_list *l)
+{
+    VEC_DEINIT(&l->all);
+}
+
+/* False when there is no such process. */
+bool proc_find(pid_t pid, struct proc *ret_proc);
+
+/* All processes that can be seen; false when /proc cannot be read. */
+bool proc_all(struct proc_list *list);
+
+/* Adds the children of all threads of a process. */
+void proc_children(pid_t pid, struct pid_list *list);
+
+/* Adds the pids in the text of a `children` file. */
+void proc_parse_pids(struct slice text, struct pid_list *list);
+
+/* The environment it was started with, as far as it is ours to read: `NAME=value`, each ending in NUL.
+ * Empty while it is being started, and when it has written something else over it. */
+void proc_environ(pid_t pid, struct buf *out);
+
+/* The value of a variable; data is NULL when it is not there. */
+struct slice proc_env(const struct buf *env, const char *name);
+
+/* Its working directory is `dir` or below. */
+bool proc_is_in(pid_t pid, const char *dir);
+
+/* The tick of an instant of the boot clock. */
+uint64_t proc_ticks(int64_t boot_us);
+
+/* A descriptor of that very process, readable when it ends; -1 when it is gone. */
+int proc_open(pid_t pid, uint64_t start_ticks);
+
+/* 0, or an errno: EPERM when it is not ours to signal, ESRCH. */
+int proc_signal_fd(int pidfd, int sig);
+int proc_signal(pid_t pid, uint64_t start_ticks, int sig);
