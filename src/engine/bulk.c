@@ -5,6 +5,7 @@
  * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -201,6 +202,24 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
     VEC_PUSH(&e->ended, w->row.id);
 }
 
+/* It removes whatever waits in a queue. */
+static bool empties(const struct bulk_work *w)
+{
+    const struct job_filter *f = &w->filter;
+
+    return w->row.kind == ACT_DELETE && (f->states == 0 || f->states & 1u << JOB_READY) &&
+           f->labels.size == 0 && f->text.size == 0 && f->ended_before_at == 0;
+}
+
+static enum err_code note_emptied(struct engine *e, const struct queue *q,
+                                  const struct bulk_work *w, struct err *err)
+{
+    char text[80];
+
+    snprintf(text, sizeof(text), "%lld jobs removed, by request", (long long)w->row.changed);
+    return queue_note(e, q, "emptied", slice_of(text), err);
+}
+
 /* One chunk of the oldest piece of work. */
 enum err_code bulk_step(struct engine *e, struct err *err)
 {
@@ -216,6 +235,8 @@ enum err_code bulk_step(struct engine *e, struct err *err)
         advance(e, w, &s);
         code = store_work_step(e->store, &w->row, err);
     }
+    if (code == E_OK && w->row.finished_at != 0 && empties(w) && q != NULL)
+        code = note_emptied(e, q, w, err);
     VEC_DEINIT(&s.matches);
     if (code == E_OK && w->row.finished_at != 0) {
         work_free(w);

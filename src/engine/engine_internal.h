@@ -33,6 +33,9 @@ struct queue {
     enum queue_state state;
     int streak; /* failures in a row, counted when the definition has stop_after */
     int64_t changed_at;
+    int64_t restarts;
+    int64_t noted_at; /* steady: when an attempt was noted in its log last; 0: never */
+    size_t unsaid;    /* attempts that were not, since then */
     struct queue_def def;
     struct arena arena; /* of def */
     struct ready ready;
@@ -169,6 +172,23 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
                                             struct err *err);
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
+
+/* ---- what happened to queues (queue_log.c) ---- */
+
+MUST_CHECK enum err_code queue_note(struct engine *e, const struct queue *q, const char *what,
+                                    struct slice text, struct err *err);
+
+/* It is about to be defined so. */
+MUST_CHECK enum err_code queue_note_changed(struct engine *e, const struct queue *q,
+                                            struct slice definition, struct err *err);
+
+/* An attempt failed or was lost: one line a second. */
+MUST_CHECK enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct job *j,
+                                            const char *what, struct err *err);
+
+/* A worker says other queues to be broken than it said before. */
+MUST_CHECK enum err_code queue_note_broken(struct engine *e, struct slice was,
+                                           const struct stored_worker *w, struct err *err);
 
 /* ---- effects (effects.c) ---- */
 

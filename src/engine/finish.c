@@ -96,6 +96,9 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     e->tally.retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
     bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
 
+    if ((failed || end->outcome == JOB_OUT_LOST) &&
+        queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
+        return err->code;
     if (end->outcome != JOB_OUT_DONE && !failed)
         return E_OK;
     return queue_count_streak(e, q, failed, err);

@@ -222,6 +222,7 @@ enum queue_op_kind {
     QUEUE_OP_APPLY, /* put all of `puts`, with `prune` remove the defined ones that are not in it */
     QUEUE_OP_DELETE, /* E_CONFLICT while jobs are in it */
     QUEUE_OP_STATE,
+    QUEUE_OP_RESTART, /* workers are to hand its running jobs back and to start its programs anew */
 };
 
 struct queue_op {
@@ -230,7 +231,7 @@ struct queue_op {
     size_t n_puts;
     bool prune;
     bool dry_run;
-    struct slice name;      /* DELETE, STATE */
+    struct slice name;      /* DELETE, STATE, RESTART */
     enum queue_state state; /* STATE */
 };
 

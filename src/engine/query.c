@@ -223,6 +223,7 @@ static const struct {
     [QUERY_COUNTS] = {query_counts, true, false},
     [QUERY_BULKS] = {query_bulks, false, false},
     [QUERY_BULK] = {query_bulk, false, false},
+    [QUERY_QUEUE_LOG] = {query_queue_log, true, false},
     [QUERY_LOG_TIMES] = {query_log_times, false, false},
 };
 

@@ -23,6 +23,7 @@ enum query_kind {
     QUERY_LOG,       /* bytes of a job's log */
     QUERY_LOG_TIMES, /* {"times":[[OFFSET,"…"],…]} */
     QUERY_QUEUES,    /* {"queues":[…]} with counts */
+    QUERY_QUEUE_LOG, /* {"log":[…]}: what happened to it, the newest first */
     QUERY_QUEUE,     /* one queue: state, definition, counts, oldest ready job */
     QUERY_WORKERS,   /* {"workers":[…]} */
     QUERY_COUNTS,    /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
@@ -34,9 +35,9 @@ enum query_kind {
 struct query {
     enum query_kind kind;
     int64_t id;               /* JOB, LOG, BULK */
-    struct slice name;        /* QUEUE */
+    struct slice name;        /* QUEUE, QUEUE_LOG */
     struct job_filter filter; /* JOBS */
-    int limit;                /* JOBS: 1 to 1000 */
+    int limit;                /* JOBS, QUEUE_LOG: 1 to 1000 */
     struct slice cursor;      /* JOBS: empty: from the newest */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */
     int64_t now_at;

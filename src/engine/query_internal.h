@@ -56,4 +56,5 @@ MUST_CHECK enum err_code query_workers(struct query_view *v, struct query *q, st
 /* query_queues.c */
 MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_queue(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_counts(struct query_view *v, struct query *q, struct err *err);

@@ -7,6 +7,7 @@
 #include "engine/job_json.h"
 #include "engine/query_internal.h"
 #include "store/store_meta.h"
+#include "store/store_queue_log.h"
 
 struct count_list {
     VEC(struct store_count) items;
@@ -111,6 +112,8 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     }
     json_add_key(b, "changed_at");
     json_add_time(b, q->changed_at);
+    json_add_key(b, "restarts");
+    buf_add_int(b, q->restarts);
     json_add_key(b, "definition");
     buf_add_slice(b, q->definition);
     buf_add_char(b, '}');
@@ -148,6 +151,34 @@ enum err_code query_queue(struct query_view *v, struct query *q, struct err *err
         code = add_queue(v, &q->reply, queue, &counts, err);
     VEC_DEINIT(&counts.items);
     return code;
+}
+
+static void add_line(void *ctx, const struct queue_log_line *line)
+{
+    struct buf *b = ctx;
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_key(b, "at");
+    json_add_time(b, line->at);
+    json_add_key(b, "what");
+    json_add_string(b, line->what);
+    json_add_key(b, "text");
+    json_add_string(b, line->text);
+    buf_add_char(b, '}');
+}
+
+enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err)
+{
+    const struct stored_queue *queue = view_queue_named(v, q->name);
+
+    if (queue == NULL)
+        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
+    buf_add_str(&q->reply, "{\"log\":[");
+    if (store_queue_log_read(v->store, queue->id, q->limit, add_line, &q->reply, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
 }
 
 enum err_code query_counts(struct query_view *v, struct query *q, struct err *err)

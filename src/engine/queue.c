@@ -2,12 +2,14 @@
  * Queues: their definitions, states, and changes to both.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "store/store_meta.h"
+#include "store/store_queue_log.h"
 
 #define DEFAULT_QUEUE "default"
 #define DEFAULT_DEFINITION "{\"own_command\":true}"
@@ -82,8 +84,10 @@ void queues_free(struct engine *e)
 
 void queues_reset_ready(struct engine *e)
 {
-    for (size_t i = 0; i < e->queues.count; i++)
+    for (size_t i = 0; i < e->queues.count; i++) {
         ready_reset(&e->queues.items[i]->ready);
+        e->queues.items[i]->noted_at = 0; /* what it has noted last may have been undone */
+    }
 }
 
 /* Workers are to read the definitions again; once a batch is enough. */
@@ -125,6 +129,7 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     q->state = row->state;
     q->streak = row->streak;
     q->changed_at = row->changed_at;
+    q->restarts = row->restarts;
     ready_init(&q->ready);
     define(q, row->definition);
     list_add(&e->queues, q);
@@ -140,7 +145,7 @@ static enum err_code add_queue(struct engine *e, struct slice name, struct slice
     if (engine_write(e, err) != E_OK || store_queue_add(e->store, &row, &row.id, err) != E_OK)
         return err->code;
     take_queue(e, &row);
-    return E_OK;
+    return queue_note(e, queue_find(e, name), "made", slice_make(NULL, 0), err);
 }
 
 /* The built-in queue, made when a store is new. */
@@ -188,21 +193,59 @@ static void tell_queue(struct engine *e, const struct queue *q, enum queue_state
                                              .what = what}));
 }
 
+/* As it stands in memory. */
+static enum err_code write_row(struct engine *e, const struct queue *q, enum queue_state state,
+                               struct slice definition, struct err *err)
+{
+    struct stored_queue row = {.id = q->id,
+                               .state = state,
+                               .definition = definition,
+                               .streak = q->streak,
+                               .changed_at = q->changed_at,
+                               .restarts = q->restarts};
+
+    e->queues_changed = true;
+    return engine_write(e, err) != E_OK ? err->code : store_queue_set(e->store, &row, err);
+}
+
 static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_state state,
                                  struct slice definition, struct err *err)
 {
-    struct stored_queue row = {
-        .id = q->id, .state = state, .definition = definition, .changed_at = e->now.wall_at};
-
     q->streak = 0;
-    q->changed_at = row.changed_at;
-    e->queues_changed = true;
-    if (engine_write(e, err) != E_OK || store_queue_set(e->store, &row, err) != E_OK)
+    q->changed_at = e->now.wall_at;
+    if (write_row(e, q, state, definition, err) != E_OK)
         return err->code;
     tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
     q->state = state;
     e->woken = true;
     return E_OK;
+}
+
+static enum err_code set_state(struct engine *e, struct queue *q, enum queue_state state,
+                               const char *why, struct err *err)
+{
+    if (write_queue(e, q, state, slice_of(q->json), err) != E_OK)
+        return err->code;
+    return queue_note(e, q, queue_state_name(state), slice_of(why), err);
+}
+
+/* Too many failures in a row: it starts no more until somebody has looked. */
+static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, struct err *err)
+{
+    char why[80];
+
+    snprintf(why, sizeof(why), "stop_after: %d failures in a row", failures);
+    return set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
+}
+
+static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
+{
+    q->restarts++;
+    if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
+        raise_definitions(e, err) != E_OK)
+        return err->code;
+    tell_queue(e, q, q->state, "restart");
+    return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
 enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
@@ -212,17 +255,9 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     if (q->def.stop_after == 0 || streak == q->streak)
         return E_OK;
     if (streak >= q->def.stop_after && queue_state_starts(q->state))
-        return write_queue(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, slice_of(q->json),
-                           err);
-    struct stored_queue row = {.id = q->id,
-                               .state = q->state,
-                               .definition = slice_of(q->json),
-                               .streak = streak,
-                               .changed_at = q->changed_at};
-
-    e->queues_changed = true;
+        return stop_queue(e, q, streak, err);
     q->streak = streak;
-    return store_queue_set(e->store, &row, err);
+    return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
 /* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
@@ -241,6 +276,7 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
 {
     e->queues_changed = true;
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
+        store_queue_log_remove(e->store, q->id, err) != E_OK ||
         store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     tell_queue(e, q, 0, "removed");
@@ -302,7 +338,8 @@ static enum err_code put(struct engine *e, struct op *op, const struct queue_put
         tell_queue(e, queue_find(e, p->name), QUEUE_UP, "defined");
         return E_OK;
     }
-    if (write_queue(e, q, q->state, p->definition, err) != E_OK ||
+    if (queue_note_changed(e, q, p->definition, err) != E_OK ||
+        write_queue(e, q, q->state, p->definition, err) != E_OK ||
         raise_definitions(e, err) != E_OK)
         return err->code;
     define(q, p->definition);
@@ -379,7 +416,11 @@ enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
     json_add_string(&op->reply, o->name);
     if (o->kind == QUEUE_OP_STATE) {
         buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
-        return q->state == o->state ? E_OK : write_queue(e, q, o->state, slice_of(q->json), err);
+        return q->state == o->state ? E_OK : set_state(e, q, o->state, "by request", err);
+    }
+    if (o->kind == QUEUE_OP_RESTART) {
+        buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
+        return restart(e, q, err);
     }
     buf_add_str(&op->reply, ",\"deleted\":true}");
     if (refuse_removal(e, q, &op->err, err) != E_OK)

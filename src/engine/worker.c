@@ -170,7 +170,8 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
     row.seen_at = e->now.wall_at;
     if (w == NULL && make_room(e, err) != E_OK)
         return err->code;
-    if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK)
+    if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK ||
+        queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, &row, err) != E_OK)
         return err->code;
     if (w == NULL) {
         take_worker(e, &row);

@@ -15,6 +15,7 @@ handler_fn worker_emit;
 handler_fn bulk_create, bulk_list, bulk_show;
 handler_fn queues_list, queue_show, queue_put, queue_delete;
 handler_fn queue_set_state; /* what: enum queue_state */
+handler_fn queue_restart, queue_log;
 handler_fn definitions_apply;
 handler_fn log_show, log_append;
 handler_fn workers_list, counts_show, server_show, health_show, ready_show, openapi_show;

@@ -6,6 +6,7 @@
 #include "core/quote.h"
 #include "server/api.h"
 #include "server/fields.h"
+#include "server/job_filter.h"
 #include "server/limits.h"
 #include "server/parts.h"
 #include "server/request.h"
@@ -39,6 +40,17 @@ enum err_code queue_show(struct request *r, struct err *err)
 {
     (void)err;
     request_query(r, QUERY_QUEUE)->name = r->args[0];
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+enum err_code queue_log(struct request *r, struct err *err)
+{
+    struct query *q = request_query(r, QUERY_QUEUE_LOG);
+
+    q->name = r->args[0];
+    if (limit_from_params(r, QUEUE_LOG_LIMIT, &q->limit, err) != E_OK)
+        return err->code;
     request_read(r, NULL, NULL);
     return E_OK;
 }
@@ -136,6 +148,16 @@ enum err_code queue_set_state(struct request *r, struct err *err)
     op->queue = (struct queue_op){.kind = QUEUE_OP_STATE,
                                   .name = r->args[0],
                                   .state = (enum queue_state)r->route->what};
+    request_run(r, NULL);
+    return E_OK;
+}
+
+enum err_code queue_restart(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_QUEUE);
+
+    (void)err;
+    op->queue = (struct queue_op){.kind = QUEUE_OP_RESTART, .name = r->args[0]};
     request_run(r, NULL);
     return E_OK;
 }

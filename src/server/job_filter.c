@@ -100,13 +100,13 @@ enum err_code job_filter_from_params(struct request *r, struct job_filter *filte
     return E_OK;
 }
 
-enum err_code list_limit_from_params(struct request *r, int *ret_limit, struct err *err)
+enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit, struct err *err)
 {
     struct slice text = request_param(r, "limit");
     int limit = 0;
 
     if (text.data == NULL) {
-        *ret_limit = LIST_LIMIT;
+        *ret_limit = otherwise;
         return E_OK;
     }
     for (size_t i = 0; i < text.size && limit <= LIST_LIMIT_MAX; i++) {

@@ -13,7 +13,10 @@ struct request;
 /* queue, state, label.NAME and text. */
 MUST_CHECK enum err_code job_filter_from_params(struct request *r, struct job_filter *filter,
                                                 struct arena *arena, struct err *err);
-MUST_CHECK enum err_code list_limit_from_params(struct request *r, int *ret_limit, struct err *err);
+
+/* `?limit=`, 1 to LIST_LIMIT_MAX; `otherwise` when it was not given. */
+MUST_CHECK enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit,
+                                           struct err *err);
 
 /* {"queue","state":[…],"labels":{…},"text","older":"7d"}; at least one of them.  `older` is reckoned from
  * now_at. */

@@ -60,6 +60,7 @@ enum {
     LOG_TIMES_MAX = 4096, /* with one piece of a log */
     LIST_LIMIT = 50,
     LIST_LIMIT_MAX = 1000,
+    QUEUE_LOG_LIMIT = 100,
     LINES_CHUNK = 500, /* NDJSON lines in one commit */
 };
 

@@ -275,6 +275,30 @@ static const struct route routes[] = {
         .status = 200, .takes = "Nothing", .gives = "QueueState", .errors = {E_NOT_FOUND, E_FULL}, \
         .help = (text)                                                                             \
     }
+    {
+        .method = "POST",
+        .path = "/v1/queues/{name}/restart",
+        .handle = queue_restart,
+        .right = RIGHT_ADMIN,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Nothing",
+        .gives = "QueueRestarted",
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Workers hand its running jobs back, uncounted, and start its programs anew.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/queues/{name}/log",
+        .handle = queue_log,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "QueueLog",
+        .params = {{"limit", "integer", "At most so many lines, 1 to 1000; 100 when not said."}},
+        .errors = {E_NOT_FOUND},
+        .help = "What happened to a queue, the newest first: states, failures, where it is broken.",
+    },
     STATE("pause", QUEUE_PAUSE, "Takes jobs, starts none."),
     STATE("resume", QUEUE_UP, "Takes and starts jobs: the same as up."),
     STATE("drain", QUEUE_DRAIN, "Refuses jobs, starts what is there."),

@@ -67,6 +67,7 @@ static const struct {
                                                            ",'finished_at':" TIME
                                                            ",'lease_until':" TIME ",'text':" TEXT
                                                            ",'done':" WHOLE ",'total':" WHOLE
+                                                           ",'unit':" TEXT ",'expected_at':" TIME
                                                            ",'result':{},'cursor':{},'exit':" WHOLE
                                                            ",'worker':" TEXT ",'timeout':" LENGTH
                                                            ",'retry':" REF("Retry") ",'command':" REF(
@@ -105,9 +106,11 @@ static const struct {
                    "'protocol','cancelled','dependency',null]},'text':" TEXT
                    ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG
                    ",'emit':" LIST("JobToAdd") ",'log':" REF("LogPiece"))},
-    {"TouchItem",
-     CLOSED("'id','lease'", "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT ",'done':" WHOLE
-                                              ",'total':" WHOLE ",'log':" REF("LogPiece"))},
+    {"TouchItem", CLOSED("'id','lease'",
+                         "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT ",'done':" WHOLE
+                                           ",'total':" WHOLE ",'unit':" TEXT
+                                           ",'left':{'type':['string','number','null']},'log':" REF(
+                                               "LogPiece"))},
     {"Claim",
      CLOSED("'queues'",
             "'worker':{'oneOf':[" TEXT "," REF(
@@ -124,8 +127,8 @@ static const struct {
                    ",'labels':" REF("Labels") ",'key':" TEXT ",'priority':" WHOLE
                                               ",'created_at':" TIME ",'lease':" TEXT
                                               ",'lease_until':" TIME
-                                              ",'cursor':{},'log_size':" WHOLE ",'timeout':" LENGTH
-                                              ",'command':" REF("Command"))},
+                                              ",'cursor':{},'log_size':" WHOLE ",'lost':" WHOLE
+                                              ",'timeout':" LENGTH ",'command':" REF("Command"))},
     {"Claimed",
      OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
          "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE ",'logs':" LIST("LogEnd"))},
@@ -158,10 +161,13 @@ static const struct {
     {"BrokenOn", OBJECT("'worker':" TEXT ",'host':" TEXT ",'text':" TEXT)},
     {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'served':" FLAG
                      ",'broken':" LIST("BrokenOn") ",'counts':" REF("StateCounts") ",'next':" REF(
-                         "Id") ",'next_created_at':" TIME ",'changed_at':" TIME
+                         "Id") ",'next_created_at':" TIME ",'changed_at':" TIME ",'restarts':" WHOLE
                                ",'definition':" REF("QueueDefinition"))},
     {"Queues", OBJECT("'definitions':" WHOLE ",'queues':" LIST("Queue"))},
     {"QueueState", OBJECT("'name':" TEXT ",'state':" TEXT)},
+    {"QueueRestarted", OBJECT("'name':" TEXT ",'restarts':" WHOLE)},
+    {"QueueLogLine", OBJECT("'at':" TIME ",'what':" TEXT ",'text':" TEXT)},
+    {"QueueLog", OBJECT("'log':" LIST("QueueLogLine"))},
     {"QueueDeleted", OBJECT("'name':" TEXT ",'deleted':" FLAG)},
     {"Definitions", CLOSED("'queues'", "'queues':{'type':'object','additionalProperties':" REF(
                                            "QueueDefinition") "}")},

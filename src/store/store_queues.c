@@ -25,6 +25,7 @@ static void take_queue(void *ctx, const struct db_row *row)
         .definition = db_col_text(row, 3),
         .streak = (int)db_col_int(row, 4),
         .changed_at = db_col_int(row, 5),
+        .restarts = db_col_int(row, 6),
     };
 
     t->on_queue(t->ctx, &q);
@@ -56,7 +57,7 @@ enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int
 enum err_code store_queue_set(struct store *s, const struct stored_queue *q, struct err *err)
 {
     return db_do(s->db, SQL_QUEUE_SET, err, db_i(q->id), db_i(q->state), db_t(q->definition),
-                 db_i(q->streak), db_i(q->changed_at));
+                 db_i(q->streak), db_i(q->changed_at), db_i(q->restarts));
 }
 
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)

@@ -20,6 +20,7 @@ struct stored_queue {
     struct slice definition; /* canonical JSON */
     int streak;              /* failures in a row */
     int64_t changed_at;
+    int64_t restarts; /* how often its jobs were called back */
 };
 
 /* Slices are valid during the call. */

@@ -161,7 +161,7 @@ class Client:
 
     def end(self, job, state="done", **fields):
         result = self.finish(job, state, **fields)
-        assert result == {"id": job["id"], "ok": True}, result
+        assert result.pop("state", state) and result == {"id": job["id"], "ok": True}, result
 
     def touch(self, *jobs, **fields):
         items = [{"id": job["id"], "lease": job["lease"], **fields} for job in jobs]

@@ -271,7 +271,7 @@ def test_a_touch_adds_to_the_log_and_a_claim_with_both_keeps_the_order(client):
     assert log_of(client, one) == b"\0\xff\n" and client.show(one["id"])["text"] == "at it"
     reply = client.claim({}, touch=[held(two, log={"offset": 0, "text": "two\n"})],
                          finish=[held(one, state="failed", log={"offset": 3, "text": "end\n"})])
-    assert reply["results"] == [{"id": one["id"], "ok": True}] and "logs" not in reply
+    assert reply["results"][0]["ok"] is True and "logs" not in reply
     assert log_of(client, one) == b"\0\xff\nend\n" and log_of(client, two) == b"two\n"
     assert client.state(one["id"]) == "failed"
 
@@ -434,3 +434,140 @@ def test_a_claimed_job_says_how_often_it_was_lost_and_where_its_log_ends(client)
     third = client.take()
     assert third["lost"] == 1 and third["log_size"] == 6
     client.end(third)
+
+
+# ---- queues: restart and what happened to them
+
+def queue_log(client, name="work", limit=100):
+    lines = client.ok("GET", f"/v1/queues/{name}/log?limit={limit}")["log"]
+    assert all(set(line) == {"at", "what", "text"} for line in lines), lines
+    times = [parse_time(line["at"]) for line in lines]
+    assert times == sorted(times, reverse=True), lines
+    return lines
+
+
+def happened(client, name="work"):
+    return [line["what"] for line in queue_log(client, name)]
+
+
+def test_a_restart_is_counted_and_told_to_those_who_wait(server):
+    client, admin = server.tcp(), server.unix()
+    number = definitions(client)
+    assert client.ok("GET", "/v1/queues/work")["restarts"] == 0
+    call = waiting_claim(server, definitions=number)
+    reply = admin.ok("POST", "/v1/queues/work/restart", status=200)
+    assert reply == {"name": "work", "restarts": 1}
+    assert call.result()["definitions"] == definitions(client) > number
+    admin.ok("POST", "/v1/queues/work/restart")
+    server.restart()
+    client = server.tcp()
+    assert client.ok("GET", "/v1/queues/work")["restarts"] == 2
+    assert {q["name"]: q["restarts"] for q in client.ok("GET", "/v1/queues")["queues"]} == {
+        name: 2 if name == "work" else 0
+        for name in ("default", "work", "other", "again", "rules", "own", "two words")}
+    assert happened(client)[:2] == ["restart", "restart"]
+
+
+def test_a_restart_leaves_state_definition_and_jobs_alone(client, admin):
+    client.submit()
+    job = client.take()
+    admin.ok("POST", "/v1/queues/work/pause")
+    before = client.ok("GET", "/v1/queues/work")
+    admin.ok("POST", "/v1/queues/work/restart")
+    after = client.ok("GET", "/v1/queues/work")
+    assert after == {**before, "restarts": 1}
+    client.end(job, "returned")
+    assert client.show(job["id"])["attempt"] == 0
+
+
+def test_only_those_who_may_restart_queues(server, client):
+    client.refused(403, "forbidden", "POST", "/v1/queues/work/restart")
+    server.unix().refused(404, "not_found", "POST", "/v1/queues/wrok/restart")
+    client.refused(404, "not_found", "GET", "/v1/queues/wrok/log")
+    for limit in ("0", "1001", "x"):
+        client.refused(422, "invalid", "GET", f"/v1/queues/work/log?limit={limit}")
+
+
+def test_a_queue_keeps_a_log_of_what_happened_to_it(client, admin):
+    admin.ok("PUT", "/v1/queues/fresh", {"slots": 1, "timeout": "5s"})
+    admin.ok("PUT", "/v1/queues/fresh", {"slots": 2, "description": "x"})
+    admin.ok("PUT", "/v1/queues/fresh", {"slots": 2, "description": "x"})
+    for verb in ("pause", "pause", "up", "drain", "down"):
+        admin.ok("POST", f"/v1/queues/fresh/{verb}")
+    lines = queue_log(client, "fresh")
+    assert [line["what"] for line in lines] == ["down", "drain", "up", "pause", "changed", "made"]
+    assert {word.strip() for word in lines[4]["text"].split(",")} == {
+        "slots", "timeout", "description"}
+    assert lines[0]["text"] == "by request"
+    assert [line["what"] for line in queue_log(client, "fresh", limit=2)] == ["down", "drain"]
+    admin.ok("DELETE", "/v1/queues/fresh")
+    admin.ok("PUT", "/v1/queues/fresh", {})
+    assert happened(client, "fresh") == ["made"]
+
+
+def test_failures_are_in_the_log_of_their_queue_at_most_one_a_second(client):
+    client.submit_many([{"queue": "work"}] * 50)
+    jobs = client.claim(max=50)["jobs"]
+    client.end(jobs[0], "failed", exit=3, cause="exit", text="no route")
+    for job in jobs[1:]:
+        client.end(job, "failed", text="again")
+    lines = queue_log(client)
+    failed = [line for line in lines if line["what"] == "failed"]
+    assert 1 <= len(failed) < 25
+    first = failed[-1]["text"]
+    assert jobs[0]["id"] in first and "exit 3" in first and first.endswith(": no route")
+
+
+def test_how_many_failures_were_passed_over_is_told_with_the_next(client):
+    client.submit_many([{"queue": "work"}] * 4)
+    jobs = client.claim(max=4)["jobs"]
+    for job in jobs[:3]:
+        client.end(job, "failed", text="early")
+    said = sum(line["what"] == "failed" for line in queue_log(client))
+    client.submit("other", delay="1.2s")
+    client.take("other", wait="10s")
+    client.end(jobs[3], "failed", text="late")
+    last = queue_log(client)[0]
+    assert last["what"] == "failed" and jobs[3]["id"] in last["text"]
+    assert (f"and {3 - said} more" in last["text"]) == (said < 3)
+
+
+def test_a_queue_that_stops_by_itself_says_why(client, admin):
+    admin.ok("PUT", "/v1/queues/frail", {"stop_after": 2})
+    client.submit_many([{"queue": "frail"}] * 3)
+    for job in client.claim("frail", max=2)["jobs"]:
+        client.end(job, "failed")
+    assert client.ok("GET", "/v1/queues/frail")["state"] == "pause"
+    stopped = next(line for line in queue_log(client, "frail") if line["what"] == "pause")
+    assert stopped["text"] == "stop_after: 2 failures in a row"
+
+
+def test_a_broken_program_is_in_the_log_when_it_appears_changes_and_is_mended(client):
+    for broken in ({"work": "no such file"}, {"work": "no such file"}, {"work": "not allowed"},
+                   {}, {"nowhere": "x", "other": "gone"}):
+        client.claim({}, worker=described(broken=broken))
+    lines = [line for line in queue_log(client) if line["what"] in ("broken", "mended")]
+    assert [(line["what"], line["text"]) for line in reversed(lines)] == [
+        ("broken", "on box, worker w1: no such file"),
+        ("broken", "on box, worker w1: not allowed"), ("mended", "on box, worker w1")]
+    assert queue_log(client, "other")[0]["text"] == "on box, worker w1: gone"
+
+
+def test_an_emptied_queue_says_so(client, admin):
+    client.submit_many([{"queue": "work"}] * 3)
+    running = client.take()
+    work = admin.ok("POST", "/v1/bulk", {"action": "delete", "filter": {
+        "queue": "work", "state": ["held", "scheduled", "ready"]}}, 202)
+    done = admin.ok("GET", f"/v1/bulk/{work['id']}?wait=10s")
+    assert done["state"] == "done" and done["changed"] == 2
+    assert queue_log(client)[0] == {**queue_log(client)[0], "what": "emptied",
+                                    "text": "2 jobs removed, by request"}
+    client.end(running)
+
+
+def test_a_lost_job_is_in_the_log_of_its_queue(client):
+    job_id = client.submit()
+    client.take(lease="1s")
+    client.end(client.take())
+    lost = next(line for line in queue_log(client) if line["what"] == "lost")
+    assert job_id in lost["text"]

@@ -6,6 +6,7 @@
 #include "store/store_claims.h"
 #include "store/store_logs.h"
 #include "store/store_meta.h"
+#include "store/store_queue_log.h"
 #include "store/store_queues.h"
 #include "store/store_work.h"
 #include "store_fixture.h"
@@ -339,6 +340,110 @@ static void finished_work_is_forgotten_after_its_time(void **state)
     assert_int_equal(seen.n, 2);
 }
 
+struct lines {
+    int64_t n;
+    int64_t newest_at;
+    int64_t next_at; /* the line before must be this one */
+};
+
+static void take_line(void *ctx, const struct queue_log_line *line)
+{
+    struct lines *seen = ctx;
+
+    if (seen->n++ == 0)
+        seen->newest_at = line->at;
+    else
+        assert_int_equal(line->at, seen->next_at);
+    assert_true(slice_is(line->what, "up"));
+    seen->next_at = line->at - 1;
+}
+
+static void a_queue_keeps_its_newest_lines(void **state)
+{
+    int64_t queue = add_queue("q");
+    int64_t other = add_queue("other");
+    struct lines seen = {.n = 0};
+
+    (void)state;
+    begin();
+    for (int i = 1; i <= QUEUE_LOG_ROWS + 10; i++) {
+        struct queue_log_line line = {.at = NOW_AT + i, .what = SLICE("up")};
+
+        ok(store_queue_log_add(fx.store, queue, &line, &err));
+        if (i <= 2)
+            ok(store_queue_log_add(fx.store, other, &line, &err));
+    }
+    commit();
+    ok(store_queue_log_read(fx.store, queue, 2 * QUEUE_LOG_ROWS, take_line, &seen, &err));
+    assert_int_equal(seen.n, QUEUE_LOG_ROWS);
+    assert_int_equal(seen.newest_at, NOW_AT + QUEUE_LOG_ROWS + 10);
+    seen = (struct lines){.n = 0};
+    ok(store_queue_log_read(fx.store, queue, 3, take_line, &seen, &err));
+    assert_int_equal(seen.n, 3);
+    begin();
+    ok(store_queue_log_remove(fx.store, queue, &err));
+    commit();
+    seen = (struct lines){.n = 0};
+    ok(store_queue_log_read(fx.store, queue, 3, take_line, &seen, &err));
+    assert_int_equal(seen.n, 0);
+    ok(store_queue_log_read(fx.store, other, 3, take_line, &seen, &err));
+    assert_int_equal(seen.n, 2);
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
+    raw_sql("INSERT INTO queue_log (queue, seq, at, what) VALUES (99, 1, 1, 'up')");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, "99"), 1);
+}
+
+struct marks {
+    size_t n;
+    int64_t last; /* offset */
+};
+
+static void take_mark(void *ctx, const struct log_mark *m)
+{
+    struct marks *seen = ctx;
+
+    assert_int_equal(m->at, NOW_AT + m->offset);
+    assert_true(seen->n++ == 0 || m->offset == seen->last + 1);
+    seen->last = m->offset;
+}
+
+static void the_times_of_a_log_are_bounded_and_go_with_their_job(void **state)
+{
+    enum { SET = 700, SETS = 100 };
+    int64_t queue = add_queue("q");
+    struct marks seen = {.n = 0};
+    struct log_mark set[SET];
+
+    (void)state;
+    begin();
+    struct job j = add_job(7, queue);
+
+    for (int s = 0; s < SETS; s++) {
+        for (int i = 0; i < SET; i++)
+            set[i] = (struct log_mark){s * SET + i, NOW_AT + s * SET + i};
+        ok(store_log_mark(fx.store, j.id.v, set, SET, &err));
+        if (s == 0) {
+            commit();
+            fixture_reopen();
+            begin();
+        }
+    }
+    ok(store_log_mark(fx.store, j.id.v, NULL, 0, &err));
+    commit();
+    ok(store_log_marks(fx.store, j.id.v, take_mark, &seen, &err));
+    assert_in_range(seen.n, 60000, SET * SETS);
+    raw_sql("INSERT INTO log_times (job, seq, marks) VALUES (99, 1, x'00')");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, "99"), 1);
+    raw_sql("DELETE FROM log_times WHERE job = 99");
+    begin();
+    ok(store_job_remove(fx.store, &j, &err));
+    count_move(queue, JOB_READY, JOB_NONE);
+    commit();
+    seen.n = 0;
+    ok(store_log_marks(fx.store, j.id.v, take_mark, &seen, &err));
+    assert_int_equal(seen.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -351,6 +456,8 @@ int main(void)
         STORE_TEST(a_log_is_read_by_offsets),
         STORE_TEST(chunked_work_resumes_where_it_was),
         STORE_TEST(finished_work_is_forgotten_after_its_time),
+        STORE_TEST(a_queue_keeps_its_newest_lines),
+        STORE_TEST(the_times_of_a_log_are_bounded_and_go_with_their_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

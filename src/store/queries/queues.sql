@@ -1,12 +1,13 @@
 -- name: queue_load
-SELECT id, name, state, definition, streak, changed_at FROM queues ORDER BY id;
+SELECT id, name, state, definition, streak, changed_at, restarts FROM queues ORDER BY id;
 
 -- name: queue_add
 INSERT INTO queues (id, name, state, definition, streak, changed_at)
 VALUES ($1, $2, $3, $4, 0, $5);
 
 -- name: queue_set
-UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5 WHERE id = $1;
+UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5, restarts = $6
+WHERE id = $1;
 
 -- name: queue_remove
 DELETE FROM queues WHERE id = $1;
@@ -28,3 +29,18 @@ DELETE FROM workers WHERE id = $1;
 -- name: worker_load
 SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers
 ORDER BY name;
+
+-- name: queue_log_last
+SELECT COALESCE(MAX(seq), 0) FROM queue_log WHERE queue = $1;
+
+-- name: queue_log_add
+INSERT INTO queue_log (queue, seq, at, what, text) VALUES ($1, $2, $3, $4, $5);
+
+-- name: queue_log_cut
+DELETE FROM queue_log WHERE queue = $1 AND seq <= $2;
+
+-- name: queue_log_read
+SELECT at, what, text FROM queue_log WHERE queue = $1 ORDER BY seq DESC LIMIT $2;
+
+-- name: queue_log_remove
+DELETE FROM queue_log WHERE queue = $1;

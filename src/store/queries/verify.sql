@@ -46,6 +46,10 @@ WHERE state = 5 AND token NOT IN (SELECT token FROM claims) LIMIT 100;
 SELECT DISTINCT 'log of job ' || job || ' has no job' FROM logs
 WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
 
+-- name: verify_queue_log
+SELECT DISTINCT 'log of queue ' || queue || ', which does not exist' FROM queue_log
+WHERE queue NOT IN (SELECT id FROM queues) LIMIT 100;
+
 -- name: verify_log_times
 SELECT DISTINCT 'log times of job ' || job || ' have no job' FROM log_times
 WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
