@@ -5,7 +5,9 @@
  * POST /v1/emit.  Replies are in the order of the lines they answer: one that has to wait for the server
  * holds those after it.  `emit`s are spooled and go with the finish; when more than a chunk has gathered,
  * chunks go ahead, staged.  `emit!` and `cursor` are sent at once, in batches, a cursor together with the
- * emits before it.  One batch is under way at a time; after a lost reply the same one goes again.
+ * emits before it.  A cursor after an `emit` is refused: should the attempt fail, the emitted job would be
+ * gone, and the next attempt would not make it again.  One batch is under way at a time; after a lost reply
+ * the same one goes again.
  *
  * No I/O and no clock: the owner sends what account_next_batch gives and tells what came of it.  Times are
  * of the steady clock.
@@ -26,6 +28,7 @@
 #define ACCOUNT_HELD_MAX \
     ((size_t)4 << 20) /* bytes of emits that wait; above it reading should wait */
 #define ACCOUNT_SET_MAX ((size_t)1 << 20)
+#define ACCOUNT_SET_NAMES 1000
 #define ACCOUNT_CURSOR_US INT64_C(20000) /* the first emit! waits so long for a cursor to follow */
 
 struct account;
@@ -55,10 +58,11 @@ void account_long_line(struct account *a, uint64_t bytes, struct buf *replies, s
 /* The first end word; WORD_NONE when there was none. */
 const struct word *account_end(const struct account *a);
 
-bool account_has_status(const struct account *a); /* some text for people */
+bool account_has_status(const struct account *a); /* a text or counts */
+bool account_has_text(const struct account *a);
 bool account_status_changed(const struct account *a);
 
-/* Adds "text", "done", "total", "unit", "left" for a touch, as far as told, and notes that they were;
+/* Adds "text" (perhaps empty), and "done", "total", "unit", "left" as far as told, and notes that they were;
  * account_status_again undoes the latter, when the touch was lost. */
 void account_add_status(struct account *a, struct buf *b);
 void account_status_again(struct account *a);

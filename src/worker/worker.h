@@ -81,6 +81,9 @@ MUST_CHECK enum err_code worker_new(uv_loop_t *loop, const struct worker_config 
 void worker_stop(struct worker *w);
 void worker_end_now(struct worker *w);
 
+/* The server is gone for good: kills what runs and stops, without telling anybody. */
+void worker_abandon(struct worker *w);
+
 /* After on_stopped, or when it was never to run.  Memory goes when the loop has run on. */
 void worker_free(struct worker *w);
 

@@ -1,0 +1,85 @@
+/*
+ * Offers: the queues that a worker serves, and how much of each it can take.
+ *
+ * They are made from what the server says its queues are (GET /v1/queues), with this worker's own file laid
+ * over it.  An offer whose program cannot be started is broken: it takes nothing for a while, then one
+ * job as a trial, with growing pauses in between.
+ *
+ * Offers stay where they are as long as a job in hand points to them; one whose queue is gone takes
+ * nothing and is freed with its last job.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "base/vec.h"
+#include "core/queue_def.h"
+#include "core/template.h"
+#include "worker/spawn.h"
+#include "worker/worker.h"
+
+struct offer {
+    char *name;
+    char *json; /* the definition as it is used here */
+    struct queue_def def;
+    struct template_command command; /* when def has one */
+    struct arena arena;              /* of both */
+    struct spawn_user *user;         /* whom its programs run as, once that was found out */
+    int64_t restarts;                /* how often people asked for a restart */
+    bool gone;
+
+    int running;  /* jobs in hand */
+    int reserved; /* asked for by claims under way */
+
+    char *broken;     /* why its program cannot be started here, or NULL */
+    int64_t retry_at; /* steady: when the next trial is allowed */
+    int64_t pause_us;
+};
+
+/* What an update changed. */
+struct offer_change {
+    struct offer *offer;
+    bool restarted; /* people asked for a restart: running jobs are to go back */
+    bool redefined;
+};
+typedef void offer_changed_fn(void *ctx, const struct offer_change *change);
+
+struct offers {
+    VEC(struct offer *) items;
+    VEC(char *) names;   /* of all queues, served here or not */
+    int64_t definitions; /* the number that the server gave what we know */
+    bool known;
+
+    /* What the worker was told at its start. */
+    const char *const *only;
+    size_t n_only;
+    const struct worker_own_queue *own;
+    size_t n_own;
+    bool own_only;
+};
+
+void offers_deinit(struct offers *o);
+
+/* Takes the server's answer.  Queues that cannot be read are passed over with a warning. */
+MUST_CHECK enum err_code offers_update(struct offers *o, struct slice reply,
+                                       offer_changed_fn *on_change, void *ctx, struct err *err);
+
+struct offer *offers_find(const struct offers *o, struct slice name);
+
+/* How many jobs it could take now, of `slots` that the worker has in all. */
+int offer_room(const struct offer *f, int slots, int64_t steady_at);
+
+/* A job has been given up: frees an offer that is gone and has none left. */
+void offers_put_back(struct offers *o, struct offer *f);
+
+/* True when that is news. */
+bool offer_break(struct offer *f, const char *reason, int64_t steady_at);
+bool offer_mend(struct offer *f);
+
+/* Steady: when a broken offer can be tried again; TIME_NEVER. */
+int64_t offers_next_trial(const struct offers *o, int64_t steady_at);

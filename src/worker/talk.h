@@ -1,0 +1,55 @@
+/*
+ * The talk with the server: what a worker asks, tells and is told.
+ *
+ * Three kinds of requests, all POST /v1/claim:
+ * - short ones tell whatever there is to tell (ends, heartbeats, status, logs) and take jobs for the room
+ *   that there is; they are answered at once, and several may be under way;
+ * - one that waits for jobs, while there is room and nothing to tell;
+ * - one that listens, always: for cancels and for changed definitions.
+ * What a request under way may be granted is reserved, so that no job comes for which there is no room.
+ *
+ * When the server is away, nothing is forgotten: requests are made anew with growing pauses.  After a reply that
+ * was lost the worker says what it holds ("all"), and whatever else was granted to it goes back.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct worker;
+struct talk_request;
+struct link_request;
+
+struct talk {
+    struct talk_request *requests; /* under way */
+    bool waiting;                  /* one of them waits for jobs */
+    bool listening;
+    bool asking_queues;
+    struct link_request *queues_request;
+    int reserved; /* jobs that requests under way may be granted */
+    bool woken;   /* the one that waits has been told to return */
+
+    bool say_all;      /* the next claim tells all that is held */
+    bool describe;     /* the next request says what this worker is */
+    int64_t beat_at;   /* steady: the next heartbeat */
+    int64_t resume_at; /* steady: the server was away; nothing is sent before */
+    int64_t pause_us;
+    bool away; /* said so in the log */
+
+    struct buf body; /* of the request being made */
+};
+
+void talk_init(struct worker *w);
+
+/* Forgets all requests under way. */
+void talk_deinit(struct worker *w);
+
+/* Sends what is to be sent now; called once a pass of the loop. */
+void talk_pump(struct worker *w);
+
+/* Everything that was to be told is with the server. */
+bool talk_is_quiet(const struct worker *w);

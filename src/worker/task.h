@@ -1,0 +1,89 @@
+/*
+ * A task: one job in hand, from the claim to the server's word that its end was taken.
+ *
+ *     STARTING ──► RUNNING ──► CLEARING ──► SETTLING ──► ENDED ──► (gone)
+ *
+ * STARTING and RUNNING hold a slot, CLEARING too: its program has ended, what else it started is being
+ * ended.  SETTLING has emits to deliver, ENDED a finish.  A task that the server has given to somebody
+ * else is `lost`: it is brought to its end and tells nobody.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "core/verdict.h"
+#include "worker/account.h"
+#include "worker/output.h"
+
+struct carrier;
+struct link_request;
+struct offer;
+struct worker;
+
+enum task_state { TASK_STARTING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
+
+struct task {
+    struct worker *worker;
+    struct offer *offer;
+    struct task *prev, *next; /* of the worker's */
+    enum task_state state;
+
+    /* What the server has said; slices live in the arena. */
+    struct arena arena;
+    struct slice json; /* the whole job */
+    struct slice id, lease, queue;
+    struct slice key, params, command, cursor;
+    struct slice body; /* data NULL: none */
+    struct slice url;
+    int attempt;
+    int64_t lost_before; /* how often its worker was lost */
+    int64_t timeout_us;  /* 0: none */
+
+    struct account *account;
+    struct output *output;
+    struct carrier *carrier; /* while one carries it out */
+
+    bool lost;       /* the lease is somebody else's */
+    bool log_sent;   /* a piece of its log is under way */
+    int stopped;     /* the signal that its program is stopped by; 0: it runs */
+    bool stop_told;  /* the server knows whether it is stopped */
+    int64_t told_at; /* steady: when its status or log was told last */
+
+    struct verdict_facts facts;
+    struct verdict verdict;
+    bool finish_sent; /* with a request that is under way */
+    bool alone;       /* it was in a request that the server refused: it goes in one of its own */
+    bool refused;     /* its end was refused: only that is told */
+    struct link_request *emit_request; /* a batch of emits is under way */
+    int64_t emit_at;                   /* steady: not before, after a failure */
+};
+
+/* Takes one job of a claim's reply.  NULL: it cannot be understood, which is logged. */
+struct task *task_new(struct worker *w, struct slice json);
+void task_free(struct task *t);
+
+/* Ends what runs for it, for that reason; the first reason stays.  The end comes later. */
+void task_stop(struct task *t, enum verdict_why why);
+
+/* The server has given the job to somebody else. */
+void task_lose(struct task *t);
+
+/* Nothing of it runs any more: what it has emitted is delivered, then its end. */
+void task_settle(struct task *t);
+
+/* Its program was stopped by that signal, or goes on (0): people are told. */
+void task_note_stop(struct task *t, int signal);
+
+/* The server does not take its end as it is: it is told as a failure, without anything else; or, when that was
+ * refused too, given up. */
+void task_refused(struct task *t, const struct err *why);
+
+/* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */
+void task_pump(struct task *t);
+
+/* Its queue's program cannot be started here: the job goes back, uncounted. */
+void task_unstarted(struct task *t, const char *reason);

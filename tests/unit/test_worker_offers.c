@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/clock.h"
+#include "testing.h"
+#include "worker/offers.h"
+
+#define QUEUE(name, definition) "{\"name\":\"" name "\",\"definition\":" definition "}"
+#define LIST(number, queues) "{\"definitions\":" number ",\"queues\":[" queues "]}"
+
+struct heard {
+    int restarted, redefined;
+};
+
+static void on_change(void *ctx, const struct offer_change *change)
+{
+    struct heard *h = ctx;
+
+    h->restarted += change->restarted;
+    h->redefined += change->redefined;
+}
+
+static struct heard update(struct offers *o, const char *reply)
+{
+    struct heard h = {0};
+    struct err err = ERR_INIT;
+
+    assert_int_equal(offers_update(o, slice_of(reply), on_change, &h, &err), E_OK);
+    return h;
+}
+
+static bool serves(const struct offers *o, const char *name)
+{
+    return offers_find(o, slice_of(name)) != NULL;
+}
+
+static void queues_with_a_command_are_served_and_the_others_are_known(void **state)
+{
+    struct offers o = {0};
+
+    (void)state;
+    update(&o, LIST("7", QUEUE("a", "{\"command\":[\"true\"]}") "," QUEUE("b", "{}") "," QUEUE(
+                             "own", "{\"own_command\":true}")));
+    assert_true(serves(&o, "a"));
+    assert_false(serves(&o, "b"));
+    assert_true(serves(&o, "own"));
+    assert_int_equal(o.names.count, 3);
+    assert_int_equal(o.definitions, 7);
+    offers_deinit(&o);
+}
+
+static void only_the_queues_that_were_asked_for_are_served(void **state)
+{
+    static const char *const only[] = {"b"};
+    struct offers o = {.only = only, .n_only = 1};
+
+    (void)state;
+    update(&o,
+           LIST("1",
+                QUEUE("a", "{\"command\":[\"true\"]}") "," QUEUE("b", "{\"command\":[\"true\"]}")));
+    assert_false(serves(&o, "a"));
+    assert_true(serves(&o, "b"));
+    offers_deinit(&o);
+}
+
+static void the_own_file_comes_before_the_server(void **state)
+{
+    const struct worker_own_queue own[] = {{SLICE("a"), SLICE("{\"command\":[\"mine\"]}")}};
+    struct offers o = {.own = own, .n_own = 1, .own_only = true};
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"command\":[\"theirs\"]}") "," QUEUE(
+                             "b", "{\"command\":[\"theirs\"]}")));
+    assert_string_equal(offers_find(&o, SLICE("a"))->json, "{\"command\":[\"mine\"]}");
+    assert_false(serves(&o, "b"));
+    offers_deinit(&o);
+}
+
+static void a_queue_that_goes_or_loses_its_command_is_not_served_any_more(void **state)
+{
+    struct offers o = {0};
+
+    (void)state;
+    update(&o,
+           LIST("1",
+                QUEUE("a", "{\"command\":[\"true\"]}") "," QUEUE("b", "{\"command\":[\"true\"]}")));
+    offers_find(&o, SLICE("a"))->running = 1;
+    struct offer *a = offers_find(&o, SLICE("a"));
+
+    update(&o, LIST("2", QUEUE("b", "{}")));
+    assert_false(serves(&o, "a"));
+    assert_false(serves(&o, "b"));
+    assert_int_equal(o.items.count, 1); /* a has a job in hand */
+    assert_int_equal(offer_room(a, 4, 0), 0);
+    a->running = 0;
+    offers_put_back(&o, a);
+    assert_int_equal(o.items.count, 0);
+    offers_deinit(&o);
+}
+
+static void changes_and_restarts_are_told_once(void **state)
+{
+    struct offers o = {0};
+    struct heard h;
+
+    (void)state;
+    h = update(&o,
+               LIST("1", "{\"name\":\"a\",\"restarts\":0,\"definition\":{\"command\":[\"x\"]}}"));
+    assert_int_equal(h.restarted + h.redefined, 0);
+    h = update(&o,
+               LIST("2", "{\"name\":\"a\",\"restarts\":1,\"definition\":{\"command\":[\"x\"]}}"));
+    assert_int_equal(h.restarted, 1);
+    assert_int_equal(h.redefined, 0);
+    h = update(&o,
+               LIST("3", "{\"name\":\"a\",\"restarts\":1,\"definition\":{\"command\":[\"y\"]}}"));
+    assert_int_equal(h.restarted, 0);
+    assert_int_equal(h.redefined, 1);
+    offers_deinit(&o);
+}
+
+static void room_is_what_slots_leave(void **state)
+{
+    struct offers o = {0};
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"command\":[\"true\"],\"slots\":3}") "," QUEUE(
+                             "all", "{\"command\":[\"true\"]}")));
+    struct offer *a = offers_find(&o, SLICE("a"));
+
+    assert_int_equal(offer_room(a, 8, 0), 3);
+    assert_int_equal(offer_room(a, 2, 0), 2);
+    assert_int_equal(offer_room(offers_find(&o, SLICE("all")), 8, 0), 8);
+    a->running = 1;
+    a->reserved = 1;
+    assert_int_equal(offer_room(a, 8, 0), 1);
+    offers_deinit(&o);
+}
+
+static void a_broken_queue_is_tried_with_one_job_after_growing_pauses(void **state)
+{
+    struct offers o = {0};
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"command\":[\"true\"],\"slots\":3}")));
+    struct offer *a = offers_find(&o, SLICE("a"));
+
+    assert_true(offer_break(a, "not there", 0));
+    assert_int_equal(offer_room(a, 8, 0), 0);
+    assert_int_equal(offers_next_trial(&o, 0), a->retry_at);
+    assert_int_equal(offer_room(a, 8, a->retry_at), 1);
+    int64_t first = a->retry_at;
+
+    assert_false(offer_break(a, "not there", first));
+    assert_true(a->retry_at - first > first);
+    for (int i = 0; i < 20; i++)
+        offer_break(a, "not there", 0);
+    assert_true(a->retry_at <= US_PER_MIN);
+    assert_true(offer_mend(a));
+    assert_false(offer_mend(a));
+    assert_int_equal(offer_room(a, 8, 0), 3);
+    offers_deinit(&o);
+}
+
+static void a_definition_that_cannot_be_read_is_passed_over(void **state)
+{
+    struct offers o = {0};
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"command\":[\"true\"],\"newer\":1}") "," QUEUE(
+                             "b", "{\"command\":[\"true\"]}")));
+    assert_false(serves(&o, "a"));
+    assert_true(serves(&o, "b"));
+    offers_deinit(&o);
+}
+
+static void what_is_not_a_list_is_refused_and_changes_nothing(void **state)
+{
+    struct offers o = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"command\":[\"true\"]}")));
+    assert_int_not_equal(offers_update(&o, SLICE("{\"queues\":[]}"), on_change, NULL, &err), E_OK);
+    err = ERR_INIT;
+    assert_int_not_equal(offers_update(&o, SLICE("{\"queues\":"), on_change, NULL, &err), E_OK);
+    assert_true(serves(&o, "a"));
+    offers_deinit(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(queues_with_a_command_are_served_and_the_others_are_known),
+        cmocka_unit_test(only_the_queues_that_were_asked_for_are_served),
+        cmocka_unit_test(the_own_file_comes_before_the_server),
+        cmocka_unit_test(a_queue_that_goes_or_loses_its_command_is_not_served_any_more),
+        cmocka_unit_test(changes_and_restarts_are_told_once),
+        cmocka_unit_test(room_is_what_slots_leave),
+        cmocka_unit_test(a_broken_queue_is_tried_with_one_job_after_growing_pauses),
+        cmocka_unit_test(a_definition_that_cannot_be_read_is_passed_over),
+        cmocka_unit_test(what_is_not_a_list_is_refused_and_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
