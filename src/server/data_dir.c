@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -24,7 +25,17 @@ static enum err_code refuse(struct err *err, const char *what, const char *path)
     }
 }
 
-/* Each directory on the way, the last for its owner alone. */
+/* Programs that run as other users must get through to their working directories; what is in it is for its owner
+ * alone, who does not let them look around. */
+enum { DIR_MODE = 0711 };
+
+/* Whatever the umask is.  One that is there already stays as it is. */
+static bool make_dir(const char *path)
+{
+    return mkdir(path, 0700) == 0 ? chmod(path, DIR_MODE) == 0 : errno == EEXIST;
+}
+
+/* With those on the way to it. */
 static enum err_code make_dirs(const char *path, struct err *err)
 {
     char part[PATH_MAX];
@@ -37,11 +48,11 @@ static enum err_code make_dirs(const char *path, struct err *err)
     for (size_t i = 1; i < size; i++)
         if (part[i] == '/') {
             part[i] = '\0';
-            if (mkdir(part, 0777) < 0 && errno != EEXIST)
+            if (!make_dir(part))
                 return refuse(err, "make the directory", part);
             part[i] = '/';
         }
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+    if (!make_dir(path))
         return refuse(err, "make the data directory", path);
     return E_OK;
 }

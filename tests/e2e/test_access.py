@@ -193,10 +193,24 @@ def test_server_names_are_answered_to(servers):
     client.refused(403, "forbidden", "GET", "/v1/jobs", None, {"Host": "other.example.org"})
 
 
-def test_the_socket_and_the_data_are_for_the_owner_alone(server):
-    assert stat.S_IMODE(server.data.stat().st_mode) & 0o077 == 0
-    assert stat.S_IMODE((server.data / "waybill.sock").stat().st_mode) == 0o600
-    assert stat.S_IMODE((server.data / "waybill.db").stat().st_mode) & 0o077 == 0
+def test_the_data_directory_lets_others_through_but_its_files_are_for_the_owner_alone(servers):
+    server = servers()
+    server.data = server.dir / "on" / "the way" / "data"
+    server.start()
+    server.tcp().submit()
+    for path in (server.data, server.data.parent, server.data.parent.parent):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o711, path
+    files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in server.data.iterdir()
+             if not path.is_dir()}
+    assert {"waybill.sock", "waybill.db", "waybill.db-wal", "waybill.lock"} <= set(files)
+    assert set(files.values()) == {0o600}, files
+
+
+def test_a_data_directory_that_is_there_keeps_its_mode(servers):
+    server = servers()
+    server.data.mkdir(mode=0o700)
+    server.start()
+    assert stat.S_IMODE(server.data.stat().st_mode) == 0o700
 
 
 def test_listening_beyond_loopback_without_a_token_is_refused(servers):
