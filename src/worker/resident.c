@@ -199,14 +199,12 @@ static void take_answer(struct resident *r)
     release_task(r);
 }
 
-static void on_words(void *ctx, struct slice data)
+static void take_lines(struct resident *r)
 {
     CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
     CLEANUP(buf) struct buf notices = BUF_INIT(CLIENT_REPLY_MAX);
-    struct resident *r = ctx;
     struct line line;
 
-    line_reader_feed(&r->lines, data);
     while (line_reader_next(&r->lines, &line)) {
         take_line(r, &line, &replies, &notices);
         if (notices.size > 0 && r->task != NULL)
@@ -217,6 +215,14 @@ static void on_words(void *ctx, struct slice data)
     channel_reply(r->channel, buf_slice(&replies));
     if (r->task != NULL && !r->ended)
         channel_pause_words(r->channel, account_is_full(r->task->account));
+}
+
+static void on_words(void *ctx, struct slice data)
+{
+    struct resident *r = ctx;
+
+    line_reader_feed(&r->lines, data);
+    take_lines(r);
 }
 
 /* ---- its end ---- */
@@ -279,7 +285,7 @@ static void clear_up(struct resident *r)
         return; /* looked at again with the next pass */
     channel_drain(r->channel);
     line_reader_end(&r->lines);
-    on_words(r, (struct slice){0});
+    take_lines(r);
     note_death(r);
     if (r->task != NULL) {
         r->task->facts.exited = true;

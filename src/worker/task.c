@@ -202,7 +202,7 @@ static void judge(struct task *t)
     t->facts.end = end->kind;
     t->facts.end_text = end->text;
     t->facts.end_delay_us = end->delay_us;
-    t->facts.has_status = account_has_status(t->account);
+    t->facts.has_status = account_has_text(t->account);
     if (fault != NULL) {
         t->facts.why = VERDICT_EMITS;
         t->facts.reason = slice_of(fault->msg);
