@@ -331,15 +331,11 @@ void account_close(struct account *a)
     a->closed = true;
 }
 
+/* A batch that may have been taken still goes again: its number is used up. */
 void account_drop_emits(struct account *a)
 {
     buf_clear(&a->spool);
     VEC_CLEAR(&a->sizes);
-    if (a->batch == ACCOUNT_BATCH_STAGED &&
-        a->again) { /* it may have been taken: the finish says */
-        a->batch = ACCOUNT_BATCH_NONE;
-        a->again = false;
-    }
 }
 
 bool account_settled(const struct account *a)
