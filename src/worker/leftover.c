@@ -18,6 +18,9 @@ enum {
     ENVIRON_MAX = 8 << 20,
     UNFINISHED_WINDOW_S = 10, /* how long a start may have taken that was not seen to its end */
     LOOK_AGAIN_MS = 20,
+    STARTING_MS = 2,      /* between looks at a process that is between two programs */
+    STARTING_ROUNDS = 20, /* so many of them */
+    KTHREADD = 2,
 };
 
 /* What is looked for, and what was found. */
@@ -31,6 +34,8 @@ struct hunt {
     struct proc_list killed; /* so far */
     struct proc_list beyond; /* not ours to signal */
     struct buf environment;
+    unsigned empty;    /* environments in this round */
+    unsigned starting; /* processes without one in this round that will have one */
 };
 
 static struct proc *find_in(struct proc_list *list, pid_t pid)
@@ -130,7 +135,10 @@ static bool is_of_job(const struct hunt *h, struct slice id, struct slice lease)
 
 static bool is_marked(struct hunt *h, const struct proc *p)
 {
-    proc_environ(p->pid, &h->environment);
+    enum proc_env_state read = proc_environ(p->pid, &h->environment);
+
+    h->empty += read == PROC_ENV_EMPTY;
+    h->starting += read == PROC_ENV_STARTING && p->pid != KTHREADD && p->parent != KTHREADD;
     struct slice id = proc_env(&h->environment, "WAYBILL_ID");
     struct slice lease = proc_env(&h->environment, "WAYBILL_LEASE");
 
@@ -164,6 +172,7 @@ static void end_one(struct hunt *h, const struct proc *p)
 static void find_marked(struct hunt *h, struct proc_list *found)
 {
     VEC_CLEAR(&h->procs.all);
+    h->empty = h->starting = 0;
     (void)proc_all(&h->procs);
     for (size_t i = 0; i < h->procs.all.count; i++) {
         const struct proc *p = &h->procs.all.items[i];
@@ -213,14 +222,33 @@ static void wait_for_one(const struct hunt *h)
     }
 }
 
+/* A process whose environment could not be seen in the moment it was looked at is looked at again. */
+static bool look_again(const struct hunt *h, unsigned rounds)
+{
+    if (h->starting == 0 && (h->empty == 0 || rounds > 0))
+        return false;
+    if (rounds >= STARTING_ROUNDS)
+        return false;
+    (void)poll(NULL, 0, STARTING_MS);
+    return true;
+}
+
 static struct leftover hunt_down(struct hunt *h, int64_t wait_us)
 {
     int64_t until = clock_mono_us() + wait_us;
     size_t left;
 
     spare_ancestors(h);
-    while ((left = one_round(h)) > 0 && clock_mono_us() < until)
-        wait_for_one(h);
+    for (unsigned unsure = 0;;) {
+        left = one_round(h);
+        if (left > 0) {
+            if (clock_mono_us() >= until)
+                break;
+            wait_for_one(h);
+        } else if (!look_again(h, unsure++)) {
+            break;
+        }
+    }
     struct leftover result = {.stay = (unsigned)(left + h->beyond.all.count)};
 
     for (size_t i = 0; i < h->killed.all.count; i++) {

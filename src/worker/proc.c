@@ -180,15 +180,30 @@ void proc_children(pid_t pid, struct pid_list *list)
         children_by_parent(pid, list);
 }
 
-void proc_environ(pid_t pid, struct buf *out)
+/* Every program has a name to be called by; the kernel's own threads never have one. */
+static bool has_arguments(pid_t pid)
+{
+    char first;
+    int fd = open_of(pid, "cmdline");
+    ssize_t n = fd < 0 ? 1 : read(fd, &first, 1);
+
+    if (fd >= 0)
+        close(fd);
+    return n != 0;
+}
+
+enum proc_env_state proc_environ(pid_t pid, struct buf *out)
 {
     int fd = open_of(pid, "environ");
 
     buf_clear(out);
-    if (fd < 0)
-        return;
-    read_all(fd, out);
-    close(fd);
+    if (fd >= 0) {
+        read_all(fd, out);
+        close(fd);
+    }
+    if (out->size > 0)
+        return PROC_ENV_READ;
+    return has_arguments(pid) ? PROC_ENV_EMPTY : PROC_ENV_STARTING;
 }
 
 struct slice proc_env(const struct buf *env, const char *name)

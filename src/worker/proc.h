@@ -55,9 +55,14 @@ void proc_children(pid_t pid, struct pid_list *list);
 /* Adds the pids in the text of a `children` file. */
 void proc_parse_pids(struct slice text, struct pid_list *list);
 
-/* The environment it was started with, as far as it is ours to read: `NAME=value`, each ending in NUL.
- * Empty while it is being started, and when it has written something else over it. */
-void proc_environ(pid_t pid, struct buf *out);
+enum proc_env_state {
+    PROC_ENV_READ,
+    PROC_ENV_EMPTY,    /* it has none, or wrote something over it, or is not ours to read */
+    PROC_ENV_STARTING, /* it is about to have one: it is between two programs */
+};
+
+/* The environment it was started with: `NAME=value`, each ending in NUL. */
+enum proc_env_state proc_environ(pid_t pid, struct buf *out);
 
 /* The value of a variable; data is NULL when it is not there. */
 struct slice proc_env(const struct buf *env, const char *name);

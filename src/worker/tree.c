@@ -23,6 +23,8 @@ enum {
     DESCENDANTS_MAX = 10000, /* noted in one call */
     ENVIRON_MAX = 8 << 20,
     CHILDREN_TEXT = 4096,
+    LOOKS_MIN = 2,   /* before an empty environment is believed */
+    LOOKS_MAX = 200, /* at one that seems to be between two programs */
 };
 
 /* A process that is no program of a job but was started by one: a child of ours that has lost its parent,
@@ -34,6 +36,8 @@ struct orphan {
     bool child;      /* of ours */
     bool seen;       /* in the last look at the children */
     bool beyond;     /* not ours to signal */
+    bool settled;    /* what it says of itself is all there is */
+    unsigned looks;
 };
 
 struct spared {
@@ -193,10 +197,14 @@ static struct tree_job *job_of_serial(const struct tree *t, uint64_t serial)
     return NULL;
 }
 
-/* Whose it is, by what it says itself: 0 when it says nothing. */
-static uint64_t owner_of(struct tree *t, const struct proc *p)
+/* Whose it is, by what it says itself: 0 when it says nothing, or nothing yet. */
+static uint64_t owner_of(struct tree *t, const struct proc *p, struct orphan *o)
 {
-    proc_environ(p->pid, &t->environment);
+    enum proc_env_state read = proc_environ(p->pid, &t->environment);
+
+    o->looks++;
+    o->settled = read == PROC_ENV_READ || p->state == 'Z' ||
+                 o->looks >= (read == PROC_ENV_EMPTY ? LOOKS_MIN : LOOKS_MAX);
     struct slice lease = proc_env(&t->environment, "WAYBILL_LEASE");
 
     for (size_t i = 0; i < t->jobs.count; i++) {
@@ -267,7 +275,7 @@ static void look_at_children(struct tree *t)
 
         o->child = o->seen = true;
         if (o->serial == 0)
-            o->serial = owner_of(t, &p);
+            o->serial = owner_of(t, &p, o);
     }
     for (size_t i = 0; i < t->orphans.count; i++)
         if (t->orphans.items[i].seen || !t->orphans.items[i].child)
@@ -287,6 +295,12 @@ static bool is_doomed(const struct tree *t, const struct orphan *o)
         if (is_live(t->jobs.items[i]) && t->jobs.items[i]->start_ticks <= o->start_ticks)
             return false;
     return true;
+}
+
+/* Nobody knows yet whose it is: it must not be passed over. */
+static bool is_open(const struct orphan *o)
+{
+    return o->child && o->serial == 0 && !o->settled;
 }
 
 /* A child of ours: the pid is its own until we reap it. */
@@ -312,8 +326,10 @@ static unsigned kill_doomed(struct tree *t, uint64_t serial, bool *ret_reaped)
     for (size_t i = 0; i < t->orphans.count; i++) {
         struct orphan *o = &t->orphans.items[i];
 
-        if (!is_doomed(t, o))
+        if (!is_doomed(t, o)) {
+            left += is_open(o) ? 1 : 0;
             continue;
+        }
         if (!o->child) {
             (void)proc_signal(o->pid, o->start_ticks, SIGKILL);
             continue;
