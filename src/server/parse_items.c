@@ -38,8 +38,8 @@ static enum err_code finish_state(struct field_reader *r, struct slice value)
 
     if (json_type_of(value) == JSON_T_STRING)
         item->outcome = job_outcome_parse(json_text(value, r->arena));
-    if (item->outcome == JOB_OUT_NONE || item->outcome == JOB_OUT_LOST)
-        return field_refuse(r, "one of done failed later returned cancelled", value);
+    if (item->outcome == JOB_OUT_NONE)
+        return field_refuse(r, "one of done failed later returned cancelled lost", value);
     return E_OK;
 }
 
@@ -136,7 +136,7 @@ static enum err_code check_finish(const void *to, struct err *err)
         return err_set(err, E_INVALID, "a finish needs 'id' and 'lease'");
     if (item->outcome == JOB_OUT_NONE)
         return err_set(err, E_INVALID,
-                       "a finish needs a 'state': done failed later returned cancelled");
+                       "a finish needs a 'state': done failed later returned cancelled lost");
     if (item->outcome == JOB_OUT_LATER && !item->delayed)
         return err_set(err, E_INVALID, "the state 'later' needs a 'delay'");
     return E_OK;

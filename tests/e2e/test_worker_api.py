@@ -571,3 +571,14 @@ def test_a_lost_job_is_in_the_log_of_its_queue(client):
     client.end(client.take())
     lost = next(line for line in queue_log(client) if line["what"] == "lost")
     assert job_id in lost["text"]
+
+
+def test_a_worker_that_finds_what_another_left_says_that_it_is_lost(client):
+    client.submit("again")
+    job = client.take("again", lease="60s")
+    for again in (False, True):
+        result = client.finish(job, "lost")
+        assert result["ok"] is True and result.get("again", False) is again, result
+    shown = client.show(job["id"])
+    assert shown["state"] == "ready" and shown["lost"] == 1
+    assert client.take("again")["lost"] == 1
