@@ -95,18 +95,20 @@ class Contender:
 class Waybill(Contender):
     name = "waybill"
 
-    def __init__(self, directory, binary, name=None):
+    def __init__(self, directory, binary, name=None, slots=0, queue="{}"):
         super().__init__(directory, name)
         self.binary = binary
+        self.slots = slots
+        self.queue = queue  # definition of the queue `bench`, YAML in one line
         if not os.access(binary, os.X_OK):
             raise Missing(f"{binary} is not there: build it first (make)")
 
     def launch(self):
         definitions = os.path.join(self.directory, "bench.yaml")
         with open(definitions, "w", encoding="ascii") as f:
-            f.write("queues: {bench: {}}\n")
+            f.write(f"queues: {{bench: {self.queue}}}\n")
         self.spawn([self.binary, "serve", "--data", os.path.join(self.directory, "data"),
-                    "--listen", "127.0.0.1:0", "-j", "0", "-c", definitions],
+                    "--listen", "127.0.0.1:0", "-j", str(self.slots), "-c", definitions],
                    stdout=subprocess.PIPE)
         words = self.ready_line().split()
         if len(words) < 3 or words[0] != "ready":

@@ -71,8 +71,22 @@ def context_switches(pid):
     return total
 
 
+def stat_fields(pid):
+    """Of /proc/PID/stat, those after the name."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        return f.read().rsplit(")", 1)[1].split()
+
+
 def cpu_seconds(pid):
     """User and system time of a process so far."""
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
+    fields = stat_fields(pid)
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def tree_cpu_seconds(pid):
+    """The same of a process with its children: those that run, and all that have ended."""
+    total = sum(int(field) for field in stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
+            total += sum(tree_cpu_seconds(int(child)) for child in f.read().split())
+    return total
