@@ -13,6 +13,7 @@
 #include "cli/in_job.h"
 #include "cli/job_text.h"
 #include "cli/value.h"
+#include "core/queue_def.h"
 #include "core/word.h"
 
 /* ---- saying it ---- */
@@ -247,6 +248,8 @@ int cmd_emit(struct cli *cli)
         return emit_lines(cli);
     if (whole)
         return emit_json(cli, slice_of(word));
+    if (queue_name_check(slice_of(word), &err) != E_OK)
+        return cli_usage(cli, "QUEUE: %s", err.msg);
     if (job_text(&cli->args, &job, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     return say_emit(cli, buf_slice(&job));

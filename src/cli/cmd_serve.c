@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -74,6 +75,14 @@ static int refuse(const struct cli *cli, const struct err *err)
     return status == CLI_REFUSED || status == CLI_NOT_FOUND ? CLI_USAGE : status;
 }
 
+/* Processors that we may use. */
+static int count_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
 /* What the local worker must know besides. */
 struct worker_words {
     const char *words[2];
@@ -105,7 +114,7 @@ int cmd_serve(struct cli *cli)
     struct err none = ERR_INIT;
     struct server_config config = {
         .listen = args_text(a, "listen"),
-        .slots = (int)args_int(a, "jobs", 0),
+        .slots = (int)args_int(a, "jobs", count_cores()),
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||

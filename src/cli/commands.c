@@ -248,7 +248,7 @@ static const struct option_spec serve_options[] = {
         .name = "jobs",
         .letter = 'j',
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 100000},
-        .help = "Programs that the local worker runs at once (default 0: none)",
+        .help = "Programs that the local worker runs at once (default: one a core; 0: no worker)",
     },
     {
         .name = "token-file",
@@ -263,6 +263,63 @@ static const struct option_spec log_level_option[] = {
         .name = "log-level",
         .value = {.type = VALUE_CHOICE, .name = "error|warn|info|debug", .choices = log_levels},
         .help = "What to write to standard error (default info)",
+    },
+    {.name = NULL},
+};
+
+static const struct option_spec worker_options[] = {
+    {
+        .name = "server",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+    },
+    {
+        .name = "name",
+        .value = {.type = VALUE_TEXT, .name = "NAME"},
+        .help = "Its lasting identity (default: the host's name)",
+    },
+    {
+        .name = "queue",
+        .letter = 'q',
+        .repeats = true,
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "Serve this queue (default: all that have a command)",
+    },
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 100000},
+        .help = "Programs at once (default: one a core)",
+    },
+    {
+        .name = "config",
+        .letter = 'c',
+        .repeats = true,
+        .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
+        .help = "Its own definitions: for the queues in them these count, not the server's",
+    },
+    {.name = "own-only",
+     .help = "Run the commands of its own definitions only, never the server's"},
+    {
+        .name = "grace",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "After TERM, let running jobs end for so long, then hand them back (default 60s)",
+    },
+    {
+        .name = "lease",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help =
+            "So long after its last word the server takes its jobs back, 1s to 24h (default 60s)",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where it keeps its state, in workers/NAME (default: see 'waybill help')",
+    },
+    {
+        .name = "parent-fd",
+        .value = {.type = VALUE_INT, .name = "FD", .min = 3, .max = 1023},
+        .help = "End at once when this descriptor ends: how serve keeps its own worker",
     },
     {.name = NULL},
 };
@@ -282,6 +339,42 @@ static const struct option_spec emit_options[] = {
         .letter = '!',
         .help = "At once, whatever becomes of this job; prints the new job's id",
     },
+    {.name = NULL},
+};
+
+static const struct option_spec each_options[] = {
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 4096},
+        .help = "Programs at once (default: one a core)",
+    },
+    {
+        .name = "rate",
+        .value = {.type = VALUE_TEXT, .name = "N/D"},
+        .help = "At most N starts in the time D, evenly spaced: 10/1m, 5/s",
+    },
+    {
+        .name = "retry",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
+        .help = "So many retries of a line after a failure, after 1s, 2s, 4s … (default 0)",
+    },
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "An attempt may take so long: TERM, 10 s later KILL",
+    },
+    {.name = "keep-order", .letter = 'k', .help = "Print outputs in the order of the lines"},
+    {
+        .name = "colsep",
+        .value = {.type = VALUE_TEXT, .name = "S"},
+        .help = "What stands between columns, \\t for a tab: {1} {2} … are the columns",
+    },
+    {.name = "null", .letter = '0', .help = "Input has NULs instead of line ends"},
+    {.name = "dry-run", .letter = 'n', .help = "Only print the commands"},
+    {.name = "failed", .help = "Run the lines again that failed; reads no input"},
+    {.name = "show", .help = "Print what the failed lines have printed; runs nothing"},
+    {.name = "again", .help = "Begin anew, whatever there was of this run"},
     {.name = NULL},
 };
 
@@ -485,6 +578,25 @@ const struct command commands[] = {
         .run = cmd_add,
     },
     {
+        .name = "each",
+        .group = GROUP_JOBS,
+        .help = "Run a program for each line of input: a durable xargs",
+        .about =
+            "{} is the line, {1} {2} … its columns with --colsep; without any the line comes last.\n"
+            "Each is one argument, whatever is in it; no shell sees it.  Prints what each program\n"
+            "has printed when it has ended.\n"
+            "A run is known by directory, command and --colsep: interrupted or killed, the same\n"
+            "command with the same input goes on where it was; finished, it begins anew.\n"
+            "Needs no server.  Exit status 1 when a line has failed.",
+        .examples = "waybill each -j 8 --retry 3 -- curl -sSfO {} < urls.txt\n"
+                    "find . -name '*.wav' -print0 | waybill each -0 -- flac {}\n"
+                    "waybill each --colsep '\\t' -- convert {1} -resize {2} {1}.jpg < list.tsv\n"
+                    "waybill each --failed -j 8 --retry 3 -- curl -sSfO {}",
+        .options = {each_options},
+        .takes_program = true,
+        .run = cmd_each,
+    },
+    {
         .name = "list",
         .group = GROUP_JOBS,
         .help = "Jobs, the newest first",
@@ -624,6 +736,21 @@ const struct command commands[] = {
                     "waybill serve --data /srv/waybill --listen 127.0.0.1:0",
         .options = {serve_options, log_level_option},
         .run = cmd_serve,
+    },
+    {
+        .name = "worker",
+        .group = GROUP_SERVER,
+        .help = "Run a worker: claim jobs from a server and carry them out",
+        .about =
+            "It goes on with what it runs while the server is away, and delivers the results when\n"
+            "the server is back.\n"
+            "TERM or INT stops it: it takes no more, and ends when its jobs have; a second one\n"
+            "ends it at once.",
+        .examples =
+            "waybill worker --server http://jobs.example.org:6769 -j 8\n"
+            "waybill worker --server https://jobs.example.org -q render -c render.yaml --own-only",
+        .options = {worker_options, log_level_option},
+        .run = cmd_worker,
     },
     {
         .name = "status",

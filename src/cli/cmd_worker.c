@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "cli/cli.h"
+#include "cli/cmd.h"
+#include "core/definition.h"
+#include "server/definition_files.h"
+#include "worker/worker.h"
+
+/* The parts of a configuration that are lists. */
+struct lists {
+    struct definitions definitions;
+    VEC(const char *) queues;
+    VEC(struct worker_own_queue) own;
+};
+
+static void lists_deinit(struct lists *l)
+{
+    definitions_deinit(&l->definitions);
+    VEC_DEINIT(&l->queues);
+    VEC_DEINIT(&l->own);
+}
+
+static enum err_code read_lists(const struct args *a, struct lists *l, struct err *err)
+{
+    const struct given_option *given = NULL;
+
+    for (size_t i = 0; (given = args_next(a, "queue", &i)) != NULL;)
+        VEC_PUSH(&l->queues, given->value);
+    for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;) {
+        if (definitions_read(&l->definitions, given->value, err) != E_OK)
+            return err->code;
+    }
+    for (size_t i = 0; i < l->definitions.queues.count; i++) {
+        const struct worker_own_queue own = {
+            .name = l->definitions.queues.items[i].name,
+            .definition = l->definitions.queues.items[i].json,
+        };
+
+        VEC_PUSH(&l->own, own);
+    }
+    if (args_has(a, "own-only") && l->own.count == 0)
+        return err_set(err, E_INVALID, "--own-only needs a file with queues of its own: -c FILE");
+    return E_OK;
+}
+
+static void fill(const struct args *a, const struct lists *l, struct worker_config *c)
+{
+    c->client.url = args_text(a, "server");
+    c->client.data_dir = c->client.url == NULL ? args_text(a, "data") : NULL;
+    c->data_dir = args_text(a, "data");
+    c->name = args_text(a, "name");
+    c->queues = l->queues.items;
+    c->n_queues = l->queues.count;
+    c->slots = (int)args_int(a, "jobs", 0);
+    c->own = l->own.items;
+    c->n_own = l->own.count;
+    c->own_only = args_has(a, "own-only");
+    c->grace_us = args_duration_us(a, "grace", WORKER_GRACE_US);
+    c->lease_us = args_duration_us(a, "lease", WORKER_LEASE_US);
+}
+
+/* What we were given is not for the programs that we run. */
+static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct err *err)
+{
+    int fd = (int)args_int(a, "parent-fd", -1);
+
+    if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return err_errno(err, E_INVALID, "--parent-fd %d", fd);
+    *ret_fd = fd;
+    return E_OK;
+}
+
+/* What a request would be refused for is here a mistake in the line or in a file. */
+static enum err_code run(const struct args *a, struct lists *lists, struct err *err)
+{
+    struct worker_config config = {.slots = 0};
+    int parent_fd = -1;
+
+    if (read_lists(a, lists, err) != E_OK || take_parent_fd(a, &parent_fd, err) != E_OK) {
+        err->code = E_INVALID;
+        return err->code;
+    }
+    fill(a, lists, &config);
+    return worker_run(&config, parent_fd, err);
+}
+
+int cmd_worker(struct cli *cli)
+{
+    struct lists lists = {.queues = VEC_INIT};
+    struct err err = ERR_INIT;
+
+    cli_set_log_level(&cli->args);
+    definitions_init(&lists.definitions);
+    enum err_code code = run(&cli->args, &lists, &err);
+
+    lists_deinit(&lists);
+    if (code == E_OK)
+        return CLI_OK;
+    cli->misconfigured = code == E_INVALID;
+    return cli_fail(cli, &err);
+}
