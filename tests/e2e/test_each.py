@@ -1,0 +1,500 @@
+# SPDX-License-Identifier: MIT
+"""`each`, the durable xargs: arguments, output, failures, resuming, ending."""
+import os
+import pty
+import random
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from each import Each, as_bytes
+from waiting import DEADLINE_S, PATIENCE, eventually
+from waybill import BIN
+
+# The full measure is for the torture; make test has a short form.
+KILLED_LINES = 100_000 if "WAYBILL_TORTURE" in os.environ else 3_000
+
+
+@pytest.fixture
+def each(directory):
+    run = Each(directory)
+    yield run
+    run.finish_up()
+
+
+def appending(each, more=""):
+    """A program that writes its argument into a file `ran`, a line each time it runs."""
+    return each.script("run.sh", f'echo "$1" >>ran\n{more}')
+
+
+def ran(each):
+    path = each.dir / "ran"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# ---- arguments
+
+
+def test_each_line_is_one_argument(each):
+    lines = ["plain", "two words", "it's", '"quoted" $HOME `id` *', "", "-n", "ünïcode €", "{}", "a\\b"]
+    done = each.run("-k", "--", "printf", "<%s>\n", "{}", lines=lines)
+    assert done.status == 0, done
+    assert done.out.splitlines() == [f"<{line}>" for line in lines]
+
+
+def test_braces_may_stand_anywhere_and_several_times(each):
+    done = each.run("--", "echo", "a{}b", "{}{}", "{1}", "{x}", "}{", lines=["7"])
+    assert (done.status, done.out) == (0, "a7b 77 {1} {x} }{\n"), done
+
+
+def test_without_braces_the_line_comes_last(each):
+    assert each.run("--", "echo", "x", lines=["a b"]).out == "x a b\n"
+
+
+def test_columns(each):
+    done = each.run("-k", "--colsep", r"\t", "--", "echo", "{2}-{1}", lines=["a\tb\tc", "1 2\t\t"])
+    assert (done.status, done.out) == (0, "b-a\n-1 2\n"), done
+    assert each.run("--colsep", ", ", "--", "echo", "{3}", "{}", lines=["x, y, z"]).out == "z x, y, z\n"
+
+
+def test_a_line_with_too_few_columns_is_told_by_its_number(each):
+    done = each.run("--colsep", ",", "--", "echo", "{2}", lines=["a,b", "c"])
+    assert done.status == 4 and "line 2: has 1 column" in done.err, done
+
+
+def test_the_last_line_needs_no_end(each):
+    assert each.run("-k", "--", "echo", lines=b"a\nb").out == "a\nb\n"
+
+
+def test_items_between_nuls(each):
+    done = each.run("-0", "-k", "--", "printf", "<%s>", lines=b"a\nb\0c\0")
+    assert (done.status, done.out) == (0, "<a\nb><c>"), done
+
+
+def test_a_nul_in_a_line_is_told_by_its_number(each):
+    done = each.run("--", "echo", lines=b"a\nb\0c\n")
+    assert done.status == 4 and "line 2 has a NUL byte" in done.err, done
+
+
+def test_no_input_is_no_work(each):
+    done = each.run("--", "echo", lines=b"")
+    assert (done.status, done.out) == (0, ""), done
+    assert "0 done, 0 failed" in done.err
+
+
+def test_dry_run_prints_the_commands(each):
+    done = each.run("--dry-run", "--", "rm", "-f", "{}.o", lines=["a", "b c", "it's"])
+    assert (done.status, done.out) == (0, "rm -f a.o\nrm -f 'b c.o'\nrm -f 'it'\\''s.o'\n"), done
+    assert each.runs() == []
+
+
+def test_programs_run_where_each_was_started_with_its_environment(each):
+    done = each.run("--", "sh", "-c", 'pwd; echo "$MINE"', "sh", lines=["x"], env={"MINE": "yes"})
+    assert done.out == f"{each.dir}\nyes\n", done
+
+
+def test_a_program_may_be_named_relative_to_the_directory(each):
+    program = each.script("tool.sh", 'echo "tool $1"\n')
+    assert each.run("--", program, lines=["a"]).out == "tool a\n"
+
+
+def test_the_line_may_name_the_program(each):
+    done = each.run("-k", "--", "{}", "x", lines=["echo", "no-such-program-here", "printf"])
+    assert done.status == 1 and done.out.replace("\n", "") == "xx", done
+    assert "2 done, 1 failed" in done.err and "no-such-program-here" in done.err
+
+
+@pytest.mark.parametrize("args, words", [
+    ([], "command is missing"),
+    (["--", ""], "empty"),
+    (["--rate", "fast", "--", "true"], "--rate"),
+    (["--rate", "0/1m", "--", "true"], "--rate"),
+    (["--rate", "1/0s", "--", "true"], "--rate"),
+    (["--colsep", "", "--", "true"], "--colsep"),
+    (["--colsep", ",", "--", "echo", "{65}"], "{64}"),
+    (["--again", "--failed", "--", "true"], "--again"),
+    (["-j", "0", "--", "true"], "jobs"),
+])
+def test_a_wrong_line_is_refused_before_anything_happens(each, args, words):
+    done = each.run(*args)
+    assert done.status == 2 and words in done.err, done
+    assert each.runs() == []
+
+
+@pytest.mark.parametrize("program, words", [("no-such-program-here", "no program"),
+                                            ("./no-such-file", "no program"),
+                                            ("/etc/passwd", "Permission denied")])
+def test_a_program_that_cannot_be_started_is_told_at_once(each, program, words):
+    done = each.run("--", program, lines=["a"])
+    assert done.status in (3, 4) and words in done.err, done
+
+
+def test_a_program_that_vanishes_ends_the_run_and_it_can_go_on(each):
+    program = appending(each, '[ "$1" != 2 ] || rm -f run.sh\n')
+    done = each.run("-j", "1", "--", program, lines=5)
+    assert done.status == 5 and "cannot be started" in done.err, done
+    appending(each)
+    done = each.run("-j", "1", "--", program, lines=5)
+    assert done.status == 0 and ran(each) == ["1", "2", "3", "4", "5"], done
+
+
+# ---- output
+
+
+def test_output_is_whole_and_not_mixed(each):
+    program = each.script("slow.sh", 'for i in 1 2 3 4 5; do echo "$1 $i"; sleep 0.01; done\n')
+    done = each.run("-j", "6", "--", program, lines=12)
+    lines = done.out.splitlines()
+    assert done.status == 0 and len(lines) == 60, done
+    for first in range(0, 60, 5):
+        name = lines[first].split()[0]
+        assert lines[first:first + 5] == [f"{name} {i}" for i in range(1, 6)]
+
+
+def test_order_is_kept_when_asked_for(each):
+    program = each.script("late.sh", 'sleep "0.0$((9 - $1 % 10))"; echo "$1"\n')
+    done = each.run("-j", "8", "-k", "--", program, lines=40)
+    assert done.out.splitlines() == [str(i) for i in range(1, 41)], done
+
+
+def test_large_output_that_has_to_wait_is_read_back(each):
+    """More than is held in memory, behind a first line that waits for it all to be there."""
+    program = each.script("large.sh", '''
+        if [ "$1" = 1 ]; then until [ -e 24 ]; do sleep 0.02; done; echo first; exit; fi
+        head -c 1000000 /dev/zero | tr '\\0' x; echo; : >"$1"
+    ''')
+    done = each.run("-j", "2", "-k", "--", program, lines=24)
+    assert done.status == 0, done.err
+    assert [len(line) for line in done.out.splitlines()] == [5] + [1000000] * 23
+
+
+def test_a_reader_that_is_slow_loses_nothing(each):
+    child = each.start("-j", "2", "-k", "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x", "sh")
+    child.stdin.write(as_bytes(60))
+    child.stdin.close()
+    child.stdin = None
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("done") == 60, "all ends",
+               3 * DEADLINE_S)
+    assert child.poll() is None
+    done = each.end(child)
+    assert done.status == 0 and len(done.out) == 60 * 200000, done.err
+
+
+def test_a_reader_that_leaves_ends_the_run(each):
+    child = each.start("-j", "1", "--", "echo", stdin=subprocess.PIPE)
+    child.stdout.close()
+    child.stdout = None
+    child.stdin.write(as_bytes(2000))
+    child.stdin.close()
+    child.stdin = None
+    child.wait(30 * PATIENCE)
+    assert child.returncode == 128 + signal.SIGPIPE
+    done = each.run("-j", "2", "--", "echo", lines=2000)
+    assert done.status == 0 and "going on" in done.err, done
+    assert set(done.out.split()) <= {str(i) for i in range(1, 2001)}
+
+
+def test_output_that_cannot_be_written_is_an_error(each):
+    with open("/dev/full", "wb") as full:
+        child = each.start("--", "echo", stdout=full)
+    _, err = child.communicate(as_bytes(10), timeout=30 * PATIENCE)
+    assert child.returncode == 1 and b"cannot write the output" in err, err
+
+
+# ---- failures
+
+
+def test_failures_are_listed_with_what_to_do(each):
+    program = each.script("odd.sh", 'echo "out of $1"; [ $(($1 % 2)) = 0 ] || exit $1\n')
+    done = each.run("--", program, "{}", lines=6)
+    assert done.status == 1, done
+    assert "3 done, 3 failed" in done.err
+    assert re.findall(r"line (\d): (\d) +\(exit (\d)", done.err) == [(n, n, n) for n in "135"]
+    assert f"waybill each --show -- {program} '{{}}'" in done.err
+    assert f"waybill each --failed -- {program} '{{}}'" in done.err
+
+
+def test_failed_lines_can_be_seen_and_run_again(each):
+    program = appending(each, 'echo "out of $1"; [ -e ok ] || [ "$1" != 3 ]\n')
+    assert each.run("--", program, lines=4).status == 1
+    shown = each.run("--show", "--", program)
+    assert shown.status == 0 and "out of 3" in shown.out and "line 3" in shown.out, shown
+    assert "out of 2" not in shown.out
+    done = each.run("--failed", "--", program)
+    assert done.status == 1 and done.out == "out of 3\n", done
+    (each.dir / "ok").touch()
+    done = each.run("--failed", "--", program)
+    assert (done.status, done.out) == (0, "out of 3\n"), done
+    assert sorted(ran(each)) == ["1", "2", "3", "3", "3", "4"]
+    assert "no line has failed" in each.run("--show", "--", program).err
+
+
+def test_retries(each):
+    program = appending(each, '[ "$(grep -cx "$1" ran)" -ge 3 ]\n')
+    done = each.run("-j", "4", "--retry", "2", "--", program, lines=2)
+    assert done.status == 0 and sorted(ran(each)) == ["1", "1", "1", "2", "2", "2"], done
+    assert "2 done, 0 failed" in done.err
+
+
+def test_a_time_out_is_a_failure(each):
+    done = each.run("--timeout", "200ms", "--", "sleep", lines=["0", "300"])
+    assert done.status == 1 and "1 done, 1 failed" in done.err and "timeout" in done.err, done
+
+
+def test_signals_are_told(each):
+    done = each.run("--", "sh", "-c", 'kill -9 $$', "sh", lines=["a"])
+    assert done.status == 1 and "signal 9" in done.err, done
+
+
+# ---- a run and the next
+
+
+def test_a_finished_run_begins_anew(each):
+    program = appending(each)
+    assert each.run("--", program, lines=2).status == 0
+    assert each.run("--", program, lines=3).status == 0
+    assert sorted(ran(each)) == ["1", "1", "2", "2", "3"]
+    assert len(each.runs()) == 1
+
+
+def test_runs_differ_by_directory_command_and_separator(each):
+    other = each.dir / "other"
+    other.mkdir()
+    each.run("--", "true", "{}", lines=["1"])
+    each.run("--", "true", "{}", lines=["1"], cwd=other)
+    each.run("--", "true", "{}", "x", lines=["1"])
+    each.run("--colsep", ",", "--", "true", "{}", lines=["1"])
+    each.run("-j", "7", "--retry", "2", "--", "true", "{}", lines=["1"])
+    assert len(each.runs()) == 4
+
+
+def interrupted(each, program, lines=8, number=signal.SIGINT):
+    """A run that was stopped while line 3 of many blocked it."""
+    child = each.start("-j", "1", "--", program)
+    child.stdin.write(as_bytes(lines))
+    child.stdin.flush()
+    eventually(lambda: "3" in ran(each), "the third line")
+    each.interrupt(child, number)
+    child.stdin.close()
+    child.stdin = None
+    return each.end(child)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    begun = time.monotonic()
+    done = interrupted(each, program, number=number)
+    assert time.monotonic() - begun < 20 * PATIENCE
+    assert done.status == 128 + number, done
+    assert "2 done, 0 failed, 6 left" in done.err and "the same command goes on" in done.err
+    assert ran(each) == ["1", "2", "3"]
+    (each.dir / "go").touch()
+    done = each.run("-j", "1", "--", program, lines=8)
+    assert done.status == 0 and "8 done" in done.err and "2 lines have ended" in done.err, done
+    assert ran(each) == ["1", "2", "3", "3", "4", "5", "6", "7", "8"]
+
+
+def test_a_second_signal_stops_at_once(each):
+    program = appending(each, 'trap "" TERM; sleep 300; sleep 300\n')
+    child = each.start("-j", "1", "--", program)
+    child.stdin.write(as_bytes(3))
+    child.stdin.close()
+    child.stdin = None
+    eventually(lambda: ran(each), "the first line")
+    each.interrupt(child)
+    assert b"stopping" in child.stderr.readline()
+    begun = time.monotonic()
+    each.interrupt(child)
+    assert each.end(child).status == 130
+    assert time.monotonic() - begun < 4 * PATIENCE
+
+
+def test_a_line_that_has_changed_is_an_error(each):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    interrupted(each, program)
+    (each.dir / "go").touch()
+    lines = list(range(1, 9))
+    lines[4] = "five"
+    done = each.run("-j", "1", "--", program, lines=lines)
+    assert done.status == 4 and "line 5 is not what it was" in done.err and "five" in done.err, done
+    assert "--again" in done.err
+    done = each.run("-j", "1", "--", program, lines=4)
+    assert done.status == 4 and "ends after line 4" in done.err, done
+    done = each.run("-j", "1", "--again", "--", program, lines=lines)
+    assert done.status == 0 and ran(each)[-8:] == [str(line) for line in lines], done
+
+
+def test_input_that_has_grown_is_taken(each):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    interrupted(each, program)
+    (each.dir / "go").touch()
+    done = each.run("-j", "1", "--", program, lines=10)
+    assert done.status == 0 and ran(each)[3:] == [str(i) for i in range(3, 11)], done
+
+
+def test_a_second_each_of_the_same_run_is_refused(each):
+    child = each.start("--", "cat", "{}")
+    each.client()
+    done = each.run("--", "cat", "{}", lines=["x"])
+    assert done.status == 4 and str(child.pid) in done.err and "under way" in done.err, done
+    assert each.run("--", "echo", "{}", lines=["x"]).status == 0
+    child.stdin.close()
+    child.stdin = None
+    assert each.end(child).status == 0
+
+
+def test_what_failed_can_be_seen_while_the_run_goes_on(each):
+    child = each.start("--", "sh", "-c", 'echo "seen $1"; exit 1', "sh")
+    child.stdin.write(b"a\n")
+    child.stdin.flush()
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("failed") == 1, "the failure")
+    shown = each.run("--show", "--", "sh", "-c", 'echo "seen $1"; exit 1', "sh")
+    assert shown.status == 0 and "seen a" in shown.out, shown
+    child.stdin.close()
+    child.stdin = None
+    assert each.end(child).status == 1
+
+
+def test_show_and_failed_need_a_run(each):
+    for option in ("--show", "--failed"):
+        done = each.run(option, "--", "true")
+        assert done.status == 3 and "no such run" in done.err, done
+
+
+def test_input_is_taken_as_it_comes(each):
+    child = each.start("--", "echo")
+    for word in (b"one", b"two"):
+        child.stdin.write(word + b"\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == word + b"\n"
+    child.stdin.close()
+    child.stdin = None
+    assert each.end(child).status == 0
+
+
+def test_a_server_that_is_killed_ends_the_run_and_it_goes_on(each):
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    child = each.start("-j", "1", "--", program)
+    child.stdin.write(as_bytes(5))
+    child.stdin.close()
+    child.stdin = None
+    eventually(lambda: "3" in ran(each), "the third line")
+    (lock,) = each.data.glob("each/*/store/waybill.lock")
+    os.kill(int(lock.read_text()), signal.SIGKILL)
+    done = each.end(child)
+    assert done.status == 5 and "has ended" in done.err, done
+    (each.dir / "go").touch()
+    assert each.run("-j", "1", "--", program, lines=5).status == 0
+    assert ran(each) == ["1", "2", "3", "3", "4", "5"]
+
+
+# ---- kill -9
+
+
+def kill_when(each, child, enough):
+    """Feeds the run and kills it with -9 when so many lines have run."""
+    child.stdin.write(as_bytes(KILLED_LINES))
+    child.stdin.close()
+    child.stdin = None
+
+    def has_come():
+        assert child.poll() is None, child.stderr.read()
+        return count_lines(each.dir / "ran") >= enough
+
+    eventually(has_come, f"{enough} lines", 60 * PATIENCE if KILLED_LINES < 50_000 else 600)
+    child.kill()
+    child.communicate()
+
+
+def count_lines(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_a_run_that_is_killed_three_times_ends_complete(each):
+    """Every line ran; only those that were under way when the kill came ran twice, and the record says so."""
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    slots = 4
+    program = appending(each)
+    enough = 0
+    for _ in range(3):
+        enough += chance.randrange(KILLED_LINES // 10, KILLED_LINES // 4)
+        kill_when(each, each.start("-j", slots, "--", program, stdout=subprocess.DEVNULL), enough)
+    done = each.run("-j", slots, "--", program, lines=KILLED_LINES, deadline_s=900)
+    assert done.status == 0 and f"{KILLED_LINES:,} done, 0 failed" in done.err, done
+    counts = {}
+    for line in ran(each):
+        counts[line] = counts.get(line, 0) + 1
+    assert set(counts) == {str(i) for i in range(1, KILLED_LINES + 1)}
+    twice = {line for line, count in counts.items() if count > 1}
+    assert len(twice) <= 3 * slots * 4, twice
+
+
+def test_output_is_not_lost_by_a_kill(each):
+    """What had ended and was not printed when the kill came is printed by the next run."""
+    program = each.script("hold.sh", '[ "$1" != 1 ] || [ -e go ] || sleep 300\necho "out $1"\n')
+    child = each.start("-j", "2", "-k", "--", program)
+    child.stdin.write(as_bytes(30))
+    child.stdin.close()
+    child.stdin = None
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("done") == 29, "all but the first")
+    child.kill()
+    out, _ = child.communicate()
+    assert out == b""
+    (each.dir / "go").touch()
+    done = each.run("-j", "2", "-k", "--", program, lines=30)
+    assert done.status == 0 and done.out.splitlines() == [f"out {i}" for i in range(1, 31)], done
+
+
+def test_much_input_does_not_fill_the_memory(each):
+    """Lines wait in the pipe, not in memory or in the store."""
+    program = each.script("wait.sh", "exec sleep 300\n")
+    child = each.start("-j", "1", "--", program, stdout=subprocess.DEVNULL)
+    os.set_blocking(child.stdin.fileno(), False)
+    chunk = b"x" * 99 + b"\n"
+    chunk *= 1000
+    sent, last = 0, time.monotonic()
+    while time.monotonic() - last < 2 * PATIENCE and sent < 100 << 20:
+        try:
+            sent += os.write(child.stdin.fileno(), chunk)
+            last = time.monotonic()
+        except BlockingIOError:
+            time.sleep(0.01)
+    assert sent < 20 << 20, "there is no back-pressure"
+    status = open(f"/proc/{child.pid}/status", encoding="ascii").read()
+    if PATIENCE == 1:
+        assert int(re.search(r"VmRSS:\s+(\d+)", status)[1]) < 60_000, status
+    child.kill()
+
+
+# ---- on a terminal
+
+
+def test_a_terminal_shows_the_bar(each):
+    master, slave = pty.openpty()
+    child = subprocess.Popen([BIN, "each", "-j", "1", "--", "sh", "-c", "sleep 0.3", "sh"], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=slave, cwd=each.dir, env=each.env())
+    each.started.append(child)
+    child.stderr = None
+    os.close(slave)
+    child.stdin.write(b"\n\n")
+    child.stdin.close()
+    child.stdin = None
+    text = b""
+    with os.fdopen(master, "rb", 0) as terminal:
+        while True:
+            try:
+                piece = terminal.read(1000)
+            except OSError:
+                break
+            text += piece
+    assert child.wait(30 * PATIENCE) == 0, text
+    assert re.search(rb"\d/2 +\d+% \[", text) and b"running" in text, text
