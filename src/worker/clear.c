@@ -81,7 +81,7 @@ static int open_sub(int dir_fd, const char *name, int flags)
 {
     struct open_how how = {
         .flags = (uint64_t)(flags | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+        .resolve = RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
     };
 
     int fd = (int)syscall(SYS_openat2, dir_fd, name, &how, sizeof(how));

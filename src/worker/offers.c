@@ -7,6 +7,9 @@
 
 #define BROKEN_FIRST_US (1 * US_PER_S)
 #define BROKEN_CAP_US (1 * US_PER_MIN)
+#define LATE_US (50 * OFFER_AHEAD_US)
+
+enum { AHEAD_MAX = 250 };
 
 static void offer_free(struct offer *f)
 {
@@ -172,7 +175,7 @@ static void drop_gone(struct offers *o)
     for (size_t i = o->items.count; i-- > 0;) {
         struct offer *f = o->items.items[i];
 
-        if (f->gone && f->running == 0 && f->reserved == 0) {
+        if (f->gone && f->running + f->waiting + f->reserved == 0) {
             offer_free(f);
             o->items.items[i] = o->items.items[--o->items.count];
         }
@@ -208,21 +211,47 @@ enum err_code offers_update(struct offers *o, struct slice reply, offer_changed_
 
 /* ---- room, and broken ones ---- */
 
+static int slots_of(const struct offer *f, int slots)
+{
+    return f->def.slots == QUEUE_SLOTS_ALL || f->def.slots > slots ? slots : f->def.slots;
+}
+
+int offer_ahead(const struct offer *f, int slots)
+{
+    if (f->gone || f->broken != NULL || f->took_us <= 0 || f->took_us > OFFER_AHEAD_US)
+        return 0;
+    int64_t ahead = slots_of(f, slots) * OFFER_AHEAD_US / f->took_us;
+
+    return ahead < AHEAD_MAX ? (int)ahead : AHEAD_MAX;
+}
+
+void offer_note_time(struct offer *f, int64_t took_us)
+{
+    if (took_us < 1)
+        took_us = 1;
+    f->took_us = f->took_us == 0 ? took_us : (3 * f->took_us + took_us) / 4;
+}
+
+void offer_note_late(struct offer *f)
+{
+    f->took_us = LATE_US;
+}
+
 int offer_room(const struct offer *f, int slots, int64_t steady_at)
 {
-    int most = f->def.slots == QUEUE_SLOTS_ALL || f->def.slots > slots ? slots : f->def.slots;
+    int most = slots_of(f, slots) + offer_ahead(f, slots);
 
     if (f->gone)
         return 0;
     if (f->broken != NULL)
         most = steady_at >= f->retry_at && most > 0 ? 1 : 0;
-    most -= f->running + f->reserved;
+    most -= f->running + f->waiting + f->reserved;
     return most > 0 ? most : 0;
 }
 
 void offers_put_back(struct offers *o, struct offer *f)
 {
-    if (!f->gone || f->running > 0 || f->reserved > 0)
+    if (!f->gone || f->running + f->waiting + f->reserved > 0)
         return;
     for (size_t i = 0; i < o->items.count; i++)
         if (o->items.items[i] == f)

@@ -33,12 +33,15 @@ struct offer {
     int64_t restarts;                /* how often people asked for a restart */
     bool gone;
 
-    int running;  /* jobs in hand */
+    int running;  /* jobs in hand that have a slot */
+    int waiting;  /* jobs in hand that are about to get one */
     int reserved; /* asked for by claims under way */
 
     char *broken;     /* why its program cannot be started here, or NULL */
     int64_t retry_at; /* steady: when the next trial is allowed */
     int64_t pause_us;
+
+    int64_t took_us; /* how long its programs take, by the last few; 0: unknown */
 };
 
 /* What an update changed. */
@@ -71,8 +74,21 @@ MUST_CHECK enum err_code offers_update(struct offers *o, struct slice reply,
 
 struct offer *offers_find(const struct offers *o, struct slice name);
 
+/*
+ * How many jobs are worth having at hand beyond those that run: as many as will be started within
+ * OFFER_AHEAD_US, as far as can be told.  Programs that take longer than that get none.
+ */
+#define OFFER_AHEAD_US INT64_C(20000)
+int offer_ahead(const struct offer *f, int slots);
+
 /* How many jobs it could take now, of `slots` that the worker has in all. */
 int offer_room(const struct offer *f, int slots, int64_t steady_at);
+
+/* A program took so long. */
+void offer_note_time(struct offer *f, int64_t took_us);
+
+/* Jobs at hand were not started in time: none is taken ahead for a while. */
+void offer_note_late(struct offer *f);
 
 /* A job has been given up: frees an offer that is gone and has none left. */
 void offers_put_back(struct offers *o, struct offer *f);

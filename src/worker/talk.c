@@ -16,6 +16,7 @@
 #define BODY_ENOUGH ((size_t)4 << 20) /* no more logs in this request */
 #define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
 #define TELL_EVERY_US (200 * US_PER_MS)
+#define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
 
@@ -334,15 +335,49 @@ static void add_touches(struct talk_request *r, struct buf *b, int64_t now)
 
 /* ---- what is asked for ---- */
 
+/* Slots for which there is neither a job nor one on its way; below 0, so many more jobs than slots. */
+static int free_slots(const struct worker *w)
+{
+    return w->config.slots - w->running - w->waiting - w->talk.reserved;
+}
+
+/* Jobs worth having at hand beyond those that run. */
+static int ahead(const struct worker *w)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < w->offers.items.count && w->rate_us == 0; i++) {
+        int n = offer_ahead(w->offers.items.items[i], w->config.slots);
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* While half of what is worth having is at hand, nothing more is asked for, and ends are told in batches. */
+static bool has_enough(const struct worker *w)
+{
+    return free_slots(w) <= 0 && w->waiting + w->talk.reserved > ahead(w) / 2;
+}
+
 static int room_in_all(const struct worker *w)
 {
-    int room = w->config.slots - w->running - w->talk.reserved;
+    if (w->state != WORKER_UP || !w->offers.known || has_enough(w))
+        return 0;
+    if (w->rate_us > 0)
+        return free_slots(w) > 0 && worker_now(w) >= w->rate_at;
+    int room = free_slots(w) + ahead(w);
 
-    if (w->state != WORKER_UP || !w->offers.known || room <= 0)
-        return 0;
-    if (w->rate_us > 0 && worker_now(w) < w->rate_at)
-        return 0;
-    return w->rate_us > 0 ? 1 : room;
+    return room > 0 ? room : 0;
+}
+
+/* A queue whose programs take long gets slots that are free, and no others. */
+static int room_of(const struct worker *w, const struct offer *f)
+{
+    int room = offer_room(f, w->config.slots, worker_now(w));
+    int most = free_slots(w) + offer_ahead(f, w->config.slots);
+
+    return most < 0 ? 0 : room < most ? room : most;
 }
 
 static int room_now(const struct worker *w)
@@ -351,7 +386,7 @@ static int room_now(const struct worker *w)
     int sum = 0;
 
     for (size_t i = 0; i < w->offers.items.count && sum < all; i++)
-        sum += offer_room(w->offers.items.items[i], w->config.slots, worker_now(w));
+        sum += room_of(w, w->offers.items.items[i]);
     return sum < all ? sum : all;
 }
 
@@ -362,7 +397,7 @@ static void add_room(struct talk_request *r, struct buf *b, int room)
     buf_add_str(b, "\"queues\":{");
     for (size_t i = 0; i < w->offers.items.count && room > 0; i++) {
         struct offer *f = w->offers.items.items[i];
-        int n = offer_room(f, w->config.slots, worker_now(w));
+        int n = room_of(w, f);
 
         if (n == 0)
             continue;
@@ -537,8 +572,10 @@ static int64_t tell_at(const struct worker *w)
 
     if (w->talk.say_all || (w->talk.describe && w->offers.known))
         return 0;
+    bool enough = has_enough(w);
+
     for (const struct task *t = w->tasks; t != NULL; t = t->next) {
-        int64_t news = may_finish(t) ? 0 : news_at(t);
+        int64_t news = !may_finish(t) ? news_at(t) : enough ? t->ended_at + GATHER_US : 0;
 
         at = news < at ? news : at;
     }

@@ -164,6 +164,11 @@ void task_stop(struct task *t, enum verdict_why why)
         return;
     if (t->facts.why == VERDICT_ITSELF)
         t->facts.why = why;
+    if (t->state == TASK_WAITING && t->offer != NULL) {
+        worker_unqueue(t);
+        task_settle(t);
+        return;
+    }
     if (t->carrier != NULL)
         t->carrier->ops->stop(t->carrier,
                               worker_now(t->worker) + (ending ? TERM_ENDING_US : TERM_US));
@@ -188,10 +193,13 @@ void task_lose(struct task *t)
         return; /* the answer to its end tells */
     log_warn("job %.*s is not ours any more: it is ended here", (int)t->id.size, t->id.data);
     t->lost = true;
-    if (t->carrier != NULL)
+    if (t->carrier != NULL) {
         t->carrier->ops->stop(t->carrier, worker_now(t->worker));
-    else
-        worker_task_done(t, false);
+        return;
+    }
+    if (t->state == TASK_WAITING)
+        worker_unqueue(t);
+    worker_task_done(t, false);
 }
 
 static void judge(struct task *t)
@@ -318,4 +326,5 @@ void task_pump(struct task *t)
         return;
     judge(t); /* a job that it emitted may have been refused */
     t->state = TASK_ENDED;
+    t->ended_at = now;
 }

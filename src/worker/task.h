@@ -1,10 +1,11 @@
 /*
  * A task: one job in hand, from the claim to the server's word that its end was taken.
  *
- *     STARTING ──► RUNNING ──► CLEARING ──► SETTLING ──► ENDED ──► (gone)
+ *     WAITING ──► RUNNING ──► CLEARING ──► SETTLING ──► ENDED ──► (gone)
  *
- * STARTING and RUNNING hold a slot, CLEARING too: its program has ended, what else it started is being
- * ended.  SETTLING has emits to deliver, ENDED a finish.  A task that the server has given to somebody
+ * WAITING gets a slot as soon as one is free: while programs are short, jobs are taken a few milliseconds
+ * ahead.  RUNNING holds a slot, CLEARING too: its program has ended, what else it started is being ended.
+ *  SETTLING has emits to deliver, ENDED a finish.  A task that the server has given to somebody
  * else is `lost`: it is brought to its end and tells nobody.
  */
 /* SPDX-License-Identifier: MIT */
@@ -24,12 +25,13 @@ struct link_request;
 struct offer;
 struct worker;
 
-enum task_state { TASK_STARTING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
+enum task_state { TASK_WAITING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
 
 struct task {
     struct worker *worker;
     struct offer *offer;
     struct task *prev, *next; /* of the worker's */
+    struct task *after;       /* of those that wait */
     enum task_state state;
 
     /* What the server has said; slices live in the arena. */
@@ -47,10 +49,13 @@ struct task {
     struct output *output;
     struct carrier *carrier; /* while one carries it out */
 
-    bool lost;       /* the lease is somebody else's */
-    bool log_sent;   /* a piece of its log is under way */
-    int stopped;     /* the signal that its program is stopped by; 0: it runs */
-    bool stop_told;  /* the server knows whether it is stopped */
+    bool lost;      /* the lease is somebody else's */
+    bool log_sent;  /* a piece of its log is under way */
+    int stopped;    /* the signal that its program is stopped by; 0: it runs */
+    bool stop_told; /* the server knows whether it is stopped */
+    int64_t taken_at;
+    int64_t started_at;
+    int64_t ended_at;
     int64_t told_at; /* steady: when its status or log was told last */
 
     struct verdict_facts facts;

@@ -24,6 +24,7 @@
 
 #define LEFTOVER_WAIT_US (5 * US_PER_S)
 #define ENDING_US (2 * US_PER_S) /* from the end of the grace to the end of everything */
+#define LATE_US (5 * OFFER_AHEAD_US)
 #define SWEEP_ENTRIES 200
 #define SWEEP_AGAIN_US (20 * US_PER_MS)
 
@@ -45,9 +46,23 @@ void worker_slot_freed(struct task *t)
 {
     struct offer *f = STEAL(t->offer);
 
+    if (t->state > TASK_WAITING)
+        offer_note_time(f, worker_now(t->worker) - t->started_at);
     t->worker->running--;
     f->running--;
     offers_put_back(&t->worker->offers, f);
+}
+
+/* A queue's jobs that wait go back: its program cannot be started, or it is another one now. */
+static void give_back_waiting(struct worker *w, const struct offer *f)
+{
+    struct task *next;
+
+    for (struct task *t = w->queue; t != NULL; t = next) {
+        next = t->after;
+        if (t->offer == f)
+            task_stop(t, VERDICT_HANDBACK);
+    }
 }
 
 static void not_started(struct task *t, bool own, const struct err *why)
@@ -68,8 +83,28 @@ static void not_started(struct task *t, bool own, const struct err *why)
         if (w->config.hooks.on_broken != NULL)
             w->config.hooks.on_broken(w->config.hooks.ctx, slice_of(f->name), why->msg);
     }
+    give_back_waiting(w, f);
     worker_slot_freed(t);
     task_unstarted(t, why->msg);
+}
+
+static void unlink_waiting(struct worker *w, struct task *t)
+{
+    struct task **at = &w->queue;
+
+    while (*at != t)
+        at = &(*at)->after;
+    *at = t->after;
+    if (w->queue_end == &t->after)
+        w->queue_end = at;
+    w->waiting--;
+    t->offer->waiting--;
+}
+
+void worker_unqueue(struct task *t)
+{
+    unlink_waiting(t->worker, t);
+    offers_put_back(&t->worker->offers, STEAL(t->offer));
 }
 
 static void start(struct task *t)
@@ -102,11 +137,52 @@ void worker_take_job(struct worker *w, struct slice json)
         task_settle(t);
         return;
     }
-    t->offer->running++;
-    w->running++;
+    t->taken_at = worker_now(w);
+    t->offer->waiting++;
+    w->waiting++;
+    *w->queue_end = t;
+    w->queue_end = &t->after;
     if (w->rate_us > 0)
-        w->rate_at = worker_now(w) + w->rate_us;
-    start(t);
+        w->rate_at = t->taken_at + w->rate_us;
+}
+
+static bool may_start(const struct worker *w, const struct task *t)
+{
+    int slots = t->offer->def.slots;
+
+    return w->running < w->config.slots && (slots == QUEUE_SLOTS_ALL || t->offer->running < slots);
+}
+
+/* What was taken ahead and cannot be started soon goes back. */
+static void give_back_late(struct worker *w, int64_t now)
+{
+    while (w->queue != NULL && now - w->queue->taken_at > LATE_US) {
+        struct task *t = w->queue;
+
+        offer_note_late(t->offer);
+        t->facts.why = VERDICT_HANDBACK;
+        worker_unqueue(t);
+        task_settle(t);
+    }
+    if (w->queue != NULL)
+        worker_wake_at(w, w->queue->taken_at + LATE_US + 1);
+}
+
+static void start_waiting(struct worker *w)
+{
+    struct task *next;
+
+    for (struct task *t = w->queue; t != NULL && w->running < w->config.slots; t = next) {
+        next = t->after;
+        if (!may_start(w, t))
+            continue;
+        unlink_waiting(w, t);
+        t->offer->running++;
+        w->running++;
+        t->started_at = worker_now(w);
+        start(t);
+    }
+    give_back_late(w, worker_now(w));
 }
 
 static void tell_end(struct task *t, bool ended)
@@ -138,6 +214,7 @@ void worker_task_done(struct task *t, bool job_ended)
 void worker_offer_changed(struct worker *w, const struct offer_change *change)
 {
     residents_retire(w, change->offer);
+    give_back_waiting(w, change->offer);
     if (!change->restarted)
         return;
     log_info("queue %s is restarted", change->offer->name);
@@ -265,6 +342,7 @@ static void on_pass(uv_prepare_t *handle)
         return;
     w->wake_at = TIME_NEVER;
     look_at_tasks(w);
+    start_waiting(w);
     pump_emits(w);
     worker_wake_at(w, residents_pass(w, worker_now(w)));
     talk_pump(w);
@@ -284,6 +362,8 @@ void worker_stop(struct worker *w)
         return;
     w->state = WORKER_STOPPING;
     w->end_at = worker_now(w) + w->config.grace_us;
+    while (w->queue != NULL)
+        task_stop(w->queue, VERDICT_HANDBACK);
     if (w->running > 0)
         log_info("stopping: %d programs still run", w->running);
 }
@@ -482,6 +562,7 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     struct worker *w = mem_zalloc(sizeof(*w));
 
     w->loop = loop;
+    w->queue_end = &w->queue;
     keep_config(w, config);
     find_names(w, config->name);
     note_surroundings(w);

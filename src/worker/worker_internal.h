@@ -46,7 +46,9 @@ struct worker {
     size_t n_tasks;
     struct resident *residents;
     uint64_t residents_made;
-    int running; /* tasks that hold a slot */
+    struct task *queue, **queue_end; /* tasks that wait for a slot, in the order they came */
+    int waiting;                     /* how many */
+    int running;                     /* tasks that hold a slot */
     VEC(struct ghost) ghosts;
 
     /* What programs are started with. */
@@ -80,6 +82,9 @@ void worker_take_job(struct worker *w, struct slice json);
 void worker_offer_changed(struct worker *w, const struct offer_change *change);
 
 void worker_forget_ghosts(struct worker *w);
+
+/* A task waits for no slot any more, and belongs to no queue. */
+void worker_unqueue(struct task *t);
 
 /* A task holds no slot any more. */
 void worker_slot_freed(struct task *t);
