@@ -84,18 +84,11 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
     return E_OK;
 }
 
-/* Whether the queue takes a job: as for one that is submitted. */
-static bool takes(const struct queue *q, const struct job *j, struct act_result *ret)
+/* Whether the queue takes the job with these params: as for one that is submitted. */
+static bool takes(const struct queue *q, const struct job *j, struct slice params,
+                  struct act_result *ret)
 {
-    struct slice command;
-
-    if (!queue_state_takes(q->state))
-        err_set(&ret->refused, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", q->name,
-                queue_state_name(q->state));
-    else if (!q->def.own_command && j->options.size > 0 &&
-             json_find(j->options, "command", &command))
-        err_set(&ret->refused, E_INVALID, "queue '%s' takes no commands with its jobs", q->name);
-    return ret->refused.code == E_OK;
+    return queue_takes(q, params, j->options, &ret->refused) == E_OK;
 }
 
 static bool fits(const struct job *j, struct slice params, struct slice labels,
@@ -148,7 +141,7 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
 
     if (!job_state_ended(j->state))
         return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
-    if (!takes(q, j, ret) || !merge_params(e, act, j, &now.params, ret))
+    if (!merge_params(e, act, j, &now.params, ret) || !takes(q, j, now.params, ret))
         return E_OK;
     now.state = job_state_next(j->state, JOB_EV_AGAIN);
     if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
@@ -220,7 +213,7 @@ static enum err_code move(struct engine *e, const struct act *act, const struct 
     }
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be moved");
-    if (q->id == j->queue || !takes(q, j, ret))
+    if (q->id == j->queue || !takes(q, j, j->params, ret))
         return E_OK;
     now.queue = q->id;
     return change(e, j, &now, "moved", ret, err);
@@ -235,6 +228,9 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
         return refuse(ret, j, "only a waiting job can be changed");
     if (!fits(j, act->params.size > 0 ? act->params : j->params,
               act->labels.size > 0 ? act->labels : j->labels, ret))
+        return E_OK;
+    if (act->params.size > 0 &&
+        queue_fills(queue_by_id(e, j->queue), act->params, j->options, &ret->refused) != E_OK)
         return E_OK;
     if (act->has_priority)
         now.priority = act->priority;
@@ -262,7 +258,7 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
         .options = j->options,
     };
 
-    if (!takes(q, j, ret) || !merge_params(e, act, j, &copy.params, ret))
+    if (!merge_params(e, act, j, &copy.params, ret) || !takes(q, j, copy.params, ret))
         return E_OK;
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;

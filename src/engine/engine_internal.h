@@ -168,6 +168,14 @@ void queues_reset_ready(struct engine *e);
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
                             struct err *err);
 
+/* Whether the queue takes a job with these params and options (JSON objects or empty): it is open, takes
+ * its own command if there is one, and the params fill what the command names. */
+enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused);
+/* The last of these alone. */
+enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused);
+
 /* An attempt of one of its jobs ended well or failed: stop_after counts. */
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
                                             struct err *err);

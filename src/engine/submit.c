@@ -28,23 +28,6 @@ enum err_code submit_judge_key(struct engine *e, const struct submit_item *item,
     return E_OK;
 }
 
-/* Whether the queue takes the job. */
-static void judge_queue(const struct submit_item *item, struct plan *p)
-{
-    struct slice command;
-
-    if (!queue_state_takes(p->queue->state))
-        err_set(&p->refused, E_QUEUE_DOWN,
-                "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", p->queue->name,
-                queue_state_name(p->queue->state));
-    else if (item->options.size > 0 && json_find(item->options, "command", &command) &&
-             !p->queue->def.own_command)
-        err_set(
-            &p->refused, E_INVALID,
-            "queue '%s' takes no commands with its jobs: its definition needs own_command: true",
-            p->queue->name);
-}
-
 enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
                            struct plan *p, struct err *err)
 {
@@ -59,7 +42,7 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
     if (keys == SUBMIT_KEYS_NOW && item->key.size > 0 && submit_judge_key(e, item, p, err) != E_OK)
         return err->code;
     if (!p->known && p->refused.code == E_OK)
-        judge_queue(item, p);
+        (void)queue_takes(p->queue, item->params, item->options, &p->refused);
     return E_OK;
 }
 
