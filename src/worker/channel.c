@@ -5,26 +5,36 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-enum { READ_SIZE = 64 << 10, READS_A_TURN = 4 };
+enum { READ_SIZE = 64 << 10, READS_A_TURN = 4, EVENTS_MAX = 64 };
+
+/* The pipes are in an epoll of their own, which the loop watches as one: libuv's own handle for each pipe
+ * would cost a dozen system calls a program. */
+struct channels {
+    uv_poll_t poll;
+    int epoll_fd;
+    struct epoll_event events[EVENTS_MAX]; /* being worked off */
+    int n_events;
+};
 
 /* One side that is read. */
 struct side {
-    uv_poll_t poll;
     struct channel *channel;
     channel_data_fn *on_data;
     int fd; /* -1: closed */
+    bool watched;
     bool ended;
     bool paused;
 };
 
 struct channel {
+    struct channels *all;
     struct side out, words;
     int replies;
     struct channel_ends ends;
     void *ctx;
-    int handles; /* of the loop */
 };
 
 static void close_fd(int *fd)
@@ -66,23 +76,83 @@ static bool read_some(struct side *s, int turns)
     return true;
 }
 
+static void watch(struct side *s)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = s};
+
+    if (s->watched || s->fd < 0)
+        return;
+    ASSERT(epoll_ctl(s->channel->all->epoll_fd, EPOLL_CTL_ADD, s->fd, &event) == 0);
+    s->watched = true;
+}
+
+static void unwatch(struct side *s)
+{
+    if (s->watched)
+        epoll_ctl(s->channel->all->epoll_fd, EPOLL_CTL_DEL, s->fd, NULL);
+    s->watched = false;
+}
+
+/* Events that are being worked off and are its own mean nothing any more. */
+static void forget_events(const struct side *s)
+{
+    struct channels *all = s->channel->all;
+
+    for (int i = 0; i < all->n_events; i++)
+        if (all->events[i].data.ptr == s)
+            all->events[i].data.ptr = NULL;
+}
+
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    struct side *s = poll->data;
+    struct channels *all = poll->data;
 
     (void)status;
     (void)events;
-    read_some(s, READS_A_TURN);
-    if (s->ended || s->paused)
-        uv_poll_stop(&s->poll);
+    all->n_events = epoll_wait(all->epoll_fd, all->events, EVENTS_MAX, 0);
+    for (int i = 0; i < all->n_events; i++) {
+        struct side *s = all->events[i].data.ptr;
+
+        if (s == NULL)
+            continue; /* closed by what came before */
+        all->events[i].data.ptr = NULL;
+        read_some(s, READS_A_TURN);
+        if (s->ended || s->paused)
+            unwatch(s);
+    }
+    all->n_events = 0;
 }
 
-static void watch(uv_loop_t *loop, struct channel *c, struct side *s)
+/* ---- all of them ---- */
+
+enum err_code channels_open(uv_loop_t *loop, struct channels **ret_channels, struct err *err)
 {
-    s->channel = c;
-    s->poll.data = s;
-    ASSERT(uv_poll_init(loop, &s->poll, s->fd) == 0);
-    c->handles++;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(err, E_UNAVAILABLE, "cannot watch pipes");
+    struct channels *all = mem_zalloc(sizeof(*all));
+
+    all->epoll_fd = fd;
+    ASSERT(uv_poll_init(loop, &all->poll, fd) == 0);
+    all->poll.data = all;
+    uv_poll_start(&all->poll, UV_READABLE, on_readable);
+    *ret_channels = all;
+    return E_OK;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct channels *all = handle->data;
+
+    close_fd(&all->epoll_fd);
+    free(all);
+}
+
+void channels_close(struct channels *all)
+{
+    if (all != NULL)
+        uv_close((uv_handle_t *)&all->poll, on_closed);
 }
 
 /* ---- life ---- */
@@ -99,12 +169,13 @@ static bool make_pipe(int *ours, int *theirs, int ours_is)
     return fcntl(*ours, F_SETFL, O_NONBLOCK) == 0;
 }
 
-enum err_code channel_open(uv_loop_t *loop, const struct channel_config *config,
+enum err_code channel_open(struct channels *all, const struct channel_config *config,
                            struct channel **ret_channel, struct err *err)
 {
     struct channel *c = mem_zalloc(sizeof(*c));
 
-    *c = (struct channel){.out = {.fd = -1, .on_data = config->on_output},
+    *c = (struct channel){.all = all,
+                          .out = {.fd = -1, .on_data = config->on_output},
                           .words = {.fd = -1, .on_data = config->on_words},
                           .replies = -1,
                           .ends = {-1, -1, -1},
@@ -119,8 +190,7 @@ enum err_code channel_open(uv_loop_t *loop, const struct channel_config *config,
         free(c);
         return err->code;
     }
-    watch(loop, c, &c->out);
-    watch(loop, c, &c->words);
+    c->out.channel = c->words.channel = c;
     *ret_channel = c;
     return E_OK;
 }
@@ -133,8 +203,8 @@ struct channel_ends channel_ends(const struct channel *c)
 void channel_begin(struct channel *c)
 {
     close_ends(c);
-    uv_poll_start(&c->out.poll, UV_READABLE, on_readable);
-    uv_poll_start(&c->words.poll, UV_READABLE, on_readable);
+    watch(&c->out);
+    watch(&c->words);
 }
 
 /* A pipe holds no more than that, unless somebody goes on writing. */
@@ -164,7 +234,7 @@ void channel_pause_words(struct channel *c, bool paused)
         return;
     c->words.paused = paused;
     if (!paused)
-        uv_poll_start(&c->words.poll, UV_READABLE, on_readable);
+        watch(&c->words);
 }
 
 void channel_reply(struct channel *c, struct slice lines)
@@ -179,14 +249,10 @@ void channel_reply(struct channel *c, struct slice lines)
     }
 }
 
-static void on_closed(uv_handle_t *handle)
+static void side_close(struct side *s)
 {
-    struct side *s = handle->data;
-    struct channel *c = s->channel;
-
-    close_fd(&s->fd);
-    if (--c->handles == 0)
-        free(c);
+    forget_events(s);
+    close_fd(&s->fd); /* which takes it out of the epoll, too */
 }
 
 void channel_close(struct channel *c)
@@ -195,7 +261,7 @@ void channel_close(struct channel *c)
         return;
     close_ends(c);
     close_fd(&c->replies);
-    c->out.ended = c->words.ended = true;
-    uv_close((uv_handle_t *)&c->out.poll, on_closed);
-    uv_close((uv_handle_t *)&c->words.poll, on_closed);
+    side_close(&c->out);
+    side_close(&c->words);
+    free(c);
 }

@@ -15,6 +15,14 @@
 #include "base/slice.h"
 
 struct channel;
+struct channels;
+
+/* All channels of a loop: one handle of it watches them, so that a program costs the loop nothing. */
+MUST_CHECK enum err_code channels_open(uv_loop_t *loop, struct channels **ret_channels,
+                                       struct err *err);
+
+/* NULL is fine; all of them are closed.  Memory goes when the loop has run on. */
+void channels_close(struct channels *all);
 
 typedef void channel_data_fn(void *ctx, struct slice data);
 
@@ -29,7 +37,7 @@ struct channel_ends {
     int out, words, replies;
 };
 
-MUST_CHECK enum err_code channel_open(uv_loop_t *loop, const struct channel_config *config,
+MUST_CHECK enum err_code channel_open(struct channels *all, const struct channel_config *config,
                                       struct channel **ret_channel, struct err *err);
 
 struct channel_ends channel_ends(const struct channel *c);
@@ -49,5 +57,5 @@ void channel_pause_words(struct channel *c, bool paused);
 /* Whole lines for descriptor 4.  A line that does not fit into the pipe is dropped. */
 void channel_reply(struct channel *c, struct slice lines);
 
-/* Calls nobody any more; memory goes when the loop has run on. */
+/* NULL is fine.  May be called from inside a callback of another channel, not of its own. */
 void channel_close(struct channel *c);

@@ -250,7 +250,7 @@ static enum err_code set_up(struct program *p, bool *ret_own, struct err *err)
     *ret_own = false;
     if (end_earlier_run(t, err) != E_OK ||
         program_slot(t->worker, t->offer, &job, &p->slot, err) != E_OK ||
-        channel_open(t->worker->loop, &config, &p->channel, err) != E_OK ||
+        channel_open(t->worker->channels, &config, &p->channel, err) != E_OK ||
         open_body(t, &body, err) != E_OK)
         return err->code;
     enum err_code code = fill_command(t, &argv, ret_own, err);

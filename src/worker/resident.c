@@ -461,7 +461,7 @@ static enum err_code set_up(struct resident *r, struct offer *f, struct err *err
     int input = -1;
 
     if (program_slot(r->worker, f, &job, &r->slot, err) != E_OK ||
-        channel_open(r->worker->loop, &config, &r->channel, err) != E_OK ||
+        channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
         open_input(r, &input, err) != E_OK)
         return err->code;
     enum err_code code = spawn_it(r, f, input, err);

@@ -408,6 +408,16 @@ static enum err_code make_ready(struct slots *s, struct place *p, const struct s
     return E_OK;
 }
 
+/* Programs of our own user can remove what holds all slots. */
+static enum err_code reopen_parts(struct slots *s, struct err *err)
+{
+    close_fd(&s->slots_fd);
+    close_fd(&s->trash_fd);
+    if (open_part(s, SLOTS_NAME, &s->slots_fd, err) != E_OK)
+        return err->code;
+    return open_part(s, TRASH_NAME, &s->trash_fd, err);
+}
+
 enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot_job *job,
                            struct err *err)
 {
@@ -416,7 +426,7 @@ enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot
 
     if (make_ready(s, p, job, &first) != E_OK) {
         place_close(p); /* somebody may have taken the whole slot away: from the top once more */
-        if (make_ready(s, p, job, err) != E_OK)
+        if (reopen_parts(s, err) != E_OK || make_ready(s, p, job, err) != E_OK)
             return err->code;
     }
     p->clean = false;

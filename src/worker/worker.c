@@ -427,6 +427,7 @@ void worker_free(struct worker *w)
         task_free(w->tasks);
     }
     residents_abandon(w);
+    channels_close(w->channels);
     link_free(w->link);
     w->link = NULL;
     uv_close((uv_handle_t *)&w->pump, on_closed);
@@ -568,7 +569,9 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     note_surroundings(w);
     talk_init(w);
     if (check_name(w->name, err) != E_OK || open_state(w, err) != E_OK ||
+        channels_open(loop, &w->channels, err) != E_OK ||
         link_new(loop, &w->config.client, &w->link, err) != E_OK) {
+        channels_close(w->channels);
         worker_deinit(w);
         return err->code;
     }

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "worker/cgroup.h"
+#include "worker/channel.h"
 #include "worker/link.h"
 #include "worker/offers.h"
 #include "worker/slot.h"
@@ -39,6 +40,7 @@ struct worker {
     struct link *link;
     struct talk talk;
     struct offers offers;
+    struct channels *channels;
     struct slots *slots;
     struct tree *tree;
     struct cgroup *cgroup; /* NULL: memory is limited by rlimits */
