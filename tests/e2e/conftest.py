@@ -7,7 +7,9 @@ import tempfile
 
 import pytest
 
+import processes
 import waybill
+import worker
 from waiting import PATIENCE
 
 
@@ -17,7 +19,7 @@ TEST_DEADLINE_S = 120 * PATIENCE
 @pytest.fixture(autouse=True)
 def deadline(request):
     """No test waits for ever, whatever it waits for."""
-    factor = 3 if "kill9" in request.node.nodeid else 1
+    factor = 3 if {"kill9", "chaos"} & set(request.node.nodeid.replace(".", "_").split("_")) else 1
 
     def give_up(_signal, _frame):
         raise AssertionError(f"the test did not end within {factor * TEST_DEADLINE_S} s")
@@ -87,6 +89,59 @@ def shared_server():
         if server.running():
             server.kill()
         shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """A server with a local worker, for a whole file: each test makes queues of its own."""
+    path = tempfile.mkdtemp(prefix="waybill-e2e.")
+    os.chmod(path, 0o711)  # programs of other users must pass
+    made = worker.Shop(path)
+    try:
+        yield made.start()
+        made.server.finish_up()
+        left = processes.of_place(path)
+        assert not left, f"still there after the end of everything: {left}"
+    finally:
+        if made.server.running():
+            made.server.kill()
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def shops(directory):
+    """Makes such servers for one test: shops(slots=2, …), not started."""
+    made = []
+
+    def make(name="s", **named):
+        made.append(worker.Shop(os.path.join(directory, name), **named))
+        return made[-1]
+
+    yield make
+    faults = []
+    for one in made:
+        try:
+            one.server.finish_up()
+        except AssertionError as fault:
+            faults.append(str(fault))
+    left = processes.of_place(directory)
+    for process in left:
+        process.kill()
+    assert not faults and not left, "\n".join(faults + [f"still there: {left}" if left else ""])
+
+
+@pytest.fixture
+def workers():
+    """Makes separate workers: workers(server, "name", …), not started.  Use it after `shops`."""
+    made = []
+
+    def make(server, name, **named):
+        made.append(worker.Worker(server, name, **named))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.finish_up()
 
 
 def pytest_collection_modifyitems(items):

@@ -63,13 +63,14 @@ class Server:
     """One data directory and the server process on it."""
 
     def __init__(self, directory, definitions=QUEUES, args=(), env=None, data=None,
-                 listen="127.0.0.1:0"):
+                 listen="127.0.0.1:0", slots=0):
         self.dir = Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.data = Path(data) if data else self.dir / "data"
         self.file = self.dir / "queues.yaml"
         self.log = self.dir / "server.log"
         self.listen = listen
+        self.slots = slots  # of the local worker; 0: there is none
         self.args = list(args)
         self.env = dict(env or {})
         self.process = None
@@ -82,8 +83,8 @@ class Server:
         self.file.write_text(definitions)
 
     def command(self):
-        return [BIN, "serve", "--data", str(self.data), "--listen", self.listen, "-j", "0",
-                "-c", str(self.file), *self.args]
+        return [BIN, "serve", "--data", str(self.data), "--listen", self.listen, "-j",
+                str(self.slots), "-c", str(self.file), *self.args]
 
     def spawn(self, env=None, **named):
         """Starts the process without waiting for anything."""
