@@ -128,6 +128,19 @@ static void resume_talk(struct worker *w)
     t->resume_at = 0;
 }
 
+static void touch_lost(struct talk_touch *touch)
+{
+    struct task *t = touch->task;
+
+    if (touch->log_end >= 0)
+        t->log_sent = false;
+    if (!touch->status)
+        return;
+    t->status_sent = false;
+    t->stop_told = t->stopped == 0 && t->stop_told;
+    account_status_again(t->account);
+}
+
 /* The reply was lost: it may have taken effect. */
 static void request_lost(struct talk_request *r)
 {
@@ -136,10 +149,8 @@ static void request_lost(struct talk_request *r)
     for (size_t i = 0; i < r->finishes.count; i++)
         r->finishes.items[i]->finish_sent = false;
     for (size_t i = 0; i < r->touches.count; i++)
-        if (r->touches.items[i].task != NULL) {
-            r->touches.items[i].task->log_sent = false;
-            account_status_again(r->touches.items[i].task->account);
-        }
+        if (r->touches.items[i].task != NULL)
+            touch_lost(&r->touches.items[i]);
     if (r->kind != TALK_LISTEN)
         w->talk.say_all = true;
 }
@@ -227,11 +238,18 @@ static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
     VEC_PUSH(&r->finishes, t);
 }
 
-/* Its log fits into the finish. */
+static bool has_status_news(const struct task *t)
+{
+    return !t->stop_told || (t->stopped == 0 && account_status_changed(t->account));
+}
+
+/* Its last status has been told, and the rest of its log fits into the finish. */
 static bool may_finish(const struct task *t)
 {
-    return t->state == TASK_ENDED && !t->finish_sent &&
-           (t->refused || output_pending(t->output) <= PIECE_MAX);
+    if (t->state != TASK_ENDED || t->finish_sent)
+        return false;
+    return t->refused ||
+           (!has_status_news(t) && !t->status_sent && output_pending(t->output) <= PIECE_MAX);
 }
 
 static void add_ghosts(struct talk_request *r, struct buf *b)
@@ -282,8 +300,7 @@ static void add_status(struct task *t, struct buf *b)
 
 static bool has_news(const struct task *t)
 {
-    return !t->stop_told || account_status_changed(t->account) ||
-           (!t->log_sent && output_pending(t->output) > 0);
+    return has_status_news(t) || (!t->log_sent && output_pending(t->output) > 0);
 }
 
 /* A log too long for the finish goes ahead of it, without rest. */
@@ -304,12 +321,14 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
     buf_add_str(b, "\",\"lease\":\"");
     buf_add_slice(b, t->lease);
     buf_add_char(b, '"');
-    if (!t->stop_told || account_status_changed(t->account))
+    touch.status = has_status_news(t);
+    if (touch.status)
         add_status(t, b);
     if (!t->log_sent && b->size < BODY_ENOUGH)
         touch.log_end = add_log(b, t, PIECE_MAX);
     buf_add_char(b, '}');
     t->log_sent = t->log_sent || touch.log_end >= 0;
+    t->status_sent = t->status_sent || touch.status;
     t->told_at = now;
     VEC_PUSH(&r->touches, touch);
 }

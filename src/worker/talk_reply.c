@@ -104,7 +104,11 @@ static void take_touches(struct talk_request *r, struct slice reply)
     for (size_t i = 0; i < r->touches.count; i++) {
         struct talk_touch *touch = &r->touches.items[i];
 
-        if (touch->task == NULL || touch->log_end < 0)
+        if (touch->task == NULL)
+            continue;
+        if (touch->status)
+            touch->task->status_sent = false;
+        if (touch->log_end < 0)
             continue;
         touch->task->log_sent = false;
         output_ack(touch->task->output, touch->log_end);

@@ -26,6 +26,7 @@ struct talk_room {
 struct talk_touch {
     struct task *task; /* NULL: it has ended since */
     int64_t log_end;   /* of what was sent of its log; -1: nothing */
+    bool status;       /* its status was sent */
 };
 
 struct talk_request {

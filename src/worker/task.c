@@ -220,6 +220,10 @@ static void judge(struct task *t)
 
 void task_settle(struct task *t)
 {
+    if (t->stopped != 0) {
+        t->stopped = 0; /* its end is what there is to say */
+        t->stop_told = false;
+    }
     output_end(t->output, clock_wall_us());
     account_close(t->account);
     if (t->lost) {

@@ -49,10 +49,11 @@ struct task {
     struct output *output;
     struct carrier *carrier; /* while one carries it out */
 
-    bool lost;      /* the lease is somebody else's */
-    bool log_sent;  /* a piece of its log is under way */
-    int stopped;    /* the signal that its program is stopped by; 0: it runs */
-    bool stop_told; /* the server knows whether it is stopped */
+    bool lost;        /* the lease is somebody else's */
+    bool log_sent;    /* a piece of its log is under way */
+    bool status_sent; /* its status is */
+    int stopped;      /* the signal that its program is stopped by; 0: it runs */
+    bool stop_told;   /* the server knows whether it is stopped */
     int64_t taken_at;
     int64_t started_at;
     int64_t ended_at;
