@@ -379,12 +379,28 @@ static bool has_enough(const struct worker *w)
     return free_slots(w) <= 0 && w->waiting + w->talk.reserved > ahead(w) / 2;
 }
 
+/* Starts that the rate allows now, besides those on their way. */
+static int room_by_rate(const struct worker *w)
+{
+    int64_t late_us = worker_now(w) - w->rate_at;
+    int slots = free_slots(w);
+
+    if (late_us < 0)
+        return 0;
+    if (late_us > WORKER_RATE_LATE_US)
+        late_us = WORKER_RATE_LATE_US;
+    int due = 1 + (int)(late_us / w->rate_us) - w->talk.reserved;
+
+    due = due < slots ? due : slots;
+    return due > 0 ? due : 0;
+}
+
 static int room_in_all(const struct worker *w)
 {
     if (w->state != WORKER_UP || !w->offers.known || has_enough(w))
         return 0;
     if (w->rate_us > 0)
-        return free_slots(w) > 0 && worker_now(w) >= w->rate_at;
+        return room_by_rate(w);
     int room = free_slots(w) + ahead(w);
 
     return room > 0 ? room : 0;

@@ -142,8 +142,9 @@ void worker_take_job(struct worker *w, struct slice json)
     w->waiting++;
     *w->queue_end = t;
     w->queue_end = &t->after;
-    if (w->rate_us > 0)
-        w->rate_at = t->taken_at + w->rate_us;
+    if (w->rate_at < t->taken_at - WORKER_RATE_LATE_US)
+        w->rate_at = t->taken_at - WORKER_RATE_LATE_US;
+    w->rate_at += w->rate_us;
 }
 
 static bool may_start(const struct worker *w, const struct task *t)
@@ -181,6 +182,7 @@ static void start_waiting(struct worker *w)
         w->running++;
         t->started_at = worker_now(w);
         start(t);
+        next = w->queue; /* one that cannot be started takes others of its queue with it */
     }
     give_back_late(w, worker_now(w));
 }

@@ -16,6 +16,9 @@
 #include "worker/tree.h"
 #include "worker/worker.h"
 
+/* What a rate has missed is made up for when it is not longer ago: else bursts would follow a pause. */
+#define WORKER_RATE_LATE_US (10 * US_PER_MS)
+
 enum worker_state {
     WORKER_UP,
     WORKER_STOPPING, /* takes no more */
