@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 #include "cli/each.h"
 #include "cli/each_lines.h"
+#include "cli/each_words.h"
 
 #define SHELL_LINE_MAX ((size_t)256 << 20)
 #define SEPARATOR_ROOM 1024
@@ -44,7 +45,7 @@ static enum err_code print_command(const struct each_command *c, const struct ea
                                    struct slice line, struct buf *out, struct err *err)
 {
     buf_clear(out);
-    if (each_command_add_shell(c, line, out, err) != E_OK)
+    if (each_add_shell(c, line, out, err) != E_OK)
         return err_wrap(err, "line %lld", (long long)l->count);
     buf_add_char(out, '\n');
     fwrite(out->data, 1, out->size, stdout);

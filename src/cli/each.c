@@ -59,7 +59,15 @@ static void draw_bar(struct each *e)
 
 /* ---- ending ---- */
 
-/* No more is read or started; what runs gets its grace. */
+static void on_halt(uv_timer_t *timer)
+{
+    struct each *e = timer->data;
+
+    worker_stop(e->worker);
+}
+
+/* No more is read or started; what runs gets its grace.  The worker may be calling us: it is told when it has
+ * ended its turn. */
 static void stop(struct each *e)
 {
     if (e->stop_at != 0)
@@ -68,7 +76,7 @@ static void stop(struct each *e)
     each_feed_stop(&e->feed);
     if (e->asking != NULL)
         link_cancel(STEAL(e->asking));
-    worker_stop(e->worker);
+    uv_timer_start(&e->halt, on_halt, 0, 0);
 }
 
 static void stop_for(struct each *e, const struct err *err)

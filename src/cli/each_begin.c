@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "cli/each_internal.h"
 #include "worker/client_url.h"
 
@@ -89,7 +90,8 @@ static void watch(struct each *e, const struct each_hooks *hooks)
     e->server_end.data = e;
     uv_poll_start(&e->server_end, UV_READABLE, hooks->on_server_end);
     uv_timer_init(&e->loop, &e->tick);
-    e->tick.data = e;
+    uv_timer_init(&e->loop, &e->halt);
+    e->tick.data = e->halt.data = e;
     uv_timer_start(&e->tick, hooks->on_tick, TICK_MS, TICK_MS);
 }
 
@@ -138,6 +140,7 @@ enum err_code each_begin(struct each *e, const struct each_hooks *hooks, struct 
 {
     CLEANUP(client) struct client *c = NULL;
 
+    log_set_level(LOG_LEVEL_ERROR); /* what matters of the worker's news we say ourselves */
     if (open_run(e, err) != E_OK ||
         client_open(&(struct client_config){.url = e->server.url}, &c, err) != E_OK ||
         look_at_store(e, c, err) != E_OK || open_loop(e, hooks, err) != E_OK)
@@ -158,6 +161,7 @@ void each_leave_loop(struct each *e)
         uv_close((uv_handle_t *)&e->signals[i], NULL);
     uv_close((uv_handle_t *)&e->server_end, NULL);
     uv_close((uv_handle_t *)&e->tick, NULL);
+    uv_close((uv_handle_t *)&e->halt, NULL);
     worker_free(e->worker);
     link_free(e->link);
     uv_run(&e->loop, UV_RUN_DEFAULT);

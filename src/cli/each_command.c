@@ -10,6 +10,7 @@
 
 #define SEPARATOR_MAX 64
 #define WORD_LIMIT ((size_t)4 << 20)
+#define FILLED_LIMIT ((size_t)64 << 20)
 #define PATH_STANDARD "/usr/local/bin:/usr/bin:/bin"
 
 /* ---- placeholders ---- */
@@ -218,8 +219,6 @@ enum err_code each_command_add_params(const struct each_command *c, struct slice
 {
     struct slice columns[EACH_COLUMNS_MAX];
 
-    if (!utf8_valid(line))
-        return err_set(err, E_INVALID, "is not UTF-8");
     if (split(c, line, columns, err) != E_OK)
         return err->code;
     buf_add_str(out, "{\"line\":");
@@ -238,34 +237,7 @@ enum err_code each_command_add_params(const struct each_command *c, struct slice
     return E_OK;
 }
 
-/* ---- for people ---- */
-
-static bool is_plain(struct slice word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "%+,-./:=@_";
-
-    for (size_t i = 0; i < word.size; i++)
-        if (word.data[i] == '\0' || strchr(plain, word.data[i]) == NULL)
-            return false;
-    return word.size > 0;
-}
-
-void each_add_quoted(struct buf *out, struct slice word)
-{
-    if (is_plain(word)) {
-        buf_add_slice(out, word);
-        return;
-    }
-    buf_add_char(out, '\'');
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] == '\'')
-            buf_add_str(out, "'\\''");
-        else
-            buf_add_char(out, word.data[i]);
-    }
-    buf_add_char(out, '\'');
-}
+/* ---- all words of a line ---- */
 
 struct filled_word {
     struct buf text;
@@ -287,27 +259,26 @@ static enum err_code add_value(void *ctx, int column, struct err *err)
     return E_OK;
 }
 
-enum err_code each_command_add_shell(const struct each_command *c, struct slice line,
-                                     struct buf *out, struct err *err)
+enum err_code each_command_fill(const struct each_command *c, struct slice line,
+                                each_word_fn *take_word, void *ctx, struct err *err)
 {
     struct slice columns[EACH_COLUMNS_MAX];
-    struct filled_word word = {.text = BUF_INIT(WORD_LIMIT * 16), .line = line, .columns = columns};
+    struct filled_word word = {.text = BUF_INIT(FILLED_LIMIT), .line = line, .columns = columns};
     const struct word_parts parts = {.text = add_text, .value = add_value, .ctx = &word};
-    enum err_code code = split(c, line, columns, err);
 
-    for (size_t i = 0; code == E_OK && i < c->n_words; i++) {
+    if (split(c, line, columns, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < c->n_words; i++) {
         buf_clear(&word.text);
-        code = walk_word(c, c->words[i], &parts, err);
-        if (i > 0)
-            buf_add_char(out, ' ');
-        each_add_quoted(out, buf_slice(&word.text));
+        enum err_code code = walk_word(c, c->words[i], &parts, err);
+
+        ASSERT(code == E_OK);
+        take_word(ctx, buf_slice(&word.text));
     }
-    if (code == E_OK && c->appends) {
-        buf_add_char(out, ' ');
-        each_add_quoted(out, line);
-    }
+    if (c->appends)
+        take_word(ctx, line);
     buf_deinit(&word.text);
-    return code;
+    return E_OK;
 }
 
 /* ---- the program ---- */

@@ -39,16 +39,16 @@ MUST_CHECK enum err_code each_separator_parse(const char *text, struct buf *out,
 /* The command as the queue's definition has it: an array of templates. */
 void each_command_add_template(const struct each_command *c, struct buf *out);
 
-/* The line's params, an object.  E_INVALID: it is not UTF-8, or has too few columns. */
+/* The line's params, an object.  E_INVALID: it has too few columns, or one is not UTF-8.  The line itself
+ * is UTF-8: for others see each_words.h. */
 MUST_CHECK enum err_code each_command_add_params(const struct each_command *c, struct slice line,
                                                  struct buf *out, struct err *err);
 
-/* The command as it would be typed into a shell for this line.  E_INVALID: too few columns. */
-MUST_CHECK enum err_code each_command_add_shell(const struct each_command *c, struct slice line,
-                                                struct buf *out, struct err *err);
+/* Hands over the words that are run for this line, one by one.  E_INVALID: too few columns. */
+typedef void each_word_fn(void *ctx, struct slice word);
 
-/* One word of a shell's command line, with quotes where they are needed. */
-void each_add_quoted(struct buf *out, struct slice word);
+MUST_CHECK enum err_code each_command_fill(const struct each_command *c, struct slice line,
+                                           each_word_fn *take_word, void *ctx, struct err *err);
 
 /* The lines say which program is to be run. */
 bool each_command_names_program(const struct each_command *c);

@@ -8,10 +8,13 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/utf8.h"
+#include "cli/each_words.h"
 #include "cli/screen.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 #define CHUNK_MAX ((size_t)48 << 20)
+#define EXCERPT_MAX 60
 #define AGAIN_MS 50
 #define AWAY_US (30 * US_PER_S)
 
@@ -82,6 +85,32 @@ static void fail(struct each_feed *f, const struct err *err)
 
 /* ---- the chunk ---- */
 
+/* A line that JSON cannot carry brings its words encoded; its params show what can be shown of it. */
+static enum err_code add_encoded(struct each_feed *f, struct slice line, struct err *err)
+{
+    CLEANUP(buf) struct buf shown = BUF_INIT(EACH_LINE_MAX + 1);
+
+    buf_add_str(&f->chunk, "\"command\":");
+    if (each_add_encoded(f->command, line, &f->chunk, err) != E_OK)
+        return err->code;
+    clean_text(&shown, line);
+    buf_add_str(&f->chunk, ",\"params\":{\"line\":");
+    json_add_string(&f->chunk, buf_slice(&shown));
+    buf_add_char(&f->chunk, '}');
+    return E_OK;
+}
+
+static enum err_code add_text(struct each_feed *f, struct slice line, struct err *err)
+{
+    if (f->own_command) {
+        buf_add_str(&f->chunk, "\"command\":");
+        each_command_add_template(f->command, &f->chunk);
+        buf_add_char(&f->chunk, ',');
+    }
+    buf_add_str(&f->chunk, "\"params\":");
+    return each_command_add_params(f->command, line, &f->chunk, err);
+}
+
 /* On failure nothing was added. */
 static enum err_code add_job(struct each_feed *f, struct slice line, struct err *err)
 {
@@ -90,13 +119,7 @@ static enum err_code add_job(struct each_feed *f, struct slice line, struct err 
 
     buf_add_str(&f->chunk, f->count == 0 ? "[" : ",");
     buf_addf(&f->chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", number);
-    if (f->own_command) {
-        buf_add_str(&f->chunk, "\"command\":");
-        each_command_add_template(f->command, &f->chunk);
-        buf_add_char(&f->chunk, ',');
-    }
-    buf_add_str(&f->chunk, "\"params\":");
-    if (each_command_add_params(f->command, line, &f->chunk, err) != E_OK) {
+    if ((utf8_valid(line) ? add_text(f, line, err) : add_encoded(f, line, err)) != E_OK) {
         f->chunk.size = size;
         return err_wrap(err, "line %" PRId64, number);
     }
@@ -167,11 +190,7 @@ static void add_excerpt(const struct each_feed *f, int64_t index, struct buf *ou
         return;
     struct slice text = json_text(line, &arena);
 
-    if (text.size > 60)
-        text.size = 60;
-    while (text.size > 0 && ((unsigned char)text.data[text.size - 1] & 0xC0) == 0x80)
-        text.size--; /* not through a character */
-    clean_text(out, text);
+    clean_text(out, utf8_cut(text, EXCERPT_MAX));
 }
 
 static void refused(struct each_feed *f, const struct link_reply *reply)

@@ -33,6 +33,7 @@ struct each {
 
     uv_loop_t loop;
     uv_timer_t tick;
+    uv_timer_t halt; /* tells the worker to stop, from outside its own calls */
     uv_signal_t signals[3];
     uv_poll_t server_end; /* its standard output comes to its end */
     struct link *link;

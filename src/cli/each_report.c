@@ -10,6 +10,7 @@
 #include "cli/each_run.h"
 #include "cli/each_server.h"
 #include "cli/each_store.h"
+#include "cli/each_words.h"
 #include "worker/client_url.h"
 
 #define FAILURES_SHOWN 10

@@ -74,6 +74,14 @@ def test_items_between_nuls(each):
     assert (done.status, done.out) == (0, "<a\nb><c>"), done
 
 
+def test_a_line_may_have_any_bytes(each):
+    lines = [b"caf\xe9 {}", b"\xff\\0\t'\"$HOME`id`%d", b"\xc3", b"plain", b"end \xe9\r"]
+    child = each.start("-k", "--", "printf", "<%s|%s>", "{}", "x{}y")
+    out, err = child.communicate(b"\n".join(lines), timeout=30 * PATIENCE)
+    assert child.returncode == 0, err
+    assert out == b"".join(b"<" + line + b"|x" + line + b"y>" for line in lines)
+
+
 def test_a_nul_in_a_line_is_told_by_its_number(each):
     done = each.run("--", "echo", lines=b"a\nb\0c\n")
     assert done.status == 4 and "line 2 has a NUL byte" in done.err, done
@@ -392,6 +400,16 @@ def test_a_server_that_is_killed_ends_the_run_and_it_goes_on(each):
     (each.dir / "go").touch()
     assert each.run("-j", "1", "--", program, lines=5).status == 0
     assert ran(each) == ["1", "2", "3", "3", "4", "5"]
+
+
+# ---- rate
+
+
+def test_starts_are_spaced(each):
+    program = each.script("when.sh", "date +%s%N >>when\n")
+    assert each.run("-j", "4", "--rate", "10/1s", "--", program, lines=6).status == 0
+    times = [int(line) / 1e9 for line in (each.dir / "when").read_text().split()]
+    assert len(times) == 6 and max(times) - min(times) > 0.4
 
 
 # ---- kill -9

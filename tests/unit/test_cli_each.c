@@ -13,6 +13,7 @@
 #include "cli/each_lines.h"
 #include "cli/each_marks.h"
 #include "cli/each_order.h"
+#include "cli/each_words.h"
 
 /* ---- lines ---- */
 
@@ -202,7 +203,7 @@ static void check_command(const char *const *words, const char *separator, const
     assert_string_equal(buf_text(&template), want_template);
     assert_int_equal(each_command_add_params(&c, slice_of(line), &params, &err), E_OK);
     assert_string_equal(buf_text(&params), want_params);
-    assert_int_equal(each_command_add_shell(&c, slice_of(line), &shell, &err), E_OK);
+    assert_int_equal(each_add_shell(&c, slice_of(line), &shell, &err), E_OK);
     assert_string_equal(buf_text(&shell), want_shell);
 }
 
@@ -274,15 +275,17 @@ static void commands_that_cannot_be_are_refused(void **state)
     assert_int_equal(each_command_init(&c, WORDS("a", "{64}"), 2, SLICE(","), &err), E_OK);
 }
 
-static void a_line_that_is_not_utf8_is_refused(void **state)
+static void a_line_that_is_not_utf8_comes_encoded(void **state)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(1000);
     struct each_command c;
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(each_command_init(&c, WORDS("p"), 1, slice_of(NULL), &err), E_OK);
-    assert_int_equal(each_command_add_params(&c, SLICE("a\xFF"), &out, &err), E_INVALID);
+    assert_int_equal(each_command_init(&c, WORDS("p", "{}{x"), 2, slice_of(NULL), &err), E_OK);
+    assert_int_equal(each_add_encoded(&c, SLICE("a\\ \xFF"), &out, &err), E_OK);
+    assert_non_null(
+        strstr(buf_text(&out), ",\"sh\",\"p\",\"a\\\\0134\\\\0040\\\\0377\\\\0173x\"]"));
     assert_int_equal(each_command_init(&c, WORDS("p", "{1}"), 2, SLICE("\xA4"), &err), E_OK);
     assert_int_equal(each_command_add_params(&c, SLICE("ä"), &out, &err), E_INVALID);
 }
@@ -513,7 +516,7 @@ int main(void)
         cmocka_unit_test(columns_are_cut_by_the_separator),
         cmocka_unit_test(a_line_with_too_few_columns_is_refused),
         cmocka_unit_test(commands_that_cannot_be_are_refused),
-        cmocka_unit_test(a_line_that_is_not_utf8_is_refused),
+        cmocka_unit_test(a_line_that_is_not_utf8_comes_encoded),
         cmocka_unit_test(a_separator_may_be_written_with_escapes),
         cmocka_unit_test(a_program_that_is_not_there_is_known_before),
         cmocka_unit_test(with_order_kept_output_waits_for_its_turn),

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/each_words.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* ---- quotes ---- */
+
+static bool is_plain(struct slice word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_";
+
+    for (size_t i = 0; i < word.size; i++)
+        if (word.data[i] == '\0' || strchr(plain, word.data[i]) == NULL)
+            return false;
+    return word.size > 0;
+}
+
+void each_add_quoted(struct buf *out, struct slice word)
+{
+    if (is_plain(word)) {
+        buf_add_slice(out, word);
+        return;
+    }
+    buf_add_char(out, '\'');
+    for (size_t i = 0; i < word.size; i++) {
+        if (word.data[i] == '\'')
+            buf_add_str(out, "'\\''");
+        else
+            buf_add_char(out, word.data[i]);
+    }
+    buf_add_char(out, '\'');
+}
+
+struct shell_line {
+    struct buf *out;
+    bool begun;
+};
+
+static void add_quoted_word(void *ctx, struct slice word)
+{
+    struct shell_line *l = ctx;
+
+    if (l->begun)
+        buf_add_char(l->out, ' ');
+    l->begun = true;
+    each_add_quoted(l->out, word);
+}
+
+enum err_code each_add_shell(const struct each_command *c, struct slice line, struct buf *out,
+                             struct err *err)
+{
+    struct shell_line l = {.out = out};
+
+    return each_command_fill(c, line, add_quoted_word, &l, err);
+}
+
+/* ---- bytes that are no text ---- */
+
+/* Each argument is decoded and goes to the end of the list; then the list is the command.  The dot keeps
+ * newlines at the end of a value. */
+#define DECODER                                                                                \
+    "n=$#; while [ $n -gt 0 ]; do v=$(printf '%b.' \"$1\"); shift; set -- \"$@\" \"${v%.}\"; " \
+    "n=$((n - 1)); done; exec \"$@\""
+
+/* As printf's %b reads it; braces would be read as a template. */
+static void add_encoded_word(void *ctx, struct slice word)
+{
+    struct buf *out = ctx;
+
+    buf_add_str(out, ",\"");
+    for (size_t i = 0; i < word.size; i++) {
+        unsigned char byte = (unsigned char)word.data[i];
+
+        if (byte > ' ' && byte < 0x7F && strchr("\\\"{}", byte) == NULL)
+            buf_add_char(out, (char)byte);
+        else
+            buf_addf(out, "\\\\0%03o", byte);
+    }
+    buf_add_char(out, '"');
+}
+
+enum err_code each_add_encoded(const struct each_command *c, struct slice line, struct buf *out,
+                               struct err *err)
+{
+    buf_add_str(out, "[\"sh\",\"-c\",");
+    json_add_string(out, SLICE(DECODER));
+    buf_add_str(out, ",\"sh\"");
+    if (each_command_fill(c, line, add_encoded_word, out, err) != E_OK)
+        return err->code;
+    buf_add_char(out, ']');
+    return E_OK;
+}
