@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 
-#include "base/log.h"
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "core/definition.h"
+#include "engine/op.h"
 #include "server/definition_files.h"
 #include "worker/worker.h"
 
@@ -62,6 +62,13 @@ static void fill(const struct args *a, const struct lists *l, struct worker_conf
     c->lease_us = args_duration_us(a, "lease", WORKER_LEASE_US);
 }
 
+static enum err_code check_lease(const struct worker_config *c, struct err *err)
+{
+    if (c->lease_us < LEASE_MIN_US || c->lease_us > LEASE_MAX_US)
+        return err_set(err, E_INVALID, "--lease: must be from 1s to 24h");
+    return E_OK;
+}
+
 /* What we were given is not for the programs that we run. */
 static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct err *err)
 {
@@ -84,6 +91,8 @@ static enum err_code run(const struct args *a, struct lists *lists, struct err *
         return err->code;
     }
     fill(a, lists, &config);
+    if (check_lease(&config, err) != E_OK)
+        return err->code;
     return worker_run(&config, parent_fd, err);
 }
 

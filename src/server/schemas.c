@@ -176,11 +176,14 @@ static const struct {
     {"Workers", OBJECT("'workers':" LIST("WorkerShown"))},
     {"Counts", OBJECT("'counts':{'type':'object','additionalProperties':" REF(
                    "StateCounts") "},'states':" REF("StateCounts"))},
-    {"Server", OBJECT("'version':" TEXT ",'pid':" WHOLE ",'state':" TEXT ",'started_at':" TIME
-                      ",'uptime':" WHOLE ",'url':" TEXT ",'listen':" TEXT ",'socket':" TEXT
-                      ",'connections':" WHOLE ",'waiting':" WHOLE ",'disk_free':" WHOLE
-                      ",'store':" OBJECT("'path':" TEXT ",'version':" WHOLE ",'bytes':" WHOLE
-                                         ",'wal_bytes':" WHOLE ",'free_bytes':" WHOLE))},
+    {"Server",
+     OBJECT("'version':" TEXT ",'pid':" WHOLE ",'state':" TEXT ",'started_at':" TIME
+            ",'uptime':" WHOLE ",'url':" TEXT ",'listen':" TEXT ",'socket':" TEXT
+            ",'connections':" WHOLE ",'waiting':" WHOLE ",'disk_free':" WHOLE
+            ",'worker':{'type':['object','null'],'properties':{'name':" TEXT ",'state':" TEXT
+            ",'pid':{'type':['integer','null']},'restarts':" WHOLE ",'slots':" WHOLE "}}"
+            ",'store':" OBJECT("'path':" TEXT ",'version':" WHOLE ",'bytes':" WHOLE
+                               ",'wal_bytes':" WHOLE ",'free_bytes':" WHOLE))},
     {"BackupTo", CLOSED("'dir'", "'dir':" TEXT)},
     {"BackedUp", OBJECT("'dir':" TEXT ",'bytes':" WHOLE)},
     {"CheckHow", CLOSED("", "'full':" FLAG)},

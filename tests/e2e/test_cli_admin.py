@@ -13,8 +13,8 @@ from waybill import BIN, QUEUES, plain_env, run_waybill
 
 VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release",
          "clone", "now", "move", "rm",
-         "queue", "workers", "apply", "check", "backup", "prune", "status", "bench", "completion",
-         "version"]
+         "queue", "workers", "worker", "apply", "check", "backup", "prune", "status", "top", "bench",
+         "completion", "version", "progress", "emit", "set", "done", "fail", "resend"]
 
 
 def good(server, *args, **named):
@@ -215,7 +215,8 @@ def test_every_verb_has_help(verb):
     assert run_waybill("help", verb).out == ran.out
 
 
-@pytest.mark.parametrize("verb", ["pause", "resume", "drain", "down", "up", "list", "show", "rm"])
+@pytest.mark.parametrize("verb", ["pause", "resume", "drain", "down", "up", "restart", "log",
+                                  "empty", "list", "show", "rm"])
 def test_every_queue_verb_has_help(verb):
     ran = run_waybill("queue", verb, "--help")
     assert ran.status == 0 and f"waybill queue {verb}" in ran.out, ran

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The verbs for programs inside a job, with a worker's end of the pipes played by the test.
 
-What a real worker makes of the lines is in test_injob_worker.py.
+What a real worker makes of the lines is in test_cli_worker.py.
 """
 import json
 import os
