@@ -39,7 +39,7 @@ static void on_disk(void *ctx, enum powercut_io io)
 
 uint32_t world_settle_rows(const struct sim *s)
 {
-    static const uint32_t rows[] = {5, 14, 1000};
+    static const uint32_t rows[] = {3, 9, 1000};
 
     return rows[s->seed % 3];
 }

@@ -615,16 +615,17 @@ static void a_cursor_after_many_releases_them_whatever_comes_then(void **state)
     struct granted g = begin(f);
 
     emit_visible(f, g, 1, 0, "1");
-    emit_many(f, g, 2, true);
-    emit_many(f, g, 3, true);
-    emit_visible(f, g, 4, 0, "2");
-    emit_visible(f, g, 5, 7, NULL);
+    for (int64_t seq = 2; seq <= 6; seq++)
+        emit_many(f, g, seq, true);
+    emit_visible(f, g, 7, 0, "2");
+    emit_visible(f, g, 8, 7, NULL);
     fixture_crash(f);
+    assert_true(staged(f) > 2 * OP_EMIT_MAX);
     finish(f, g,
-           JOB_OUT_FAILED); /* they are not released yet, but the cursor was saved with them */
-    for (int i = 0; i < 5; i++)
+           JOB_OUT_FAILED); /* they are not all released yet, but the cursor was saved with them */
+    for (int i = 0; i < 8; i++)
         batch_run(f);
-    assert_settled(f, 2 * OP_EMIT_MAX);
+    assert_settled(f, 5 * OP_EMIT_MAX);
 }
 
 static void one_commit_settles_a_bounded_number(void **state)
