@@ -36,6 +36,12 @@ static const struct slice seeds[] = {
           ",\"state\":\"failed\",\"exit\":-9,\"cause\":\"signal\",\"text\":\"x\","
           "\"final\":true},{" HELD ",\"state\":\"later\",\"delay\":\"5m\"}]}"),
     SLICE("{\"touch\":[{" HELD ",\"text\":\"half\",\"done\":5,\"total\":10}]}"),
+    SLICE("{\"worker\":{\"name\":\"w\",\"pid\":1,\"queues\":{\"a\":4},\"slots\":8,"
+          "\"broken\":{\"b\":\"no such file\"}},\"queues\":{},\"max\":0,\"definitions\":7,"
+          "\"wake\":true,\"touch\":[{" HELD ",\"unit\":\"MB\",\"left\":90,\"log\":{\"offset\":3,"
+          "\"text\":\"ab\\n\",\"times\":[[3,1767225600000000],[5,1767225600000001]]}}]}"),
+    SLICE("{\"finish\":[{" HELD
+          ",\"state\":\"lost\",\"log\":{\"offset\":0,\"base64\":\"AAH/\"}}]}"),
     SLICE(
         "{\"queue\":\"q\",\"state\":[\"failed\",\"done\"],\"labels\":{\"a\":\"b\"},\"text\":\"t\","
         "\"older\":\"7d\"}"),
@@ -72,6 +78,9 @@ static const struct slice words[] = {
     SLICE("://"),
     SLICE("bytes=-"),
     SLICE("AA=="),
+    SLICE("\"log\":{\"offset\":0,\"text\":\"\"}"),
+    SLICE("\"times\":[[0,1]]"),
+    SLICE("\"left\":null"),
 };
 
 static void check_error(const struct err *err)
@@ -123,6 +132,30 @@ static void run_submit(struct slice input, enum right right)
         check_job(&submit.items[i]);
 }
 
+static void check_log(const struct log_append *log)
+{
+    if (log == NULL)
+        return;
+    int64_t from = log->offset;
+
+    if (log->offset < 0 || log->data.data == NULL || log->data.size > BODY_LOG_MAX)
+        fuzz_fail("a log is not whole");
+    for (size_t i = 0; i < log->n_marks; i++) {
+        if (log->marks[i].offset < from || log->marks[i].at <= 0 ||
+            log->marks[i].offset >= log->offset + (int64_t)log->data.size)
+            fuzz_fail("mark %zu is out of place", i);
+        from = log->marks[i].offset;
+    }
+}
+
+static void check_worker(const struct worker_info *w)
+{
+    if (w->pid < 0 || w->slots < 0 || (!w->described && w->slots + (int64_t)w->broken.size > 0))
+        fuzz_fail("a worker is not whole");
+    check_json(w->queues, JSON_T_OBJECT, "queues");
+    check_json(w->broken, JSON_T_OBJECT, "broken");
+}
+
 static void check_exchange(const struct exchange *x)
 {
     if (x->wait_us < 0 || x->wait_us > WAIT_MAX_US || x->lease_us < LEASE_MIN_US ||
@@ -133,15 +166,23 @@ static void check_exchange(const struct exchange *x)
     for (size_t i = 0; i < x->n_finish; i++) {
         const struct finish_item *f = &x->finish[i];
 
-        if (f->id <= 0 || f->token <= 0 || f->outcome == JOB_OUT_NONE || f->outcome == JOB_OUT_LOST)
+        if (f->id <= 0 || f->token <= 0 || f->outcome == JOB_OUT_NONE)
             fuzz_fail("finish %zu is not whole", i);
         if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
             fuzz_fail("finish %zu has no delay", i);
         check_json(f->set, JSON_T_OBJECT, "set");
+        check_log(f->log);
     }
-    for (size_t i = 0; i < x->n_touch; i++)
-        if (x->touch[i].id <= 0 || x->touch[i].done < 0 || x->touch[i].total < 0)
+    for (size_t i = 0; i < x->n_touch; i++) {
+        const struct touch_item *t = &x->touch[i];
+
+        if (t->id <= 0 || t->done < 0 || t->total < 0 || t->left_us < -1 || !utf8_valid(t->unit))
             fuzz_fail("touch %zu is not whole", i);
+        check_log(t->log);
+    }
+    check_worker(&x->worker);
+    if (x->definitions < 0 || (x->wake && x->worker.name.size == 0))
+        fuzz_fail("definitions or wake are not sound");
 }
 
 static void run_exchange(struct slice input)

@@ -41,6 +41,8 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     SAME(laters, j->laters)
     SAME(done, j->done)
     SAME(total, j->total)
+    SAME(expected_at, j->expected_at)
+    SAME(unit.size, j->unit ? 2 : 0)
     if (j->token != 0)
         SAME(token, j->token)
     if (job_state_ended(j->state))
@@ -78,6 +80,9 @@ static const char *differ_queue(const struct sim *s, int q)
     if (want->state != is->state)
         return DIFFER("queue %s is %s, it should be %s", want->name, queue_state_name(is->state),
                       queue_state_name(want->state));
+    if (want->restarts != is->restarts)
+        return DIFFER("queue %s was restarted %lld times, it should be %lld", want->name,
+                      (long long)is->restarts, (long long)want->restarts);
     if (model_defs[want->def].stop_after > 0 && want->streak != is->streak)
         return DIFFER("queue %s counts %d failures in a row, there were %d", want->name, is->streak,
                       want->streak);
@@ -143,6 +148,9 @@ const char *check_difference(struct sim *s)
         if (differs != NULL)
             return differs;
     }
+    if (s->definitions != s->model.definitions)
+        return DIFFER("the definitions have number %lld, it should be %lld",
+                      (long long)s->definitions, (long long)s->model.definitions);
     const char *emits = differ_emits(s);
 
     if (emits != NULL)

@@ -266,9 +266,12 @@ static struct req *make_queue(struct sim *s)
                                               QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN};
     struct req *r = req_new(s, OP_QUEUE);
     struct queue_op *o = &r->op.queue;
-    uint64_t what = chance(s, 10);
+    uint64_t what = chance(s, 12);
 
-    o->kind = what < 4 ? QUEUE_OP_APPLY : what < 9 ? QUEUE_OP_STATE : QUEUE_OP_DELETE;
+    o->kind = what < 4    ? QUEUE_OP_APPLY
+              : what < 9  ? QUEUE_OP_STATE
+              : what < 10 ? QUEUE_OP_DELETE
+                          : QUEUE_OP_RESTART;
     r->queue = any_queue(s);
     o->name = queue_name(r->queue);
     o->state = states[chance(s, 6)];

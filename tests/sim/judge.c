@@ -1,7 +1,7 @@
 /*
  * A batch: the model does what the design says that the engine does, in the same order.
  *
- * Order: queues, emits, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention),
+ * Order: queues, emits, logs with finishes and touches, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention),
  * staged jobs whose attempt has ended, logs, actions, chunked work that is asked for, submits, claims (those who wait first).
  */
 /* SPDX-License-Identifier: MIT */
@@ -71,15 +71,16 @@ static const struct {
     enum op_kind kind;
     judge_fn *judge;
 } phases[] = {
-    {OP_QUEUE, judge_queue},    {OP_EMIT, judge_emit},     {OP_EXCHANGE, judge_finish},
-    {OP_EXCHANGE, judge_touch}, {OP_LOG, judge_log},       {OP_ACT, judge_act},
-    {OP_BULK, judge_bulk},      {OP_SUBMIT, judge_submit},
+    {OP_QUEUE, judge_queue},     {OP_EMIT, judge_emit},      {OP_EXCHANGE, judge_exchange},
+    {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch}, {OP_LOG, judge_log},
+    {OP_ACT, judge_act},         {OP_BULK, judge_bulk},      {OP_SUBMIT, judge_submit},
 };
 
 enum sweeping { SWEEPS, RESTS };
 
 static void judge_phases(struct sim *s, struct req **reqs, size_t n, enum sweeping sweeping)
 {
+    s->model.raised = false;
     for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
         if (phases[p].kind == OP_LOG && sweeping == SWEEPS)
             judge_sweep(s);
@@ -227,20 +228,27 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
 /* ---- a process that died ---- */
 
 /* Log text is no promise: what arrived is taken as it is, if it is what was sent. */
+static void follow_log(struct sim *s, const struct log_append *l)
+{
+    struct model_job *j = model_find(&s->model, l->id);
+    struct err err = ERR_INIT;
+    int64_t size = 0;
+
+    if (j == NULL)
+        return;
+    if (store_log_size(s->store, j->id, &size, &err) != E_OK)
+        sim_fail(s, "%s", err.msg);
+    if (size == l->offset + (int64_t)l->data.size)
+        j->log_size = size;
+}
+
 static void follow_logs(struct sim *s, struct req **reqs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        struct model_job *j = reqs[i]->op.kind == OP_LOG ? model_find(&s->model, reqs[i]->op.log.id)
-                                                         : NULL;
-        struct err err = ERR_INIT;
-        int64_t size = 0;
-
-        if (j == NULL)
-            continue;
-        if (store_log_size(s->store, j->id, &size, &err) != E_OK)
-            sim_fail(s, "%s", err.msg);
-        if (size == reqs[i]->op.log.offset + (int64_t)reqs[i]->op.log.data.size)
-            j->log_size = size;
+        if (reqs[i]->op.kind == OP_LOG)
+            follow_log(s, &reqs[i]->op.log);
+        for (size_t k = 0; k < reqs[i]->n_logs; k++)
+            follow_log(s, &reqs[i]->logs[k]);
     }
 }
 

@@ -150,6 +150,40 @@ static void check_jobs(const struct sim *s, const struct req *r)
     none_left(s, r, &it, "jobs");
 }
 
+static void check_logs(const struct sim *s, const struct req *r)
+{
+    struct json_iter it;
+    struct slice list;
+
+    if (!json_find(buf_slice(&r->op.reply), "logs", &list))
+        list = SLICE("[]");
+    it = json_items(list);
+    for (size_t i = 0; i < r->want.n_logs; i++) {
+        const struct log_end *end = &r->want.logs[i];
+        struct slice item, size;
+
+        next_of(s, r, &it, &item, "logs");
+        if (reply_id(s, item, "id") != end->lease.id ||
+            reply_id(s, item, "lease") != end->lease.token || !json_find(item, "size", &size) ||
+            json_int(size) != end->size)
+            sim_fail(s, "the log of job %lld ends at %lld: %s", (long long)end->lease.id,
+                     (long long)end->size, buf_text(&r->op.reply));
+    }
+    none_left(s, r, &it, "logs");
+}
+
+/* Who works by other definitions learns the number of the current ones. */
+static void check_definitions(const struct sim *s, const struct req *r)
+{
+    struct slice number;
+    bool told = json_find(buf_slice(&r->op.reply), "definitions", &number);
+
+    if (told != r->op.exchange.has_definitions ||
+        (told && json_int(number) != s->model.definitions))
+        sim_fail(s, "the definitions have number %lld: %s", (long long)s->model.definitions,
+                 buf_text(&r->op.reply));
+}
+
 static void check_exchange(const struct sim *s, const struct req *r)
 {
     struct err err = ERR_INIT;
@@ -166,6 +200,8 @@ static void check_exchange(const struct sim *s, const struct req *r)
         check_touched(s, r);
     if (r->op.exchange.parts & EXCHANGE_JOBS)
         check_jobs(s, r);
+    check_logs(s, r);
+    check_definitions(s, r);
 }
 
 static void must_be_answered(const struct sim *s, const struct req *r, const char *why)
@@ -179,7 +215,7 @@ static void answer_waiting(struct sim *s)
     for (size_t i = 0; i < s->waiting.count; i++) {
         struct req *r = s->waiting.items[i];
         bool now = r->want.n_grants > 0 || r->deadline_at <= s->now.steady_at || has_untold(s, r) ||
-                   names_gone_queue(s, r);
+                   names_gone_queue(s, r) || is_outdated(s, r);
 
         if (!r->waits || (!now && !(r->gone && r->answered)))
             continue;
@@ -238,8 +274,25 @@ static bool may_wait(struct sim *s, struct req *r, int64_t wait_us)
     return true;
 }
 
+/* The other claims of the same worker are answered, whatever they wait for. */
+static void wake_others(struct sim *s, const struct req *r)
+{
+    for (size_t i = 0; i < s->waiting.count; i++) {
+        struct req *other = s->waiting.items[i];
+
+        if (!other->waits || other->worker != r->worker)
+            continue;
+        must_be_answered(s, other, "its worker woke it");
+        tell_cancels(s, other);
+        check_exchange(s, other);
+        other->waits = false;
+    }
+}
+
 static void answer_claim(struct sim *s, struct req *r)
 {
+    if (r->op.exchange.wake)
+        wake_others(s, r);
     bool at_once = r->want.n_grants > 0 || r->want.hurry || has_untold(s, r);
 
     if (!at_once && may_wait(s, r, r->op.exchange.wait_us)) {

@@ -6,6 +6,45 @@
 #include "base/json.h"
 #include "sim.h"
 
+bool is_outdated(const struct sim *s, const struct req *r)
+{
+    return r->op.exchange.has_definitions && r->op.exchange.definitions != s->model.definitions;
+}
+
+/* ---- the whole, and the logs that come with it ---- */
+
+static void take_log(struct sim *s, struct req *r, const struct log_append *l, struct held lease)
+{
+    struct model_job *j = model_find(&s->model, lease.id);
+
+    if (l == NULL || j == NULL || j->state != JOB_RUNNING || j->token != lease.token)
+        return;
+    int64_t end = l->offset + (int64_t)l->data.size;
+
+    if (l->offset > j->log_size ||
+        (end > j->log_size && end > model_def_of(&s->model, j)->keep_log)) {
+        r->want.hurry = true;
+        r->want.logs[r->want.n_logs++] = (struct log_end){lease, j->log_size};
+        return;
+    }
+    j->log_size = end > j->log_size ? end : j->log_size;
+    j->changed = true;
+}
+
+void judge_exchange(struct sim *s, struct req *r)
+{
+    const struct exchange *x = &r->op.exchange;
+
+    /* Who works by other definitions is told so, and may name what is not there. */
+    r->want.hurry = is_outdated(s, r);
+    r->bad_queue = names_gone_queue(s, r) && !is_outdated(s, r);
+    r->want.code = r->bad_queue ? E_INVALID : E_OK;
+    for (size_t i = 0; i < x->n_touch && !r->bad_queue; i++)
+        take_log(s, r, x->touch[i].log, (struct held){x->touch[i].id, x->touch[i].token});
+    for (size_t i = 0; i < x->n_finish && !r->bad_queue; i++)
+        take_log(s, r, x->finish[i].log, (struct held){x->finish[i].id, x->finish[i].token});
+}
+
 /* ---- finish ---- */
 
 static enum err_code finish_late(const struct model_job *j, const struct finish_item *f,
@@ -64,14 +103,8 @@ void judge_finish(struct sim *s, struct req *r)
 {
     const struct exchange *x = &r->op.exchange;
 
-    r->want.code = E_OK;
-    r->bad_queue = false;
-    for (size_t i = 0; i < r->claim.n_queues; i++)
-        r->bad_queue = r->bad_queue || !s->model.queues[r->claim.queues[i]].there;
-    if (r->bad_queue) {
-        r->want.code = E_INVALID;
+    if (r->want.code != E_OK)
         return;
-    }
     for (size_t i = 0; i < x->n_finish; i++) {
         int again;
 
@@ -135,6 +168,10 @@ void judge_touch(struct sim *s, struct req *r)
             j->done = t->done;
             j->total = t->total;
         }
+        if (t->has_unit)
+            j->unit = t->unit.size > 0;
+        if (t->has_left)
+            j->expected_at = t->left_us < 0 ? 0 : s->now.wall_at + t->left_us;
         if (!j->cancelling)
             continue;
         want_cancel(r, j);
@@ -184,7 +221,8 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     j->lease_at = s->now.steady_at + j->lease_us;
     j->worker = r->worker;
     j->attempt++;
-    j->done = j->total = 0;
+    j->done = j->total = j->expected_at = 0;
+    j->unit = false;
     r->want.grants[r->want.n_grants++] = (struct grant){j->id, j->attempt, j->cursor};
     if (!r->reply_lost)
         worker_holds(s, r->worker, j->id, j->token);
@@ -224,7 +262,8 @@ void judge_waiting_claims(struct sim *s)
     for (size_t i = 0; i < s->waiting.count && !s->no_evidence; i++) {
         struct req *r = s->waiting.items[i];
 
-        if (r->waits && !r->gone && r->deadline_at > s->now.steady_at && !names_gone_queue(s, r))
+        if (r->waits && !r->gone && r->deadline_at > s->now.steady_at && !is_outdated(s, r) &&
+            !names_gone_queue(s, r))
             serve(s, r);
     }
 }
@@ -234,5 +273,6 @@ void judge_claim(struct sim *s, struct req *r)
     if (!(r->op.exchange.parts & EXCHANGE_JOBS) || r->want.code != E_OK)
         return;
     s->model.worker_known[r->worker] = true;
-    serve(s, r);
+    if (!is_outdated(s, r))
+        serve(s, r);
 }

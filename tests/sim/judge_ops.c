@@ -337,11 +337,15 @@ static void apply_definitions(struct sim *s, const struct req *r)
     for (size_t i = 0; i < o->n_puts && !o->dry_run; i++) {
         struct model_queue *q = &s->model.queues[r->put_queue[i]];
 
+        if (!q->there || q->def != r->put_def[i])
+            model_raise(&s->model);
         model_set_queue(q, q->there ? q->state : QUEUE_UP, r->put_def[i]);
     }
     for (int i = 0; i < MODEL_QUEUES && !o->dry_run; i++)
-        if (is_pruned(s, r, i))
+        if (is_pruned(s, r, i)) {
             s->model.queues[i].there = false;
+            model_raise(&s->model);
+        }
 }
 
 void judge_queue(struct sim *s, struct req *r)
@@ -356,11 +360,16 @@ void judge_queue(struct sim *s, struct req *r)
     } else if (o->kind == QUEUE_OP_STATE) {
         expect_code(s, r, E_OK);
         model_set_queue(q, o->state, q->def);
+    } else if (o->kind == QUEUE_OP_RESTART) {
+        expect_code(s, r, E_OK);
+        q->restarts++;
+        model_raise(&s->model);
     } else if (r->queue == MODEL_QUEUES - 1 || jobs_in(s, r->queue) > 0) {
         expect_code(s, r, E_CONFLICT);
     } else {
         expect_code(s, r, E_OK);
         q->there = false;
+        model_raise(&s->model);
     }
     if (is_known(r) && r->op.err.code == E_OK)
         check_json(s, r);

@@ -84,6 +84,7 @@ void model_init(struct model *m)
     m->queues[MODEL_QUEUES - 1].there = true;
     m->queues[MODEL_QUEUES - 1].state = QUEUE_UP;
     m->queues[MODEL_QUEUES - 1].def = MODEL_DEFS - 1;
+    m->definitions = 1;
 }
 
 struct model_job *model_find(struct model *m, int64_t id)
@@ -105,7 +106,17 @@ void model_set_queue(struct model_queue *q, enum queue_state state, int def)
 {
     if (q->there && q->state == state && q->def == def)
         return;
-    *q = (struct model_queue){.name = q->name, .there = true, .state = state, .def = def};
+    *q = (struct model_queue){.name = q->name,
+                              .there = true,
+                              .state = state,
+                              .def = def,
+                              .restarts = q->there ? q->restarts : 0};
+}
+
+void model_raise(struct model *m)
+{
+    m->definitions += !m->raised;
+    m->raised = true;
 }
 
 int model_queue_named(const struct model *m, struct slice name)

@@ -52,6 +52,7 @@ struct model_queue {
     enum queue_state state;
     int def;
     int streak; /* failures in a row */
+    int64_t restarts;
 };
 
 struct model_attempt {
@@ -79,7 +80,8 @@ struct model_job {
     int label;     /* -1: none */
     int own_retry; /* -1: the queue's; else its own `max` */
     enum model_note note;
-    int64_t done, total;
+    int64_t done, total, expected_at;
+    bool unit;
     int64_t log_size;
     int64_t cursor;   /* 0: none */
     uint64_t content; /* of the key, while it is staged */
@@ -138,6 +140,8 @@ struct model {
     struct model_emitter emitters[MODEL_EMITTERS];
     size_t n_emitters;
     bool worker_known[MODEL_WORKERS];
+    int64_t definitions;        /* their number */
+    bool raised;                /* in this batch */
     int64_t submitted, removed; /* jobs ever made, and gone again */
     int64_t newest_id;          /* of jobs and tokens */
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
@@ -154,6 +158,9 @@ void model_init(struct model *m);
 
 struct model_job *model_find(struct model *m, int64_t id);
 void model_set_queue(struct model_queue *q, enum queue_state state, int def);
+
+/* The definitions have changed: their number grows, once in a commit. */
+void model_raise(struct model *m);
 int model_queue_named(const struct model *m, struct slice name); /* -1: none */
 const struct model_def *model_def_of(const struct model *m, const struct model_job *j);
 

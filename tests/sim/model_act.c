@@ -71,7 +71,8 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     j->failures = j->lost = j->laters = 0;
     j->held = j->cancelling = false;
     j->due_at = j->due_max = j->finished_at = 0;
-    j->done = j->total = 0;
+    j->done = j->total = j->expected_at = 0;
+    j->unit = false;
     if (a->member != NULL)
         model_merge(j->params, j->params, a->member, a->value);
     return E_OK;

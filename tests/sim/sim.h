@@ -78,7 +78,12 @@ struct req {
         bool lost[SIM_HELD];
         struct held cancels[2 * SIM_HELD];
         size_t n_cancels;
-        bool hurry; /* an item did not go well: the reply does not wait */
+        bool hurry; /* an item did not go well, or it is outdated: the reply does not wait */
+        struct log_end {
+            struct held lease;
+            int64_t size;
+        } logs[SIM_ITEMS + SIM_HELD]; /* that could not be taken */
+        size_t n_logs;
         int64_t token;
         struct grant {
             int64_t id;
@@ -95,6 +100,8 @@ struct req {
     int put_queue[2], put_def[2];
     int queue; /* of a queue op or a log */
     char log[64];
+    struct log_append logs[SIM_ITEMS]; /* with finishes and touches */
+    size_t n_logs;
 };
 
 struct event_seen {
@@ -147,7 +154,9 @@ struct sim {
         enum queue_state state;
         int def;
         int streak;
+        int64_t restarts;
     } queues[MODEL_QUEUES];
+    int64_t definitions;
 };
 
 /* Says what is wrong, with the seed and how to see it again, and ends the process. */
@@ -237,6 +246,7 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n);
 /* One request each, in the phase in which a batch runs it. */
 void judge_queue(struct sim *s, struct req *r);
 void judge_emit(struct sim *s, struct req *r);
+void judge_exchange(struct sim *s, struct req *r);
 void judge_finish(struct sim *s, struct req *r);
 void judge_touch(struct sim *s, struct req *r);
 void judge_log(struct sim *s, struct req *r);
@@ -250,6 +260,9 @@ void judge_claim(struct sim *s, struct req *r);
 /* The reply must tell the worker to stop that job. */
 void want_cancel(struct req *r, const struct model_job *j);
 bool names_gone_queue(const struct sim *s, const struct req *r);
+
+/* It works by definitions that are not the current ones. */
+bool is_outdated(const struct sim *s, const struct req *r);
 
 /* Who is answered now, and with what. */
 void judge_answers(struct sim *s, struct req **reqs, size_t n);

@@ -30,10 +30,10 @@ static struct held some_lease(struct sim *s, int worker, bool *ret_made_up)
 
 static enum job_outcome some_outcome(struct sim *s, int64_t id)
 {
-    static const enum job_outcome outcomes[] = {JOB_OUT_DONE,     JOB_OUT_DONE,   JOB_OUT_DONE,
-                                                JOB_OUT_FAILED,   JOB_OUT_FAILED, JOB_OUT_FAILED,
-                                                JOB_OUT_LATER,    JOB_OUT_LATER,  JOB_OUT_RETURNED,
-                                                JOB_OUT_CANCELLED};
+    static const enum job_outcome outcomes[] = {JOB_OUT_DONE,      JOB_OUT_DONE,   JOB_OUT_DONE,
+                                                JOB_OUT_FAILED,    JOB_OUT_FAILED, JOB_OUT_FAILED,
+                                                JOB_OUT_LATER,     JOB_OUT_LATER,  JOB_OUT_RETURNED,
+                                                JOB_OUT_CANCELLED, JOB_OUT_LOST};
     const struct model_job *j = model_find(&s->model, id);
 
     if (j != NULL && j->n_record > MODEL_RECORD_MAX / 2)
@@ -47,6 +47,27 @@ static bool is_named(const struct req *r, size_t n, int64_t id)
         if (r->finish[i].id == id)
             return true;
     return false;
+}
+
+/* A piece of the log, mostly where it ends. */
+static const struct log_append *some_log(struct sim *s, struct req *r, struct held lease)
+{
+    const struct model_job *j = model_find(&s->model, lease.id);
+    int64_t size = j == NULL ? 0 : j->log_size;
+    int64_t offset = size - (chance(s, 3) == 0 ? (int64_t)chance(s, 10) : 0);
+
+    if (r->n_logs == SIM_ITEMS || chance(s, 4) != 0)
+        return NULL;
+    if (chance(s, 12) == 0)
+        offset = size + 1;
+    memset(r->log, 'x', sizeof(r->log));
+    struct log_append *l = &r->logs[r->n_logs++];
+
+    *l = (struct log_append){.id = lease.id,
+                             .token = lease.token,
+                             .offset = offset < 0 ? 0 : offset,
+                             .data = slice_make(r->log, 1 + chance(s, sizeof(r->log)))};
+    return l;
 }
 
 static void fill_finish(struct sim *s, struct req *r, size_t *n)
@@ -66,8 +87,6 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     /* A repetition says the same again; a confused worker says something else. */
     if (j != NULL && model_outcome(j, lease.token) != JOB_OUT_NONE && chance(s, 4) != 0)
         outcome = model_outcome(j, lease.token);
-    if (outcome == JOB_OUT_LOST)
-        outcome = JOB_OUT_DONE;
     /* The same for successes and failures of a queue that counts failures in a row. */
     if (j != NULL && model_def_of(&s->model, j)->stop_after > 0 &&
         outcome == (s->step % 4 == 0 ? JOB_OUT_FAILED : JOB_OUT_DONE))
@@ -85,6 +104,7 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     f->text = f->has_text ? SLICE("how it went") : slice_make(NULL, 0);
     f->set = chance(s, 4) == 0 ? SLICE("{\"s\":1}") : slice_make(NULL, 0);
     f->result = chance(s, 4) == 0 ? SLICE("[1]") : slice_make(NULL, 0);
+    f->log = some_log(s, r, lease);
 }
 
 /* One of the finishes may emit: which ids that gives is told by nobody, and found by the params. */
@@ -123,7 +143,14 @@ static void add_touch(struct sim *s, struct req *r, size_t *n, struct held lease
         t->has_done = true;
         t->done = (int64_t)chance(s, 100);
         t->total = 100;
+        t->has_unit = chance(s, 2) == 0;
+        t->unit = chance(s, 4) == 0 ? slice_make(NULL, 0) : SLICE("MB");
     }
+    if (chance(s, 4) == 0) {
+        t->has_left = true;
+        t->left_us = chance(s, 4) == 0 ? -1 : (int64_t)chance(s, 1000) * US_PER_S;
+    }
+    t->log = some_log(s, r, lease);
 }
 
 static size_t fill_touches(struct sim *s, struct req *r, size_t want)
@@ -189,7 +216,8 @@ struct req *worker_claim(struct sim *s)
                      : chance(s, 4) == 0 ? fill_touches(s, r, 1 + chance(s, 3))
                                          : 0;
 
-    fill_queues(s, r);
+    if (chance(s, 15) != 0) /* else it listens */
+        fill_queues(s, r);
     r->claim.max = (int)chance(s, 6);
     r->op.exchange = (struct exchange){
         .parts = EXCHANGE_JOBS | EXCHANGE_TOUCHED | (n_finish > 0 ? EXCHANGE_RESULTS : 0),
@@ -204,6 +232,9 @@ struct req *worker_claim(struct sim *s)
         .lease_us = leases[chance(s, sizeof(leases) / sizeof(leases[0]))] * US_PER_S,
         .wait_us = chance(s, 3) == 0 ? (int64_t)chance(s, 60) * US_PER_S : 0,
         .all = all,
+        .wake = r->worker < MODEL_WORKERS - 1 && chance(s, 6) == 0,
+        .has_definitions = chance(s, 3) == 0,
+        .definitions = s->model.definitions - (chance(s, 6) == 0),
     };
     if (all && s->n_held[r->worker] > 20)
         s->n_held[r->worker] = 0; /* a new process under the old name: it holds nothing */

@@ -195,8 +195,11 @@ static void take_queue(void *ctx, const struct stored_queue *q)
     for (int i = 0; i < MODEL_QUEUES; i++) {
         if (!slice_is(q->name, model_queue_names[i]))
             continue;
-        s->queues[i] = (struct stored){
-            .number = q->id, .state = q->state, .def = -1, .streak = q->streak};
+        s->queues[i] = (struct stored){.number = q->id,
+                                       .state = q->state,
+                                       .def = -1,
+                                       .streak = q->streak,
+                                       .restarts = q->restarts};
         for (int d = 0; d < MODEL_DEFS; d++)
             if (slice_is(q->definition, model_defs[d].json))
                 s->queues[i].def = d;
@@ -235,6 +238,7 @@ void world_read(struct sim *s)
     if (store_list_up(s->store, STRETCH_LIVE, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
         store_list_up(s->store, STRETCH_ENDED, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
         store_queues_load(s->store, take_queue, s, &err) != E_OK ||
+        store_definitions_get(s->store, &s->definitions, &err) != E_OK ||
         store_work_load(s->store, take_work, s, &err) != E_OK ||
         store_emitters_load(s->store, take_emitter, s, &err) != E_OK)
         sim_fail(s, "the store cannot be read: %s", err.msg);
