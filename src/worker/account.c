@@ -45,14 +45,19 @@ void account_free(struct account *a)
 
 /* ---- replies ---- */
 
+void account_tidy(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < 0x20 || *text == 0x7F)
+            *text = ' ';
+}
+
 static char *one_line(const char *fmt, va_list args)
 {
     char *text = NULL;
 
     ASSERT(vasprintf(&text, fmt, args) >= 0);
-    for (char *at = text; *at != '\0'; at++)
-        if (*at == '\n' || *at == '\r')
-            *at = ' ';
+    account_tidy(text);
     return text;
 }
 
@@ -218,6 +223,7 @@ void account_line(struct account *a, struct slice line, int64_t now_at, struct b
 
         if (spec == NULL || spec->answered)
             account_reply_now(a, "fail %s", err.msg);
+        account_tidy(err.msg);
         buf_addf(&said, "%s\n", err.msg);
     }
     buf_add_slice(notices, buf_slice(&said));

@@ -306,13 +306,16 @@ static void refuse_entries(struct account *a, const struct err *why, struct buf 
 void account_batch_refused(struct account *a, const struct err *why, struct buf *replies,
                            struct buf *notices)
 {
+    struct err tidy = *why;
+
     ASSERT(a->batch != ACCOUNT_BATCH_NONE);
+    account_tidy(tidy.msg);
     if (a->batch == ACCOUNT_BATCH_VISIBLE) {
-        refuse_entries(a, why, notices);
+        refuse_entries(a, &tidy, notices);
     } else if (a->sizes.count > 0) {
-        a->fault = *why;
+        a->fault = tidy;
         account_drop_emits(a);
-        buf_addf(notices, "a job of emit was refused: %s\n", why->msg);
+        buf_addf(notices, "a job of emit was refused: %s\n", tidy.msg);
     }
     a->batch = ACCOUNT_BATCH_NONE;
     a->again = false;

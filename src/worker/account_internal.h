@@ -73,6 +73,9 @@ void account_reply_now(struct account *a, const char *fmt, ...) PRINTF_LIKE(2, 3
 size_t account_reply_later(struct account *a);
 void account_reply_fill(struct account *a, size_t number, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* Spaces for control characters: what quotes others must not end a line. */
+void account_tidy(char *text);
+
 /* Writes out the replies that wait for nothing. */
 void account_flush_replies(struct account *a, struct buf *replies);
 

@@ -194,6 +194,8 @@ static void bad_lines_are_answered_and_logged_and_harm_nothing(void **state)
                         "unknown word 'group': this version does not have it\n");
     assert_string_equal(say(d, "progress x"), ""); /* nobody listens for that one */
     assert_true(d->notices.size > 0);
+    assert_string_equal(say(d, "progress left \r\x1B[2J"), "");
+    assert_null(strpbrk(buf_text(&d->notices), "\r\x1B")); /* what it quotes is harmless */
     assert_string_equal(say(d, ""), "");
     assert_int_equal(d->notices.size, 0);
     buf_clear(&d->replies);

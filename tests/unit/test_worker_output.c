@@ -409,7 +409,7 @@ static void any_run_of_it_gives_a_log_of_lines_in_order(void **state)
             size_t size = rng_below(&rng, sizeof(text));
 
             for (size_t k = 0; k < size; k++)
-                text[k] = rng_below(&rng, 8) == 0 ? '\n' : (char)('a' + (i + (int)k) % 26);
+                text[k] = (char)(rng_below(&rng, 8) == 0 ? '\n' : 'a' + (i + (int)k) % 26);
             output_add(o, slice_make(text, size), i * 4000);
             buf_add(&all, text, size);
             if (rng_below(&rng, 4) == 0)
