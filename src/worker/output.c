@@ -318,8 +318,10 @@ int64_t output_add_piece(struct output *o, struct buf *b, size_t max)
     if (size == 0)
         return -1;
     forget_sent(o);
-    struct slice piece = whole_characters(slice_make(o->kept.data + (o->sent - o->first), size));
+    struct slice piece = slice_make(o->kept.data + (o->sent - o->first), size);
 
+    if (!o->ended || size < output_pending(o)) /* more will come */
+        piece = whole_characters(piece);
     o->piece_first = o->sent;
     o->piece_end = o->sent + (int64_t)piece.size;
     o->fresh = true;

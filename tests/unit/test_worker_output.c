@@ -109,6 +109,19 @@ static void pieces_do_not_cut_characters(void **state)
     output_free(o);
 }
 
+static void the_last_piece_has_all_that_is_left(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf b = BUF_INIT(10000);
+    struct output *o = fresh(1 << 20);
+
+    output_add(o, SLICE("ab\xFF"), 1);
+    output_end(o, 1);
+    assert_int_equal(output_add_piece(o, &b, 100), 3); /* no more comes: a finish takes one piece */
+    assert_non_null(strstr(buf_text(&b), "\"base64\":\"YWL/\""));
+    output_free(o);
+}
+
 static void a_piece_comes_again_until_it_is_acknowledged(void **state)
 {
     (void)state;
@@ -440,6 +453,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_printed_arrives_as_it_was),
         cmocka_unit_test(pieces_do_not_cut_characters),
+        cmocka_unit_test(the_last_piece_has_all_that_is_left),
         cmocka_unit_test(a_piece_comes_again_until_it_is_acknowledged),
         cmocka_unit_test(of_too_much_the_head_and_the_tail_stay),
         cmocka_unit_test(what_just_fits_has_no_notice),
