@@ -41,11 +41,12 @@ static enum err_code parse_rate(const char *text, struct each_options *o, struct
 
 /* ---- --dry-run ---- */
 
-static enum err_code print_command(const struct each_command *c, const struct each_lines *l,
+static enum err_code print_command(const struct each_options *o, const struct each_lines *l,
                                    struct slice line, struct buf *out, struct err *err)
 {
     buf_clear(out);
-    if (each_add_shell(c, line, out, err) != E_OK)
+    if ((o->json ? each_add_words(o->command, line, out, err)
+                 : each_add_shell(o->command, line, out, err)) != E_OK)
         return err_wrap(err, "line %lld", (long long)l->count);
     buf_add_char(out, '\n');
     fwrite(out->data, 1, out->size, stdout);
@@ -61,7 +62,7 @@ static enum err_code print_commands(const struct each_options *o, struct each_li
 
     while (!ferror(stdout)) {
         if (each_lines_next(l, &line, &found, err) != E_OK ||
-            (found && print_command(o->command, l, line, &out, err) != E_OK))
+            (found && print_command(o, l, line, &out, err) != E_OK))
             return err->code;
         if (found)
             continue;
@@ -125,7 +126,7 @@ int cmd_each(struct cli *cli)
     const struct args *a = &cli->args;
     CLEANUP(buf) struct buf separator = BUF_INIT(SEPARATOR_ROOM);
     struct each_command command;
-    struct each_options options = {.command = &command};
+    struct each_options options = {.command = &command, .json = cli->json};
     struct err err = ERR_INIT;
 
     if (args_text(a, "colsep") != NULL &&

@@ -20,6 +20,7 @@
 #include "base/id.h"
 #include "base/json.h"
 #include "cli/each_internal.h"
+#include "cli/each_json.h"
 #include "cli/each_report.h"
 
 #define AHEAD INT64_C(32768)       /* lines handed in and not printed */
@@ -115,7 +116,24 @@ static void print_turn(struct each *e, struct slice output)
     e->printed++;
 }
 
-static void on_log(void *ctx, const struct link_reply *reply)
+/* What was read back is the output, or the job of which the line's document is made. */
+static void print_read(struct each *e, struct slice text)
+{
+    CLEANUP(buf) struct buf document = BUF_INIT(EACH_JSON_MAX);
+    struct slice job = {NULL, 0};
+    struct err err;
+
+    if (!e->options->json) {
+        print_turn(e, text);
+        return;
+    }
+    if (json_check(text, &job, &err) == E_OK && json_type_of(job) == JSON_T_OBJECT)
+        each_json_add_job(&document, each_order_next(&e->order)->line, job,
+                          (struct slice){NULL, 0});
+    print_turn(e, buf_slice(&document));
+}
+
+static void on_read_back(void *ctx, const struct link_reply *reply)
 {
     struct each *e = ctx;
 
@@ -124,17 +142,20 @@ static void on_log(void *ctx, const struct link_reply *reply)
         return; /* the next tick asks again */
     if (reply->err.code != E_OK && reply->err.code != E_NOT_FOUND)
         each_screen_say(&e->screen, "the output of a line cannot be read back: %s", reply->err.msg);
-    print_turn(e, reply->err.code == E_OK ? reply->text : slice_make(NULL, 0));
+    print_read(e, reply->err.code == E_OK ? reply->text : slice_make(NULL, 0));
     print_ended(e);
 }
 
-static void read_log(struct each *e, int64_t id)
+/* Its log; or, for JSON, the job itself. */
+static void read_back(struct each *e, int64_t id)
 {
     char text[ID_TEXT_SIZE];
     char path[64];
 
-    snprintf(path, sizeof(path), "/v1/jobs/%s/log", id_format(id, text));
-    e->reading = link_send(e->link, &(struct link_call){.path = path, .done = on_log, .ctx = e});
+    snprintf(path, sizeof(path), "/v1/jobs/%s%s", id_format(id, text),
+             e->options->json ? "" : "/log");
+    e->reading = link_send(e->link,
+                           &(struct link_call){.path = path, .done = on_read_back, .ctx = e});
 }
 
 /* Moves what has ended to the output, as far as that takes it. */
@@ -145,7 +166,7 @@ static void print_ended(struct each *e)
     while (e->reading == NULL && !e->out.failed && each_out_pending(&e->out) < EACH_OUT_FULL &&
            (turn = each_order_next(&e->order)) != NULL) {
         if (turn->state == EACH_TURN_LOGGED)
-            read_log(e, turn->id);
+            read_back(e, turn->id);
         else
             print_turn(e, slice_make(turn->output, turn->size));
     }
@@ -199,7 +220,11 @@ static void on_end(void *ctx, const struct worker_end *end)
         e->done++;
     else
         e->failed++;
-    each_order_ended(&e->order, line, id, end->output);
+    if (e->options->json) {
+        buf_clear(&e->document);
+        each_json_add_end(&e->document, line, end);
+    }
+    each_order_ended(&e->order, line, id, e->options->json ? buf_slice(&e->document) : end->output);
     print_ended(e);
 }
 
@@ -466,12 +491,14 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     e->server = EACH_SERVER_INIT;
     e->marks = EACH_MARKS_INIT;
     e->err = ERR_INIT;
+    e->document = BUF_INIT(EACH_JSON_MAX);
     each_order_init(&e->order, options->keeps_order);
     int status = each_begin(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
 
     each_server_stop(&e->server);
     each_marks_close(&e->marks);
     each_order_deinit(&e->order);
+    buf_deinit(&e->document);
     VEC_DEINIT(&e->live);
     each_run_close(&e->run);
     free(e);

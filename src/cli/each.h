@@ -23,6 +23,7 @@ struct each_options {
     int64_t retries;
     int64_t timeout_us; /* 0: none */
     char line_end;
+    bool json; /* a document for each line that has ended */
     bool keeps_order;
     bool again;  /* begin anew, whatever there was */
     bool failed; /* run what has failed once more, read no input */

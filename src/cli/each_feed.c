@@ -330,6 +330,8 @@ void each_feed_go(struct each_feed *f)
     fill_chunk(f);
     while (wants_more(f) && read_more(f))
         fill_chunk(f);
+    if (f->stopped)
+        return;
     if (f->count > 0) {
         buf_add_char(&f->chunk, ']');
         send_chunk(f);

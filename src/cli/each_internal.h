@@ -43,6 +43,7 @@ struct each {
     struct each_out out;
     struct link_request *reading; /* of a log, for the one whose turn it is */
     struct link_request *asking;  /* for the counts */
+    struct buf document;          /* of a line that has ended, with --json */
 
     int64_t known;  /* lines that the store had when we began */
     int64_t before; /* of those: had ended */

@@ -5,8 +5,10 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "base/json.h"
 #include "base/slice.h"
 #include "cli/each.h"
+#include "cli/each_json.h"
 #include "cli/each_run.h"
 #include "cli/each_server.h"
 #include "cli/each_store.h"
@@ -105,6 +107,27 @@ static bool print_piece(void *ctx, struct slice data)
     return fwrite(data.data, 1, data.size, stdout) == data.size;
 }
 
+static enum err_code show_json(struct client *c, const struct each_failure *f, struct err *err)
+{
+    CLEANUP(client_reply) struct client_reply job = CLIENT_REPLY_INIT;
+    CLEANUP(client_reply) struct client_reply log = CLIENT_REPLY_INIT;
+    CLEANUP(buf) struct buf document = BUF_INIT(EACH_JSON_MAX);
+    char path[64];
+    const struct client_request request = {.path = path};
+    struct slice object = {NULL, 0};
+
+    snprintf(path, sizeof(path), "/v1/jobs/%s", f->id);
+    if (client_call(c, &request, &job, err) != E_OK ||
+        json_check(buf_slice(&job.text), &object, err) != E_OK)
+        return err->code;
+    snprintf(path, sizeof(path), "/v1/jobs/%s/log", f->id);
+    if (client_call(c, &request, &log, err) != E_OK)
+        return err->code;
+    each_json_add_job(&document, f->line, object, slice_make(buf_text(&log.text), log.text.size));
+    fwrite(document.data, 1, document.size, stdout);
+    return E_OK;
+}
+
 static enum err_code show_one(struct client *c, const struct each_failure *f, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -116,7 +139,7 @@ static enum err_code show_one(struct client *c, const struct each_failure *f, st
     return client_call(c, &request, &reply, err);
 }
 
-static enum err_code show_all(const char *url, struct err *err)
+static enum err_code show_all(const struct cli *cli, const char *url, struct err *err)
 {
     CLEANUP(client) struct client *c = NULL;
     struct each_failures failures = VEC_INIT;
@@ -128,7 +151,8 @@ static enum err_code show_all(const char *url, struct err *err)
     enum err_code code = E_OK;
 
     for (size_t i = 0; code == E_OK && i < failures.count && !ferror(stdout); i++)
-        code = show_one(c, &failures.items[i], err);
+        code = cli->json ? show_json(c, &failures.items[i], err)
+                         : show_one(c, &failures.items[i], err);
     if (failures.count == 0)
         fprintf(stderr, "no line has failed\n");
     each_failures_deinit(&failures);
@@ -136,7 +160,7 @@ static enum err_code show_all(const char *url, struct err *err)
 }
 
 /* While the run is under way its own server answers. */
-static enum err_code show_run(struct each_run *run, struct err *err)
+static enum err_code show_run(const struct cli *cli, struct each_run *run, struct err *err)
 {
     CLEANUP(each_server) struct each_server server = EACH_SERVER_INIT;
     CLEANUP(buf) struct buf url = BUF_INIT(TEXT_MAX);
@@ -147,12 +171,12 @@ static enum err_code show_run(struct each_run *run, struct err *err)
                        "directory with the same command");
     if (run->pid != 0) {
         buf_addf(&url, "unix:%s/" CLIENT_SOCKET_NAME, run->store);
-        return show_all(buf_text(&url), err);
+        return show_all(cli, buf_text(&url), err);
     }
     if (each_run_wait_for_store(run, err) != E_OK ||
         each_server_start(&server, run->store, err) != E_OK)
         return err->code;
-    return show_all(server.url, err);
+    return show_all(cli, server.url, err);
 }
 
 int each_show_failed(struct cli *cli, const struct each_command *command)
@@ -162,7 +186,7 @@ int each_show_failed(struct cli *cli, const struct each_command *command)
     struct err err = ERR_INIT;
 
     if (client_data_dir(NULL, &data_dir, &err) != E_OK ||
-        each_run_open(data_dir, command, &run, &err) != E_OK || show_run(&run, &err) != E_OK)
+        each_run_open(data_dir, command, &run, &err) != E_OK || show_run(cli, &run, &err) != E_OK)
         return cli_fail(cli, &err);
     return CLI_OK;
 }

@@ -188,7 +188,8 @@ static char *shown_cause(const json_t *job)
         buf_addf(&out, "signal %" PRId64, -(int64_t)json_integer_value(status));
     else
         buf_add_str(&out, cause[0] != '\0' ? cause : answer_text(job, "state"));
-    if (text[0] != '\0') {
+    if (text[0] != '\0' && strncmp(text, "exit status ", 12) != 0 &&
+        strncmp(text, "ended by signal ", 16) != 0) { /* it says more than we have said */
         buf_add_str(&out, ": ");
         clean_text(&out, slice_of(text));
     }

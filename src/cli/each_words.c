@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/utf8.h"
+#include "cli/screen.h"
 
 /* ---- quotes ---- */
 
@@ -56,6 +58,31 @@ enum err_code each_add_shell(const struct each_command *c, struct slice line, st
     struct shell_line l = {.out = out};
 
     return each_command_fill(c, line, add_quoted_word, &l, err);
+}
+
+static void add_json_word(void *ctx, struct slice word)
+{
+    struct buf *out = ctx;
+
+    json_add_comma(out);
+    if (utf8_valid(word)) {
+        json_add_string(out, word);
+        return;
+    }
+    CLEANUP(buf) struct buf shown = BUF_INIT(word.size * 4);
+
+    clean_text(&shown, word);
+    json_add_string(out, buf_slice(&shown));
+}
+
+enum err_code each_add_words(const struct each_command *c, struct slice line, struct buf *out,
+                             struct err *err)
+{
+    buf_add_char(out, '[');
+    if (each_command_fill(c, line, add_json_word, out, err) != E_OK)
+        return err->code;
+    buf_add_char(out, ']');
+    return E_OK;
 }
 
 /* ---- bytes that are no text ---- */

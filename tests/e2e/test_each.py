@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`each`, the durable xargs: arguments, output, failures, resuming, ending."""
+import base64
+import json
 import os
 import pty
 import random
@@ -211,6 +213,25 @@ def test_output_that_cannot_be_written_is_an_error(each):
         child = each.start("--", "echo", stdout=full)
     _, err = child.communicate(as_bytes(10), timeout=30 * PATIENCE)
     assert child.returncode == 1 and b"cannot write the output" in err, err
+
+
+def documents(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_json_is_a_document_a_line(each):
+    program = each.script("j.sh", 'printf "%s\\377" "$1"; [ "$1" != 2 ] || exit 7\n')
+    done = each.run("--json", "-k", "--", program, lines=3)
+    assert done.status == 1, done
+    found = documents(done.out)
+    assert [(d["line"], d["input"], d["state"]) for d in found] == [
+        (1, "1", "done"), (2, "2", "failed"), (3, "3", "done")]
+    assert base64.b64decode(found[0]["output_base64"]) == b"1\377"
+    assert (found[1]["exit"], found[1]["cause"], found[0]["exit"]) == (7, "exit", 0)
+    (shown,) = documents(each.run("--json", "--show", "--", program).out)
+    assert (shown["line"], shown["exit"], shown["output_base64"]) == (2, 7, found[1]["output_base64"])
+    done = each.run("--json", "--dry-run", "--", "echo", "{} {}", lines=["a b"])
+    assert documents(done.out) == [["echo", "a b a b"]]
 
 
 # ---- failures
