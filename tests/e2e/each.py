@@ -4,7 +4,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sqlite3
 from pathlib import Path
 
 from client import Client
@@ -59,11 +58,21 @@ class Each:
                             "the socket of the run")[0]
         return Client(str(socket))
 
-    def rows(self, query):
-        """Of the store of the only run; nobody may be at it."""
-        (store,) = self.data.glob("each/*/store/waybill.db")
-        with contextlib.closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
-            return db.execute(query).fetchall()
+    @contextlib.contextmanager
+    def looked_into(self):
+        """A client of the store of the only run, which nobody is at."""
+        (store,) = self.data.glob("each/*/store")
+        server = subprocess.Popen([BIN, "serve", "--data", store, "--listen", "none", "-j", "0"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env())
+        self.started.append(server)
+        try:
+            assert server.stdout.readline().startswith(b"ready unix:")
+            client = Client(str(store / "waybill.sock"))
+            yield client
+            client.close()
+        finally:
+            server.terminate()
+            server.wait(20 * PATIENCE)
 
     def processes(self):
         """Process ids of all whose environment or command line names our data directory."""
