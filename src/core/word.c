@@ -39,8 +39,9 @@ const struct word_spec words[] = {
      .kind = WORD_CURSOR,
      .answered = true,
      .syntax = "cursor JSON",
-     .meaning = "Where to resume: saved together with the emits before it and handed to the next "
-                "attempt. `ok` when it is committed."},
+     .meaning =
+         "Where to resume: saved together with what `emit!` made before it and handed to the next "
+         "attempt. `ok` when it is committed."},
     {.name = "set",
      .kind = WORD_SET,
      .answered = true,

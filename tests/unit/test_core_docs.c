@@ -1,8 +1,9 @@
 /*
- * docs/definitions.md says what the table of keys says, and its examples work.
+ * docs/definitions.md and docs/programs.md say what the tables of keys and words say, and their examples
+ * work.
  *
- * The table in the document stands between two marks; after a change of src/core/queue_keys.c take the
- * new one from this test's output.
+ * A table in a document stands between two marks; after a change of src/core/queue_keys.c or
+ * src/core/word.c take the new one from this test's output.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
@@ -11,12 +12,16 @@
 #include "core/definition.h"
 #include "core/queue_keys.h"
 #include "core/queue_values.h"
+#include "core/word.h"
 #include "testing.h"
 
 #define TABLE_BEGIN "<!-- queue keys: begin -->\n"
 #define TABLE_END "<!-- queue keys: end -->\n"
+#define WORDS_BEGIN "<!-- words: begin -->\n"
+#define WORDS_END "<!-- words: end -->\n"
 
 static struct buf doc = BUF_INIT(1 << 20);
+static struct buf programs = BUF_INIT(1 << 20);
 
 static void read_file(const char *name, struct buf *out)
 {
@@ -38,6 +43,7 @@ static int read_doc(void **state)
 {
     (void)state;
     read_file("docs/definitions.md", &doc);
+    read_file("docs/programs.md", &programs);
     return 0;
 }
 
@@ -45,6 +51,7 @@ static int free_doc(void **state)
 {
     (void)state;
     buf_deinit(&doc);
+    buf_deinit(&programs);
     return 0;
 }
 
@@ -135,6 +142,36 @@ static void the_document_has_the_table_of_keys(void **state)
     }
 }
 
+static void the_document_has_the_table_of_words(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf want = BUF_INIT(1 << 16);
+
+    buf_add_str(&want, WORDS_BEGIN "| line | meaning |\n|---|---|\n");
+    for (size_t i = 0; i < n_words; i++)
+        buf_addf(&want, "| `%s` | %s |\n", words[i].syntax, words[i].meaning);
+    buf_add_str(&want, WORDS_END);
+    if (strstr(buf_text(&programs), buf_text(&want)) == NULL) {
+        fputs(buf_text(&want), stdout);
+        fail_msg("docs/programs.md should have the table above");
+    }
+}
+
+static void the_words_that_are_not_answered_are_named(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf want = BUF_INIT(1 << 16);
+    const char *between = "Each word but ";
+
+    for (size_t i = 0; i < n_words; i++)
+        if (!words[i].answered) {
+            buf_addf(&want, "%s`%s`", between, words[i].name);
+            between = " and ";
+        }
+    buf_add_str(&want, " is answered");
+    assert_non_null(strstr(buf_text(&programs), buf_text(&want)));
+}
+
 /* ---- the examples ---- */
 
 static void check_text(const char *file, struct slice text)
@@ -147,22 +184,28 @@ static void check_text(const char *file, struct slice text)
         fail_msg("%s", err.msg);
 }
 
-static void every_example_of_the_document_is_accepted(void **state)
+static size_t check_examples(const char *file, const struct buf *text)
 {
-    (void)state;
     size_t count = 0;
-    const char *at = buf_text(&doc);
+    const char *at = buf_text(text);
 
     while ((at = strstr(at, "```yaml\n")) != NULL) {
         at += strlen("```yaml\n");
         const char *end = strstr(at, "```");
 
         assert_non_null(end);
-        check_text("docs/definitions.md", slice_make(at, (size_t)(end - at)));
+        check_text(file, slice_make(at, (size_t)(end - at)));
         count++;
         at = end + 3;
     }
-    assert_true(count >= 3);
+    return count;
+}
+
+static void every_example_of_the_documents_is_accepted(void **state)
+{
+    (void)state;
+    assert_true(check_examples("docs/definitions.md", &doc) >= 3);
+    assert_true(check_examples("docs/programs.md", &programs) >= 1);
 }
 
 static void the_example_file_is_accepted(void **state)
@@ -188,7 +231,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_document_has_the_table_of_keys),
-        cmocka_unit_test(every_example_of_the_document_is_accepted),
+        cmocka_unit_test(the_document_has_the_table_of_words),
+        cmocka_unit_test(the_words_that_are_not_answered_are_named),
+        cmocka_unit_test(every_example_of_the_documents_is_accepted),
         cmocka_unit_test(the_example_file_is_accepted),
     };
 
