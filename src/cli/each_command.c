@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "core/template.h"
 
 #define SEPARATOR_MAX 64
 #define WORD_LIMIT ((size_t)4 << 20)
@@ -89,6 +90,27 @@ static enum err_code note_column(void *ctx, int column, struct err *err)
     return E_OK;
 }
 
+/* What the server would say to the template, in the words of this verb. */
+static enum err_code check_template(const struct each_command *c, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(buf) struct buf json = BUF_INIT(WORD_LIMIT);
+    struct template_command command;
+    struct slice text = {NULL, 0};
+    const char *fault_at = NULL;
+
+    each_command_add_template(c, &json);
+    if (json_check(buf_slice(&json), &text, err) != E_OK)
+        return err->code;
+    if (template_command_parse(text, &arena, &command, &fault_at, err) == E_OK)
+        return E_OK;
+    if (strstr(err->msg, "script") == NULL)
+        return err->code;
+    return err_set(err, E_INVALID,
+                   "a shell would take the line for a part of its script: hand it "
+                   "over as an argument, sh -c 'echo \"$1\"' sh {}");
+}
+
 enum err_code each_command_init(struct each_command *c, const char *const *words, size_t n_words,
                                 struct slice separator, struct err *err)
 {
@@ -106,7 +128,7 @@ enum err_code each_command_init(struct each_command *c, const char *const *words
         if (walk_word(c, words[i], &parts, err) != E_OK)
             return err->code;
     }
-    return E_OK;
+    return check_template(c, err);
 }
 
 static int escape_value(char c)

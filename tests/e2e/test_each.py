@@ -125,6 +125,7 @@ def test_the_line_may_name_the_program(each):
     (["--rate", "1/0s", "--", "true"], "--rate"),
     (["--colsep", "", "--", "true"], "--colsep"),
     (["--colsep", ",", "--", "echo", "{65}"], "{64}"),
+    (["--", "sh", "-c", "echo {}"], "sh -c 'echo \"$1\"' sh {}"),
     (["--again", "--failed", "--", "true"], "--again"),
     (["-j", "0", "--", "true"], "jobs"),
 ])
