@@ -1,5 +1,5 @@
 /*
- * What clients send: jobs, claims, finishes, touches, filters and definitions of queues.
+ * What clients send: jobs, claims, finishes, touches, emits, filters and definitions of queues.
  *
  * Whatever comes, the parsers answer with a job or with an error that says something, and what they take
  * holds to the contract of the engine: slices lie in the input or in the arena, JSON stays JSON, numbers
@@ -15,6 +15,7 @@
 #include "server/http_range.h"
 #include "server/job_filter.h"
 #include "server/limits.h"
+#include "server/parse_emit.h"
 #include "server/parse_exchange.h"
 #include "server/parse_submit.h"
 
@@ -42,6 +43,9 @@ static const struct slice seeds[] = {
           "\"text\":\"ab\\n\",\"times\":[[3,1767225600000000],[5,1767225600000001]]}}]}"),
     SLICE("{\"finish\":[{" HELD
           ",\"state\":\"lost\",\"log\":{\"offset\":0,\"base64\":\"AAH/\"}}]}"),
+    SLICE("{" HELD ",\"seq\":1,\"visible\":true,\"cursor\":{\"page\":2},\"jobs\":[{\"queue\":\"a\","
+          "\"key\":\"k\"},{\"queue\":\"b\",\"delay\":1}]}"),
+    SLICE("{\"finish\":[{" HELD ",\"state\":\"done\",\"emit\":[{\"queue\":\"a\"}]}]}"),
     SLICE(
         "{\"queue\":\"q\",\"state\":[\"failed\",\"done\"],\"labels\":{\"a\":\"b\"},\"text\":\"t\","
         "\"older\":\"7d\"}"),
@@ -81,6 +85,10 @@ static const struct slice words[] = {
     SLICE("\"log\":{\"offset\":0,\"text\":\"\"}"),
     SLICE("\"times\":[[0,1]]"),
     SLICE("\"left\":null"),
+    SLICE("\"emit\":[{\"queue\":\"a\"}]"),
+    SLICE("\"jobs\":["),
+    SLICE("\"cursor\":"),
+    SLICE("\"seq\":2"),
 };
 
 static void check_error(const struct err *err)
@@ -158,6 +166,8 @@ static void check_worker(const struct worker_info *w)
 
 static void check_exchange(const struct exchange *x)
 {
+    size_t emitted = 0;
+
     if (x->wait_us < 0 || x->wait_us > WAIT_MAX_US || x->lease_us < LEASE_MIN_US ||
         x->lease_us > LEASE_MAX_US)
         fuzz_fail("wait or lease out of bounds");
@@ -171,6 +181,9 @@ static void check_exchange(const struct exchange *x)
         if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
             fuzz_fail("finish %zu has no delay", i);
         check_json(f->set, JSON_T_OBJECT, "set");
+        emitted += f->n_emit;
+        for (size_t k = 0; k < f->n_emit; k++)
+            check_job(&f->emit[k]);
         check_log(f->log);
     }
     for (size_t i = 0; i < x->n_touch; i++) {
@@ -180,6 +193,8 @@ static void check_exchange(const struct exchange *x)
             fuzz_fail("touch %zu is not whole", i);
         check_log(t->log);
     }
+    if (emitted != x->n_emit || emitted > OP_ITEMS_MAX)
+        fuzz_fail("%zu jobs are emitted, %zu are counted", emitted, x->n_emit);
     check_worker(&x->worker);
     if (x->definitions < 0 || (x->wake && x->worker.name.size == 0))
         fuzz_fail("definitions or wake are not sound");
@@ -197,6 +212,26 @@ static void run_exchange(struct slice input)
         else
             check_error(&err);
     }
+}
+
+static void run_emit(struct slice input)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct submit_source source = {.right = RIGHT_USER};
+    struct emit x;
+    struct err err = ERR_INIT;
+
+    if (parse_emit(input, &source, &arena, &x, &err) != E_OK) {
+        check_error(&err);
+        return;
+    }
+    if (x.id <= 0 || x.token <= 0 || x.seq <= 0 || x.n_jobs > OP_EMIT_MAX ||
+        x.cursor.size > CURSOR_BYTES_MAX || x.n_jobs + x.cursor.size == 0)
+        fuzz_fail("an emit is not whole");
+    if (x.cursor.size > 0)
+        check_json(x.cursor, json_type_of(x.cursor), "cursor");
+    for (size_t i = 0; i < x.n_jobs; i++)
+        check_job(&x.jobs[i]);
 }
 
 static void run_filter(struct slice input)
@@ -240,6 +275,7 @@ static void run(struct slice input)
     run_submit(input, RIGHT_USER);
     run_submit(input, RIGHT_ADMIN);
     run_exchange(input);
+    run_emit(input);
     run_filter(input);
     run_headers(input);
 }
