@@ -24,7 +24,8 @@
 #include "store/store_queues.h"
 #include "store/store_work.h"
 
-#define META_IDS "ids" /* ids below may have been handed out */
+#define DEFAULT_QUEUE "default" /* built in: it is always there */
+#define META_IDS "ids"          /* ids below may have been handed out */
 
 struct queue {
     int64_t id;
@@ -161,6 +162,14 @@ struct queue *queue_find(const struct engine *e, struct slice name);
 struct queue *queue_by_id(const struct engine *e, int64_t id);
 MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
 void queue_free(struct queue *q);
+
+/* A new one, in the store and in memory; its definition is canonical JSON. */
+MUST_CHECK enum err_code queue_add(struct engine *e, struct slice name, struct slice definition,
+                                   struct err *err);
+
+/* In memory only. */
+void queue_define(struct queue *q, struct slice json);
+void queue_unlist(struct engine *e, struct queue *q);
 void queues_free(struct engine *e);
 void queues_reset_ready(struct engine *e);
 

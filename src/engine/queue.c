@@ -1,17 +1,11 @@
 /*
- * Queues: their definitions, states, and changes to both.
+ * Queues as the engine holds them: looked up, loaded, added.
  */
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/json.h"
 #include "engine/engine_internal.h"
-#include "store/store_meta.h"
-#include "store/store_queue_log.h"
 
-#define DEFAULT_QUEUE "default"
 #define DEFAULT_DEFINITION "{\"own_command\":true}"
 
 /* ---- looking up ---- */
@@ -68,13 +62,16 @@ static void list_add(struct queue_list *list, struct queue *q)
     map_put(&list->by_id, q->id, q);
 }
 
-static void list_remove(struct queue_list *list, struct queue *q)
+void queue_unlist(struct engine *e, struct queue *q)
 {
+    struct queue_list *list = &e->queues;
+
     names_remove(&list->by_name, slice_of(q->name));
     map_remove(&list->by_id, q->id);
     for (size_t i = 0; i < list->count; i++)
         if (list->items[i] == q)
             list->items[i] = list->items[--list->count];
+    e->generation++;
 }
 
 void queues_free(struct engine *e)
@@ -90,21 +87,7 @@ void queues_reset_ready(struct engine *e)
     }
 }
 
-/* Workers are to read the definitions again; once a batch is enough. */
-static enum err_code raise_definitions(struct engine *e, struct err *err)
-{
-    e->queues_changed = true; /* a batch that fails reads the number again */
-    e->woken = true;
-    if (e->definitions_raised)
-        return E_OK;
-    e->definitions_raised = true;
-    e->definitions++;
-    if (engine_write(e, err) != E_OK)
-        return err->code;
-    return store_definitions_set(e->store, e->definitions, err);
-}
-
-static void define(struct queue *q, struct slice json)
+void queue_define(struct queue *q, struct slice json)
 {
     struct err err = ERR_INIT;
     struct queue_def def;
@@ -131,13 +114,13 @@ static void take_queue(void *ctx, const struct stored_queue *row)
     q->changed_at = row->changed_at;
     q->restarts = row->restarts;
     ready_init(&q->ready);
-    define(q, row->definition);
+    queue_define(q, row->definition);
     list_add(&e->queues, q);
     e->generation++;
 }
 
-static enum err_code add_queue(struct engine *e, struct slice name, struct slice definition,
-                               struct err *err)
+enum err_code queue_add(struct engine *e, struct slice name, struct slice definition,
+                        struct err *err)
 {
     struct stored_queue row = {
         .name = name, .state = QUEUE_UP, .definition = definition, .changed_at = e->now.wall_at};
@@ -151,7 +134,7 @@ static enum err_code add_queue(struct engine *e, struct slice name, struct slice
 /* The built-in queue, made when a store is new. */
 static enum err_code add_default(struct engine *e, struct err *err)
 {
-    enum err_code code = add_queue(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
+    enum err_code code = queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
 
     if (code == E_OK)
         code = store_commit(e->store, err);
@@ -178,252 +161,4 @@ enum err_code queues_load(struct engine *e, struct err *err)
     e->definitions = definitions;
     e->generation++;
     return queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL ? E_OK : add_default(e, err);
-}
-
-/* ---- changes ---- */
-
-static void tell_queue(struct engine *e, const struct queue *q, enum queue_state state,
-                       const char *what)
-{
-    if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
-                                             .at = e->now.wall_at,
-                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
-                                             .queue_state = state,
-                                             .what = what}));
-}
-
-/* As it stands in memory. */
-static enum err_code write_row(struct engine *e, const struct queue *q, enum queue_state state,
-                               struct slice definition, struct err *err)
-{
-    struct stored_queue row = {.id = q->id,
-                               .state = state,
-                               .definition = definition,
-                               .streak = q->streak,
-                               .changed_at = q->changed_at,
-                               .restarts = q->restarts};
-
-    e->queues_changed = true;
-    return engine_write(e, err) != E_OK ? err->code : store_queue_set(e->store, &row, err);
-}
-
-static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_state state,
-                                 struct slice definition, struct err *err)
-{
-    q->streak = 0;
-    q->changed_at = e->now.wall_at;
-    if (write_row(e, q, state, definition, err) != E_OK)
-        return err->code;
-    tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
-    q->state = state;
-    e->woken = true;
-    return E_OK;
-}
-
-static enum err_code set_state(struct engine *e, struct queue *q, enum queue_state state,
-                               const char *why, struct err *err)
-{
-    if (write_queue(e, q, state, slice_of(q->json), err) != E_OK)
-        return err->code;
-    return queue_note(e, q, queue_state_name(state), slice_of(why), err);
-}
-
-/* Too many failures in a row: it starts no more until somebody has looked. */
-static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, struct err *err)
-{
-    char why[80];
-
-    snprintf(why, sizeof(why), "stop_after: %d failures in a row", failures);
-    return set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
-}
-
-static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
-{
-    q->restarts++;
-    if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
-        raise_definitions(e, err) != E_OK)
-        return err->code;
-    tell_queue(e, q, q->state, "restart");
-    return queue_note(e, q, "restart", SLICE("by request"), err);
-}
-
-enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
-{
-    int streak = failed ? q->streak + 1 : 0;
-
-    if (q->def.stop_after == 0 || streak == q->streak)
-        return E_OK;
-    if (streak >= q->def.stop_after && queue_state_starts(q->state))
-        return stop_queue(e, q, streak, err);
-    q->streak = streak;
-    return write_row(e, q, q->state, slice_of(q->json), err);
-}
-
-/* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
-static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
-                                struct err *err)
-{
-    int64_t n = 0;
-
-    if (store_counts_queue(e->store, q->id, &n, err) != E_OK)
-        return err->code;
-    *ret_n = n + counts_of(&e->counts, q->id);
-    return E_OK;
-}
-
-static enum err_code remove_queue(struct engine *e, struct queue *q, struct err *err)
-{
-    e->queues_changed = true;
-    if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
-        store_queue_log_remove(e->store, q->id, err) != E_OK ||
-        store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
-        return err->code;
-    tell_queue(e, q, 0, "removed");
-    list_remove(&e->queues, q);
-    e->generation++;
-    e->retain_at = 0; /* what retention knows of its jobs is to go */
-    e->woken = true;
-    counts_forget(&e->counts, q->id);
-    VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */
-    return E_OK;
-}
-
-static enum err_code refuse_removal(struct engine *e, struct queue *q, struct err *refused,
-                                    struct err *err)
-{
-    int64_t n = 0;
-
-    if (strcmp(q->name, DEFAULT_QUEUE) == 0) {
-        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
-        return E_OK;
-    }
-    if (count_jobs(e, q, &n, err) != E_OK)
-        return err->code;
-    if (n > 0)
-        err_set(refused, E_CONFLICT,
-                "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')", q->name,
-                (long long)n);
-    return E_OK;
-}
-
-/* ---- apply ---- */
-
-static void add_change(struct op *op, struct slice name, const char *change)
-{
-    struct buf *b = &op->reply;
-
-    json_add_comma(b);
-    buf_add_str(b, "{\"kind\":\"queue\",\"name\":");
-    json_add_string(b, name);
-    json_add_key(b, "change");
-    json_add_string(b, slice_of(change));
-    buf_add_char(b, '}');
-}
-
-static enum err_code put(struct engine *e, struct op *op, const struct queue_put *p,
-                         struct err *err)
-{
-    struct queue *q = queue_find(e, p->name);
-    bool same = q != NULL && slice_is(p->definition, q->json);
-
-    add_change(op, p->name, q == NULL ? "added" : same ? "same" : "changed");
-    if (same || op->queue.dry_run)
-        return E_OK;
-    if (q == NULL) {
-        e->queues_changed = true;
-        op->status = 201;
-        if (add_queue(e, p->name, p->definition, err) != E_OK || raise_definitions(e, err) != E_OK)
-            return err->code;
-        tell_queue(e, queue_find(e, p->name), QUEUE_UP, "defined");
-        return E_OK;
-    }
-    if (queue_note_changed(e, q, p->definition, err) != E_OK ||
-        write_queue(e, q, q->state, p->definition, err) != E_OK ||
-        raise_definitions(e, err) != E_OK)
-        return err->code;
-    define(q, p->definition);
-    e->retain_at = 0;
-    return E_OK;
-}
-
-static bool is_put(const struct queue_op *o, const char *name)
-{
-    for (size_t i = 0; i < o->n_puts; i++)
-        if (slice_is(o->puts[i].name, name))
-            return true;
-    return false;
-}
-
-static bool is_pruned(const struct queue_op *o, const struct queue *q)
-{
-    return o->prune && !is_put(o, q->name) && strcmp(q->name, DEFAULT_QUEUE) != 0;
-}
-
-/* All or nothing: a queue that cannot be removed refuses the whole request. */
-static enum err_code judge_prune(struct engine *e, struct op *op, struct err *err)
-{
-    for (size_t i = 0; i < e->queues.count && op->err.code == E_OK; i++)
-        if (is_pruned(&op->queue, e->queues.items[i]) &&
-            refuse_removal(e, e->queues.items[i], &op->err, err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
-static enum err_code prune(struct engine *e, struct op *op, struct err *err)
-{
-    for (size_t i = e->queues.count; i-- > 0;) {
-        struct queue *q = e->queues.items[i];
-
-        if (!is_pruned(&op->queue, q))
-            continue;
-        add_change(op, slice_of(q->name), "removed");
-        if (!op->queue.dry_run && remove_queue(e, q, err) != E_OK)
-            return err->code;
-    }
-    return E_OK;
-}
-
-static enum err_code apply(struct engine *e, struct op *op, struct err *err)
-{
-    if (judge_prune(e, op, err) != E_OK)
-        return err->code;
-    if (op->err.code != E_OK)
-        return E_OK;
-    buf_add_str(&op->reply, "{\"changes\":[");
-    for (size_t i = 0; i < op->queue.n_puts; i++)
-        if (put(e, op, &op->queue.puts[i], err) != E_OK)
-            return err->code;
-    if (prune(e, op, err) != E_OK)
-        return err->code;
-    buf_add_str(&op->reply, op->queue.dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
-    return E_OK;
-}
-
-enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
-{
-    const struct queue_op *o = &op->queue;
-
-    if (o->kind == QUEUE_OP_APPLY)
-        return apply(e, op, err);
-    struct queue *q = queue_find(e, o->name);
-
-    if (q == NULL) {
-        queue_unknown(e, o->name, E_NOT_FOUND, &op->err);
-        return E_OK;
-    }
-    buf_add_str(&op->reply, "{\"name\":");
-    json_add_string(&op->reply, o->name);
-    if (o->kind == QUEUE_OP_STATE) {
-        buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
-        return q->state == o->state ? E_OK : set_state(e, q, o->state, "by request", err);
-    }
-    if (o->kind == QUEUE_OP_RESTART) {
-        buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
-        return restart(e, q, err);
-    }
-    buf_add_str(&op->reply, ",\"deleted\":true}");
-    if (refuse_removal(e, q, &op->err, err) != E_OK)
-        return err->code;
-    return op->err.code != E_OK ? E_OK : remove_queue(e, q, err);
 }
