@@ -252,7 +252,7 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
     for (struct op *op = e->waiting; op != NULL; op = op->next) {
         bool any;
 
-        if (op->deadline_at <= e->now.steady_at)
+        if (op->deadline_at <= e->now.steady_at || op->hurry)
             continue;
         if (!any_ready(e, op, &any, err))
             return err->code;

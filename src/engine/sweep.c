@@ -59,6 +59,19 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
     return j->lease_until_at > grace_at ? j->lease_until_at : grace_at;
 }
 
+/* A worker that let a lease run out may be stopped while its claim waits: what it lost must not go back to
+ * it, to be lost again.  One that is there asks anew. */
+static void send_back_claims(struct engine *e, int64_t worker)
+{
+    if (worker == 0)
+        return;
+    for (struct op *op = e->waiting; op != NULL; op = op->next)
+        if (worker_number(e, op->exchange.worker.name) == worker) {
+            op->hurry = true;
+            e->stirred = true;
+        }
+}
+
 static enum err_code judge_lease(struct engine *e, const struct live_claim *claim, int64_t id,
                                  struct look *look, struct err *err)
 {
@@ -73,8 +86,10 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
         return E_OK;
     int64_t until_at = lease_end(e, claim, &j);
 
-    if (until_at <= e->now.steady_at)
+    if (until_at <= e->now.steady_at) {
+        send_back_claims(e, claim->worker);
         return attempt_end_run(e, &j, &end, none, none, err);
+    }
     look->open++;
     if (until_at < look->next_at)
         look->next_at = until_at;

@@ -12,6 +12,13 @@
 
 /* ---- what is due by itself ---- */
 
+static void send_back_claims(struct sim *s, int worker)
+{
+    for (size_t i = 0; i < s->waiting.count && worker < MODEL_WORKERS - 1; i++)
+        if (s->waiting.items[i]->worker == worker)
+            s->waiting.items[i]->sent_back = true;
+}
+
 static void lose_leases(struct sim *s)
 {
     struct model_end end = {.outcome = JOB_OUT_LOST, .now_at = s->now.wall_at};
@@ -21,6 +28,7 @@ static void lose_leases(struct sim *s)
 
         if (j->state != JOB_RUNNING || j->lease_at > s->now.steady_at)
             continue;
+        send_back_claims(s, j->worker);
         model_end_attempt(&s->model, j, &end);
         j->note = NOTE_NONE;
     }

@@ -215,7 +215,7 @@ static void answer_waiting(struct sim *s)
     for (size_t i = 0; i < s->waiting.count; i++) {
         struct req *r = s->waiting.items[i];
         bool now = r->want.n_grants > 0 || r->deadline_at <= s->now.steady_at || has_untold(s, r) ||
-                   names_gone_queue(s, r) || is_outdated(s, r);
+                   names_gone_queue(s, r) || is_outdated(s, r) || r->sent_back;
 
         if (!r->waits || (!now && !(r->gone && r->answered)))
             continue;

@@ -262,8 +262,8 @@ void judge_waiting_claims(struct sim *s)
     for (size_t i = 0; i < s->waiting.count && !s->no_evidence; i++) {
         struct req *r = s->waiting.items[i];
 
-        if (r->waits && !r->gone && r->deadline_at > s->now.steady_at && !is_outdated(s, r) &&
-            !names_gone_queue(s, r))
+        if (r->waits && !r->gone && !r->sent_back && r->deadline_at > s->now.steady_at &&
+            !is_outdated(s, r) && !names_gone_queue(s, r))
             serve(s, r);
     }
 }

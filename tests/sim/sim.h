@@ -49,6 +49,7 @@ struct req {
     bool unknown;    /* the process died before it could answer */
     bool gone;       /* its client has left: it must not be granted anything */
     bool waits;      /* the model says that it waits */
+    bool sent_back;  /* its worker let a lease run out: it gets nothing and asks anew */
     bool listed;     /* among those who wait, or did until now */
     bool reply_lost; /* the client did not get it, and asks again some day */
     int64_t deadline_at;
