@@ -26,9 +26,9 @@ enum {
 /* What is looked for, and what was found. */
 struct hunt {
     const struct record_list *records; /* of processes */
-    const struct leftover_job *job;    /* NULL: the leases of the records are looked for */
+    const struct leftover_job *job;    /* NULL: all that an earlier worker had */
     const char *boot;
-    char *beside;            /* the directory of all workers' STATEs; for `job` only */
+    char *dir;               /* STATE; for `job` the directory of all workers' */
     struct proc_list procs;  /* of the machine, in this round */
     struct pid_list spared;  /* the worker and its ancestors */
     struct proc_list killed; /* so far */
@@ -101,14 +101,22 @@ static bool is_recorded(struct hunt *h, const struct proc *p)
     return false;
 }
 
-static bool has_recorded_lease(const struct hunt *h, struct slice id, struct slice lease)
+static bool is_in_dir(struct slice path, const char *dir)
 {
-    for (size_t i = 0; i < h->records->all.count; i++) {
-        const struct slot_record *r = &h->records->all.items[i];
+    size_t size = strlen(dir);
 
-        if (r->lease[0] != '\0' && slice_is(lease, r->lease) && slice_is(id, r->job))
+    return path.size > size && memcmp(path.data, dir, size) == 0 && path.data[size] == '/';
+}
+
+/* Nothing of this STATE runs before its worker does; a resident program has no job file, but a mark. */
+static bool is_of_state(const struct hunt *h, struct slice id, struct slice lease)
+{
+    if (is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir))
+        return true;
+    for (size_t i = 0; id.size == 0 && i < h->records->all.count; i++)
+        if (h->records->all.items[i].mark[0] != '\0' &&
+            slice_is(lease, h->records->all.items[i].mark))
             return true;
-    }
     return false;
 }
 
@@ -124,13 +132,11 @@ static bool is_earlier(struct slice lease, struct slice present)
 static bool is_of_job(const struct hunt *h, struct slice id, struct slice lease)
 {
     struct slice url = proc_env(&h->environment, "WAYBILL_JOB_URL");
-    struct slice file = proc_env(&h->environment, "WAYBILL_JOB_FILE");
-    size_t size = strlen(h->beside);
 
     if (!slice_equal(id, h->job->id) || !is_earlier(lease, h->job->lease))
         return false;
     return (url.size > 0 && slice_equal(url, h->job->url)) ||
-           (file.size > size && memcmp(file.data, h->beside, size) == 0 && file.data[size] == '/');
+           is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir);
 }
 
 static bool is_marked(struct hunt *h, const struct proc *p)
@@ -142,9 +148,9 @@ static bool is_marked(struct hunt *h, const struct proc *p)
     struct slice id = proc_env(&h->environment, "WAYBILL_ID");
     struct slice lease = proc_env(&h->environment, "WAYBILL_LEASE");
 
-    if (id.size == 0 || lease.size == 0)
+    if (lease.size == 0)
         return false;
-    return h->job != NULL ? is_of_job(h, id, lease) : has_recorded_lease(h, id, lease);
+    return h->job != NULL ? is_of_job(h, id, lease) : is_of_state(h, id, lease);
 }
 
 /* Its parent, or one above, is one of those: it was killed with it, or will be. */
@@ -263,7 +269,7 @@ static struct leftover hunt_down(struct hunt *h, int64_t wait_us)
 
 static void hunt_deinit(struct hunt *h)
 {
-    free(h->beside);
+    free(h->dir);
     VEC_DEINIT(&h->procs.all);
     VEC_DEINIT(&h->spared.all);
     VEC_DEINIT(&h->killed.all);
@@ -275,15 +281,18 @@ struct leftover leftover_end(struct slots *s, int64_t wait_us)
 {
     const struct records *records = slots_records(s);
     CLEANUP(record_list) struct record_list list = {VEC_INIT};
-    struct hunt h = {.records = &list, .boot = slots_boot(s), .environment = BUF_INIT(ENVIRON_MAX)};
-    struct leftover result = {.ended = 0};
+    struct hunt h = {
+        .records = &list,
+        .boot = slots_boot(s),
+        .dir = mem_strdup(slots_state_dir(s)),
+        .environment = BUF_INIT(ENVIRON_MAX),
+    };
 
     for (unsigned i = 0; i < records->count; i++)
         if (records_at(records, i)->process.pid > 0)
             VEC_PUSH(&list.all, *records_at(records, i));
-    if (list.all.count == 0)
-        return result;
-    result = hunt_down(&h, wait_us);
+    struct leftover result = hunt_down(&h, wait_us);
+
     hunt_deinit(&h);
     for (unsigned i = 0; result.stay == 0 && i < records->count; i++)
         record_end(records_at(records, i));
@@ -323,14 +332,14 @@ struct leftover leftover_end_job(const struct slots *s, const struct leftover_jo
         .records = &list,
         .job = job,
         .boot = slots_boot(s),
-        .beside = mem_strdup(slots_state_dir(s)),
+        .dir = mem_strdup(slots_state_dir(s)),
         .environment = BUF_INIT(ENVIRON_MAX),
     };
-    char *slash = strrchr(h.beside, '/');
+    char *slash = strrchr(h.dir, '/');
 
     ASSERT(slash != NULL);
     *slash = '\0';
-    gather(h.beside, job, &list);
+    gather(h.dir, job, &list);
     struct leftover result = hunt_down(&h, wait_us);
 
     hunt_deinit(&h);

@@ -1,9 +1,9 @@
 /*
  * What workers left behind when they were killed or stopped: found and ended.
  *
- * A process is one of theirs when a record names it (same boot, pid, and when it began: never a pid that was
- * given to another since), when it is in the process group or below one of those, or when its environment
- * has a job's id and lease.  The worker itself and its ancestors are never touched.
+ * A process is one of theirs when a record names it (same boot, pid, and when it began: never a pid
+ * that was given to another since), when it is in the process group or below one of those, or when its
+ * environment says so.  The worker itself and its ancestors are never touched.
  *
  * Both look at every process of the machine: some milliseconds.  They wait for the end of what they have
  * killed for at most `wait_us`.
@@ -22,8 +22,8 @@ struct leftover {
     unsigned stay;  /* not gone, or not ours to kill */
 };
 
-/* At the start of a worker: ends what the records of an earlier one of this STATE name, and forgets them
- * unless something stays. */
+/* At the start of a worker, before it starts anything: ends what the records of an earlier one of this
+ * STATE name, and what has a job file in it; forgets the records unless something stays. */
 struct leftover leftover_end(struct slots *s, int64_t wait_us);
 
 struct leftover_job {

@@ -21,7 +21,7 @@ struct head {
 };
 
 _Static_assert(sizeof(struct head) == 64, "the layout is persisted");
-_Static_assert(sizeof(struct slot_record) == 168, "the layout is persisted");
+_Static_assert(sizeof(struct slot_record) == 232, "the layout is persisted");
 
 static size_t size_for(unsigned count)
 {
@@ -132,6 +132,7 @@ void record_begin(struct slot_record *r, struct slice job, struct slice lease, c
     r->process.after_us = 0;
     r->session = (int32_t)getsid(0);
     set_text(r->boot, sizeof(r->boot), slice_of(boot));
+    set_text(r->mark, sizeof(r->mark), lease);
     record_change(r, job, lease);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
@@ -150,7 +151,8 @@ static void copy_from(int fd, struct record_list *list)
 
         if (pread(fd, &r, sizeof(r), (off_t)size_for(i)) != sizeof(r))
             return;
-        r.boot[sizeof(r.boot) - 1] = r.job[sizeof(r.job) - 1] = r.lease[sizeof(r.lease) - 1] = '\0';
+        r.boot[sizeof(r.boot) - 1] = r.job[sizeof(r.job) - 1] = '\0';
+        r.lease[sizeof(r.lease) - 1] = r.mark[sizeof(r.mark) - 1] = '\0';
         if (r.process.pid > 0)
             VEC_PUSH(&list->all, r);
     }

@@ -31,6 +31,8 @@ struct slot_record {
     char boot[RECORD_BOOT_SIZE]; /* pids and times mean something until the machine starts again */
     char job[RECORD_JOB_SIZE];
     char lease[RECORD_LEASE_SIZE];
+    char
+        mark[RECORD_LEASE_SIZE]; /* WAYBILL_LEASE in its environment, whatever job it has in hand */
 };
 
 struct records {

@@ -484,8 +484,8 @@ static enum err_code resident_new(struct worker *w, struct offer *f, struct resi
     r->line = BUF_INIT(2 * JOB_BYTES_MAX + JOB_LINE_MAX);
     r->timeout_at = r->kill_at = TIME_NEVER;
     r->idle_at = worker_now(w);
-    snprintf(r->mark, sizeof(r->mark), "resident-%d-%llu", (int)getpid(),
-             (unsigned long long)++w->residents_made);
+    snprintf(r->mark, sizeof(r->mark), "resident-%d-%lld-%llu", (int)getpid(),
+             (long long)clock_boot_us(), (unsigned long long)++w->residents_made);
     r->next = w->residents;
     if (r->next != NULL)
         r->next->prev = r;

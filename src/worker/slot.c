@@ -434,17 +434,6 @@ enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot
     return E_OK;
 }
 
-enum err_code slot_change_job(struct slots *s, struct slot *slot, const struct slot_job *job,
-                              struct err *err)
-{
-    struct place *p = place_of(s, slot);
-
-    if (write_job_file(s, p, job, err) != E_OK)
-        return err->code;
-    record_change(slot->record, job->id, job->lease);
-    return E_OK;
-}
-
 void slot_release(struct slots *s, struct slot *slot)
 {
     struct place *p = place_of(s, slot);

@@ -67,10 +67,6 @@ struct slot_job {
 MUST_CHECK enum err_code slot_prepare(struct slots *s, struct slot *slot,
                                       const struct slot_job *job, struct err *err);
 
-/* Another job for the program that runs in the slot: job file and record name it. */
-MUST_CHECK enum err_code slot_change_job(struct slots *s, struct slot *slot,
-                                         const struct slot_job *job, struct err *err);
-
 /* Its program and all that it started are gone: forgets the process, empties the directory. */
 void slot_release(struct slots *s, struct slot *slot);
 

@@ -11,12 +11,25 @@
 #include "testing.h"
 #include "worker/leftover.h"
 
-#define JOB "01JOBJOBJOB00"
-#define LEASE "01LEASELEASE0"
-#define NEXT_LEASE "01LEASELEASE1"
-#define URL "http://127.0.0.1:1/v1/jobs/" JOB
+/* The same test may run beside itself: ids and leases are its own. */
+static char job_text[16];
+static char leases[3][16];
+static char url_text[64];
+
+#define LEASE leases[0]
+#define NEXT_LEASE leases[1]
+#define LAST_LEASE leases[2]
+#define URL url_text
 
 static struct slots *slots;
+
+static void name_job(long number)
+{
+    snprintf(job_text, sizeof(job_text), "01JOB%08lx", number);
+    for (int i = 0; i < 3; i++)
+        snprintf(leases[i], sizeof(leases[i]), "01L%d%09lx", i, number);
+    snprintf(url_text, sizeof(url_text), "http://127.0.0.1:1/v1/jobs/%s", job_text);
+}
 
 static void open_slots(const char *name, struct slots **ret_slots)
 {
@@ -32,6 +45,7 @@ static int setup(void **state)
 {
     if (process_setup(state) != 0)
         return -1;
+    name_job(getpid());
     open_slots("w", &slots);
     return 0;
 }
@@ -51,7 +65,7 @@ static char *const *marks(const char *lease, const char *url)
     static char *env[5];
 
     snprintf(texts[0], sizeof(texts[0]), "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
-    snprintf(texts[1], sizeof(texts[1]), "WAYBILL_ID=" JOB);
+    snprintf(texts[1], sizeof(texts[1]), "WAYBILL_ID=%s", job_text);
     snprintf(texts[2], sizeof(texts[2]), "WAYBILL_LEASE=%s", lease);
     snprintf(texts[3], sizeof(texts[3]), "WAYBILL_JOB_URL=%s", url == NULL ? "" : url);
     for (int i = 0; i < 4; i++)
@@ -61,10 +75,25 @@ static char *const *marks(const char *lease, const char *url)
     return env;
 }
 
+static char *const *with_job_file(const char *name)
+{
+    static char file[128];
+    static char *env[5];
+    char *const *marked = marks(LEASE, NULL);
+
+    snprintf(file, sizeof(file), "WAYBILL_JOB_FILE=%s", in_dir(name));
+    for (int i = 0; i < 3; i++)
+        env[i] = marked[i];
+    env[3] = file;
+    return env;
+}
+
 /* Starts a script in a slot as a worker does. */
 static struct slot *start_in(struct slots *s, const char *script, char *const *env)
 {
-    const struct slot_job job = {.id = SLICE(JOB), .lease = SLICE(LEASE), .json = SLICE("{}")};
+    const struct slot_job job = {.id = slice_of(job_text),
+                                 .lease = slice_of(LEASE),
+                                 .json = SLICE("{}")};
     struct slot *slot = slot_take(s);
     struct spawn program = shell(script, env);
     struct err err = ERR_INIT;
@@ -86,8 +115,8 @@ static struct leftover next_worker(void)
 
 static struct leftover end_job(const char *url)
 {
-    const struct leftover_job job = {.id = SLICE(JOB),
-                                     .lease = SLICE(NEXT_LEASE),
+    const struct leftover_job job = {.id = slice_of(job_text),
+                                     .lease = slice_of(NEXT_LEASE),
                                      .url = slice_of(url)};
 
     return leftover_end_job(slots, &job, DEADLINE_US);
@@ -172,7 +201,7 @@ static void a_daemon_of_a_killed_worker_is_ended(void **state)
             slots,
             "setsid -f sh -c 'echo $$ > daemon; trap \"\" TERM; while :; do sleep 1; done'; "
             "sleep 100",
-            marks(LEASE, NULL));
+            with_job_file("workers/w/slots/0/job.json"));
         for (;;)
             pause();
     }
@@ -240,7 +269,7 @@ static void a_job_that_runs_again_is_ended_wherever_it_runs(void **state)
     pid_t marked = start_shell("kill -STOP $$; sleep 100", marks(LEASE, URL)).pid;
     pid_t elsewhere = start_shell("exec sleep 100", marks(LEASE, "http://127.0.0.1:2/x")).pid;
     pid_t present = start_shell("exec sleep 100", marks(NEXT_LEASE, URL)).pid;
-    pid_t later = start_shell("exec sleep 100", marks("01LEASELEASE2", URL)).pid;
+    pid_t later = start_shell("exec sleep 100", marks(LAST_LEASE, URL)).pid;
     struct leftover done = end_job(URL);
 
     assert_int_equal(done.ended, 2);
@@ -256,19 +285,40 @@ static void a_job_that_runs_again_is_ended_wherever_it_runs(void **state)
 static void a_job_file_beside_ours_marks_a_job_too(void **state)
 {
     (void)state;
-    char file[128];
-    char *env[6];
-    char *const *marked = marks(LEASE, NULL);
-
-    snprintf(file, sizeof(file), "WAYBILL_JOB_FILE=%s", in_dir("workers/gone/slots/0/job.json"));
-    for (int i = 0; i < 3; i++)
-        env[i] = marked[i];
-    env[3] = file;
-    env[4] = NULL;
+    char *const *env = with_job_file("workers/gone/slots/0/job.json");
     pid_t pid = start_shell("exec sleep 100", env).pid;
 
     assert_int_equal(end_job("").ended, 1);
     assert_false(is_running(pid));
+}
+
+static void a_job_file_in_the_state_marks_a_leftover(void **state)
+{
+    (void)state;
+    pid_t ours = start_shell("exec sleep 100", with_job_file("workers/w/slots/7/job.json")).pid;
+    pid_t other = start_shell("exec sleep 100", with_job_file("workers/w2/slots/7/job.json")).pid;
+
+    assert_int_equal(next_worker().ended, 1);
+    assert_false(is_running(ours));
+    assert_true(is_running(other));
+}
+
+static void a_daemon_of_a_resident_program_is_ended(void **state)
+{
+    (void)state;
+    char *const *env = marks(LEASE, NULL);
+    char *without_id[] = {env[0], env[2], NULL};
+    struct slot *slot = start_in(slots,
+                                 "setsid -f sh -c 'echo $$ > daemon; exec sleep 100'; "
+                                 "while ! test -s daemon; do :; done",
+                                 without_id);
+
+    (void)await_exit(slot->record->process.pid);
+    record_change(slot->record, slice_of("another"), slice_of(NEXT_LEASE));
+    pid_t daemon = await_pid("daemon");
+
+    assert_int_equal(next_worker().ended, 1);
+    assert_false(is_running(daemon));
 }
 
 static void the_worker_and_its_ancestors_are_spared(void **state)
@@ -279,8 +329,10 @@ static void the_worker_and_its_ancestors_are_spared(void **state)
     assert_true(worker >= 0);
     if (worker == 0) {
         /* A worker that was itself started by a program of the job: the mark is in its environment. */
-        char arg[] = "inner";
-        char *argv[] = {arg, test_dir, NULL};
+        char number[24];
+        char *argv[] = {number, test_dir, NULL};
+
+        snprintf(number, sizeof(number), "%ld", (long)getppid());
 
         execve("/proc/self/exe", argv, marks(LEASE, URL));
         _exit(9);
@@ -288,8 +340,9 @@ static void the_worker_and_its_ancestors_are_spared(void **state)
     assert_int_equal(await_exit(worker), 0);
 }
 
-static int inner(const char *dir)
+static int inner(const char *number, const char *dir)
 {
+    name_job(strtol(number, NULL, 10));
     snprintf(test_dir, sizeof(test_dir), "%s", dir);
     open_slots("inner", &slots);
     struct leftover done = end_job(URL);
@@ -314,10 +367,12 @@ int main(int argc, char **argv)
         TEST(another_worker_s_processes_are_left_alone_at_the_start),
         TEST(a_job_that_runs_again_is_ended_wherever_it_runs),
         TEST(a_job_file_beside_ours_marks_a_job_too),
+        TEST(a_job_file_in_the_state_marks_a_leftover),
+        TEST(a_daemon_of_a_resident_program_is_ended),
         TEST(the_worker_and_its_ancestors_are_spared),
     };
 
     if (argc == 2)
-        return inner(argv[1]);
+        return inner(argv[0], argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -395,19 +395,14 @@ static void another_job_for_the_same_program_is_recorded(void **state)
 {
     (void)state;
     struct slot *slot = slot_take(slots);
-    struct err err = ERR_INIT;
 
     prepare(slot, &a_job);
     slot->record->process.pid = 4711;
-    const struct slot_job next = {.id = SLICE("01NEXTNEXT000"),
-                                  .lease = SLICE("01LEASELEASE1"),
-                                  .json = SLICE("[]")};
-
-    assert_int_equal(slot_change_job(slots, slot, &next, &err), E_OK);
+    record_change(slot->record, SLICE("01NEXTNEXT000"), SLICE("01LEASELEASE1"));
     assert_int_equal(slot->record->process.pid, 4711);
     assert_string_equal(slot->record->job, "01NEXTNEXT000");
     assert_string_equal(slot->record->lease, "01LEASELEASE1");
-    assert_string_equal(read_text("data/workers/w/slots/0/job.json"), "[]");
+    assert_string_equal(slot->record->mark, "01LEASELEASE0");
     slot_release(slots, slot);
     assert_int_equal(slot->record->process.pid, 0);
 }
