@@ -139,6 +139,12 @@ static struct account_value *find_value(struct account *a, const char *name)
     return NULL;
 }
 
+static struct account_value *add_value(struct account *a, char *name)
+{
+    VEC_PUSH(&a->values, ((struct account_value){.name = name}));
+    return &a->values.items[a->values.count - 1];
+}
+
 static void take_set(struct account *a, const struct word *w)
 {
     CLEANUP(mem) char *name = mem_strndup(w->name.data, w->name.size);
@@ -156,10 +162,8 @@ static void take_set(struct account *a, const struct word *w)
         account_reply_now(a, "fail set: at most %d names are allowed", ACCOUNT_SET_NAMES);
         return;
     }
-    if (known == NULL) {
-        VEC_PUSH(&a->values, ((struct account_value){.name = STEAL(name)}));
-        known = &a->values.items[a->values.count - 1];
-    }
+    if (known == NULL)
+        known = add_value(a, STEAL(name));
     free(known->json);
     known->json = mem_strndup(w->json.data, w->json.size);
     a->values_size = size;
