@@ -24,7 +24,7 @@ import machine
 
 SLOTS = (2, 4, 8)
 HEADLINE = ("noop", 4)  # twice the cores of the reference machine; see docs/performance.md
-WARM_COUNT = 400
+WARM_COUNT = 100
 WARM_S = 0.4
 RESIDENT_SLOTS = 32
 START_ROUNDS = 300
