@@ -241,5 +241,6 @@ enum err_code job_delete(struct request *r, struct err *err)
 enum err_code job_commit(struct request *r, struct err *err)
 {
     (void)r;
-    return err_set(err, E_INVALID, "jobs cannot be submitted in parts yet: there is nothing to commit");
+    return err_set(err, E_INVALID,
+                   "jobs cannot be submitted in parts yet: there is nothing to commit");
 }

@@ -30,7 +30,7 @@ enum err_code store_log_add(struct store *s, int64_t job, int64_t first, struct 
     const struct db_value args[] = {db_i(job), db_b(data), db_i(PIECE_BYTES)};
     struct db_taker taker = {0};
 
-    if (db_one(s->db, SQL_LOG_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    if (first > 0 && db_one(s->db, SQL_LOG_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
         return err->code;
     if (taker.changed > 0)
         return E_OK;

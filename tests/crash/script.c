@@ -64,6 +64,7 @@ static const struct step steps[] = {
     {.name = "due jobs become ready", .after_us = 200 * US_PER_S},
     {.name = "claim four", .make = request_claim_for_long},
     {.name = "finish, touch and claim in one", .make = request_exchange_all},
+    {.name = "restart a queue", .make = request_queue_restart},
     {.name = "pause", .make = request_queue_pause},
     {.name = "submit to a paused queue", .make = request_submit_one},
     {.name = "drain", .make = request_queue_drain},

@@ -137,11 +137,21 @@ static void touch_lease(struct script *s, struct request *r, size_t lease)
                                                  .has_done = true};
 }
 
+static const struct log_mark begun_marks[] = {{.offset = 0, .at = INT64_C(1760000000) * US_PER_S}};
+static const struct log_append begun = {.data = SLICE("begun\n"),
+                                        .marks = begun_marks,
+                                        .n_marks = 1};
+static const struct log_append failed = {.offset = 6, .data = SLICE("and failed\n")};
+
 void request_touch_all(struct script *s, struct request *r)
 {
     exchange(r, EXCHANGE_TOUCHED);
     for (size_t i = 0; i < 3; i++)
         touch_lease(s, r, i);
+    r->touch[1].log = &begun;
+    r->touch[1].unit = SLICE("MB");
+    r->touch[1].has_unit = r->touch[1].has_left = true;
+    r->touch[1].left_us = 90 * US_PER_S;
 }
 
 void request_finish_done(struct script *s, struct request *r)
@@ -158,6 +168,7 @@ void request_finish_failed(struct script *s, struct request *r)
     finish(s, r, 1, JOB_OUT_FAILED);
     r->finish[0].exited = true;
     r->finish[0].exit = 3;
+    r->finish[0].log = &failed;
 }
 
 void request_finish_later(struct script *s, struct request *r)
@@ -181,6 +192,9 @@ void request_finish_cancelled(struct script *s, struct request *r)
 void request_exchange_all(struct script *s, struct request *r)
 {
     claim(r, 1);
+    r->op.exchange.worker.described = true;
+    r->op.exchange.worker.queues = SLICE("{\"work\":4,\"other\":1}");
+    r->op.exchange.worker.broken = SLICE("{\"other\":\"no such file\"}");
     r->op.exchange.parts |= EXCHANGE_RESULTS;
     r->op.exchange.all = true;
     finish_lease(s, r, 5, JOB_OUT_DONE);
@@ -421,6 +435,13 @@ static void queue_state(struct request *r, enum queue_state state)
 {
     r->op.kind = OP_QUEUE;
     r->op.queue = (struct queue_op){.kind = QUEUE_OP_STATE, .name = SLICE("work"), .state = state};
+}
+
+void request_queue_restart(struct script *s, struct request *r)
+{
+    (void)s;
+    r->op.kind = OP_QUEUE;
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_RESTART, .name = SLICE("work")};
 }
 
 void request_queue_pause(struct script *s, struct request *r)

@@ -66,6 +66,7 @@ void request_bulk_delete(struct script *s, struct request *r);
 void request_put_queues(struct script *s, struct request *r);
 void request_put_passing_queue(struct script *s, struct request *r);
 void request_prune_queues(struct script *s, struct request *r);
+void request_queue_restart(struct script *s, struct request *r);
 void request_queue_pause(struct script *s, struct request *r);
 void request_queue_drain(struct script *s, struct request *r);
 void request_queue_up(struct script *s, struct request *r);
