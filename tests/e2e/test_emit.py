@@ -69,7 +69,7 @@ def test_a_lost_worker_drops_them(client):
     client.submit("source")
     job = client.take("source", lease="1s")
     emit(client, job, 1, 2)
-    again = client.take("source", wait="20s")
+    again = client.take("source", wait="20s", worker="another")
     assert again["id"] == job["id"]
     assert "work" not in client.counts()
     refused(client, job, 409, "stale_lease", seq=2)
