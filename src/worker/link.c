@@ -278,6 +278,8 @@ static struct link_request *take_request(struct link *l)
         r->reply = BUF_INIT(CLIENT_REPLY_MAX);
     }
     curl_easy_reset(r->curl);
+    curl_slist_free_all(r->headers);
+    r->headers = NULL;
     buf_clear(&r->body);
     buf_clear(&r->reply);
     r->problem[0] = '\0';
