@@ -188,6 +188,7 @@ static void a_command_tells_what_it_needs(void **state)
     assert_slice_is(c.needs[2], "b");
     assert_int_equal(parsed(SLICE("[\"true\",\"{}\",\"{now}\"]")).n_needs, 0);
     assert_int_equal(parsed(SLICE("\"echo {x} {x} ${y}\"")).n_needs, 1);
+    assert_int_equal(parsed(SLICE("\"echo {x:-} {x}\"")).n_needs, 1);
 }
 
 static void a_missing_param_is_named(void **state)
@@ -422,6 +423,7 @@ static void the_shell_gives_each_value_whole(void **state)
         {"cat <<E\n<{x}> $(printf '[%s]' {x})\nE", "<" EVIL "> [" EVIL "]\n"},
         {"cat <<-E; printf '[%s]' {x}\n\t{x}\n\tE\n", EVIL "\n[" EVIL "]"},
         {"cat <<A <<'B'\nnot read\nA\nit's\nB\nprintf '[%s]' {x}", "it's\n[" EVIL "]"},
+        {"cat <<-E\n\tit's\n\tE\nprintf '[%s]' {x}", "it's\n[" EVIL "]"},
         {"# it's a comment\nprintf '[%s]' {x}", "[" EVIL "]"},
         {"case {x} in a*) printf '[%s]' {x};; esac", "[" EVIL "]"},
         {"(printf '[%s]' {x}); f() { printf '(%s)' \"$@\"; }; f {x}", "[" EVIL "](" EVIL ")"},
