@@ -14,7 +14,7 @@ help:         ## this list
 	@sed -n 's/^\([a-z][a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r n t; do \
 	    printf '  make %-9s %s\n' "$$n" "$$t"; done
 
-demo:         ## start a server, show what it does with curl, stop it
+demo:         ## an example with a server, a worker, a failure, a kill -9 and a report
 	@tools/need demo
 	@tools/build build -- waybill
 	@tools/demo
