@@ -124,9 +124,11 @@ struct task *task_new(struct worker *w, struct slice json)
                                                       .lease = arena_strdup(&t->arena, t->lease),
                                                       .knows_queue = knows_queue,
                                                       .ctx = w});
+    int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
+
     t->output = output_new(&(struct output_config){
-        .cap = t->offer != NULL ? t->offer->def.keep_log : 0,
-        .base = int_member(t->json, "log_size"),
+        .cap = t->offer != NULL ? t->offer->def.keep_log - base : 0,
+        .base = base,
         .keep_text = w->config.hooks.on_end != NULL,
     });
     enlist(w, t);
