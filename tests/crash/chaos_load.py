@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""The load of chaos.py: programs that tell of their runs, and those who hand in jobs for them.
+
+Each run appends `begin ID LEASE` and `end ID LEASE` to one file, and holds a lock of its job's id, which
+all that it starts inherits: whoever finds it taken runs at the same time as its own job, or as
+something that an earlier run of it has left.
+"""
+import json
+import threading
+from pathlib import Path
+
+LISTED = 12   # jobs that one of kind `list` makes, one by one, with a cursor after each
+PARENTED = 2  # jobs that one of kind `parent` makes by ending well
+
+PROGRAM = """#!/bin/sh
+# PLACE KIND SECONDS
+exec 9>>"$1/locks/$WAYBILL_ID"
+flock -n -E 77 9
+[ $? = 77 ] && echo "$WAYBILL_ID $WAYBILL_LEASE $$" >>"$1/overlaps"
+echo "begin $WAYBILL_ID $WAYBILL_LEASE" >>"$1/runs"
+
+say() {
+    echo "$1" >&3
+    read -r answer <&4
+    case $answer in ok*) ;; *) echo "$1: $answer"; exit 70 ;; esac
+}
+
+leaf() {
+    echo "{\\"queue\\":\\"leaf\\",\\"params\\":{\\"kind\\":\\"leaf\\",\\"seconds\\":\\"0\\",\\"parent\\":\\"$WAYBILL_ID\\",\\"n\\":$1}}"
+}
+
+case $2 in
+daemon) setsid sleep 1000 & ;;
+deep) sh -c 'setsid sleep 1000 & sleep 1000 & wait' & ;;
+stubborn) trap '' TERM HUP INT ;;
+chatty) yes "line of $WAYBILL_ID" | head -n 3000; echo 'progress 1/2 half' >&3 ;;
+parent)
+    say "emit $(leaf 1)"
+    say "emit $(leaf 2)"
+    ;;
+list)
+    [ -n "${WAYBILL_CURSOR:-}" ] || say 'cursor 0'
+    n=${WAYBILL_CURSOR:-0}
+    while [ "$n" -lt 12 ]; do
+        n=$((n + 1))
+        say "emit! $(leaf $n)"
+        say "cursor $n"
+    done
+    ;;
+esac
+sleep "$3"
+echo "end $WAYBILL_ID $WAYBILL_LEASE" >>"$1/runs"
+"""
+
+RESIDENT = """#!/usr/bin/python3
+import fcntl, json, os, sys, time
+
+place = sys.argv[1]
+
+def tell(name, text):
+    with open(f"{place}/{name}", "a") as file:
+        file.write(text + "\\n")
+
+for line in sys.stdin:
+    job = json.loads(line)["job"]
+    with open(f"{place}/locks/{job['id']}", "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("overlaps", f"{job['id']} {job['lease']} {os.getpid()}")
+        tell("runs", f"begin {job['id']} {job['lease']}")
+        time.sleep(float(job["params"]["seconds"]))
+        tell("runs", f"end {job['id']} {job['lease']}")
+    os.write(3, f"{job['id']} done\\n".encode())
+"""
+
+DEFINITIONS = """
+queues:
+  work: &plain
+    command: [./program, "{place}", "{{kind}}", "{{seconds}}"]
+    retry: {{max: 1000, first: 30ms, factor: 1.5, cap: 500ms, jitter: 0.5}}
+  leaf: *plain
+  resident:
+    command: [./resident, "{place}"]
+    resident: true
+    slots: 1
+    idle: 2s
+    retry: {{max: 1000, first: 30ms, cap: 500ms}}
+"""
+
+KINDS = {"plain": 10, "daemon": 3, "deep": 2, "stubborn": 2, "chatty": 1, "parent": 3, "list": 1,
+         "resident": 4}
+
+
+def write_programs(directory, place):
+    """Into the directory of the definitions; the definitions."""
+    for name, text in (("program", PROGRAM), ("resident", RESIDENT)):
+        path = Path(directory) / name
+        path.write_text(text)
+        path.chmod(0o755)
+    (place / "locks").mkdir(parents=True)
+    return DEFINITIONS.format(place=place)
+
+
+class Submitter:
+    """Hands in jobs for as long as it is told; repeats with the same key what was not answered."""
+
+    def __init__(self, make_client, rng, backlog):
+        self.make_client = make_client
+        self.rng = rng
+        self.backlog = backlog
+        self.attempted = 0
+        self.acknowledged = {}  # id: kind
+        self.faults = []
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _job(self):
+        kind = self.rng.choices(list(KINDS), KINDS.values())[0]
+        seconds = self.rng.choice([0, 0, 0.01, 0.05, 0.2, 0.6])
+        self.attempted += 1
+        return {"queue": "resident" if kind == "resident" else "work",
+                "key": f"chaos-{self.attempted}",
+                "params": {"kind": kind, "seconds": str(seconds)}}
+
+    def _hand_in(self, client, jobs):
+        """False: nobody knows; the same again is safe."""
+        text = "".join(json.dumps(job) + "\n" for job in jobs)
+        try:
+            reply = client.post("/v1/jobs", text, headers={"Content-Type": "application/x-ndjson"})
+        except OSError:
+            return False
+        except Exception as error:  # http.client says in many ways that the reply was cut off
+            if "http.client" not in type(error).__module__:
+                raise
+            return False
+        if reply.status in (503, 507):
+            return False
+        lines = reply.lines if reply.status in (200, 201) else []
+        if len(lines) != len(jobs):
+            if reply.status not in (200, 201):
+                self.faults.append(f"submit: {reply.status} {reply.body[:300]!r}")
+            return False
+        if any("id" not in line for line in lines):
+            return False
+        for job, line in zip(jobs, lines):
+            self.acknowledged[line["id"]] = job["params"]["kind"]
+        return True
+
+    def _waiting(self, client):
+        counts = client.counts()
+        return sum(n for states in counts.values() for state, n in states.items()
+                   if state in ("ready", "running", "scheduled", "staged"))
+
+    def _run(self):
+        client = self.make_client()
+        while not self.stop.is_set():
+            try:
+                if self._waiting(client) >= self.backlog:
+                    self.stop.wait(0.05)
+                    continue
+            except (OSError, AssertionError, ValueError):
+                self.stop.wait(0.05)
+                continue
+            except Exception as error:
+                if "http.client" not in type(error).__module__:
+                    raise
+                continue
+            jobs = [self._job() for _ in range(self.rng.randrange(1, 20))]
+            while not self._hand_in(client, jobs):
+                self.stop.wait(0.05)
