@@ -54,9 +54,15 @@ class Each:
 
     def client(self):
         """The server of the only run, while it is under way."""
-        socket = eventually(lambda: list(self.data.glob("each/*/store/waybill.sock")),
-                            "the socket of the run")[0]
-        return Client(str(socket))
+        def connected():
+            for socket in self.data.glob("each/*/store/waybill.sock"):
+                client = Client(str(socket))
+                with contextlib.suppress(OSError):
+                    client.get("/healthz")
+                    return client
+            return None
+
+        return eventually(connected, "the server of the run")
 
     @contextlib.contextmanager
     def looked_into(self):

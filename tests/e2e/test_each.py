@@ -414,7 +414,10 @@ def test_a_server_that_is_killed_ends_the_run_and_it_goes_on(each):
     child.stdin.write(as_bytes(5))
     child.stdin.close()
     child.stdin = None
-    eventually(lambda: "3" in ran(each), "the third line")
+    client = each.client()
+    eventually(lambda: "3" in ran(each) and client.counts().get("each", {}).get("done") == 2,
+               "the third line")
+    client.close()
     (lock,) = each.data.glob("each/*/store/waybill.lock")
     os.kill(int(lock.read_text()), signal.SIGKILL)
     done = each.end(child)
