@@ -111,6 +111,7 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
     else if (!answer_is_true(queue, "served"))
         fprintf(out, ": %sno live worker%s", on, off);
     fputc('\n', out);
+    queue_print_broken(queue, "    ", s);
 }
 
 static void print_waits(const struct screen *s, const struct overview *o, int64_t now_at)

@@ -118,6 +118,20 @@ static void print_counts(const json_t *queue, const struct screen *s)
     }
 }
 
+void queue_print_broken(const json_t *queue, const char *before, const struct screen *s)
+{
+    const json_t *broken = json_object_get(queue, "broken");
+    const json_t *place = NULL;
+
+    for (size_t i = 0; (place = json_array_get(broken, i)) != NULL; i++) {
+        CLEANUP(buf) struct buf text = BUF_INIT(4096);
+
+        clean_text(&text, slice_of(answer_text(place, "text")));
+        fprintf(screen_out(s), "%s%sbroken on %s%s: %s\n", before, screen_on(s, COLOUR_RED),
+                answer_text(place, "host"), screen_off(s, COLOUR_RED), buf_text(&text));
+    }
+}
+
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
 {
     const char *state = answer_text(queue, "state");
@@ -132,6 +146,9 @@ void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
     if (next_at > 0)
         printf("  %-12s %s, created %s ago\n", "next", answer_text(queue, "next"),
                age_format(now_at - next_at, age));
+    if (answer_int(queue, "restarts") > 0)
+        printf("  %-12s %" PRId64 "\n", "restarts", answer_int(queue, "restarts"));
+    queue_print_broken(queue, "  ", s);
     if (json_object_size(definition) == 0)
         return;
     CLEANUP(mem) char *text = json_dumps(definition, JSON_INDENT(2));

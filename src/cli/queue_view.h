@@ -22,5 +22,8 @@ int64_t queue_next_at(const json_t *queue);
  * for it. */
 #define QUEUE_RATE "ended_per_s"
 
+/* Where its program cannot be started, and why: a line for each place. */
+void queue_print_broken(const json_t *queue, const char *before, const struct screen *s);
+
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s);
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s);

@@ -89,6 +89,8 @@ def test_workers_are_shown_with_what_they_run_and_what_is_broken(shops, workers)
     assert re.search(r"broken +missing: .*/nowhere/program", page), page
     assert "/nowhere/program" in good(shop, "queue", "log", "missing").out
     assert "cannot be started" in good(shop, "show", broken_id).out
+    for command in (["status"], ["queue", "show", "missing"]):
+        assert re.search(r"broken on \S+: .*/nowhere/program", good(shop, *command).out), command
     place.touch()
     shop.ended(job_id)
 
@@ -176,6 +178,7 @@ def test_restart_hands_running_jobs_back_and_runs_them_anew(shop):
     assert job["state"] == "done" and job["attempt"] == 1, job
     log = good(shop, "queue", "log", queue).out
     assert "restart" in log, log
+    assert re.search(r"restarts +1", good(shop, "queue", "show", queue).out)
 
 
 def test_a_queues_log_is_in_the_order_of_time(shop):
