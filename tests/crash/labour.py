@@ -78,8 +78,11 @@ class Labour:
         pending.repeat = ("POST", "/v1/finish", {"finish": items})
         results = self.good(self.call("POST", "/v1/finish", {"finish": items}, pending),
                             200)["results"]
-        for job, result in zip(after, results, strict=True):
-            self.check(result == {"id": job.id, "ok": True}, f"finish: {result}")
+        for job, item, result in zip(after, items, results, strict=True):
+            became = result.pop("state", "done")  # told of all but those
+            self.check(result == {"id": job.id, "ok": True} and job.is_shown_as(became) and
+                       (became == "done") == (item["state"] == "done"),
+                       f"finish: {result}, {became}")
             self.jobs[job.id] = job
 
     def do_stale_finish(self):
