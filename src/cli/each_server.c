@@ -37,7 +37,7 @@ static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
 /* Reads `ready … unix:PATH` up to its line end; the URL is the last word. */
 static bool read_ready(struct each_server *s)
 {
-    char line[PATH_MAX + 256];
+    char line[PATH_MAX + 256] = {0};
     size_t used = 0;
 
     while (used + 1 < sizeof(line) && memchr(line, '\n', used) == NULL) {

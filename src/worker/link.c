@@ -289,13 +289,16 @@ static struct link_request *take_request(struct link *l)
 static void prepare(struct link *l, struct link_request *r, const struct link_call *call)
 {
     bool plain = call->body.data == NULL;
+    struct slice body = {0};
 
     buf_add_slice(&r->body, call->body);
     ASSERT(!r->body.overflowed);
     if (plain || call->type != NULL)
         r->headers = client_target_headers(&l->target, plain ? NULL : call->type);
     client_target_set_url(&l->target, r->curl, call->path);
-    client_set_method(r->curl, call->method, plain ? (struct slice){0} : buf_slice(&r->body));
+    if (!plain)
+        body = buf_slice(&r->body);
+    client_set_method(r->curl, call->method, body);
     client_set_patience(r->curl, call->patience_s);
     curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER,
                      r->headers != NULL ? r->headers : l->json_headers);

@@ -64,18 +64,17 @@ static enum err_code map(int fd, unsigned count, struct records *ret, struct err
 
     if (error != 0)
         return refuse(err, error, "make room for");
-    struct records r = {.size = size_for(count), .count = count};
+    void *map = mmap(NULL, size_for(count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-    r.map = mmap(NULL, r.size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (r.map == MAP_FAILED)
+    if (map == MAP_FAILED)
         return refuse(err, errno, "map");
-    *(struct head *)r.map = (struct head){
+    *(struct head *)map = (struct head){
         .magic = RECORDS_MAGIC,
         .version = RECORDS_VERSION,
         .record_size = sizeof(struct slot_record),
         .count = count,
     };
-    *ret = r;
+    *ret = (struct records){.map = map, .size = size_for(count), .count = count};
     return E_OK;
 }
 

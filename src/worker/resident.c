@@ -339,10 +339,10 @@ static int64_t pass_idle(struct resident *r, int64_t now)
 {
     const struct offer *f = offers_find(&r->worker->offers, slice_of(r->queue));
 
-    if (!r->retired && (f == NULL || now >= r->idle_at + f->def.idle_us))
-        retire(r);
-    if (!r->retired)
+    if (!r->retired && f != NULL && now < r->idle_at + f->def.idle_us)
         return r->idle_at + f->def.idle_us;
+    if (!r->retired)
+        retire(r);
     if (r->input_fd >= 0)
         retire(r);
     if (now >= r->idle_at + STOP_US && r->kill_at == TIME_NEVER)
