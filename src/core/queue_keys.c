@@ -111,7 +111,7 @@ static const struct queue_key keep_keys[] = {
      .offset = FIELD(keep_log),
      .max = 16 * GIB,
      .standard = "\"1M\"",
-     .meaning = "How much of a job's log is kept."},
+     .meaning = "How much of a job's log is kept, for each attempt."},
 };
 
 static const struct queue_key root_keys[] = {

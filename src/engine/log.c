@@ -60,8 +60,9 @@ static enum err_code append(struct engine *e, const struct log_append *l, const 
     }
     if (end <= ret->size)
         return E_OK;
-    if (end > q->def.keep_log) {
-        err_set(&ret->refused, E_TOO_LARGE, "the log of this job is full: %lld bytes (keep.log)",
+    if (end > q->def.keep_log * j->attempt) {
+        err_set(&ret->refused, E_TOO_LARGE,
+                "the log of this attempt is full: %lld bytes (keep.log)",
                 (long long)q->def.keep_log);
         return E_OK;
     }

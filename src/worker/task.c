@@ -105,6 +105,15 @@ static void enlist(struct worker *w, struct task *t)
     w->n_tasks++;
 }
 
+/* Every attempt has the same room, so that the last one can always say why it failed. */
+static int64_t log_cap(const struct task *t, int64_t base)
+{
+    int64_t keep = t->offer != NULL ? t->offer->def.keep_log : 0;
+    int64_t left = keep * t->attempt - base;
+
+    return left < keep ? left : keep;
+}
+
 struct task *task_new(struct worker *w, struct slice json)
 {
     struct task *t = mem_zalloc(sizeof(*t));
@@ -127,7 +136,7 @@ struct task *task_new(struct worker *w, struct slice json)
     int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
 
     t->output = output_new(&(struct output_config){
-        .cap = t->offer != NULL ? t->offer->def.keep_log - base : 0,
+        .cap = log_cap(t, base),
         .base = base,
         .keep_text = w->config.hooks.on_end != NULL,
     });

@@ -22,7 +22,7 @@ static void take_log(struct sim *s, struct req *r, const struct log_append *l, s
     int64_t end = l->offset + (int64_t)l->data.size;
 
     if (l->offset > j->log_size ||
-        (end > j->log_size && end > model_def_of(&s->model, j)->keep_log)) {
+        (end > j->log_size && end > model_def_of(&s->model, j)->keep_log * j->attempt)) {
         r->want.hurry = true;
         r->want.logs[r->want.n_logs++] = (struct log_end){lease, j->log_size};
         return;

@@ -394,7 +394,7 @@ void judge_log(struct sim *s, struct req *r)
 
     if (l->offset > j->log_size) {
         expect_code(s, r, E_INVALID);
-    } else if (end > j->log_size && end > model_def_of(&s->model, j)->keep_log) {
+    } else if (end > j->log_size && end > model_def_of(&s->model, j)->keep_log * j->attempt) {
         expect_code(s, r, E_TOO_LARGE);
     } else {
         expect_code(s, r, E_OK);
