@@ -151,7 +151,7 @@ class Shop:
 
     def ended(self, job_id, deadline_s=DEADLINE_S):
         """The job, which must end in time."""
-        job = self.client.ok("GET", f"/v1/jobs/{job_id}?wait={int(deadline_s)}s")
+        job = self.client.ok("GET", f"/v1/jobs/{job_id}?wait={min(60, int(deadline_s))}s")
         assert job["state"] in ("done", "failed", "cancelled"), (brief(job),
                                                                  self.server.log_text()[-2000:])
         return job
@@ -180,8 +180,11 @@ class Shop:
 
     def local(self):
         """The local worker as it is shown."""
-        workers = self.client.ok("GET", "/v1/workers")["workers"]
-        return [worker for worker in workers if "-serve" in worker["name"]][0]
+        def shown():
+            workers = self.client.ok("GET", "/v1/workers")["workers"]
+            return [worker for worker in workers if "-serve" in worker["name"]]
+
+        return eventually(shown, "the local worker")[0]
 
     def show_queue(self, name):
         return self.client.ok("GET", f"/v1/queues/{quote(name)}")
