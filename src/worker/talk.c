@@ -600,6 +600,32 @@ static bool tells_under_way(const struct worker *w)
     return false;
 }
 
+static const struct talk_request *waiting_request(const struct worker *w)
+{
+    const struct talk_request *r = w->talk.requests;
+
+    while (r != NULL && r->kind != TALK_WAIT)
+        r = r->next;
+    return r;
+}
+
+/* The one that waits has all the room, and does not name a queue that could be taken from by now: a broken
+ * one that may be tried again. */
+static bool waits_too_narrowly(const struct worker *w)
+{
+    const struct talk_request *wait = w->talk.woken ? NULL : waiting_request(w);
+
+    if (wait == NULL || w->state != WORKER_UP || !w->offers.known || free_slots(w) + wait->max <= 0)
+        return false;
+    for (size_t i = 0; i < w->offers.items.count; i++) {
+        const struct offer *f = w->offers.items.items[i];
+
+        if (f->reserved == 0 && offer_room(f, w->config.slots, worker_now(w)) > 0)
+            return true;
+    }
+    return false;
+}
+
 /* When there is something to tell: an instant that may have passed. */
 static int64_t tell_at(const struct worker *w)
 {
@@ -644,7 +670,7 @@ void talk_pump(struct worker *w)
         send_short(w, room);
     else if (room > 0 && !t->waiting)
         send_waiting(w, room);
-    else if (t->waiting && !t->woken && w->state != WORKER_UP)
+    else if ((t->waiting && !t->woken && w->state != WORKER_UP) || waits_too_narrowly(w))
         send_short(w, 0);
     if (!t->listening && w->offers.known && w->state < WORKER_STOPPED)
         send_listen(w);
