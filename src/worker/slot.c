@@ -33,7 +33,6 @@ struct made {
     int fd; /* -1: not made yet */
     dev_t dev;
     ino_t ino;
-    uid_t uid;
 };
 
 #define MADE_INIT ((struct made){.fd = -1})
@@ -304,8 +303,7 @@ static uid_t owner(const struct slots *s, const struct slot_job *job)
 static bool still_there(const struct place *p, const char *name, const struct made *m, uid_t uid,
                         struct stat *ret_st)
 {
-    return m->fd >= 0 && m->uid == uid &&
-           fstatat(p->base_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 &&
+    return m->fd >= 0 && fstatat(p->base_fd, name, ret_st, AT_SYMLINK_NOFOLLOW) == 0 &&
            ret_st->st_ino == m->ino && ret_st->st_dev == m->dev && ret_st->st_uid == uid;
 }
 
@@ -314,8 +312,7 @@ static enum err_code own(struct slots *s, struct made *m, const struct slot_job 
 {
     struct stat st;
 
-    m->uid = owner(s, job);
-    if (m->uid != s->uid && fchown(m->fd, m->uid, job->user->gid) < 0)
+    if (owner(s, job) != s->uid && fchown(m->fd, job->user->uid, job->user->gid) < 0)
         return refuse(err, "give the user", path);
     if (fstat(m->fd, &st) < 0)
         return refuse(err, "look at", path);

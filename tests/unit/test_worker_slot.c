@@ -172,6 +172,7 @@ static void what_a_program_leaves_is_removed(void **state)
     survives("mkdir -p a/b/c; echo x > a/b/c/f; echo y > .hidden; mkfifo p; ln -s nowhere l");
     survives("mkdir closed; echo x > closed/f; chmod 000 closed; chmod 000 .");
     survives("echo x >> ../job.json; chmod 000 ../job.json");
+    survives("chmod 755 .");
     survives(
         "mkdir .waybill-0 .waybill-1; echo x > .waybill-0/f; mkdir -p d/.waybill-0/e; echo x > .waybill-2");
 }
@@ -388,6 +389,14 @@ static void records_that_cannot_be_believed_are_begun_anew(void **state)
     write_text("data/workers/w/records", noise, 0600);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 2, &slots, &err), E_OK);
     assert_int_equal(slots_records(slots)->count, 2);
+    assert_int_equal(records_at(slots_records(slots), 1)->process.pid, 0);
+    records_at(slots_records(slots), 1)->process.pid = 7;
+    slots_close(slots);
+    int fd = open(in_dir("data/workers/w/records"), O_WRONLY | O_CLOEXEC);
+
+    assert_int_equal(pwrite(fd, "\xff", 1, 16), 1); /* of another version */
+    close(fd);
+    assert_int_equal(slots_open(in_dir("data/workers/w"), 2, &slots, &err), E_OK);
     assert_int_equal(records_at(slots_records(slots), 1)->process.pid, 0);
 }
 

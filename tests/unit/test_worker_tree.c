@@ -194,6 +194,23 @@ static void a_daemon_without_marks_is_known_by_its_directory(void **state)
     await_end(&first);
 }
 
+static void what_hides_below_a_running_program_ends_with_it(void **state)
+{
+    (void)state;
+    struct run first;
+    struct run second;
+
+    begin(&first, "l1", "sleep 100");
+    begin(&second, "l2",
+          "d=$PWD; cd /; env -i setsid sh -c "
+          "'setsid sh -c \"echo \\$\\$ > $0/deep; exec sleep 100\" & wait' \"$d\" & wait");
+    pid_t deep = await_pid("deep");
+
+    await_end(&second);
+    assert_false(is_running(deep));
+    await_end(&first);
+}
+
 static void what_ignores_term_is_killed(void **state)
 {
     (void)state;
@@ -374,6 +391,7 @@ int main(void)
         TEST(a_daemon_without_marks_ends_with_its_job),
         TEST(a_daemon_without_marks_ends_with_the_last_job_it_may_belong_to),
         TEST(a_daemon_without_marks_is_known_by_its_directory),
+        TEST(what_hides_below_a_running_program_ends_with_it),
         TEST(what_ignores_term_is_killed),
         TEST(a_signal_reaches_all_that_belongs_to_the_job_once),
         TEST(a_program_that_stops_itself_is_told_and_can_be_ended),
