@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -121,6 +122,17 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     return rate != NULL ? parse_rate(rate, o, err) : E_OK;
 }
 
+/* Descriptors that we open must not be taken for our input or output. */
+static void fill_standard_files(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd >= 0)
+        close(fd);
+}
+
 int cmd_each(struct cli *cli)
 {
     const struct args *a = &cli->args;
@@ -129,6 +141,7 @@ int cmd_each(struct cli *cli)
     struct each_options options = {.command = &command, .json = cli->json};
     struct err err = ERR_INIT;
 
+    fill_standard_files();
     if (args_text(a, "colsep") != NULL &&
         each_separator_parse(args_text(a, "colsep"), &separator, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);

@@ -77,6 +77,14 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
     return E_OK;
 }
 
+/* As whoever started us wants it: nohup, a shell's background. */
+static bool is_ignored(int number)
+{
+    struct sigaction action;
+
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static void watch(struct each *e, const struct each_hooks *hooks)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
@@ -84,7 +92,8 @@ static void watch(struct each *e, const struct each_hooks *hooks)
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
         uv_signal_init(&e->loop, &e->signals[i]);
         e->signals[i].data = e;
-        uv_signal_start(&e->signals[i], hooks->on_signal, numbers[i]);
+        if (!is_ignored(numbers[i]))
+            uv_signal_start(&e->signals[i], hooks->on_signal, numbers[i]);
     }
     uv_poll_init(&e->loop, &e->server_end, e->server.out_fd);
     e->server_end.data = e;
@@ -99,10 +108,11 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
 {
     static const char *const queues[] = {EACH_QUEUE};
     const struct each_options *o = e->options;
+    char name[64];
     const struct worker_config config = {
         .client = {.url = e->server.url},
         .data_dir = e->run.store,
-        .name = "each",
+        .name = name,
         .work_dir = e->run.cwd,
         .queues = queues,
         .n_queues = ARRAY_LEN(queues),
@@ -112,6 +122,7 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
         .hooks = *hooks,
     };
 
+    snprintf(name, sizeof(name), "each-%.32s", strrchr(e->run.dir, '/') + 1);
     if (worker_new(&e->loop, &config, &e->worker, err) != E_OK)
         return err->code;
     if (o->rate_starts > 0)

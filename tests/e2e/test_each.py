@@ -302,13 +302,16 @@ def test_runs_differ_by_directory_command_and_separator(each):
     assert len(each.runs()) == 4
 
 
-def interrupted(each, program, lines=8, number=signal.SIGINT):
-    """A run that was stopped while line 3 of many blocked it."""
+def interrupted(each, program, lines=8, number=signal.SIGINT, patient=False):
+    """A run that was stopped while line 3 of many blocked it; at once, or after its grace."""
     child = each.start("-j", "1", "--", program)
     child.stdin.write(as_bytes(lines))
     child.stdin.flush()
     eventually(lambda: "3" in ran(each), "the third line")
     each.interrupt(child, number)
+    if not patient:
+        assert b"stopping" in child.stderr.readline()
+        each.interrupt(child, number)
     child.stdin.close()
     child.stdin = None
     return each.end(child)
@@ -318,7 +321,7 @@ def interrupted(each, program, lines=8, number=signal.SIGINT):
 def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
     program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
     begun = time.monotonic()
-    done = interrupted(each, program, number=number)
+    done = interrupted(each, program, number=number, patient=True)
     assert time.monotonic() - begun < 20 * PATIENCE
     assert done.status == 128 + number, done
     assert "2 done, 0 failed, 6 left" in done.err and "the same command goes on" in done.err
@@ -327,6 +330,35 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
     done = each.run("-j", "1", "--", program, lines=8)
     assert done.status == 0 and "8 done" in done.err and "2 lines have ended" in done.err, done
     assert ran(each) == ["1", "2", "3", "3", "4", "5", "6", "7", "8"]
+
+
+def test_a_signal_that_is_ignored_stays_ignored(each):
+    """As below nohup: whoever started it wants it so."""
+    program = appending(each, '[ -e go ] || exec sleep 300\n')
+    child = subprocess.Popen(["nohup", BIN, "each", "-j", "1", "--", program], cwd=each.dir,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=each.env())
+    each.started.append(child)
+    child.stdin.write(as_bytes(2))
+    child.stdin.close()
+    child.stdin = None
+    eventually(lambda: ran(each), "the first line")
+    each.interrupt(child, signal.SIGHUP)
+    each.interrupt(child, signal.SIGTERM)
+    done = each.end(child)
+    assert done.status == 128 + signal.SIGTERM, done
+
+
+def test_closed_input_is_empty_input(each):
+    done = subprocess.run(["sh", "-c", f"'{BIN}' each -- echo x <&-"], cwd=each.dir, env=each.env(),
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=30 * PATIENCE)
+    assert (done.returncode, done.stdout) == (0, b""), done
+
+
+def test_the_data_directory_may_have_a_long_path(each):
+    each.data = each.data / ("d" * 120)
+    assert each.run("--", "echo", lines=["a"]).out == "a\n"
 
 
 def test_a_second_signal_stops_at_once(each):
