@@ -117,8 +117,8 @@ static bool same_program(pid_t pid, const char *own)
     return strcmp(target, own) == 0;
 }
 
-/* A group that has members cannot limit those below it: the worker, and the server that started it, move
- * into a leaf.  Nobody else is moved: where others live in the group, it is not ours. */
+/* A group that has members cannot limit those below it: the worker, and the server that started
+ * it, move into a leaf.  Nobody else is moved: where others live in the group, it is not ours. */
 static bool move_to_leaf(int root_fd)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(TEXT_MAX);

@@ -1,9 +1,9 @@
 /*
  * Memory limits by cgroup v2, where its memory controller can be used.
  *
- * Each job that has a limit gets a group of its own below the worker's: all its processes together are held
- * to the limit, and are killed together when they pass it.  Where this cannot be had, cgroup_open says why
- * and the caller sets the rlimit of spawn.h instead.
+ * Each job that has a limit gets a group of its own below the worker's: all its processes together
+ * are held to the limit, and are killed together when they pass it.  Where this cannot be had,
+ * cgroup_open says why and the caller sets the rlimit of spawn.h instead.
  *
  * One thread.
  */
@@ -17,9 +17,9 @@
 
 struct cgroup;
 
-/* `root`: the directory below which groups are made; NULL: WAYBILL_CGROUP_ROOT, else the worker's own group.
- * `name` of the worker: groups of that name that are still there are killed and removed.  E_UNAVAILABLE: it
- * cannot be used, the message says why. */
+/* `root`: the directory below which groups are made; NULL: WAYBILL_CGROUP_ROOT, else the worker's
+ * own group. `name` of the worker: groups of that name that are still there are killed and
+ * removed.  E_UNAVAILABLE: it cannot be used, the message says why. */
 MUST_CHECK enum err_code cgroup_open(const char *root, const char *name, struct cgroup **ret_cgroup,
                                      struct err *err);
 void cgroup_close(struct cgroup *c); /* accepts NULL */

@@ -130,7 +130,8 @@ static bool lift(struct clearing *c, int from_fd, const char *name)
     return false;
 }
 
-/* Removes what can be removed at once: 1.  0: a directory with something in it.  -1: it cannot be. */
+/* Removes what can be removed at once: 1.  0: a directory with something in it.  -1: it cannot
+ * be. */
 static int remove_entry(int dir_fd, const char *name)
 {
     if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)

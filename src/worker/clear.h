@@ -1,8 +1,9 @@
 /*
  * Emptying a directory that somebody else has filled.
  *
- * Links are removed, not followed; mounts are not entered; what has no permissions is given them.  A tree of
- * any depth takes three descriptors: what lies deeper is lifted up to the top and goes in its turn.
+ * Links are removed, not followed; mounts are not entered; what has no permissions is given them.
+ * A tree of any depth takes three descriptors: what lies deeper is lifted up to the top and goes in
+ * its turn.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

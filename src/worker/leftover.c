@@ -108,7 +108,8 @@ static bool is_in_dir(struct slice path, const char *dir)
     return path.size > size && memcmp(path.data, dir, size) == 0 && path.data[size] == '/';
 }
 
-/* Nothing of this STATE runs before its worker does; a resident program has no job file, but a mark. */
+/* Nothing of this STATE runs before its worker does; a resident program has no job file, but a
+ * mark. */
 static bool is_of_state(const struct hunt *h, struct slice id, struct slice lease)
 {
     if (is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir))
@@ -128,7 +129,8 @@ static bool is_earlier(struct slice lease, struct slice present)
     return lease.size > 0 && memcmp(lease.data, present.data, lease.size) < 0;
 }
 
-/* Ids are unique in one store: the job must come from the same server, or the file from beside us. */
+/* Ids are unique in one store: the job must come from the same server, or the file from beside
+ * us. */
 static bool is_of_job(const struct hunt *h, struct slice id, struct slice lease)
 {
     struct slice url = proc_env(&h->environment, "WAYBILL_JOB_URL");
@@ -228,7 +230,8 @@ static void wait_for_one(const struct hunt *h)
     }
 }
 
-/* A process whose environment could not be seen in the moment it was looked at is looked at again. */
+/* A process whose environment could not be seen in the moment it was looked at is looked at
+ * again. */
 static bool look_again(const struct hunt *h, unsigned rounds)
 {
     if (h->starting == 0 && (h->empty == 0 || rounds > 0))

@@ -42,7 +42,8 @@ static void read_all(int fd, struct buf *out)
     }
 }
 
-/* The name of the program stands in parentheses and may have any bytes in it: the last one ends it. */
+/* The name of the program stands in parentheses and may have any bytes in it: the last one ends
+ * it. */
 static bool parse_stat(char *text, struct proc *p)
 {
     char *at = strrchr(text, ')');

@@ -1,8 +1,8 @@
 /*
  * What /proc says of processes, and signals that cannot hit the wrong one.
  *
- * A process is known by its pid and the tick in which it began: the pid alone may have been given to
- * another since.  What is said here may be out of date when it is read.
+ * A process is known by its pid and the tick in which it began: the pid alone may have been given
+ * to another since.  What is said here may be out of date when it is read.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,9 +1,10 @@
 /*
  * STATE/records: which processes a worker has started, for the worker that comes after it.
  *
- * The file is mapped and shared: what was written is there however the worker ends.  It is never synced:
- * after a start of the machine none of these processes lives.  A reader may see a record in the making;
- * it is written so that a pid that is not 0 belongs to the job, lease and boot beside it.
+ * The file is mapped and shared: what was written is there however the worker ends.  It is never
+ * synced: after a start of the machine none of these processes lives.  A reader may see a record in
+ * the making; it is written so that a pid that is not 0 belongs to the job, lease and boot beside
+ * it.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -22,8 +23,8 @@
 #define RECORD_JOB_SIZE 32
 #define RECORD_LEASE_SIZE 64
 
-/* Persisted, and read by workers of other versions: after a change of this layout RECORDS_VERSION in
- * records.c grows, and records of another version are not believed. */
+/* Persisted, and read by workers of other versions: after a change of this layout RECORDS_VERSION
+ * in records.c grows, and records of another version are not believed. */
 struct slot_record {
     struct spawned process;
     int32_t session; /* of the worker, which is that of its programs */
@@ -41,7 +42,8 @@ struct records {
     unsigned count;
 };
 
-/* Makes room for `count`, and keeps those that are there: `ret` may have more.  E_FULL, E_FORBIDDEN. */
+/* Makes room for `count`, and keeps those that are there: `ret` may have more.  E_FULL,
+ * E_FORBIDDEN. */
 MUST_CHECK enum err_code records_open(int dir_fd, unsigned count, struct records *ret,
                                       struct err *err);
 void records_close(struct records *r);
@@ -63,7 +65,8 @@ static inline void record_list_cleanup(struct record_list *l)
     VEC_DEINIT(&l->all);
 }
 
-/* Copies those with a process out of the records of another worker; none when they cannot be read. */
+/* Copies those with a process out of the records of another worker; none when they cannot be
+ * read. */
 void records_copy(const char *path, struct record_list *list);
 
 /* The name of this run of the machine. */

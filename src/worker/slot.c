@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/buf.h"
 #include "worker/clear.h"
+#include "worker/state_dir.h"
 
 enum {
     CLEAR_AT_ONCE = 64, /* entries: more go to the trash */
@@ -22,7 +22,6 @@ enum {
     NAME_SIZE = 48,
 };
 
-#define LOCK_NAME "lock"
 #define SLOTS_NAME "slots"
 #define TRASH_NAME "trash"
 #define DIR_NAME "dir"
@@ -46,9 +45,7 @@ struct place {
 };
 
 struct slots {
-    char *state_dir;
-    int state_fd;
-    int lock_fd;
+    struct state_dir state;
     int slots_fd;
     int trash_fd;
     struct records records;
@@ -62,85 +59,6 @@ struct slots {
     char boot[RECORD_BOOT_SIZE];
 };
 
-static enum err_code refuse(struct err *err, const char *what, const char *path)
-{
-    switch (errno) {
-    case ENOSPC:
-    case EDQUOT: return err_errno(err, E_FULL, "%s %s", what, path);
-    case EACCES:
-    case EPERM:
-    case EROFS: return err_errno(err, E_FORBIDDEN, "%s %s", what, path);
-    default: return err_errno(err, E_INVALID, "%s %s", what, path);
-    }
-}
-
-/* Others may pass, not look: programs of other users must reach their directory.  One that is there
- * already stays as it is. */
-static bool make_passable(int dir_fd, const char *name)
-{
-    if (mkdirat(dir_fd, name, 0700) < 0)
-        return errno == EEXIST;
-    return fchmodat(dir_fd, name, 0711, 0) == 0; /* whatever the umask is */
-}
-
-static enum err_code make_dirs(const char *path, struct err *err)
-{
-    char part[PATH_MAX];
-    size_t size = strlen(path);
-
-    if (size == 0 || size >= sizeof(part))
-        return err_set(err, E_INVALID, "the worker's directory needs a path of 1 to %d bytes",
-                       PATH_MAX - 1);
-    memcpy(part, path, size + 1);
-    for (size_t i = 1; i <= size; i++)
-        if (part[i] == '/' || part[i] == '\0') {
-            char was = part[i];
-
-            part[i] = '\0';
-            if (!make_passable(AT_FDCWD, part))
-                return refuse(err, "make the directory", part);
-            part[i] = was;
-        }
-    return E_OK;
-}
-
-static enum err_code in_use(const char *state_dir, int lock_fd, struct err *err)
-{
-    const char *slash = strrchr(state_dir, '/');
-    const char *name = slash != NULL ? slash + 1 : state_dir;
-    char pid[24] = "";
-    ssize_t n = pread(lock_fd, pid, sizeof(pid) - 1, 0);
-
-    pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
-    return err_set(err, E_CONFLICT, "a worker named %s runs here already (pid %s): give --name",
-                   name, pid[0] != '\0' ? pid : "unknown");
-}
-
-static enum err_code lock(struct slots *s, struct err *err)
-{
-    s->lock_fd = openat(s->state_fd, LOCK_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (s->lock_fd < 0)
-        return refuse(err, "open " LOCK_NAME " in", s->state_dir);
-    if (flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? in_use(s->state_dir, s->lock_fd, err)
-                                    : refuse(err, "lock", s->state_dir);
-    if (ftruncate(s->lock_fd, 0) < 0 || dprintf(s->lock_fd, "%ld\n", (long)getpid()) < 0)
-        return refuse(err, "write " LOCK_NAME " in", s->state_dir);
-    return E_OK;
-}
-
-static enum err_code open_part(struct slots *s, const char *name, int *ret_fd, struct err *err)
-{
-    if (!make_passable(s->state_fd, name))
-        return refuse(err, "make a directory in", s->state_dir);
-    int fd = openat(s->state_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd < 0)
-        return refuse(err, "open a directory in", s->state_dir);
-    *ret_fd = fd;
-    return E_OK;
-}
-
 static void make_places(struct slots *s, unsigned count)
 {
     s->count = s->n_free = count;
@@ -150,9 +68,9 @@ static void make_places(struct slots *s, unsigned count)
         struct place *p = &s->places[i];
         CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX * 2);
 
-        buf_addf(&path, "%s/" SLOTS_NAME "/%u/" DIR_NAME, s->state_dir, i);
+        buf_addf(&path, "%s/" SLOTS_NAME "/%u/" DIR_NAME, s->state.path, i);
         p->slot.dir = buf_take(&path);
-        buf_addf(&path, "%s/" SLOTS_NAME "/%u/" JOB_NAME, s->state_dir, i);
+        buf_addf(&path, "%s/" SLOTS_NAME "/%u/" JOB_NAME, s->state.path, i);
         p->slot.job_path = buf_take(&path);
         p->slot.number = i;
         p->slot.record = records_at(&s->records, i);
@@ -165,17 +83,10 @@ static void make_places(struct slots *s, unsigned count)
 static enum err_code open_all(struct slots *s, const char *state_dir, unsigned count,
                               struct err *err)
 {
-    if (make_dirs(state_dir, err) != E_OK)
-        return err->code;
-    s->state_dir = realpath(state_dir, NULL);
-    if (s->state_dir == NULL)
-        return refuse(err, "open", state_dir);
-    s->state_fd = open(s->state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (s->state_fd < 0)
-        return refuse(err, "open", state_dir);
-    if (lock(s, err) != E_OK || open_part(s, SLOTS_NAME, &s->slots_fd, err) != E_OK ||
-        open_part(s, TRASH_NAME, &s->trash_fd, err) != E_OK ||
-        records_open(s->state_fd, count, &s->records, err) != E_OK)
+    if (state_dir_open(state_dir, &s->state, err) != E_OK ||
+        state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK ||
+        state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err) != E_OK ||
+        records_open(s->state.fd, count, &s->records, err) != E_OK)
         return err->code;
     make_places(s, count);
     return E_OK;
@@ -188,7 +99,8 @@ enum err_code slots_open(const char *state_dir, unsigned count, struct slots **r
         return err_set(err, E_INVALID, "a worker has 1 to %d slots", SLOT_COUNT_MAX);
     struct slots *s = mem_zalloc(sizeof(*s));
 
-    s->state_fd = s->lock_fd = s->slots_fd = s->trash_fd = -1;
+    s->state = STATE_DIR_INIT;
+    s->slots_fd = s->trash_fd = -1;
     s->uid = geteuid();
     s->trash_full = true; /* what an earlier worker could not finish */
     boot_id(s->boot);
@@ -227,17 +139,15 @@ void slots_close(struct slots *s)
     records_close(&s->records);
     close_fd(&s->trash_fd);
     close_fd(&s->slots_fd);
-    close_fd(&s->state_fd);
-    close_fd(&s->lock_fd);
+    state_dir_close(&s->state);
     free(s->places);
     free(s->free);
-    free(s->state_dir);
     free(s);
 }
 
 const char *slots_state_dir(const struct slots *s)
 {
-    return s->state_dir;
+    return s->state.path;
 }
 
 const char *slots_boot(const struct slots *s)
@@ -262,12 +172,12 @@ static enum err_code open_base(struct slots *s, struct place *p, struct err *err
     if (p->base_fd >= 0)
         return E_OK;
     snprintf(name, sizeof(name), "%u", p->slot.number);
-    if (!make_passable(s->slots_fd, name))
-        return refuse(err, "make the directory of", p->slot.dir);
+    if (!state_make_passable(s->slots_fd, name))
+        return state_refuse(err, "make the directory of", p->slot.dir);
     int fd = openat(s->slots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
-        return refuse(err, "open the directory of", p->slot.dir);
+        return state_refuse(err, "open the directory of", p->slot.dir);
     p->base_fd = fd;
     return E_OK;
 }
@@ -313,9 +223,9 @@ static enum err_code own(struct slots *s, struct made *m, const struct slot_job 
     struct stat st;
 
     if (owner(s, job) != s->uid && fchown(m->fd, job->user->uid, job->user->gid) < 0)
-        return refuse(err, "give the user", path);
+        return state_refuse(err, "give the user", path);
     if (fstat(m->fd, &st) < 0)
-        return refuse(err, "look at", path);
+        return state_refuse(err, "look at", path);
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return E_OK;
@@ -328,12 +238,12 @@ static enum err_code make_dir(struct slots *s, struct place *p, const struct slo
     close_fd(&p->dir.fd);
     p->clean = false;
     if (!discard(s, p, DIR_NAME))
-        return refuse(err, "remove what is left in", p->slot.dir);
+        return state_refuse(err, "remove what is left in", p->slot.dir);
     if (mkdirat(p->base_fd, DIR_NAME, DIR_MODE) < 0)
-        return refuse(err, "make the directory", p->slot.dir);
+        return state_refuse(err, "make the directory", p->slot.dir);
     p->dir.fd = openat(p->base_fd, DIR_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (p->dir.fd < 0)
-        return refuse(err, "open the directory", p->slot.dir);
+        return state_refuse(err, "open the directory", p->slot.dir);
     if (own(s, &p->dir, job, p->slot.dir, err) != E_OK)
         return err->code;
     p->clean = true;
@@ -357,11 +267,11 @@ static enum err_code make_job_file(struct slots *s, struct place *p, const struc
 {
     close_fd(&p->job.fd);
     if (!discard(s, p, JOB_NAME))
-        return refuse(err, "remove", p->slot.job_path);
+        return state_refuse(err, "remove", p->slot.job_path);
     p->job.fd = openat(p->base_fd, JOB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        JOB_MODE);
     if (p->job.fd < 0)
-        return refuse(err, "make", p->slot.job_path);
+        return state_refuse(err, "make", p->slot.job_path);
     return own(s, &p->job, job, p->slot.job_path, err);
 }
 
@@ -382,11 +292,11 @@ static enum err_code write_job_file(struct slots *s, struct place *p, const stru
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return refuse(err, "write", p->slot.job_path);
+            return state_refuse(err, "write", p->slot.job_path);
         at += (size_t)n;
     }
     if (st.st_size > (off_t)job->json.size && ftruncate(p->job.fd, (off_t)job->json.size) < 0)
-        return refuse(err, "write", p->slot.job_path);
+        return state_refuse(err, "write", p->slot.job_path);
     return E_OK;
 }
 
@@ -410,9 +320,9 @@ static enum err_code reopen_parts(struct slots *s, struct err *err)
 {
     close_fd(&s->slots_fd);
     close_fd(&s->trash_fd);
-    if (open_part(s, SLOTS_NAME, &s->slots_fd, err) != E_OK)
+    if (state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK)
         return err->code;
-    return open_part(s, TRASH_NAME, &s->trash_fd, err);
+    return state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err);
 }
 
 enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot_job *job,

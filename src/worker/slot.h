@@ -2,15 +2,15 @@
  * The places in which programs run: STATE, the directory that one worker keeps on one machine.
  *
  *   STATE/lock               held as long as the worker lives; its pid
- *   STATE/records            which processes it has started: one record a slot, mapped into memory, so that
- *                            they survive a KILL of the worker without a system call a job
+ *   STATE/records            which processes it has started, one record a slot, mapped: so they
+ *                            survive a KILL of the worker without a system call a job
  *   STATE/slots/N/dir        working directory of the program in slot N
  *   STATE/slots/N/job.json   its job
  *   STATE/trash              directories that were too full to be emptied at once
  *
- * A directory is used again while it is still there and empty.  What a program left in it is removed when
- * the slot is released, a little at once: a large rest is moved to the trash, for slots_sweep.  Links are
- * not followed, mounts are not entered.
+ * A directory is used again while it is still there and empty.  What a program left in it is
+ * removed when the slot is released, a little at once: a large rest is moved to the trash, for
+ * slots_sweep.  Links are not followed, mounts are not entered.
  *
  * One thread.  No call but slots_open takes long.
  */
@@ -36,8 +36,9 @@ struct slot {
     struct slot_record *record; /* mapped; give &record->process to spawn_start */
 };
 
-/* Makes what is not there (directories 0711), takes the lock and keeps the records of an earlier worker
- * for leftover_end.  E_CONFLICT: a worker of that name runs here already.  E_FULL, E_FORBIDDEN, E_INVALID. */
+/* Makes what is not there (directories 0711), takes the lock and keeps the records of an earlier
+ * worker for leftover_end.  E_CONFLICT: a worker of that name runs here already.  E_FULL,
+ * E_FORBIDDEN, E_INVALID. */
 MUST_CHECK enum err_code slots_open(const char *state_dir, unsigned count, struct slots **ret_slots,
                                     struct err *err);
 void slots_close(struct slots *s); /* accepts NULL; programs must have ended */
@@ -62,13 +63,14 @@ struct slot_job {
     const struct spawn_user *user; /* whose directory and file will be; NULL: the worker's */
 };
 
-/* Makes the directory and the job file ready and fills the record but for the process, which spawn_start
- * writes.  After an error the slot is still taken.  E_FULL, E_FORBIDDEN, E_INVALID. */
+/* Makes the directory and the job file ready and fills the record but for the process, which
+ * spawn_start writes.  After an error the slot is still taken.  E_FULL, E_FORBIDDEN, E_INVALID. */
 MUST_CHECK enum err_code slot_prepare(struct slots *s, struct slot *slot,
                                       const struct slot_job *job, struct err *err);
 
 /* Its program and all that it started are gone: forgets the process, empties the directory. */
 void slot_release(struct slots *s, struct slot *slot);
 
-/* Removes up to `most` entries of the trash.  True when something is left that can be removed: call again. */
+/* Removes up to `most` entries of the trash.  True when something is left that can be removed:
+ * call again. */
 bool slots_sweep(struct slots *s, unsigned most);

@@ -39,9 +39,10 @@ enum stage {
     STAGE_EXEC,
 };
 
-/* What parent and child share: the child runs in the parent's memory, on a stack of its own, while the
- * parent stands still.  It calls the kernel directly: wrappers of libc keep books about the process
- * (setuid tells all threads, sanitizers note descriptors and handlers) that are the parent's. */
+/* What parent and child share: the child runs in the parent's memory, on a stack of its own, while
+ * the parent stands still.  It calls the kernel directly: wrappers of libc keep books about the
+ * process (setuid tells all threads, sanitizers note descriptors and handlers) that are the
+ * parent's. */
 struct child {
     const struct spawn *spawn;
     pid_t parent;

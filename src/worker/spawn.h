@@ -1,12 +1,12 @@
 /*
  * Starting a program: what the child has, and nothing else.
  *
- * The program runs in a process group of its own, with default signal handlers and an empty mask, with
- * descriptors 0 to 2 and, where given, 3 and 4, and no others.  It is killed when the thread that
- * started it dies, so that thread must be the one that lives longest.
+ * The program runs in a process group of its own, with default signal handlers and an empty mask,
+ * with descriptors 0 to 2 and, where given, 3 and 4, and no others.  It is killed when the thread
+ * that started it dies, so that thread must be the one that lives longest.
  *
- * The parent waits (microseconds) until the program has been executed or could not be: every failure
- * comes back from the call itself, with its cause, and leaves no child behind.
+ * The parent waits (microseconds) until the program has been executed or could not be: every
+ * failure comes back from the call itself, with its cause, and leaves no child behind.
  *
  * Main thread only.  Of other threads nothing is asked: the child shares no lock with them.
  */
@@ -39,8 +39,9 @@ void spawn_user_free(struct spawn_user *u); /* accepts NULL */
 MUST_CHECK enum err_code spawn_user_find(struct slice name, struct spawn_user **ret_user,
                                          struct err *err);
 
-/* 0: none.  Memory is RLIMIT_DATA: what a process has writable for itself, heap and private mappings.
- * RLIMIT_AS would count what run times only reserve, and Go, Java or node could not start with it. */
+/* 0: none.  Memory is RLIMIT_DATA: what a process has writable for itself, heap and private
+ * mappings. RLIMIT_AS would count what run times only reserve, and Go, Java or node could not
+ * start with it. */
 struct spawn_limits {
     int64_t memory; /* bytes, each process; give 0 where a cgroup sees to it */
     int64_t cpu_us; /* rounded up to seconds: XCPU then, KILL 5 s later */
@@ -64,9 +65,10 @@ struct spawn {
     int64_t soft_files; /* RLIMIT_NOFILE as the worker found it; 0: leave it */
 };
 
-/* A process that was started, known for good by its pid and when it began: the instant is between the
- * two (microseconds of the boot clock).  It may lie in memory that outlives the worker: each member is
- * written as soon as it is true, the pid by the kernel before the child's first instruction. */
+/* A process that was started, known for good by its pid and when it began: the instant is between
+ * the two (microseconds of the boot clock).  It may lie in memory that outlives the worker: each
+ * member is written as soon as it is true, the pid by the kernel before the child's first
+ * instruction. */
 struct spawned {
     int32_t pid; /* 0: there is none */
     int32_t unused;
@@ -84,8 +86,8 @@ struct spawned {
 MUST_CHECK enum err_code spawn_start(const struct spawn *s, struct spawned *started,
                                      struct err *err);
 
-/* The file of the program `word` (free it).  A word with a slash is relative to `dir` (of the definition;
- * NULL or "" when there is none), any other is looked for in the absolute directories of `path` (as PATH).
- * E_NOT_FOUND, E_FORBIDDEN (not executable, a directory), E_INVALID. */
+/* The file of the program `word` (free it).  A word with a slash is relative to `dir` (of the
+ * definition; NULL or "" when there is none), any other is looked for in the absolute directories
+ * of `path` (as PATH). E_NOT_FOUND, E_FORBIDDEN (not executable, a directory), E_INVALID. */
 MUST_CHECK enum err_code spawn_find(struct slice word, const char *dir, const char *path,
                                     char **ret_path, struct err *err);

@@ -1,13 +1,14 @@
 /*
  * Everything that jobs have started: watched, signalled, ended.
  *
- * The process is made a subreaper, so that whatever loses its parent comes to it.  Such an orphan belongs
- * to the job whose lease is in its environment (WAYBILL_LEASE), else to the one in whose group or directory
- * it is, else to any of the jobs that ran when it began: then it is killed when none of these is left.
+ * The process is made a subreaper, so that whatever loses its parent comes to it.  Such an orphan
+ * belongs to the job whose lease is in its environment (WAYBILL_LEASE), else to the one in whose
+ * group or directory it is, else to any of the jobs that ran when it began: then it is killed when
+ * none of these is left.
  *
- * Every child is taken for a job or an orphan, and reaped, unless it was there before tree_new or is spared.
- * A pid is signalled only while it cannot be reused: our own children before they are reaped, others
- * through a pidfd after a look at when they began.
+ * Every child is taken for a job or an orphan, and reaped, unless it was there before tree_new or
+ * is spared. A pid is signalled only while it cannot be reused: our own children before they are
+ * reaped, others through a pidfd after a look at when they began.
  *
  * Main thread only, in which spawn_start is called too.
  */
@@ -64,16 +65,16 @@ void tree_remove(struct tree *t, struct tree_job *job);
 /* A child of somebody else in this process: neither signalled nor reaped here. */
 void tree_spare(struct tree *t, pid_t pid);
 
-/* To be called after every SIGCHLD.  The group of a program that has ended is killed before the program is
- * reaped; then the event is told.  The callback may add and remove jobs. */
+/* To be called after every SIGCHLD.  The group of a program that has ended is killed before the
+ * program is reaped; then the event is told.  The callback may add and remove jobs. */
 void tree_reap(struct tree *t, tree_event_fn *fn, void *ctx);
 
 /* A signal to all that belongs to the job; stopped ones are continued so that they can heed it. */
 void tree_signal(struct tree *t, struct tree_job *job, int sig);
 
-/* Kills all that belongs to the job, and the orphans that no other job can have started.  Returns how many
- * are still there: not 0, call it again after the next SIGCHLD or in some ms.  The program itself counts
- * until tree_reap has told its end. */
+/* Kills all that belongs to the job, and the orphans that no other job can have started.  Returns
+ * how many are still there: not 0, call it again after the next SIGCHLD or in some ms.  The
+ * program itself counts until tree_reap has told its end. */
 unsigned tree_end(struct tree *t, struct tree_job *job);
 
 /* The same for all jobs and orphans: before the process exits. */

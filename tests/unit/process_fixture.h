@@ -28,7 +28,8 @@ void write_text(const char *name, const char *text, mode_t mode);
 /* "" when there is no such file; good until the next call. */
 const char *read_text(const char *name);
 
-/* A shell that runs the script in the directory: output in the file `out`, environment `env` (NULL: PATH). */
+/* A shell that runs the script in the directory: output in the file `out`, environment `env`
+ * (NULL: PATH). */
 struct spawn shell(const char *script, char *const *env);
 void shell_done(struct spawn *s); /* closes what `shell` opened */
 
