@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/command_options.h"
+
+#include <limits.h>
+#include <stddef.h>
+
+#include "core/job.h"
+#include "core/retry.h"
+
+static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
+
+const struct option_spec command_common[] = {
+    {.name = "json", .help = "JSON instead of text for people; lists as one JSON document a line"},
+    {.name = "help", .letter = 'h', .help = "Explain this verb"},
+    {.name = NULL},
+};
+
+/* Which server. */
+const struct option_spec server_options[] = {
+    {
+        .name = "url",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "The server of this data directory, and no other",
+    },
+    {.name = NULL},
+};
+
+/* Which jobs. */
+const struct option_spec filter_options[] = {
+    {
+        .name = "queue",
+        .letter = 'q',
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "Jobs of this queue",
+    },
+    {
+        .name = "state",
+        .letter = 's',
+        .value = {.type = VALUE_STATES, .name = "STATE,…"},
+        .help = "Jobs in these states: staged held scheduled ready running done failed cancelled "
+                "relayed",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "Jobs with this label",
+    },
+    {
+        .name = "text",
+        .letter = 't',
+        .value = {.type = VALUE_TEXT, .name = "TEXT"},
+        .help = "Jobs with this text in their params, key, labels or status",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec older_option[] = {
+    {
+        .name = "older",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Jobs that ended longer ago than that",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec param_option[] = {
+    {
+        .name = "param",
+        .letter = 'p',
+        .repeats = true,
+        .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
+        .help = "A parameter: text after =, JSON after :=",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec job_options[] = {
+    {
+        .name = "body",
+        .letter = 'b',
+        .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
+        .help = "The body: this text, a file's content, or standard input",
+    },
+    {
+        .name = "delay",
+        .letter = 'd',
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Not before so long from now",
+    },
+    {
+        .name = "at",
+        .value = {.type = VALUE_TIME, .name = "T"},
+        .help = "Not before this time: 22:00, '2026-12-24 22:00', or 2026-12-24T22:00:00Z",
+    },
+    {
+        .name = "priority",
+        .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
+        .help = "Higher goes first, -1000 to 1000 (default 0)",
+    },
+    {
+        .name = "key",
+        .letter = 'k',
+        .value = {.type = VALUE_TEXT, .name = "K"},
+        .help = "The same key again is the same job: nothing is added twice",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "A label, to find the job by",
+    },
+    {
+        .name = "retry",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
+        .help = "So many retries after a failure (default: what the queue says)",
+    },
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "An attempt may take so long (default: what the queue says)",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec add_options[] = {
+    {
+        .name = "lines",
+        .value = {.type = VALUE_FILE, .name = "FILE|-"},
+        .help = "Add many: one job as JSON a line; what a line does not say comes from here",
+    },
+    {.name = "dry-run", .letter = 'n', .help = "Only show what would be sent"},
+    {
+        .name = "wait",
+        .letter = 'w',
+        .help = "Wait until the job has ended, with its log, and exit as its program did",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec list_options[] = {
+    {
+        .name = "limit",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
+        .help = "At most so many, the newest (default 50)",
+    },
+    {.name = "all", .letter = 'a', .help = "All of them"},
+    {.name = "ids", .help = "Only the ids, one a line"},
+    {.name = NULL},
+};
+
+const struct option_spec log_options[] = {
+    {.name = "follow", .letter = 'f', .help = "Go on as it grows, until the job has ended"},
+    {
+        .name = "tail",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 1000000},
+        .help = "Only the last N lines",
+    },
+    {.name = "times", .help = "Each line with the time at which it came"},
+    {.name = NULL},
+};
+
+const struct option_spec queue_log_options[] = {
+    {
+        .name = "limit",
+        .letter = 'n',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "The last N entries (default 100)",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec wait_options[] = {
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Give up after so long, with exit status 75",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec retry_options[] = {
+    {
+        .name = "set",
+        .repeats = true,
+        .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
+        .help = "Run it with this parameter changed",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec move_options[] = {
+    {
+        .name = "to",
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "The queue to move to",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec queue_list_options[] = {
+    {.name = "names", .help = "Only the names, one a line"},
+    {.name = NULL},
+};
+
+const struct option_spec apply_options[] = {
+    {.name = "prune", .help = "Also remove queues that are not in the files"},
+    {.name = "dry-run", .letter = 'n', .help = "Only show what would change"},
+    {.name = NULL},
+};
+
+const struct option_spec serve_options[] = {
+    {
+        .name = "config",
+        .letter = 'c',
+        .repeats = true,
+        .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
+        .help = "Definitions to apply at start and on HUP: a file, or a directory of them",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where everything is kept (default: see 'waybill help')",
+    },
+    {
+        .name = "listen",
+        .value = {.type = VALUE_TEXT, .name = "ADDR:PORT|none"},
+        .help = "Where to listen besides the Unix socket (default 127.0.0.1:6769; port 0: any free "
+                "one; none: nowhere)",
+    },
+    {
+        .name = "store",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "Another store than the one in the data directory",
+    },
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 100000},
+        .help = "Programs that the local worker runs at once (default: one a core; 0: no worker)",
+    },
+    {
+        .name = "token-file",
+        .value = {.type = VALUE_FILE, .name = "FILE"},
+        .help = "The token that gives administrators their rights over TCP",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec log_level_option[] = {
+    {
+        .name = "log-level",
+        .value = {.type = VALUE_CHOICE, .name = "error|warn|info|debug", .choices = log_levels},
+        .help = "What to write to standard error (default info)",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec worker_options[] = {
+    {
+        .name = "server",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+    },
+    {
+        .name = "name",
+        .value = {.type = VALUE_TEXT, .name = "NAME"},
+        .help = "Its lasting identity (default: the host's name)",
+    },
+    {
+        .name = "queue",
+        .letter = 'q',
+        .repeats = true,
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "Serve this queue (default: all that have a command)",
+    },
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 100000},
+        .help = "Programs at once (default: one a core)",
+    },
+    {
+        .name = "config",
+        .letter = 'c',
+        .repeats = true,
+        .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
+        .help = "Its own definitions: for the queues in them these count, not the server's",
+    },
+    {.name = "own-only",
+     .help = "Run the commands of its own definitions only, never the server's"},
+    {
+        .name = "grace",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "After TERM, let running jobs end for so long, then hand them back (default 60s)",
+    },
+    {
+        .name = "lease",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help =
+            "So long after its last word the server takes its jobs back, 1s to 24h (default 60s)",
+    },
+    {
+        .name = "data",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where it keeps its state, in workers/NAME (default: see 'waybill help')",
+    },
+    {
+        .name = "parent-fd",
+        .value = {.type = VALUE_INT, .name = "FD", .min = 3, .max = 1023},
+        .help = "End at once when this descriptor ends: how serve keeps its own worker",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec progress_options[] = {
+    {
+        .name = "left",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "It will be done in about so long",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec emit_options[] = {
+    {
+        .name = "now",
+        .letter = '!',
+        .help = "At once, whatever becomes of this job; prints the new job's id",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec each_options[] = {
+    {
+        .name = "jobs",
+        .letter = 'j',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 4096},
+        .help = "Programs at once (default: one a core)",
+    },
+    {
+        .name = "rate",
+        .value = {.type = VALUE_TEXT, .name = "N/D"},
+        .help = "At most N starts in the time D, evenly spaced: 10/1m, 5/s",
+    },
+    {
+        .name = "retry",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
+        .help = "So many retries of a line after a failure, after 1s, 2s, 4s … (default 0)",
+    },
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "An attempt may take so long: TERM, 10 s later KILL",
+    },
+    {.name = "keep-order", .letter = 'k', .help = "Print outputs in the order of the lines"},
+    {
+        .name = "colsep",
+        .value = {.type = VALUE_TEXT, .name = "S"},
+        .help = "What stands between columns, \\t for a tab: {1} {2} … are the columns",
+    },
+    {.name = "null", .letter = '0', .help = "Input has NULs instead of line ends"},
+    {.name = "dry-run", .letter = 'n', .help = "Only print the commands"},
+    {.name = "failed", .help = "Run the lines again that failed; reads no input"},
+    {.name = "show", .help = "Print what the failed lines have printed; runs nothing"},
+    {.name = "again", .help = "Begin anew, whatever there was of this run"},
+    {.name = NULL},
+};
+
+const struct option_spec check_options[] = {
+    {
+        .name = "warn-failed",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "WARNING from so many failed jobs on",
+    },
+    {
+        .name = "crit-failed",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "CRITICAL from so many failed jobs on",
+    },
+    {
+        .name = "warn-ready",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "WARNING from so many ready jobs on",
+    },
+    {
+        .name = "crit-ready",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
+        .help = "CRITICAL from so many ready jobs on",
+    },
+    {
+        .name = "max-age",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "CRITICAL when a job has been ready for longer than that",
+    },
+    {.name = "store", .help = "Check the store: quickly, or with --full thoroughly"},
+    {.name = "full", .help = "With --store: every page, every count, every rule between tables"},
+    {.name = NULL},
+};
+
+const struct option_spec bench_options[] = {
+    {
+        .name = "url",
+        .value = {.type = VALUE_TEXT, .name = "URL"},
+        .help = "Load this server, on this machine (default: start one of its own beside it)",
+    },
+    {
+        .name = "dir",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Where the server of its own keeps its data for the time of the run (default: the "
+                "current directory)",
+    },
+    {
+        .name = "batch",
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Jobs in one request (default 100)",
+    },
+    {
+        .name = "connections",
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Connections for submits one by one (default 50); an eighth of them for batches",
+    },
+    {
+        .name = "seconds",
+        .value = {.type = VALUE_INT, .name = "S", .min = 1, .max = 3600},
+        .help = "How long each part runs (default 5)",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec help_options[] = {
+    {.name = "markdown", .help = "All of it, as docs/cli.md has it"},
+    {.name = NULL},
+};
