@@ -1,8 +1,7 @@
 /*
  * Claim: ready jobs are granted to those who ask, in the order they came.
  *
- * pick() is the one place that decides which jobs a claimer gets: across the queues it names, the highest
- * priority first, then the oldest.
+ * pick() (pick.c) is the one place that decides which jobs a claimer gets.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
@@ -54,66 +53,6 @@ bool exchange_is_sound(struct engine *e, struct op *op)
     ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
     /* Who is told of other definitions may name queues that are gone. */
     return claim_is_outdated(e, x) || resolve_queues(e, op);
-}
-
-/* ---- picking ---- */
-
-struct picker {
-    struct engine *e;
-    const struct exchange *x;
-    struct queue **queues;
-    int *left; /* of each queue */
-};
-
-/* Once, before anything is taken: until the claim is written, what is picked is still ready in the store. */
-static enum err_code fill_lists(const struct picker *p, struct err *err)
-{
-    for (size_t i = 0; i < p->x->n_queues; i++)
-        if (p->left[i] > 0 && queue_state_starts(p->queues[i]->state) &&
-            ready_fill(&p->queues[i]->ready, p->e->store, p->queues[i]->id, err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
-/* The queue whose first job goes next; false when there is none, or when a list has run empty whose next
- * job only the store knows: it might come before those of other queues. */
-static bool best_queue(const struct picker *p, size_t *ret_i)
-{
-    struct ready_ref best = {.priority = INT_MIN, .id = 0};
-    bool found = false;
-
-    for (size_t i = 0; i < p->x->n_queues; i++) {
-        const struct queue *q = p->queues[i];
-        const struct ready_ref *first = ready_first(&q->ready);
-
-        if (p->left[i] <= 0 || !queue_state_starts(q->state))
-            continue;
-        if (first == NULL && !q->ready.complete)
-            return false;
-        if (first == NULL || (found && !ready_comes_before(*first, best)))
-            continue;
-        best = *first;
-        *ret_i = i;
-        found = true;
-    }
-    return found;
-}
-
-/* May give fewer than there are; at least one if there is any. */
-static enum err_code pick(struct picker *p, int64_t *ids, size_t *ret_n, struct err *err)
-{
-    size_t n = 0;
-    size_t i = 0;
-
-    if (fill_lists(p, err) != E_OK)
-        return err->code;
-    while (n < (size_t)p->x->max && best_queue(p, &i)) {
-        ids[n++] = ready_first(&p->queues[i]->ready)->id;
-        ready_take(&p->queues[i]->ready);
-        p->left[i]--;
-    }
-    *ret_n = n;
-    return E_OK;
 }
 
 /* ---- granting ---- */
@@ -202,7 +141,6 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
 static enum err_code serve_claim(struct engine *e, struct op *op, struct err *err)
 {
     const struct exchange *x = &op->exchange;
-    struct picker p = {.e = e, .x = x};
     size_t n = 0;
 
     if (claim_is_outdated(e, x)) {
@@ -218,11 +156,7 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
         return E_OK; /* it listens only */
     int64_t *ids = arena_array(&e->arena, (size_t)x->max, sizeof(*ids));
 
-    p.queues = op->queues;
-    p.left = arena_array(&e->arena, x->n_queues, sizeof(int));
-    for (size_t i = 0; i < x->n_queues; i++)
-        p.left[i] = x->queues[i].max;
-    if (pick(&p, ids, &n, err) != E_OK)
+    if (pick(e, op, ids, &n, err) != E_OK)
         return err->code;
     struct job *jobs = arena_array(&e->arena, n, sizeof(*jobs));
 

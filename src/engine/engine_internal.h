@@ -40,6 +40,7 @@ struct queue {
     struct queue_def def;
     struct arena arena; /* of def */
     struct ready ready;
+    struct map outside; /* ready ones that bring no command, where the queue has none: see pick.c */
 };
 
 struct queue_list {
@@ -266,6 +267,10 @@ MUST_CHECK enum err_code act_apply(struct engine *e, const struct act *act, cons
 
 /* Returns what the worker does not know of: it has said what it holds. */
 MUST_CHECK enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err);
+
+/* The jobs that the claim gets, at most as many as it asks for; taken out of the lists.  (pick.c) */
+MUST_CHECK enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
+                              struct err *err);
 
 /* False: what the exchange asks for cannot be, the op is refused and nothing of it happens. */
 bool exchange_is_sound(struct engine *e, struct op *op);

@@ -148,6 +148,7 @@ struct exchange {
     bool all; /* `touch` is everything this worker holds */
     bool has_definitions;
     int64_t definitions; /* nothing is granted to who does not know the current ones */
+    bool commands;       /* only jobs that a command says how to run, their own or their queue's */
     bool wake;           /* other claims of the same worker that wait are answered */
 };
 

@@ -54,7 +54,18 @@ static void say_broken(struct reason *r, const struct broken_queue *b)
         (int)why.size, why.data);
 }
 
-static void reason_ready(const struct query_view *v, const struct stored_queue *q, struct reason *r)
+/* Workers that run programs leave it to others. */
+static bool brings_no_command(const struct stored_queue *q, const struct job *j)
+{
+    struct slice value;
+
+    return !json_find(q->definition, "command", &value) &&
+           json_find(q->definition, "own_command", &value) && slice_is(value, "true") &&
+           (j->options.size == 0 || !json_find(j->options, "command", &value));
+}
+
+static void reason_ready(const struct query_view *v, const struct stored_queue *q,
+                         const struct job *j, struct reason *r)
 {
     const struct broken_queue *broken = view_broken(v, q->name);
     struct slice name = utf8_cut(q->name, REASON_NAME);
@@ -64,7 +75,8 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
         say(r, "queue", "queue %.*s is on %s: it starts no jobs", size, name.data,
             queue_state_name(q->state));
     else if (view_is_served(v, q->name))
-        say(r, "waiting", "waits for a free worker of %.*s", size, name.data);
+        say(r, "waiting", "waits for a free worker of %.*s%s", size, name.data,
+            brings_no_command(q, j) ? ", one that knows what to do: it brings no command" : "");
     else if (broken != NULL)
         say_broken(r, broken);
     else
@@ -86,7 +98,7 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
             say(&r, "due", "not due yet");
         r.until_at = j->due_at;
     } else if (j->state == JOB_READY && q != NULL)
-        reason_ready(v, q, &r);
+        reason_ready(v, q, j, &r);
     else if (j->state == JOB_RUNNING && j->cancelling)
         say(&r, "cancelling", "its worker has been asked to stop it");
     return r;

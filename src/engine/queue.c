@@ -42,6 +42,7 @@ void queue_free(struct queue *q)
     free(q->name);
     free(q->json);
     ready_deinit(&q->ready);
+    map_deinit(&q->outside);
     arena_deinit(&q->arena);
     free(q);
 }

@@ -114,6 +114,11 @@ enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue, struct
     return E_OK;
 }
 
+const struct ready_ref *ready_at(const struct ready *r, size_t i)
+{
+    return i < r->count ? &r->refs[r->head + i] : NULL;
+}
+
 const struct ready_ref *ready_first(const struct ready *r)
 {
     return r->count == 0 ? NULL : &r->refs[r->head];

@@ -47,3 +47,6 @@ MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t qu
 /* The first one, NULL when the list is empty.  Valid until the list changes. */
 const struct ready_ref *ready_first(const struct ready *r);
 void ready_take(struct ready *r);
+
+/* The i-th of the list, NULL behind its end. */
+const struct ready_ref *ready_at(const struct ready *r, size_t i);

@@ -205,6 +205,11 @@ static enum err_code claim_definitions(struct field_reader *r, struct slice valu
     return field_int(r, value, 0, INT64_MAX, &x->definitions);
 }
 
+static enum err_code claim_commands(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, &((struct exchange *)r->to)->commands);
+}
+
 static enum err_code claim_wake(struct field_reader *r, struct slice value)
 {
     return field_bool(r, value, &((struct exchange *)r->to)->wake);
@@ -224,6 +229,7 @@ static const struct field claim_request[] = {
     {FIELD("lease"), .read = claim_lease, .null = true},
     {FIELD("all"), .read = claim_all, .null = true},
     {FIELD("definitions"), .read = claim_definitions, .null = true},
+    {FIELD("commands"), .read = claim_commands, .null = true},
     {FIELD("wake"), .read = claim_wake, .null = true},
 };
 

@@ -111,13 +111,13 @@ static const struct {
                                            ",'total':" WHOLE ",'unit':" TEXT
                                            ",'left':{'type':['string','number','null']},'log':" REF(
                                                "LogPiece"))},
-    {"Claim",
-     CLOSED("'queues'",
-            "'worker':{'oneOf':[" TEXT "," REF(
-                "Worker") "]},'queues':{'type':'object',"
-                          "'additionalProperties':" WHOLE "},'max':" WHOLE ",'wait':" LENGTH
-                          ",'lease':" LENGTH ",'all':" FLAG ",'definitions':" WHOLE ",'wake':" FLAG
-                          ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
+    {"Claim", CLOSED("'queues'",
+                     "'worker':{'oneOf':[" TEXT "," REF(
+                         "Worker") "]},'queues':{'type':'object',"
+                                   "'additionalProperties':" WHOLE "},'max':" WHOLE
+                                   ",'wait':" LENGTH ",'lease':" LENGTH ",'all':" FLAG
+                                   ",'definitions':" WHOLE ",'commands':" FLAG ",'wake':" FLAG
+                                   ",'finish':" LIST("FinishItem") ",'touch':" LIST("TouchItem"))},
     {"Result", OBJECT("'id':" REF("Id") ",'ok':" FLAG ",'again':" FLAG ",'state':" TEXT
                                         ",'error':" OBJECT("'code':" TEXT ",'message':" TEXT))},
     {"Lease", OBJECT("'id':" REF("Id") ",'lease':" TEXT)},

@@ -40,6 +40,35 @@ static void take_id(void *ctx, const struct db_row *row)
     t->ids[t->n++] = db_col_int(row, 0);
 }
 
+/* Rows come in any order. */
+struct command_taker {
+    const int64_t *ids;
+    size_t n;
+    bool *has;
+};
+
+static void take_command(void *ctx, const struct db_row *row)
+{
+    struct command_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->ids[i] == id)
+            t->has[i] = true;
+}
+
+enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n, bool *ret_has,
+                                      struct arena *arena, struct err *err)
+{
+    struct command_taker t = {.ids = ids, .n = n, .has = ret_has};
+    struct db_value *values = arena_array(arena, n, sizeof(*values));
+    struct db_rows rows = {values, n, 1};
+
+    for (size_t i = 0; i < n; i++)
+        values[i] = db_i(ids[i]);
+    return db_do_rows(s->db, SQL_JOBS_WITH_COMMAND, take_command, &t, err, db_r(&rows));
+}
+
 enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
                              size_t *ret_n, struct err *err)
 {

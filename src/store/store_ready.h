@@ -4,9 +4,11 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 
 struct store;
@@ -20,6 +22,11 @@ struct ready_ref {
 MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
                                           struct ready_ref *refs, size_t limit, size_t *ret_n,
                                           struct err *err);
+
+/* Which of these jobs bring a command of their own. */
+MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n,
+                                                 bool *ret_has, struct arena *arena,
+                                                 struct err *err);
 
 /* Scheduled jobs that are due, oldest first. */
 MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,

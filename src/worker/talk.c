@@ -443,7 +443,7 @@ static void add_room(struct talk_request *r, struct buf *b, int room)
         buf_add_int(b, n);
         reserve(r, f, n);
     }
-    buf_addf(b, "},\"max\":%d", room);
+    buf_addf(b, "},\"max\":%d,\"commands\":true", room);
     r->max = room;
 }
 

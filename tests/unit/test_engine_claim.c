@@ -42,6 +42,37 @@ static void no_job_is_granted_twice_when_the_ready_list_is_filled_again(void **s
     free(all);
 }
 
+static struct granted claim_to_run(struct fixture *f, size_t *ret_n)
+{
+    struct granted got[4] = {{0}};
+    struct test_op *a = op_claim(f, "default", 4);
+
+    a->op.exchange.commands = true;
+    *ret_n = granted_of(run_op(f, a), got, 4);
+    return got[0];
+}
+
+/* Also when they are many, and come first. */
+static void a_claimer_that_runs_programs_gets_only_jobs_with_a_command(void **state)
+{
+    struct fixture *f = *state;
+    struct submit_item item = item_of("default");
+    enum { OTHERS = 700 };
+    struct granted got[OTHERS];
+    size_t n = 0;
+
+    submit_many(f, "default", OTHERS);
+    claim_to_run(f, &n);
+    assert_int_equal(n, 0);
+    item.options = SLICE("{\"command\":[\"true\"]}");
+    assert_int_equal(run_op(f, op_submit(f, &item, 1))->op.err.code, E_OK);
+    claim_to_run(f, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(kept_count(f, "default", JOB_READY), OTHERS);
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", OTHERS)), got, OTHERS), OTHERS);
+    assert_sound(f);
+}
+
 /* One job has body bytes that triple, and more, as a JSON string. */
 static void a_claim_of_large_jobs_gets_as_many_as_fit_a_reply(void **state)
 {
@@ -235,6 +266,7 @@ static void a_worker_is_told_of_a_cancel_once_when_it_asks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        ENGINE_TEST(a_claimer_that_runs_programs_gets_only_jobs_with_a_command),
         ENGINE_TEST(no_job_is_granted_twice_when_the_ready_list_is_filled_again),
         ENGINE_TEST(a_claim_of_large_jobs_gets_as_many_as_fit_a_reply),
         ENGINE_TEST(across_queues_the_highest_priority_goes_first_then_the_oldest),

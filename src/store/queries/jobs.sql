@@ -83,6 +83,11 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 
+-- Options are canonical: a member `command` is written in one way, and no other value of theirs can hold it.
+-- name: jobs_with_command
+-- store: sqlite
+SELECT p.id FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c1 WHERE p.options LIKE '%"command":%';
+
 -- name: jobs_claim
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,

@@ -1,0 +1,168 @@
+/*
+ * pick(): the one place that decides which jobs a claimer gets.  Across the queues it names, the highest
+ * priority first, then the oldest.
+ *
+ * A claimer that runs programs ("commands") gets no job that nothing says how to run: one without a command
+ * of its own in a queue that has none is for other claimers.  Which ones those are is found out when they
+ * come up, and remembered.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
+#include "engine/engine_internal.h"
+#include "store/store_ready.h"
+
+enum { OUTSIDE_MAX = 2 * READY_MAX };
+
+struct picker {
+    struct engine *e;
+    const struct exchange *x;
+    struct queue **queues;
+    int *left;           /* of each queue */
+    size_t *passed;      /* ready ones that were passed over, of each queue */
+    struct queue **from; /* where each of the picked ones is from */
+};
+
+/* Whether its jobs can only be run by a command of their own. */
+static bool is_bare(const struct picker *p, const struct queue *q)
+{
+    return p->x->commands && q->def.own_command && q->def.command.size == 0;
+}
+
+/* Before anything is taken: until the claim is written, what is picked is still ready in the store. */
+static enum err_code fill_lists(const struct picker *p, struct err *err)
+{
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->left[i] > 0 && queue_state_starts(p->queues[i]->state) &&
+            ready_fill(&p->queues[i]->ready, p->e->store, p->queues[i]->id, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static const struct ready_ref *first_of(const struct picker *p, size_t i)
+{
+    const struct queue *q = p->queues[i];
+    const struct ready_ref *ref = ready_at(&q->ready, p->passed[i]);
+
+    while (ref != NULL && is_bare(p, q) && map_find(&q->outside, ref->id) != NULL)
+        ref = ready_at(&q->ready, ++p->passed[i]);
+    return ref;
+}
+
+/* The queue whose first job goes next; false when there is none, or when a list has run empty whose next
+ * job only the store knows: it might come before those of other queues. */
+static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
+{
+    struct ready_ref best = {.priority = INT_MIN, .id = 0};
+    bool found = false;
+
+    for (size_t i = 0; i < p->x->n_queues; i++) {
+        const struct queue *q = p->queues[i];
+
+        if (p->left[i] <= 0 || !queue_state_starts(q->state))
+            continue;
+        const struct ready_ref *first = first_of(p, i);
+
+        if (first == NULL && !q->ready.complete && p->passed[i] == 0)
+            return false;
+        if (first == NULL || (found && !ready_comes_before(*first, best)))
+            continue;
+        best = *first;
+        *ret_i = i;
+        found = true;
+    }
+    *ret_ref = best;
+    return found;
+}
+
+/* May give fewer than there are; at least one if there is any. */
+static size_t take_best(struct picker *p, struct ready_ref *refs)
+{
+    size_t n = 0;
+    size_t i = 0;
+
+    while (n < (size_t)p->x->max && best_queue(p, &i, &refs[n])) {
+        struct queue *q = p->queues[i];
+
+        if (p->passed[i] == 0)
+            ready_take(&q->ready);
+        else
+            ready_remove(&q->ready, refs[n]);
+        p->from[n++] = q;
+        p->left[i]--;
+    }
+    return n;
+}
+
+static void leave_outside(struct picker *p, struct queue *q, struct ready_ref ref)
+{
+    if (q->outside.count >= OUTSIDE_MAX) {
+        map_deinit(&q->outside);
+        q->outside = (struct map){0};
+    }
+    map_put(&q->outside, ref.id, q);
+    ready_add(&q->ready, ref);
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->queues[i] == q)
+            p->left[i]++;
+}
+
+/* Leaves those that nothing says how to run. */
+static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t *n,
+                                   struct err *err)
+{
+    int64_t *ids = arena_array(&p->e->arena, *n, sizeof(*ids));
+    bool *has = arena_array(&p->e->arena, *n, sizeof(*has));
+    size_t n_bare = 0;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < *n; i++)
+        if (is_bare(p, p->from[i]))
+            ids[n_bare++] = refs[i].id;
+    if (n_bare == 0)
+        return E_OK;
+    if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->arena, err) != E_OK)
+        return err->code;
+    for (size_t i = 0, bare = 0; i < *n; i++) {
+        if (is_bare(p, p->from[i]) && !has[bare++])
+            leave_outside(p, p->from[i], refs[i]);
+        else
+            refs[kept++] = refs[i];
+    }
+    *n = kept;
+    return E_OK;
+}
+
+static void init(struct picker *p, const struct op *op)
+{
+    size_t n = p->x->n_queues;
+
+    p->queues = op->queues;
+    p->left = arena_array(&p->e->arena, n, sizeof(*p->left));
+    p->passed = arena_array(&p->e->arena, n, sizeof(*p->passed));
+    p->from = arena_array(&p->e->arena, (size_t)p->x->max, sizeof(*p->from));
+    for (size_t i = 0; i < n; i++)
+        p->left[i] = p->x->queues[i].max;
+}
+
+enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
+                   struct err *err)
+{
+    struct picker p = {.e = e, .x = &op->exchange};
+    struct ready_ref *refs = arena_array(&e->arena, (size_t)p.x->max, sizeof(*refs));
+    size_t picked = 0;
+    size_t n = 0;
+
+    init(&p, op);
+    if (fill_lists(&p, err) != E_OK)
+        return err->code;
+    do {
+        picked = n = take_best(&p, refs);
+        if (p.x->commands && n > 0 && keep_runnable(&p, refs, &n, err) != E_OK)
+            return err->code;
+    } while (n == 0 && picked > 0);
+    for (size_t i = 0; i < n; i++)
+        ids[i] = refs[i].id;
+    *ret_n = n;
+    return E_OK;
+}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""A server's own worker leaves alone what it does not know how to run."""
+import pytest
+
+from waiting import eventually
+from waybill import Server
+
+
+@pytest.fixture
+def busy(tmp_path):
+    server = Server(tmp_path, slots=2)
+    server.start()
+    yield server
+    server.finish_up()
+
+
+def state(client, job_id):
+    return client.show(job_id)["state"]
+
+
+def test_a_job_without_a_command_waits_for_a_claimer_while_the_worker_runs_the_others(busy):
+    client = busy.unix()
+    plain = [client.submit("default", params={"n": n}) for n in range(5)]
+    own = client.post("/v1/jobs", {"queue": "default", "command": ["true"]}).json["id"]
+    eventually(lambda: state(client, own) == "done", "the job that brings a command")
+    assert {state(client, job_id) for job_id in plain} == {"ready"}
+    assert "it brings no command" in client.show(plain[0])["reason"]["text"]
+    taken = client.post("/v1/claim", {"queues": {"default": 5}}).json["jobs"]
+    assert [job["id"] for job in taken] == plain
+    assert all(job["attempt"] == 1 for job in taken)
