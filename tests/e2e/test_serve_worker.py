@@ -8,9 +8,11 @@ import subprocess
 import time
 from pathlib import Path
 
+import pytest
+
 from processes import Process, must_end, noted
 from waiting import PATIENCE, eventually
-from waybill import BIN, plain_env
+from waybill import BIN, plain_env, run_waybill
 
 WAIT_FOR_A_FILE = 'echo $$ > "$1.pid"; while [ ! -e "$1" ]; do sleep 0.02; done'
 
@@ -62,6 +64,30 @@ def test_its_name_tells_the_host_and_the_directory(shops):
     assert names[0] != names[1]
     one.restart()
     assert shown(one)["name"] == names[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_on_the_default_directory_its_name_is_short(directory):
+    nobody = 65534
+    os.chmod(directory, 0o755)
+    home = Path(directory) / "home"
+    home.mkdir()
+    os.chown(home, nobody, nobody)
+    try:
+        child = subprocess.Popen([BIN, "serve", "--listen", "127.0.0.1:0", "-j", "1"], user=nobody,
+                                 group=nobody, extra_groups=[], stdout=subprocess.PIPE, cwd="/",
+                                 env=plain_env(HOME=str(home)))
+    except PermissionError:
+        pytest.skip("others cannot run the binary here")
+    try:
+        assert child.stdout.readline().startswith(b"ready ")
+        shown_to_root = run_waybill("status", "--json", "--data",
+                                    home / ".local" / "share" / "waybill").json
+        assert shown_to_root["server"]["worker"]["name"] == f"{socket.gethostname()}-serve"
+    finally:
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(15 * PATIENCE) == 0
+        child.stdout.close()
 
 
 def test_a_worker_that_dies_is_started_again(shops):
