@@ -50,8 +50,13 @@ struct child {
     int error;
 };
 
-#define IN_CHILD __attribute__((no_sanitize_address, no_sanitize_thread, no_sanitize_undefined))
+#define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
 
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
 #ifdef __SANITIZE_THREAD__
 /* The sanitizer takes clone for a fork, and both sides would put its locks in order. */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
