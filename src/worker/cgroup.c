@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/slice.h"
+#include "base/vec.h"
 #include "worker/proc.h"
 
 enum { NAME_SIZE = 160, TEXT_MAX = 64 << 10 };
@@ -28,6 +29,7 @@ enum { OPEN_TO_WRITE = O_WRONLY | O_CREAT | O_CLOEXEC };
 
 struct cgroup {
     int root_fd;
+    VEC(unsigned) dying;         /* numbers of groups that could not be removed yet */
     char prefix[NAME_SIZE - 32]; /* of the names of our groups */
 };
 
@@ -270,10 +272,26 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
     return E_OK;
 }
 
+static void remove_dying(struct cgroup *c)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->dying.count; i++) {
+        char name[NAME_SIZE];
+
+        group_name(c, c->dying.items[i], name);
+        if (!remove_group(c, name))
+            c->dying.items[kept++] = c->dying.items[i];
+    }
+    c->dying.count = kept;
+}
+
 void cgroup_close(struct cgroup *c)
 {
     if (c == NULL)
         return;
+    remove_dying(c);
+    VEC_DEINIT(&c->dying);
     close(c->root_fd);
     free(c);
 }
@@ -285,6 +303,7 @@ enum err_code cgroup_job_open(struct cgroup *c, unsigned number, int64_t memory,
     char limit[24];
     char path[NAME_SIZE + 32];
 
+    remove_dying(c);
     group_name(c, number, name);
     bool made = mkdirat(c->root_fd, name, 0755) == 0;
 
@@ -339,16 +358,12 @@ void cgroup_job_kill(const struct cgroup *c, const struct cgroup_job *job)
     kill_members(c, name);
 }
 
-bool cgroup_job_close(struct cgroup *c, struct cgroup_job *job)
+void cgroup_job_close(struct cgroup *c, struct cgroup_job *job)
 {
-    char name[NAME_SIZE];
-
     if (job->procs_fd < 0)
-        return true;
-    group_name(c, job->number, name);
-    if (!remove_group(c, name))
-        return false;
+        return;
     close(job->procs_fd);
+    VEC_PUSH(&c->dying, job->number);
+    remove_dying(c);
     *job = CGROUP_JOB_INIT;
-    return true;
 }

@@ -41,5 +41,5 @@ bool cgroup_job_was_full(const struct cgroup *c, const struct cgroup_job *job);
 /* Kills all in it. */
 void cgroup_job_kill(const struct cgroup *c, const struct cgroup_job *job);
 
-/* Removes it.  False while something in it is still dying: call again. */
-bool cgroup_job_close(struct cgroup *c, struct cgroup_job *job);
+/* Removes it; while something in it is still dying, with one of the next calls of open and close. */
+void cgroup_job_close(struct cgroup *c, struct cgroup_job *job);
