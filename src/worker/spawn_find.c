@@ -43,6 +43,7 @@ static enum err_code find_by_path(struct slice word, const char *dir, char **ret
                                   struct err *err)
 {
     CLEANUP(buf) struct buf file = BUF_INIT(PATH_MAX);
+    struct slice name = word;
 
     if (word.data[0] != '/') {
         if (dir == NULL || dir[0] != '/')
@@ -51,10 +52,10 @@ static enum err_code find_by_path(struct slice word, const char *dir, char **ret
                            "definition came without one: give the whole path",
                            (int)word.size, word.data);
         buf_addf(&file, "%s/", dir);
-        while (word.size > 2 && memcmp(word.data, "./", 2) == 0)
-            word = slice_make(word.data + 2, word.size - 2);
+        while (name.size > 2 && memcmp(name.data, "./", 2) == 0)
+            name = slice_make(name.data + 2, name.size - 2);
     }
-    buf_add_slice(&file, word);
+    buf_add_slice(&file, name);
     if (file.overflowed)
         return err_set(err, E_INVALID, "the name of the program is too long");
     if (judge(buf_text(&file), word, err) != E_OK)

@@ -165,6 +165,8 @@ static unsigned end_orphans(struct tree *t, uint64_t serial)
         tree_look_at_children(t);
         left = kill_doomed(t, serial, &reaped);
     }
+    if (reaped)
+        return left + 1; /* whose children have come to us since */
     if (left == 0)
         forget_noted(t);
     return left;

@@ -303,6 +303,22 @@ static void processes_that_fork_while_they_are_killed_all_end(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
+/* It is never where it was seen: each lives for a moment, in a session of its own. */
+static void a_process_that_runs_away_from_its_pid_is_caught(void **state)
+{
+    (void)state;
+    struct run run;
+
+    begin(&run, "l1",
+          "exec perl -MPOSIX -e 'open F, q(>), q(pid); print F qq($$\\n); close F; "
+          "exit if fork; for (1 .. 20000) { setsid; exit if fork }'");
+    (void)await_pid("pid");
+    await_event(&run, TREE_EXITED);
+    await_end(&run);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
 static void a_fork_bomb_in_the_group_ends(void **state)
 {
     (void)state;
@@ -397,6 +413,7 @@ int main(void)
         TEST(a_program_that_stops_itself_is_told_and_can_be_ended),
         TEST(a_program_that_leaves_its_group_is_reached),
         TEST(processes_that_fork_while_they_are_killed_all_end),
+        TEST(a_process_that_runs_away_from_its_pid_is_caught),
         TEST(a_fork_bomb_in_the_group_ends),
         TEST(a_program_that_closes_all_descriptors_is_watched),
         TEST(children_of_others_are_left_alone),
