@@ -23,7 +23,9 @@ def shown(shop):
 
 def process_of(shop):
     """The worker's process, when it runs."""
-    return Process(eventually(lambda: shown(shop)["pid"], "a worker"))
+    process = Process(eventually(lambda: shown(shop)["pid"], "a worker"))
+    eventually(lambda: process.command()[1:2] == [b"worker"] or not process.alive(), "its program")
+    return process
 
 
 def test_a_server_runs_the_commands_of_its_queues(shops):
