@@ -5,6 +5,9 @@
  * that was given to another since), when it is in the process group or below one of those, or when
  * its environment says so.  The worker itself and its ancestors are never touched.
  *
+ * What has left its group, its parent and its environment behind is found as long as its worker
+ * lives (tree.h); when that was killed, nothing tells it from the processes of others.
+ *
  * Both look at every process of the machine: some milliseconds.  They wait for the end of what they
  * have killed for at most `wait_us`.
  */
