@@ -17,6 +17,7 @@
 #define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
 #define TELL_EVERY_US (200 * US_PER_MS)
 #define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
+#define WAKE_AGAIN_US (20 * US_PER_MS)
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
 
@@ -28,8 +29,11 @@ enum {
 
 void talk_init(struct worker *w)
 {
-    w->talk = (struct talk){
-        .say_all = true, .describe = true, .body = BUF_INIT(BODY_MAX), .beat_at = TIME_NEVER};
+    w->talk = (struct talk){.say_all = true,
+                            .describe = true,
+                            .body = BUF_INIT(BODY_MAX),
+                            .beat_at = TIME_NEVER,
+                            .wake_again_at = TIME_NEVER};
 }
 
 /* ---- requests under way ---- */
@@ -65,8 +69,12 @@ static void delist(struct talk_request *r)
         room->offer->reserved -= room->count;
         offers_put_back(&r->worker->offers, room->offer);
     }
-    if (r->kind == TALK_WAIT)
+    if (r->kind == TALK_WAIT) {
         t->waiting = t->woken = false;
+        t->wake_again_at = TIME_NEVER;
+    }
+    if (r->wakes && t->woken)
+        t->wake_again_at = worker_now(r->worker) + WAKE_AGAIN_US;
     if (r->kind == TALK_LISTEN)
         t->listening = false;
 }
@@ -79,15 +87,26 @@ static void request_free(struct talk_request *r)
     free(r);
 }
 
+static struct talk_request *waiting_request(const struct worker *w)
+{
+    struct talk_request *r = w->talk.requests;
+
+    while (r != NULL && r->kind != TALK_WAIT)
+        r = r->next;
+    return r;
+}
+
+static void request_cancel(struct talk_request *r)
+{
+    link_cancel(r->call);
+    delist(r);
+    request_free(r);
+}
+
 void talk_deinit(struct worker *w)
 {
-    while (w->talk.requests != NULL) {
-        struct talk_request *r = w->talk.requests;
-
-        link_cancel(r->call);
-        delist(r);
-        request_free(r);
-    }
+    while (w->talk.requests != NULL)
+        request_cancel(w->talk.requests);
     if (w->talk.queues_request != NULL)
         link_cancel(w->talk.queues_request);
     buf_deinit(&w->talk.body);
@@ -141,18 +160,23 @@ static void touch_lost(struct talk_touch *touch)
     account_status_again(t->account);
 }
 
-/* The reply was lost: it may have taken effect. */
+/* The reply was lost: it may have taken effect.  All that is held can be told when nothing is under way that
+ * may bring more: the one that waits would keep us. */
 static void request_lost(struct talk_request *r)
 {
     struct worker *w = r->worker;
+    struct talk_request *wait = waiting_request(w);
 
     for (size_t i = 0; i < r->finishes.count; i++)
         r->finishes.items[i]->finish_sent = false;
     for (size_t i = 0; i < r->touches.count; i++)
         if (r->touches.items[i].task != NULL)
             touch_lost(&r->touches.items[i]);
-    if (r->kind != TALK_LISTEN)
-        w->talk.say_all = true;
+    if (r->kind == TALK_LISTEN)
+        return;
+    w->talk.say_all = true;
+    if (wait != NULL)
+        request_cancel(wait);
 }
 
 /* The server takes none of it.  What is to blame is found by sending the ends one by one. */
@@ -532,7 +556,7 @@ static void send_short(struct worker *w, int room)
     w->talk.say_all = false;
     if (w->talk.waiting && !w->talk.woken) {
         buf_add_str(b, ",\"wake\":true");
-        w->talk.woken = true;
+        w->talk.woken = r->wakes = true;
     }
     end(r);
 }
@@ -600,15 +624,6 @@ static bool tells_under_way(const struct worker *w)
     return false;
 }
 
-static const struct talk_request *waiting_request(const struct worker *w)
-{
-    const struct talk_request *r = w->talk.requests;
-
-    while (r != NULL && r->kind != TALK_WAIT)
-        r = r->next;
-    return r;
-}
-
 /* The one that waits has all the room, and does not name a queue that could be taken from by now: a broken
  * one that may be tried again. */
 static bool waits_too_narrowly(const struct worker *w)
@@ -648,6 +663,19 @@ bool talk_is_quiet(const struct worker *w)
     return w->n_tasks == 0 && (!tells_under_way(w) || w->talk.away);
 }
 
+/* Requests may overtake each other: a call back that came before the one that waits was heard by nobody. */
+static void look_at_wake(struct worker *w, int64_t now)
+{
+    struct talk *t = &w->talk;
+
+    if (t->wake_again_at > now) {
+        worker_wake_at(w, t->wake_again_at);
+        return;
+    }
+    t->woken = false;
+    t->wake_again_at = TIME_NEVER;
+}
+
 void talk_pump(struct worker *w)
 {
     struct talk *t = &w->talk;
@@ -663,6 +691,7 @@ void talk_pump(struct worker *w)
         return; /* what these are granted is not known yet */
     if (w->n_tasks > 0 && t->beat_at == TIME_NEVER)
         t->beat_at = now + w->config.lease_us / 3;
+    look_at_wake(w, now);
     int64_t at = tell_at(w);
     int room = room_now(w);
 

@@ -30,8 +30,9 @@ struct talk {
     bool listening;
     bool asking_queues;
     struct link_request *queues_request;
-    int reserved; /* jobs that requests under way may be granted */
-    bool woken;   /* the one that waits has been told to return */
+    int reserved;          /* jobs that requests under way may be granted */
+    bool woken;            /* the one that waits has been told to return */
+    int64_t wake_again_at; /* steady: it was not there yet when it was told so; TIME_NEVER */
 
     bool say_all;      /* the next claim tells all that is held */
     bool describe;     /* the next request says what this worker is */

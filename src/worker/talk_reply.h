@@ -35,6 +35,7 @@ struct talk_request {
     struct link_request *call;
     enum talk_kind kind;
     bool all;      /* it says all that is held */
+    bool wakes;    /* it calls back the one that waits */
     int max;       /* jobs that may be granted */
     size_t ghosts; /* told of before the finishes */
     VEC(struct task *) finishes;
