@@ -253,10 +253,10 @@ static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
     buf_add_slice(b, t->lease);
     buf_add_char(b, '"');
     verdict_add_finish(&t->verdict, b);
-    if (!t->refused) {
+    if (t->refused == 0)
         account_add_finish(t->account, b);
+    if (t->refused <= 1)
         (void)add_log(b, t, PIECE_MAX);
-    }
     buf_add_char(b, '}');
     t->finish_sent = true;
     VEC_PUSH(&r->finishes, t);
@@ -272,7 +272,7 @@ static bool may_finish(const struct task *t)
 {
     if (t->state != TASK_ENDED || t->finish_sent)
         return false;
-    return t->refused ||
+    return t->refused > 0 ||
            (!has_status_news(t) && !t->status_sent && output_pending(t->output) <= PIECE_MAX);
 }
 

@@ -14,6 +14,7 @@
 
 #define TERM_US (10 * US_PER_S)       /* from TERM to KILL */
 #define TERM_ENDING_US (1 * US_PER_S) /* the same when the worker itself ends */
+#define REFUSED_MAX 2
 #define EMIT_AGAIN_US (500 * US_PER_MS)
 
 /* ---- what the server says ---- */
@@ -257,16 +258,18 @@ void task_unstarted(struct task *t, const char *reason)
 
 void task_refused(struct task *t, const struct err *why)
 {
-    struct verdict_facts facts = {.why = VERDICT_EMITS};
+    struct verdict_facts facts = {.why = VERDICT_EMITS,
+                                  .exited = t->facts.exited,
+                                  .exit = t->facts.exit};
 
-    if (t->refused) {
+    if (t->refused == REFUSED_MAX) {
         log_error("job %.*s: the server does not take its end: %s", (int)t->id.size, t->id.data,
                   why->msg);
         t->lost = true;
         worker_task_done(t, false);
         return;
     }
-    t->refused = true;
+    t->refused++;
     facts.reason = arena_copy(&t->arena, slice_of(why->msg));
     verdict_judge(&facts, &t->verdict);
 }

@@ -63,7 +63,7 @@ struct task {
     struct verdict verdict;
     bool finish_sent; /* with a request that is under way */
     bool alone;       /* it was in a request that the server refused: it goes in one of its own */
-    bool refused;     /* its end was refused: only that is told */
+    int refused;      /* so often was its end refused: 1: told without its words, 2: and its log */
     struct link_request *emit_request; /* a batch of emits is under way */
     int64_t emit_at;                   /* steady: not before, after a failure */
 };
@@ -84,8 +84,8 @@ void task_settle(struct task *t);
 /* Its program was stopped by that signal, or goes on (0): people are told. */
 void task_note_stop(struct task *t, int signal);
 
-/* The server does not take its end as it is: it is told as a failure, without anything else; or, when that was
- * refused too, given up. */
+/* The server does not take its end as it is: it is told as a failure, without what the program has said; when
+ * that is refused too, without its log; then it is given up. */
 void task_refused(struct task *t, const struct err *why);
 
 /* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */

@@ -189,15 +189,11 @@ def test_a_jobs_own_command_that_cannot_be_started_fails_the_job(shop, command, 
     assert shop.run(queue, command=["true"])["state"] == "done"
 
 
-def test_a_job_without_a_command_in_a_queue_without_one_is_told_so(shop):
-    queue = shop.queue(own_command=True)
-    reply = shop.admin.post("/v1/jobs", {"queue": queue})
-    if reply.status == 201:
-        job = shop.ended(reply.json["id"])
-        assert (job["state"], job["cause"]) == ("failed", "start")
-        assert "command" in job["text"]
-    else:
-        reply.error(422, "invalid")
+def test_a_job_without_a_command_in_a_queue_without_one_is_not_given_to_a_worker(shop):
+    job_id = shop.submit(shop.queue(own_command=True))
+    eventually(lambda: "it brings no command" in shop.client.show(job_id)["reason"]["text"],
+               "the reason")
+    assert shop.client.show(job_id)["attempt"] == 0
 
 
 def test_a_jobs_own_command_may_be_a_text_for_the_shell(shop):
