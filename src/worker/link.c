@@ -299,7 +299,9 @@ static void prepare(struct link *l, struct link_request *r, const struct link_ca
     if (!plain)
         body = buf_slice(&r->body);
     client_set_method(r->curl, call->method, body);
-    client_set_patience(r->curl, call->patience_s);
+    /* One limit for the whole call: watching for silence would wake the loop every second. */
+    curl_easy_setopt(r->curl, CURLOPT_TIMEOUT,
+                     (long)(call->patience_s == 0 ? CLIENT_PATIENCE_S : call->patience_s));
     curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER,
                      r->headers != NULL ? r->headers : l->json_headers);
     curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_body);

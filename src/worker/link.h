@@ -31,7 +31,7 @@ struct link_call {
     const char *path;
     struct slice body; /* copied; data NULL: none */
     const char *type;  /* of the body; NULL: application/json */
-    int patience_s;    /* as in client_request */
+    int patience_s;    /* until the whole answer is there; 0: CLIENT_PATIENCE_S */
     link_done_fn *done;
     void *ctx;
 };
