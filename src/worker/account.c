@@ -52,7 +52,7 @@ void account_tidy(char *text)
             *text = ' ';
 }
 
-static char *one_line(const char *fmt, va_list args)
+static char *PRINTF_LIKE(1, 0) one_line(const char *fmt, va_list args)
 {
     char *text = NULL;
 
