@@ -74,8 +74,9 @@ static void write_on(struct resident *r)
             uv_poll_start(&r->input, UV_WRITABLE, on_writable);
             return;
         }
-        if (n < 0) {
-            close_input(r); /* it reads no more: it will end, or time will be up */
+        if (n < 0) { /* it reads no more, and would never answer */
+            close_input(r);
+            task_stop(r->task, r->written == 0 ? VERDICT_HANDBACK : VERDICT_ITSELF);
             return;
         }
         r->written += (size_t)n;
@@ -114,12 +115,24 @@ static void hand_over(struct resident *r, struct task *t)
     write_on(r);
 }
 
+/* A free one is told by the end of its input; a job in hand is brought to its end first. */
+static void retire(struct resident *r)
+{
+    r->retired = true;
+    if (r->task == NULL && r->input_fd >= 0) {
+        close_input(r);
+        r->idle_at = worker_now(r->worker);
+    }
+}
+
 /* ---- what it tells ---- */
 
 static void release_task(struct resident *r)
 {
     struct task *t = STEAL(r->task);
 
+    if (r->written < r->line.size)
+        retire(r); /* it answered without having read: the next line would be the end of this one */
     record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
     r->idle_at = worker_now(r->worker);
     r->timeout_at = TIME_NEVER;
@@ -325,16 +338,6 @@ static void resident_stop(struct carrier *c, int64_t kill_at)
     worker_wake_at(r->worker, r->kill_at);
 }
 
-/* A free one is told by the end of its input; a job in hand is brought to its end first. */
-static void retire(struct resident *r)
-{
-    r->retired = true;
-    if (r->task == NULL && r->input_fd >= 0) {
-        close_input(r);
-        r->idle_at = worker_now(r->worker);
-    }
-}
-
 static int64_t pass_idle(struct resident *r, int64_t now)
 {
     const struct offer *f = offers_find(&r->worker->offers, slice_of(r->queue));
@@ -347,7 +350,7 @@ static int64_t pass_idle(struct resident *r, int64_t now)
         retire(r);
     if (now >= r->idle_at + STOP_US && r->kill_at == TIME_NEVER)
         resident_stop(&r->carrier, now + STOP_US);
-    return r->kill_at < r->idle_at + STOP_US ? r->kill_at : r->idle_at + STOP_US;
+    return r->kill_at != TIME_NEVER ? r->kill_at : r->idle_at + STOP_US;
 }
 
 static int64_t resident_pass(struct carrier *c, int64_t now)
