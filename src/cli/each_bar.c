@@ -55,8 +55,7 @@ static void add_rest(struct buf *out, const struct each_progress *p)
     each_add_count(out, p->running);
     buf_add_str(out, " running  ");
     add_rate(out, p->rate);
-    if (p->total > 0 && left > 0 && p->rate > 0 &&
-        (double)left / p->rate < 10000.0 * 86400)
+    if (p->total > 0 && left > 0 && p->rate > 0 && (double)left / p->rate < 10000.0 * 86400)
         buf_addf(out, "  %s left",
                  age_format((int64_t)((double)left / p->rate * (double)US_PER_S), text));
 }

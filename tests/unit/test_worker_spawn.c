@@ -100,10 +100,11 @@ static void descriptors_do_not_clobber_each_other(void **state)
     int targets[3] = {0, 3, 4};
 
     for (int i = 0; i < 3; i++) {
-        if (saved[i] >= 0)
-            dup2(saved[i], targets[i]);
-        else
+        if (saved[i] < 0) {
             close(targets[i]);
+            continue;
+        }
+        dup2(saved[i], targets[i]);
         close(saved[i]);
     }
     shell_done(&s);
