@@ -436,7 +436,7 @@ static int report(struct each *e)
     };
 
     end.result.left -= e->done + e->failed;
-    each_screen_erase(&e->screen);
+    each_screen_end(&e->screen, e->out.last);
     return each_report(e->cli, &end);
 }
 

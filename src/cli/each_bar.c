@@ -2,6 +2,7 @@
 #include "cli/each_bar.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
@@ -57,7 +58,7 @@ static void add_rest(struct buf *out, const struct each_progress *p)
     add_rate(out, p->rate);
     if (p->total > 0 && left > 0 && p->rate > 0 && (double)left / p->rate < 10000.0 * 86400)
         buf_addf(out, "  %s left",
-                 age_format((int64_t)((double)left / p->rate * (double)US_PER_S), text));
+                 age_format((int64_t)ceil((double)left / p->rate) * US_PER_S, text));
 }
 
 static int share(const struct each_progress *p, int of)
@@ -131,23 +132,31 @@ void each_result_add(struct buf *out, const struct each_result *r)
 
 void each_rate_note(struct each_rate_meter *m, int64_t at, int64_t ended)
 {
-    m->samples[m->next].at = at;
-    m->samples[m->next].ended = ended;
+    unsigned newest = (m->next + EACH_SAMPLES - 1) % EACH_SAMPLES;
+
+    m->last = (struct each_sample){at, ended};
+    if (m->count == 0)
+        m->first = m->last;
+    if (m->count > 0 && at - m->samples[newest].at < US_PER_S)
+        return;
+    m->samples[m->next] = m->last;
     m->next = (m->next + 1) % EACH_SAMPLES;
     if (m->count < EACH_SAMPLES)
         m->count++;
 }
 
+static double rate_since(const struct each_rate_meter *m, const struct each_sample *from)
+{
+    int64_t us = m->last.at - from->at;
+
+    return us <= 0 ? 0 : (double)(m->last.ended - from->ended) / (double)us * (double)US_PER_S;
+}
+
 double each_rate_now(const struct each_rate_meter *m)
 {
-    if (m->count < 2)
+    if (m->count == 0)
         return 0;
-    unsigned last = (m->next + EACH_SAMPLES - 1) % EACH_SAMPLES;
-    unsigned first = m->count < EACH_SAMPLES ? 0 : m->next;
-    int64_t us = m->samples[last].at - m->samples[first].at;
+    double lately = rate_since(m, &m->samples[m->count < EACH_SAMPLES ? 0 : m->next]);
 
-    if (us <= 0)
-        return 0;
-    return (double)(m->samples[last].ended - m->samples[first].ended) / (double)us *
-           (double)US_PER_S;
+    return lately > 0 ? lately : rate_since(m, &m->first);
 }

@@ -22,6 +22,13 @@ void each_screen_erase(struct each_screen *s)
     s->shown = false;
 }
 
+void each_screen_end(struct each_screen *s, char last)
+{
+    each_screen_erase(s);
+    if (s->shares && last != '\n')
+        fputc('\n', stderr);
+}
+
 void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(1000);

@@ -22,5 +22,8 @@ void each_screen_init(struct each_screen *s);
 void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last);
 void each_screen_erase(struct each_screen *s);
 
+/* The bar is gone, and what follows begins a line. */
+void each_screen_end(struct each_screen *s, char last);
+
 /* "waybill: …" on standard error, where the bar is not. */
 void each_screen_say(struct each_screen *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
