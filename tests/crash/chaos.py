@@ -284,7 +284,12 @@ def main():
     faulthandler.register(signal.SIGUSR1)
     print(f"seed {args.seed}")
     chaos = Chaos(args)
-    chaos.run()
+    try:
+        chaos.run()
+    except BaseException:
+        for process in of_place(chaos.dir):
+            process.kill()
+        raise
     chaos.report()
     return 1 if chaos.failed() else 0
 

@@ -12,7 +12,8 @@ class Process:
 
     def __init__(self, pid):
         self.pid = int(pid)
-        self.start = self._stat()[19] if self._stat() else None
+        fields = self._stat()
+        self.start = fields[19] if fields else None
 
     def _stat(self):
         """The fields after the name, or None when there is no such process."""
@@ -33,10 +34,9 @@ class Process:
         return self.state() is not None
 
     def parent(self):
-        return int(self._stat()[1])
-
-    def children(self):
-        return [child for child in every() if child._stat() and child.parent() == self.pid]
+        """The pid; None when it is gone."""
+        fields = self._stat()
+        return int(fields[1]) if fields else None
 
     def send(self, number):
         try:

@@ -216,7 +216,7 @@ def test_a_program_may_use_the_time_between_term_and_kill(shop):
 
 
 def test_a_program_that_stops_itself_is_noticed_and_shown(shop):
-    job_id = shop.submit(shop.queue("kill -STOP $$; echo went on"))
+    job_id = shop.submit(shop.queue("kill -STOP $$; sleep 0.3; echo went on"))
     job = eventually(lambda: "stopped" in (shop.client.show(job_id).get("text") or "")
                      and shop.client.show(job_id), "the stop in the job's text")
     assert job["state"] == "running" and "19" in job["text"]
