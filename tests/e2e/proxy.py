@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""A way to the server that can be cut at the worst moment: after a request, before its reply."""
+import select
+import socket
+import threading
+
+
+class Proxy:
+    """Forwards TCP connections.  A connection on which a marked request went up is cut when the reply
+    comes, as often as was asked for."""
+
+    def __init__(self, port):
+        self.target = ("127.0.0.1", port)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.mark = None
+        self.cuts_left = 0
+        self.cuts = 0
+        self.lock = threading.Lock()
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def cut(self, mark, times=1):
+        """The next replies to requests that contain the mark are not delivered."""
+        with self.lock:
+            self.mark, self.cuts_left, self.cuts = mark, times, 0
+
+    def _accept(self):
+        while True:
+            try:
+                near, _ = self.listener.accept()
+                far = socket.create_connection(self.target)
+            except OSError:
+                return
+            threading.Thread(target=self._forward, args=(near, far), daemon=True).start()
+
+    def _is_marked(self, data):
+        with self.lock:
+            return self.mark is not None and self.cuts_left > 0 and self.mark in data
+
+    def _spend(self):
+        with self.lock:
+            if self.cuts_left == 0:
+                return False
+            self.cuts_left -= 1
+            self.cuts += 1
+            return True
+
+    def _forward(self, near, far):
+        marked = False
+        try:
+            while True:
+                for sock in select.select([near, far], [], [])[0]:
+                    data = sock.recv(1 << 16)
+                    if not data:
+                        return
+                    if sock is near:
+                        marked = marked or self._is_marked(data)
+                        far.sendall(data)
+                    elif marked and self._spend():
+                        return
+                    else:
+                        marked = False
+                        near.sendall(data)
+        except OSError:
+            pass
+        finally:
+            near.close()
+            far.close()
+
+    def close(self):
+        self.listener.close()
