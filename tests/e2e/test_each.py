@@ -319,9 +319,10 @@ def interrupted(each, program, lines=8, number=signal.SIGINT, patient=False):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
-    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\n')
+    program = appending(each, '[ "$1" != 3 ] || [ -e go ] || sleep 300\necho "out $1"\n')
     begun = time.monotonic()
     done = interrupted(each, program, number=number, patient=True)
+    assert done.out == "out 1\nout 2\n", done
     assert time.monotonic() - begun < 20 * PATIENCE
     assert done.status == 128 + number, done
     assert "2 done, 0 failed, 6 left" in done.err and "the same command goes on" in done.err
@@ -330,6 +331,7 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
     done = each.run("-j", "1", "--", program, lines=8)
     assert done.status == 0 and "8 done" in done.err and "2 lines have ended" in done.err, done
     assert ran(each) == ["1", "2", "3", "3", "4", "5", "6", "7", "8"]
+    assert done.out == "".join(f"out {i}\n" for i in range(3, 9)), "nothing is printed twice"
 
 
 def test_a_signal_that_is_ignored_stays_ignored(each):
