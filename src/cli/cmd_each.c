@@ -112,7 +112,8 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     o->retries = args_int(a, "retry", 0);
     o->timeout_us = args_duration_us(a, "timeout", 0);
     o->line_end = args_has(a, "null") ? '\0' : '\n';
-    o->keeps_order = args_has(a, "keep-order");
+    /* One after the other is an order, too, though ends come in batches. */
+    o->keeps_order = args_has(a, "keep-order") || (o->slots == 1 && o->retries == 0);
     o->again = args_has(a, "again");
     o->failed = args_has(a, "failed");
     if (o->again && o->failed)
