@@ -12,6 +12,7 @@
 #include "worker/worker_internal.h"
 
 #define WAIT_TEXT "50s"
+#define WAIT_A_TURN_TEXT "1s" /* when not all queues fit into one request */
 #define BODY_MAX ((size_t)32 << 20)
 #define BODY_ENOUGH ((size_t)4 << 20) /* no more logs in this request */
 #define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
@@ -22,7 +23,9 @@
 #define PAUSE_CAP_US (5 * US_PER_S)
 
 enum {
-    FINISHES_MAX = 1000, /* in one request */
+    FINISHES_MAX = 1000, /* in one request; so many the server takes at least */
+    JOBS_MAX = 1000,
+    QUEUES_MAX = 1000,
     SHORT_PATIENCE_S = 60,
     WAITING_PATIENCE_S = 110,
 };
@@ -133,7 +136,8 @@ static void pause_talk(struct worker *w, const struct err *why)
     if (!t->away)
         log_warn("%s; %zu jobs in hand go on", why->msg, w->n_tasks);
     t->away = true;
-    t->describe = true; /* another one may be there then */
+    t->describe = true; /* another one may be there then, with other queues */
+    w->offers.known = false;
 }
 
 static void resume_talk(struct worker *w)
@@ -183,15 +187,21 @@ static void request_lost(struct talk_request *r)
 static void request_refused(struct talk_request *r, const struct err *why)
 {
     request_lost(r);
-    if (r->finishes.count == 1 && r->finishes.items[0]->alone)
-        task_refused(r->finishes.items[0], why);
+    if (r->finishes.count == 1 && r->finishes.items[0]->alone) {
+        task_refused(r->finishes.items[0], why); /* which may be its end */
+        return;
+    }
     for (size_t i = 0; i < r->finishes.count; i++)
         r->finishes.items[i]->alone = true;
 }
 
-static bool is_refusal(const struct err *err)
+/* The server's own word, not that of somebody on the way. */
+static bool is_refusal(const struct link_reply *reply)
 {
-    return err->code == E_INVALID || err->code == E_BAD_REQUEST || err->code == E_TOO_LARGE;
+    bool ours = reply->text.size > 0 && reply->text.data[0] == '{';
+
+    return (ours && (reply->err.code == E_INVALID || reply->err.code == E_BAD_REQUEST)) ||
+           (reply->status != 0 && reply->err.code == E_TOO_LARGE);
 }
 
 static void on_reply(void *ctx, const struct link_reply *reply)
@@ -203,7 +213,7 @@ static void on_reply(void *ctx, const struct link_reply *reply)
     delist(r);
     if (err.code == E_OK && talk_read_reply(r, reply->text, &err) == E_OK) {
         resume_talk(w);
-    } else if (is_refusal(&err)) {
+    } else if (is_refusal(reply)) {
         log_error("the server refuses what this worker tells it: %s", err.msg);
         request_refused(r, &err);
         pause_talk(w, &err);
@@ -449,15 +459,26 @@ static int room_now(const struct worker *w)
     return sum < all ? sum : all;
 }
 
+/* There are more queues than a request may name. */
+static bool has_turns(const struct worker *w)
+{
+    return w->offers.items.count > QUEUES_MAX;
+}
+
 static void add_room(struct talk_request *r, struct buf *b, int room)
 {
     struct worker *w = r->worker;
 
+    size_t count = w->offers.items.count;
+    size_t turn = has_turns(w) ? w->talk.turn : 0;
+
+    room = room < JOBS_MAX ? room : JOBS_MAX;
     buf_add_str(b, "\"queues\":{");
-    for (size_t i = 0; i < w->offers.items.count && room > 0; i++) {
-        struct offer *f = w->offers.items.items[i];
+    for (size_t i = 0; i < count && room > 0 && r->reserved.count < QUEUES_MAX; i++) {
+        struct offer *f = w->offers.items.items[(turn + i) % count];
         int n = room_of(w, f);
 
+        w->talk.turn = (turn + i + 1) % count;
         if (n == 0)
             continue;
         n = n < room ? n : room;
@@ -473,12 +494,15 @@ static void add_room(struct talk_request *r, struct buf *b, int room)
 
 static void add_served(const struct worker *w, struct buf *b)
 {
+    size_t left = QUEUES_MAX;
+
     buf_add_str(b, ",\"queues\":{");
-    for (size_t i = 0; i < w->offers.items.count; i++) {
+    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
         const struct offer *f = w->offers.items.items[i];
 
         if (f->gone)
             continue;
+        left--;
         json_add_comma(b);
         json_add_string(b, slice_of(f->name));
         buf_addf(b, ":%d",
@@ -486,11 +510,13 @@ static void add_served(const struct worker *w, struct buf *b)
                                                                                    : f->def.slots);
     }
     buf_add_str(b, "},\"broken\":{");
-    for (size_t i = 0; i < w->offers.items.count; i++) {
+    left = QUEUES_MAX;
+    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
         const struct offer *f = w->offers.items.items[i];
 
         if (f->gone || f->broken == NULL)
             continue;
+        left--;
         json_add_comma(b);
         json_add_string(b, slice_of(f->name));
         buf_add_char(b, ':');
@@ -566,7 +592,7 @@ static void send_waiting(struct worker *w, int room)
     struct talk_request *r = begin(w, TALK_WAIT);
 
     add_room(r, &w->talk.body, room);
-    buf_add_str(&w->talk.body, ",\"wait\":\"" WAIT_TEXT "\"");
+    buf_addf(&w->talk.body, ",\"wait\":\"%s\"", has_turns(w) ? WAIT_A_TURN_TEXT : WAIT_TEXT);
     w->talk.waiting = true;
     end(r);
 }
@@ -600,8 +626,7 @@ static void on_queues(void *ctx, const struct link_reply *reply)
         pause_talk(w, &err);
         return;
     }
-    resume_talk(w);
-    w->talk.describe = true;
+    w->talk.describe = true; /* and its answer tells whether the server is there again */
 }
 
 static void ask_queues(struct worker *w)
@@ -630,7 +655,8 @@ static bool waits_too_narrowly(const struct worker *w)
 {
     const struct talk_request *wait = w->talk.woken ? NULL : waiting_request(w);
 
-    if (wait == NULL || w->state != WORKER_UP || !w->offers.known || free_slots(w) + wait->max <= 0)
+    if (wait == NULL || w->state != WORKER_UP || !w->offers.known || has_turns(w) ||
+        free_slots(w) + wait->max <= 0)
         return false;
     for (size_t i = 0; i < w->offers.items.count; i++) {
         const struct offer *f = w->offers.items.items[i];
@@ -685,7 +711,7 @@ void talk_pump(struct worker *w)
         worker_wake_at(w, t->resume_at);
         return;
     }
-    if (!w->offers.known && w->state == WORKER_UP)
+    if (!w->offers.known && w->state < WORKER_ENDING)
         ask_queues(w);
     if (t->say_all && tells_under_way(w))
         return; /* what these are granted is not known yet */

@@ -36,6 +36,7 @@ struct talk {
 
     bool say_all;      /* the next claim tells all that is held */
     bool describe;     /* the next request says what this worker is */
+    size_t turn;       /* the queue that is named first, when not all can be */
     int64_t beat_at;   /* steady: the next heartbeat */
     int64_t resume_at; /* steady: the server was away; nothing is sent before */
     int64_t pause_us;

@@ -317,6 +317,8 @@ static void look_at_end(struct worker *w)
         set_stopped(w);
         return;
     }
+    if (w->n_tasks == 0 && w->end_at > worker_now(w) + ENDING_US)
+        w->end_at = worker_now(w) + ENDING_US; /* the server alone is not waited for that long */
     worker_wake_at(w, w->end_at);
     if (worker_now(w) < w->end_at)
         return;
