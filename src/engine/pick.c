@@ -75,10 +75,10 @@ static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *
     return found;
 }
 
-/* May give fewer than there are; at least one if there is any. */
-static size_t take_best(struct picker *p, struct ready_ref *refs)
+/* Adds to the first `n` of them; returns how many there are.  May give fewer than there are; at least one if
+ * there is any. */
+static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
 {
-    size_t n = 0;
     size_t i = 0;
 
     while (n < (size_t)p->x->max && best_queue(p, &i, &refs[n])) {
@@ -107,27 +107,29 @@ static void leave_outside(struct picker *p, struct queue *q, struct ready_ref re
             p->left[i]++;
 }
 
-/* Leaves those that nothing says how to run. */
-static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t *n,
-                                   struct err *err)
+/* Leaves those from `first` on that nothing says how to run. */
+static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t first,
+                                   size_t *n, struct err *err)
 {
     int64_t *ids = arena_array(&p->e->arena, *n, sizeof(*ids));
     bool *has = arena_array(&p->e->arena, *n, sizeof(*has));
     size_t n_bare = 0;
-    size_t kept = 0;
+    size_t kept = first;
 
-    for (size_t i = 0; i < *n; i++)
+    for (size_t i = first; i < *n; i++)
         if (is_bare(p, p->from[i]))
             ids[n_bare++] = refs[i].id;
     if (n_bare == 0)
         return E_OK;
     if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->arena, err) != E_OK)
         return err->code;
-    for (size_t i = 0, bare = 0; i < *n; i++) {
-        if (is_bare(p, p->from[i]) && !has[bare++])
+    for (size_t i = first, bare = 0; i < *n; i++) {
+        if (is_bare(p, p->from[i]) && !has[bare++]) {
             leave_outside(p, p->from[i], refs[i]);
-        else
-            refs[kept++] = refs[i];
+            continue;
+        }
+        p->from[kept] = p->from[i];
+        refs[kept++] = refs[i];
     }
     *n = kept;
     return E_OK;
@@ -151,16 +153,18 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
     struct picker p = {.e = e, .x = &op->exchange};
     struct ready_ref *refs = arena_array(&e->arena, (size_t)p.x->max, sizeof(*refs));
     size_t picked = 0;
+    size_t first = 0;
     size_t n = 0;
 
     init(&p, op);
     if (fill_lists(&p, err) != E_OK)
         return err->code;
     do {
-        picked = n = take_best(&p, refs);
-        if (p.x->commands && n > 0 && keep_runnable(&p, refs, &n, err) != E_OK)
+        first = n;
+        picked = n = take_best(&p, refs, first);
+        if (p.x->commands && keep_runnable(&p, refs, first, &n, err) != E_OK)
             return err->code;
-    } while (n == 0 && picked > 0);
+    } while (n < picked);
     for (size_t i = 0; i < n; i++)
         ids[i] = refs[i].id;
     *ret_n = n;

@@ -59,14 +59,14 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
     return j->lease_until_at > grace_at ? j->lease_until_at : grace_at;
 }
 
-/* A worker that let a lease run out may be stopped while its claim waits: what it lost must not go back to
- * it, to be lost again.  One that is there asks anew. */
+/* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it lost must
+ * not go back to it, to be lost again.  One that is there asks anew. */
 static void send_back_claims(struct engine *e, int64_t worker)
 {
     if (worker == 0)
         return;
     for (struct op *op = e->waiting; op != NULL; op = op->next)
-        if (worker_number(e, op->exchange.worker.name) == worker) {
+        if (op->exchange.commands && worker_number(e, op->exchange.worker.name) == worker) {
             op->hurry = true;
             e->stirred = true;
         }

@@ -29,7 +29,7 @@ def test_the_sixth_lost_worker_fails_the_job(client):
     for n in range(1, 7):
         jobs = []
         while len(jobs) < 5:
-            more = client.claim(worker=f"w{n}.{len(jobs)}", lease="1s", wait="10s", max=5)["jobs"]
+            more = client.claim(lease="1s", wait="10s", max=5)["jobs"]
             assert more, f"round {n}"
             jobs += more
         assert {job["attempt"] for job in jobs} == {n}
@@ -42,7 +42,7 @@ def test_the_sixth_lost_worker_fails_the_job(client):
 
 def test_a_lost_worker_does_not_use_up_a_retry(client):
     job_id = client.submit("again")
-    client.take("again", lease="1s", worker="gone")
+    client.take("again", lease="1s")
     client.end(client.take("again"), "failed", exit=1)
     client.end(client.take("again"), "failed", exit=1)
     job = client.take("again")
@@ -51,10 +51,10 @@ def test_a_lost_worker_does_not_use_up_a_retry(client):
     assert client.show(job_id)["lost"] == 1
 
 
-def test_what_a_worker_lost_does_not_go_back_to_its_waiting_claim(client):
+def test_what_a_worker_of_programs_lost_does_not_go_back_to_its_waiting_claim(client):
     job_id = client.submit()
     client.take(worker="stopped", lease="1s")
-    assert client.claim(worker="stopped", wait="30s")["jobs"] == []
+    assert client.claim(worker="stopped", wait="30s", commands=True)["jobs"] == []
     assert client.state(job_id) == "ready" and client.show(job_id)["lost"] == 1
     assert client.take(worker="stopped")["id"] == job_id
 

@@ -428,7 +428,7 @@ def test_a_claimed_job_says_how_often_it_was_lost_and_where_its_log_ends(client)
     job = client.take(lease="1s")
     assert "lost" not in job and "log_size" not in job
     client.touch(job, log={"offset": 0, "text": "begun\n"})
-    again = client.take(worker="another")
+    again = client.take()
     assert again["id"] == job["id"] and again["lost"] == 1 and again["log_size"] == 6
     client.end(again, "returned")
     third = client.take()
@@ -568,7 +568,7 @@ def test_an_emptied_queue_says_so(client, admin):
 def test_a_lost_job_is_in_the_log_of_its_queue(client):
     job_id = client.submit()
     client.take(lease="1s")
-    client.end(client.take(worker="another"))
+    client.end(client.take())
     lost = next(line for line in queue_log(client) if line["what"] == "lost")
     assert job_id in lost["text"]
 

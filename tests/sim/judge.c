@@ -15,7 +15,7 @@
 static void send_back_claims(struct sim *s, int worker)
 {
     for (size_t i = 0; i < s->waiting.count && worker < MODEL_WORKERS - 1; i++)
-        if (s->waiting.items[i]->worker == worker)
+        if (s->waiting.items[i]->worker == worker && s->waiting.items[i]->op.exchange.commands)
             s->waiting.items[i]->sent_back = true;
 }
 

@@ -318,7 +318,9 @@ static bool is_picked(const size_t *picks, size_t n, size_t i)
 static int place_in(const struct model *m, const struct model_claim *c, const int *left,
                     const struct model_job *j)
 {
-    for (size_t k = 0; k < c->n_queues; k++)
+    bool bare = strstr(model_def_of(m, j)->source, "own_command") != NULL;
+
+    for (size_t k = 0; k < c->n_queues && !(c->commands && bare); k++)
         if (c->queues[k] == j->queue && left[k] > 0 &&
             queue_state_starts(m->queues[j->queue].state))
             return (int)k;

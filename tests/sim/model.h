@@ -234,6 +234,8 @@ struct model_claim {
     int left[MODEL_QUEUES];
     size_t n_queues;
     int max;
+    bool
+        commands; /* jobs without a command in a queue without one are not for it; none here has one */
 };
 
 size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks,

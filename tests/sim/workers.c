@@ -219,6 +219,7 @@ struct req *worker_claim(struct sim *s)
     if (chance(s, 15) != 0) /* else it listens */
         fill_queues(s, r);
     r->claim.max = (int)chance(s, 6);
+    r->claim.commands = chance(s, 3) == 0;
     r->op.exchange = (struct exchange){
         .parts = EXCHANGE_JOBS | EXCHANGE_TOUCHED | (n_finish > 0 ? EXCHANGE_RESULTS : 0),
         .finish = r->finish,
@@ -232,6 +233,7 @@ struct req *worker_claim(struct sim *s)
         .lease_us = leases[chance(s, sizeof(leases) / sizeof(leases[0]))] * US_PER_S,
         .wait_us = chance(s, 3) == 0 ? (int64_t)chance(s, 60) * US_PER_S : 0,
         .all = all,
+        .commands = r->claim.commands,
         .wake = r->worker < MODEL_WORKERS - 1 && chance(s, 6) == 0,
         .has_definitions = chance(s, 3) == 0,
         .definitions = s->model.definitions - (chance(s, 6) == 0),
