@@ -183,9 +183,19 @@ static void before_write(void *ctx)
         each_screen_erase(&e->screen);
 }
 
+static void leave_if_done(struct each *e)
+{
+    if (e->worker_stopped &&
+        (e->out.failed || (each_out_pending(&e->out) == 0 && e->reading == NULL)))
+        uv_stop(&e->loop);
+}
+
 static void on_room(void *ctx)
 {
-    print_ended(ctx);
+    struct each *e = ctx;
+
+    print_ended(e);
+    leave_if_done(e);
 }
 
 static void on_output_fault(void *ctx, int fault)
@@ -237,11 +247,6 @@ static void on_broken(void *ctx, struct slice queue, const char *reason)
     stop_for(ctx, &err);
 }
 
-static void leave_loop(struct each *e)
-{
-    uv_stop(&e->loop);
-}
-
 /* What has ended goes out, if somebody takes it. */
 static void on_stopped(void *ctx)
 {
@@ -252,8 +257,7 @@ static void on_stopped(void *ctx)
     if (e->stop_at == 0)
         e->stop_at = e->stopped_at;
     print_ended(e);
-    if (e->out.failed || (each_out_pending(&e->out) == 0 && e->reading == NULL))
-        leave_loop(e);
+    leave_if_done(e);
 }
 
 /* ---- what the feeding tells ---- */
@@ -362,11 +366,10 @@ static void ask_counts(struct each *e)
 
 static void leave_if_late(struct each *e, int64_t now_at)
 {
-    if (e->worker_stopped &&
-        (each_out_pending(&e->out) == 0 || e->out.failed || now_at - e->stopped_at > OUT_STOP_US))
-        leave_loop(e);
-    if (now_at - e->stop_at > STOP_US && !e->finished)
-        leave_loop(e);
+    leave_if_done(e);
+    if ((e->worker_stopped && now_at - e->stopped_at > OUT_STOP_US) ||
+        (now_at - e->stop_at > STOP_US && !e->finished))
+        uv_stop(&e->loop);
 }
 
 static void on_tick(uv_timer_t *timer)

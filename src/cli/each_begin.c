@@ -9,7 +9,8 @@
 #include "worker/client_url.h"
 
 #define LEASE_US (10 * US_PER_MIN) /* nobody else is there to take a job over */
-#define TICK_MS 100
+#define TICK_MS 100                /* of the bar */
+#define SLOW_TICK_MS 1000
 
 static enum err_code open_run(struct each *e, struct err *err)
 {
@@ -101,7 +102,9 @@ static void watch(struct each *e, const struct each_hooks *hooks)
     uv_timer_init(&e->loop, &e->tick);
     uv_timer_init(&e->loop, &e->halt);
     e->tick.data = e->halt.data = e;
-    uv_timer_start(&e->tick, hooks->on_tick, TICK_MS, TICK_MS);
+    uint64_t ms = e->screen.has_bar ? TICK_MS : SLOW_TICK_MS;
+
+    uv_timer_start(&e->tick, hooks->on_tick, ms, ms);
 }
 
 static enum err_code open_worker(struct each *e, const struct worker_hooks *hooks, struct err *err)
@@ -151,12 +154,12 @@ enum err_code each_begin(struct each *e, const struct each_hooks *hooks, struct 
 {
     CLEANUP(client) struct client *c = NULL;
 
+    each_screen_init(&e->screen);
     log_set_level(LOG_LEVEL_ERROR); /* what matters of the worker's news we say ourselves */
     if (open_run(e, err) != E_OK ||
         client_open(&(struct client_config){.url = e->server.url}, &c, err) != E_OK ||
         look_at_store(e, c, err) != E_OK || open_loop(e, hooks, err) != E_OK)
         return err->code;
-    each_screen_init(&e->screen);
     if (e->before > 0 && !e->options->failed)
         each_screen_say(&e->screen,
                         "going on where this run was: %" PRId64 " lines have ended already",
