@@ -232,10 +232,10 @@ static void judge(struct task *t)
 
 void task_settle(struct task *t)
 {
-    if (t->stopped != 0) {
-        t->stopped = 0; /* its end is what there is to say */
-        t->stop_told = false;
-    }
+    if (t->stopped != 0 && t->facts.exited && t->facts.exit >= 0)
+        task_note_stop(t, 0); /* it cannot have exited otherwise, though nobody told */
+    t->stop_told = t->stop_told && t->stopped == 0;
+    t->stopped = 0;
     output_end(t->output, clock_wall_us());
     account_close(t->account);
     if (t->lost) {
