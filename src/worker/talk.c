@@ -429,9 +429,19 @@ static int room_by_rate(const struct worker *w)
     return due > 0 ? due : 0;
 }
 
+/* What was granted to a request that overtakes it would be taken back by it. */
+static bool tells_all(const struct worker *w)
+{
+    const struct talk_request *r = w->talk.requests;
+
+    while (r != NULL && !r->all)
+        r = r->next;
+    return r != NULL;
+}
+
 static int room_in_all(const struct worker *w)
 {
-    if (w->state != WORKER_UP || !w->offers.known || has_enough(w))
+    if (w->state != WORKER_UP || !w->offers.known || tells_all(w) || has_enough(w))
         return 0;
     if (w->rate_us > 0)
         return room_by_rate(w);

@@ -305,6 +305,23 @@ def test_after_an_outage_the_queues_are_asked_for_anew(faked):
     eventually(fake.finishes, "the job of the other server")
 
 
+def test_no_job_is_asked_for_while_it_is_told_what_is_held(faked):
+    """Such a request might overtake the other, which would take the job back while it runs."""
+    seen, early = threading.Event(), []
+
+    def answer(body):
+        if body.get("all"):
+            eventually(lambda: fake.asked, "the question for queues")
+            early.append(seen.wait(0.3))
+        elif body["max"]:
+            seen.set()
+        return {}
+
+    fake, _ = faked(answer)
+    eventually(seen.is_set, "a claim")
+    assert early == [False]
+
+
 def test_an_idle_worker_ends_soon_although_its_server_hangs(faked):
     fake, worker = faked(lambda body: {})
     fake.heeds = False
