@@ -175,6 +175,9 @@ enum err_code client_transport_error(const struct client_target *t, CURL *curl, 
                        t->url.text);
     case CURLE_OPERATION_TIMEDOUT:
         return err_set(err, E_UNAVAILABLE, "%s does not answer: %s", t->url.text, problem);
+    case CURLE_ABORTED_BY_CALLBACK: /* it would have been sent a second time */
+        return err_set(err, E_UNAVAILABLE, "the connection to %s broke before the reply",
+                       t->url.text);
     case CURLE_WRITE_ERROR:
         return err_set(err, E_TOO_LARGE, "the answer of %s is larger than %zu MiB", t->url.text,
                        CLIENT_REPLY_MAX >> 20);

@@ -18,6 +18,7 @@ struct link_request {
     struct buf reply;
     struct link_call call;
     struct link_request *prev, *next; /* of those under way */
+    unsigned sent;                    /* how often libcurl was about to send it */
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -286,6 +287,19 @@ static struct link_request *take_request(struct link *l)
     return r;
 }
 
+/* libcurl sends a request again, unasked, when a connection that it used before breaks without a reply.  The
+ * server may have done what the first one says: whoever sent it must know, and decide. */
+static int on_send(void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+    struct link_request *r = ctx;
+
+    (void)ip;
+    (void)local_ip;
+    (void)port;
+    (void)local_port;
+    return r->sent++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
 static void prepare(struct link *l, struct link_request *r, const struct link_call *call)
 {
     bool plain = call->body.data == NULL;
@@ -304,6 +318,11 @@ static void prepare(struct link *l, struct link_request *r, const struct link_ca
                      (long)(call->patience_s == 0 ? CLIENT_PATIENCE_S : call->patience_s));
     curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER,
                      r->headers != NULL ? r->headers : l->json_headers);
+    r->sent = 0;
+    if (!plain) {
+        curl_easy_setopt(r->curl, CURLOPT_PREREQFUNCTION, on_send);
+        curl_easy_setopt(r->curl, CURLOPT_PREREQDATA, r);
+    }
     curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, r);
     curl_easy_setopt(r->curl, CURLOPT_ERRORBUFFER, r->problem);

@@ -19,6 +19,7 @@
 #define TELL_EVERY_US (200 * US_PER_MS)
 #define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
 #define WAKE_AGAIN_US (20 * US_PER_MS)
+#define WAKE_LAST_US (1 * US_PER_S)
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
 
@@ -75,9 +76,12 @@ static void delist(struct talk_request *r)
     if (r->kind == TALK_WAIT) {
         t->waiting = t->woken = false;
         t->wake_again_at = TIME_NEVER;
+        t->wake_pause_us = 0;
     }
-    if (r->wakes && t->woken)
-        t->wake_again_at = worker_now(r->worker) + WAKE_AGAIN_US;
+    if (r->wakes && t->woken) {
+        t->wake_pause_us = t->wake_pause_us == 0 ? WAKE_AGAIN_US : t->wake_pause_us * 2;
+        t->wake_again_at = worker_now(r->worker) + t->wake_pause_us;
+    }
     if (r->kind == TALK_LISTEN)
         t->listening = false;
 }
@@ -164,23 +168,18 @@ static void touch_lost(struct talk_touch *touch)
     account_status_again(t->account);
 }
 
-/* The reply was lost: it may have taken effect.  All that is held can be told when nothing is under way that
- * may bring more: the one that waits would keep us. */
+/* The reply was lost: it may have taken effect. */
 static void request_lost(struct talk_request *r)
 {
     struct worker *w = r->worker;
-    struct talk_request *wait = waiting_request(w);
 
     for (size_t i = 0; i < r->finishes.count; i++)
         r->finishes.items[i]->finish_sent = false;
     for (size_t i = 0; i < r->touches.count; i++)
         if (r->touches.items[i].task != NULL)
             touch_lost(&r->touches.items[i]);
-    if (r->kind == TALK_LISTEN)
-        return;
-    w->talk.say_all = true;
-    if (wait != NULL)
-        request_cancel(wait);
+    if (r->kind != TALK_LISTEN)
+        w->talk.say_all = true;
 }
 
 /* The server takes none of it.  What is to blame is found by sending the ends one by one. */
@@ -277,6 +276,12 @@ static bool has_status_news(const struct task *t)
     return !t->stop_told || (t->stopped == 0 && account_status_changed(t->account));
 }
 
+/* One at a time: a later one on another connection could come first. */
+static bool may_tell_status(const struct task *t)
+{
+    return has_status_news(t) && !t->status_sent;
+}
+
 /* Its last status has been told, and the rest of its log fits into the finish. */
 static bool may_finish(const struct task *t)
 {
@@ -334,7 +339,7 @@ static void add_status(struct task *t, struct buf *b)
 
 static bool has_news(const struct task *t)
 {
-    return has_status_news(t) || (!t->log_sent && output_pending(t->output) > 0);
+    return may_tell_status(t) || (!t->log_sent && output_pending(t->output) > 0);
 }
 
 /* A log too long for the finish goes ahead of it, without rest. */
@@ -355,7 +360,7 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
     buf_add_str(b, "\",\"lease\":\"");
     buf_add_slice(b, t->lease);
     buf_add_char(b, '"');
-    touch.status = has_status_news(t);
+    touch.status = may_tell_status(t);
     if (touch.status)
         add_status(t, b);
     if (!t->log_sent && b->size < BODY_ENOUGH)
@@ -552,6 +557,20 @@ static void add_worker(struct worker *w, struct buf *b)
 
 /* ---- the three kinds ---- */
 
+static bool is_under_way(const struct worker *w, enum talk_kind kind)
+{
+    for (const struct talk_request *r = w->talk.requests; r != NULL; r = r->next)
+        if (r->kind == kind)
+            return true;
+    return false;
+}
+
+/* What these are granted is not known yet. */
+static bool tells_under_way(const struct worker *w)
+{
+    return is_under_way(w, TALK_TELL) || is_under_way(w, TALK_WAIT);
+}
+
 static struct talk_request *begin(struct worker *w, enum talk_kind kind)
 {
     struct talk_request *r = mem_zalloc(sizeof(*r));
@@ -583,13 +602,13 @@ static void send_short(struct worker *w, int room)
     struct talk_request *r = begin(w, TALK_TELL);
     struct buf *b = &w->talk.body;
 
-    r->all = w->talk.say_all;
+    r->all = w->talk.say_all && !tells_under_way(w);
     add_room(r, b, room);
     add_finishes(r, b);
     add_touches(r, b, worker_now(w));
     if (r->all)
         buf_add_str(b, ",\"all\":true");
-    w->talk.say_all = false;
+    w->talk.say_all = w->talk.say_all && !r->all;
     if (w->talk.waiting && !w->talk.woken) {
         buf_add_str(b, ",\"wake\":true");
         w->talk.woken = r->wakes = true;
@@ -651,14 +670,6 @@ static void ask_queues(struct worker *w)
 
 /* ---- once a pass of the loop ---- */
 
-static bool tells_under_way(const struct worker *w)
-{
-    for (const struct talk_request *r = w->talk.requests; r != NULL; r = r->next)
-        if (r->kind != TALK_LISTEN)
-            return true;
-    return false;
-}
-
 /* The one that waits has all the room, and does not name a queue that could be taken from by now: a broken
  * one that may be tried again. */
 static bool waits_too_narrowly(const struct worker *w)
@@ -699,7 +710,8 @@ bool talk_is_quiet(const struct worker *w)
     return w->n_tasks == 0 && (!tells_under_way(w) || w->talk.away);
 }
 
-/* Requests may overtake each other: a call back that came before the one that waits was heard by nobody. */
+/* Requests may overtake each other: a call back that came before the one that waits was heard by nobody.
+ * One that does not come though it was called for so long is on a dead connection. */
 static void look_at_wake(struct worker *w, int64_t now)
 {
     struct talk *t = &w->talk;
@@ -710,6 +722,19 @@ static void look_at_wake(struct worker *w, int64_t now)
     }
     t->woken = false;
     t->wake_again_at = TIME_NEVER;
+    if (t->wake_pause_us < WAKE_LAST_US)
+        return;
+    t->say_all = true;
+    request_cancel(waiting_request(w));
+}
+
+/* All that is held can be told when nothing is under way that may bring more: the one that waits is called
+ * back, and is not given up, for it might be granted a job after that.  Ends and heartbeats go along. */
+static void call_back(struct worker *w, int64_t now)
+{
+    look_at_wake(w, now);
+    if (w->talk.waiting && !w->talk.woken && !is_under_way(w, TALK_TELL))
+        send_short(w, 0);
 }
 
 void talk_pump(struct worker *w)
@@ -723,8 +748,10 @@ void talk_pump(struct worker *w)
     }
     if (!w->offers.known && w->state < WORKER_ENDING)
         ask_queues(w);
-    if (t->say_all && tells_under_way(w))
-        return; /* what these are granted is not known yet */
+    if (t->say_all && tells_under_way(w)) {
+        call_back(w, now);
+        return;
+    }
     if (w->n_tasks > 0 && t->beat_at == TIME_NEVER)
         t->beat_at = now + w->config.lease_us / 3;
     look_at_wake(w, now);

@@ -33,6 +33,7 @@ struct talk {
     int reserved;          /* jobs that requests under way may be granted */
     bool woken;            /* the one that waits has been told to return */
     int64_t wake_again_at; /* steady: it was not there yet when it was told so; TIME_NEVER */
+    int64_t wake_pause_us;
 
     bool say_all;      /* the next claim tells all that is held */
     bool describe;     /* the next request says what this worker is */

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A way to the server that can be cut at the worst moment: after a request, before its reply."""
+"""A way to the server that can be cut at the worst moment: between a request and its reply, or before."""
 import select
 import socket
 import threading
 
 
 class Proxy:
-    """Forwards TCP connections.  A connection on which a marked request went up is cut when the reply
+    """Forwards TCP connections.  One on which a marked request comes is cut at once, or when the reply
     comes, as often as was asked for."""
 
     def __init__(self, port):
@@ -14,6 +14,7 @@ class Proxy:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self.mark = None
+        self.unheard = False
         self.cuts_left = 0
         self.cuts = 0
         self.lock = threading.Lock()
@@ -23,10 +24,10 @@ class Proxy:
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
-    def cut(self, mark, times=1):
-        """The next replies to requests that contain the mark are not delivered."""
+    def cut(self, mark, times=1, unheard=False):
+        """The next replies to requests that contain the mark, or the requests, are not delivered."""
         with self.lock:
-            self.mark, self.cuts_left, self.cuts = mark, times, 0
+            self.mark, self.cuts_left, self.cuts, self.unheard = mark, times, 0, unheard
 
     def _accept(self):
         while True:
@@ -59,6 +60,8 @@ class Proxy:
                         return
                     if sock is near:
                         marked = marked or self._is_marked(data)
+                        if marked and self.unheard and self._spend():
+                            return
                         far.sendall(data)
                     elif marked and self._spend():
                         return

@@ -293,9 +293,11 @@ def test_a_job_whose_worker_is_always_lost_fails_at_the_sixth_time(shop, workers
 
 # ---- a worker that hangs for longer than its lease
 
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["beside", "in another data directory"])
 def test_the_job_of_a_hung_worker_is_taken_by_another_which_ends_the_old_program_first(
-        shop, workers):
-    hung = workers(shop.server, "hung", slots=1, args=["--lease", "2s"]).start()
+        shop, workers, elsewhere):
+    data = shop.place("data") if elsewhere else None
+    hung = workers(shop.server, "hung", slots=1, data=data, args=["--lease", "2s"]).start()
     held = Held(shop)
     old = held.process()
     hung.pause()

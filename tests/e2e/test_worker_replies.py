@@ -22,11 +22,12 @@ def proxy(shop):
     made.close()
 
 
-def test_an_end_whose_reply_was_lost_counts_once(shop, workers, proxy):
+@pytest.mark.parametrize("unheard", [False, True])
+def test_an_end_whose_reply_was_lost_counts_once(shop, workers, proxy, unheard):
     workers(shop.server, "w", url=proxy.url).start()
     place = shop.place("runs")
     queue = shop.queue("echo run >> \"$1\"; echo printed", [str(place)])
-    proxy.cut(b'"finish":[', times=3)
+    proxy.cut(b'"finish":[', 3, unheard)
     job = shop.run(queue)
     eventually(lambda: proxy.cuts == 3, "three cuts")
     assert (job["state"], job["attempt"], job["lost"]) == ("done", 1, 0)
@@ -61,11 +62,13 @@ def test_an_emit_whose_reply_was_lost_makes_one_job(shop, workers, proxy):
     assert [m["id"] for m in made] == [answers[0].split()[1]]
 
 
-def test_a_lost_reply_does_not_keep_the_worker_from_holding_its_other_jobs(shop, workers, proxy):
+@pytest.mark.parametrize("unheard", [False, True])
+def test_a_lost_reply_does_not_keep_the_worker_from_holding_its_other_jobs(
+        shop, workers, proxy, unheard):
     workers(shop.server, "w", slots=4, url=proxy.url, args=["--lease", "1s"]).start()
     held = Held(shop)
     held.process()
-    proxy.cut(b'"finish":[')
+    proxy.cut(b'"finish":[', 1, unheard)
     assert shop.carry_out("true")["state"] == "done"
     eventually(lambda: proxy.cuts == 1, "the cut")
     begun = time.monotonic()

@@ -12,8 +12,9 @@ from waybill import BIN, Server, plain_env
 class Worker:
     """A separate worker of a server.  It keeps its state under the server's data directory."""
 
-    def __init__(self, server, name, slots=2, url=None, args=()):
+    def __init__(self, server, name, slots=2, url=None, data=None, args=()):
         self.server = server
+        self.data = str(data or server.data)
         self.url = url or f"unix:{server.socket_path}"
         self.name = name
         self.slots = slots
@@ -22,7 +23,7 @@ class Worker:
         self.process = None
 
     def command(self):
-        return [BIN, "worker", "--server", self.url, "--data", str(self.server.data), "--name",
+        return [BIN, "worker", "--server", self.url, "--data", self.data, "--name",
                 self.name, "-j", str(self.slots), *self.args]
 
     def spawn(self):
