@@ -20,6 +20,7 @@ static enum err_code open_run(struct each *e, struct err *err)
     if (client_data_dir(NULL, &data_dir, err) != E_OK ||
         each_run_open(data_dir, o->command, &e->run, err) != E_OK)
         return err->code;
+    each_run_sweep(data_dir);
     if (e->run.pid != 0)
         return each_run_busy(&e->run, err);
     if (o->failed && !e->run.is_there)

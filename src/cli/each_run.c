@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/each_run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -20,6 +21,7 @@
 #define FINISHED "finished"
 #define IDENTITY "run.json"
 #define LOCK "lock"
+#define KEEP_US (30 * US_PER_DAY) /* of a finished run */
 
 /* An old server sees the end of its parent at once and needs a moment to close its store. */
 #define STORE_PATIENCE_US (15 * US_PER_S)
@@ -246,6 +248,51 @@ enum err_code each_run_finish(struct each_run *r, struct err *err)
         return err->code;
     r->is_finished = true;
     return E_OK;
+}
+
+/* ---- old runs ---- */
+
+static bool is_old(int runs_fd, const char *name, int64_t now_at)
+{
+    char path[NAME_MAX + sizeof("/" FINISHED)];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/" FINISHED, name);
+    return fstatat(runs_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           now_at / US_PER_S - st.st_mtime > KEEP_US / US_PER_S;
+}
+
+/* With its lock held: whoever begins the same run in this moment is told so, and not disturbed. */
+static void remove_run(int runs_fd, const char *runs, const char *name)
+{
+    CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX);
+
+    buf_addf(&path, "%s/%s/" LOCK, runs, name);
+    int lock_fd = open(buf_text(&path), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+    path.size -= sizeof("/" LOCK) - 1;
+    path.data[path.size] = '\0';
+    if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0 &&
+        is_old(runs_fd, name, clock_wall_us()))
+        (void)nftw(path.data, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (lock_fd >= 0)
+        close(lock_fd);
+}
+
+void each_run_sweep(const char *data_dir)
+{
+    CLEANUP(buf) struct buf runs = BUF_INIT(PATH_MAX - NAME_MAX - 8);
+    int64_t now_at = clock_wall_us();
+
+    buf_addf(&runs, "%s/each", data_dir);
+    DIR *dir = runs.overflowed ? NULL : opendir(buf_text(&runs));
+
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (entry->d_name[0] != '.' && is_old(dirfd(dir), entry->d_name, now_at))
+            remove_run(dirfd(dir), buf_text(&runs), entry->d_name);
+    closedir(dir);
 }
 
 /* ---- the server before ---- */

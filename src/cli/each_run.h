@@ -4,7 +4,7 @@
  * A run is known by the directory it was started in, its command and its column separator.  It lives in
  * DATA/each/HASH: `lock` while somebody is at it, `run.json` says whose it is, `store` is the data
  * directory of its server, `printed` marks the lines whose output is out, `finished` is there when all
- * of it has ended.  A finished run stays for looking at until the same run begins anew.
+ * of it has ended.  A finished run stays for looking at until the same run begins anew, or for a month.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -48,6 +48,9 @@ MUST_CHECK enum err_code each_run_begin_anew(struct each_run *r, struct err *err
 
 /* All of it has ended. */
 MUST_CHECK enum err_code each_run_finish(struct each_run *r, struct err *err);
+
+/* Removes runs that were finished a month ago and that nobody came back to.  What cannot be removed stays. */
+void each_run_sweep(const char *data_dir);
 
 /* Waits until the server of an earlier sitting, which may still be stopping, has left the store. */
 MUST_CHECK enum err_code each_run_wait_for_store(const struct each_run *r, struct err *err);

@@ -302,6 +302,18 @@ def test_runs_differ_by_directory_command_and_separator(each):
     assert len(each.runs()) == 4
 
 
+def test_finished_runs_go_after_a_month(each):
+    for word in ("old", "young", "unfinished"):
+        assert each.run("--", "true", word, lines=["x"]).status == 0
+    made = {json.loads((run / "run.json").read_text())["command"][1]: run for run in each.runs()}
+    month_ago = time.time() - 31 * 86400
+    os.utime(made["old"] / "finished", (month_ago, month_ago))
+    (made["unfinished"] / "finished").unlink()
+    os.utime(made["unfinished"], (month_ago, month_ago))
+    assert each.run("--", "true", "another", lines=["x"]).status == 0
+    assert not made["old"].exists() and made["young"].exists() and made["unfinished"].exists()
+
+
 def interrupted(each, program, lines=8, number=signal.SIGINT, patient=False):
     """A run that was stopped while line 3 of many blocked it; at once, or after its grace."""
     child = each.start("-j", "1", "--", program)
