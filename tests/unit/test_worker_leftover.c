@@ -23,11 +23,11 @@ static char url_text[64];
 
 static struct slots *slots;
 
-static void name_job(long number)
+static void name_job(unsigned number)
 {
-    snprintf(job_text, sizeof(job_text), "01JOB%08lx", number);
+    snprintf(job_text, sizeof(job_text), "01JOB%08x", number);
     for (int i = 0; i < 3; i++)
-        snprintf(leases[i], sizeof(leases[i]), "01L%d%09lx", i, number);
+        snprintf(leases[i], sizeof(leases[i]), "01L%u%09x", (unsigned)i % 10, number);
     snprintf(url_text, sizeof(url_text), "http://127.0.0.1:1/v1/jobs/%s", job_text);
 }
 
@@ -45,7 +45,7 @@ static int setup(void **state)
 {
     if (process_setup(state) != 0)
         return -1;
-    name_job(getpid());
+    name_job((unsigned)getpid());
     open_slots("w", &slots);
     return 0;
 }
@@ -341,7 +341,7 @@ static void the_worker_and_its_ancestors_are_spared(void **state)
 
 static int inner(const char *number, const char *dir)
 {
-    name_job(strtol(number, NULL, 10));
+    name_job((unsigned)strtol(number, NULL, 10));
     snprintf(test_dir, sizeof(test_dir), "%s", dir);
     open_slots("inner", &slots);
     struct leftover done = end_job(URL);
