@@ -178,13 +178,20 @@ static enum err_code exchange_finish(struct engine *e, struct op *op, struct err
     return op->exchange.parts & EXCHANGE_RESULTS ? finish_run(e, op, err) : E_OK;
 }
 
+/* What a worker that is gone by now has said of all that it holds may be old: the next one of its name may
+ * have been granted more since. */
+static bool says_all(struct op *op)
+{
+    return op->exchange.all && (op->alive == NULL || op->alive(op));
+}
+
 static enum err_code exchange_touch(struct engine *e, struct op *op, struct err *err)
 {
     if (op->err.code != E_OK)
         return E_OK;
     if (op->exchange.parts & EXCHANGE_TOUCHED && touch_run(e, op, err) != E_OK)
         return err->code;
-    return op->exchange.all ? claim_return_unknown(e, op, err) : E_OK;
+    return says_all(op) ? claim_return_unknown(e, op, err) : E_OK;
 }
 
 enum phase {

@@ -277,8 +277,9 @@ struct op {
     int status;       /* HTTP: 200, 201, 202 */
     struct buf reply; /* JSON (NDJSON for SUBMIT_LINES) */
 
-    op_done_fn *done;   /* called once, on the engine's thread */
-    op_alive_fn *alive; /* asked before a waiting op is granted anything; NULL: always there */
+    op_done_fn *done; /* called once, on the engine's thread */
+    op_alive_fn
+        *alive; /* asked before it is granted anything late, or "all" is heeded; may be NULL */
     void *owner;
 
     /* The engine's own, between arrival and `done`. */

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Replies that a worker never gets: whatever they said has happened once."""
+import json
+import signal
 import time
 
 import pytest
 
-from processes import noted
+from processes import Process, noted
 from proxy import Proxy
 from test_worker_life import Held
 from waiting import DEADLINE_S, eventually
@@ -76,6 +78,25 @@ def test_a_lost_reply_does_not_keep_the_worker_from_holding_its_other_jobs(
     held.go()
     job = held.ended()
     assert (job["state"], job["attempt"], job["lost"]) == ("done", 1, 0)
+
+
+def test_what_a_worker_said_that_is_gone_takes_no_jobs_from_the_next_of_its_name(shop):
+    """The server was stopped while it came, and hears it late."""
+    job_id = shop.submit(shop.queue())
+    queue = shop.client.show(job_id)["queue"]
+    job = shop.client.take(queue, worker="w")
+    body = json.dumps({"worker": "w", "queues": {}, "max": 0, "all": True}).encode()
+    server = Process(shop.server.process.pid)
+    late = shop.server.wire()
+    server.send(signal.SIGSTOP)
+    eventually(lambda: server.state() == "T", "the stop")
+    late.send(b"POST /v1/claim HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+              b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+    late.close()
+    server.send(signal.SIGCONT)
+    for _ in range(20):
+        assert shop.client.show(job_id)["state"] == "running"
+    assert shop.client.finish(job) == {"id": job_id, "ok": True}
 
 
 def test_much_output_while_the_server_is_away_is_bounded_and_delivered(shop, workers):
