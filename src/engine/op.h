@@ -277,9 +277,8 @@ struct op {
     int status;       /* HTTP: 200, 201, 202 */
     struct buf reply; /* JSON (NDJSON for SUBMIT_LINES) */
 
-    op_done_fn *done; /* called once, on the engine's thread */
-    op_alive_fn
-        *alive; /* asked before it is granted anything late, or "all" is heeded; may be NULL */
+    op_done_fn *done;   /* called once, on the engine's thread */
+    op_alive_fn *alive; /* asked before a late grant, and before "all" is heeded; NULL: there */
     void *owner;
 
     /* The engine's own, between arrival and `done`. */
