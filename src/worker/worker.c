@@ -25,6 +25,8 @@
 #define LEFTOVER_WAIT_US (5 * US_PER_S)
 #define ENDING_US (2 * US_PER_S) /* from the end of the grace to the end of everything */
 #define LATE_US (5 * OFFER_AHEAD_US)
+#define FILES_A_SLOT 8
+#define FILES_SPARE 40
 #define SWEEP_ENTRIES 200
 #define SWEEP_AGAIN_US (20 * US_PER_MS)
 
@@ -489,6 +491,18 @@ static enum err_code check_name(const char *name, struct err *err)
     return E_OK;
 }
 
+/* Each program takes pipes, and its slot keeps a directory and files. */
+static void limit_slots(struct worker *w, rlim_t files)
+{
+    rlim_t most = files > FILES_SPARE + FILES_A_SLOT ? (files - FILES_SPARE) / FILES_A_SLOT : 1;
+
+    if ((rlim_t)w->config.slots <= most)
+        return;
+    log_warn("%d slots are wanted, but %llu open files allow for %llu: raise 'ulimit -n'",
+             w->config.slots, (unsigned long long)files, (unsigned long long)most);
+    w->config.slots = (int)most;
+}
+
 /* What programs are started with is what the worker itself was started with. */
 static void note_surroundings(struct worker *w)
 {
@@ -502,6 +516,7 @@ static void note_surroundings(struct worker *w)
         w->soft_files = (int64_t)files.rlim_cur;
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
+        limit_slots(w, files.rlim_max);
     }
     signal(SIGPIPE, SIG_IGN);
 }

@@ -346,3 +346,22 @@ def test_a_worker_may_serve_more_queues_than_a_claim_names(shops, workers):
     workers(shop.server, "wide").start()
     ids = [shop.submit(f"many{n}") for n in (0, 550, 1099)]
     assert {shop.ended(job_id)["state"] for job_id in ids} == {"done"}
+
+
+def test_a_worker_has_no_more_slots_than_its_open_files_allow(shops, directory):
+    shop = shops(slots=0).start()
+    queue = shop.queue("sleep 0.05")
+    ids = [shop.submit(queue) for _ in range(40)]
+    log = Path(directory, "log")
+    with log.open("ab") as out:
+        worker = subprocess.Popen(
+            ["sh", "-c", 'ulimit -n 128; exec "$@"', "sh", BIN, "worker", "--server",
+             f"unix:{shop.server.socket_path}", "--data", str(shop.server.data), "--name", "few",
+             "-j", "100"], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+            env=plain_env(HOME=directory))
+    try:
+        assert {shop.ended(job_id)["state"] for job_id in ids} == {"done"}
+        assert "broken" not in log.read_text() and "100 slots are wanted" in log.read_text()
+    finally:
+        worker.terminate()
+        assert worker.wait(DEADLINE_S) == 0
