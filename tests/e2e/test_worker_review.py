@@ -97,6 +97,7 @@ def test_a_resident_that_answers_before_it_has_read_gets_no_torn_line(shop):
     early = shop.run(queue, params={"early": True, "long": "x" * 900000})
     assert early["state"] == "done"
     job_id = shop.submit(queue)
+    eventually(lambda: shop.client.show(job_id)["state"] != "ready", "the next one in hand")
     place.touch()
     job = shop.ended(job_id)
     assert (job["state"], job["attempt"]) == ("done", 1)
