@@ -80,7 +80,7 @@ while True:
     if not data:
         break
     rest += data
-    if b'"early":true' in rest:
+    if b'"early"' in rest:
         os.write(3, rest[len(b'{"job":{"id":"'):][:13] + b" done\\n")
         rest = b""
         while not os.path.exists(sys.argv[1]):
