@@ -251,6 +251,21 @@ true
     assert not any(process.alive() for process in left)
 
 
+def test_what_a_killed_worker_left_is_ended_though_its_job_does_not_run_again(shop, workers):
+    worker = workers(shop.server, "w").start()
+    place = shop.place("pid")
+    queue = shop.queue("setsid sh -c 'cd /; echo $$ > \"$0\"; exec sleep 1000' \"$1\" >/dev/null "
+                       "2>&1 3>&- 4>&- & sleep 1000", [str(place)])
+    job_id = shop.submit(queue)
+    daemon = noted(place)
+    shop.admin.ok("POST", f"/v1/queues/{queue}/pause")
+    worker.kill()
+    assert daemon.alive()
+    workers(shop.server, "w").start()
+    must_end(daemon)
+    assert shop.until(job_id, "ready")["lost"] == 1
+
+
 def test_a_job_that_was_granted_but_not_started_comes_back_uncounted(shop, workers):
     """The reply of a claim is lost: the worker says that it holds nothing."""
     worker = workers(shop.server, "w", slots=1).start()
