@@ -323,6 +323,7 @@ static void clear_up(struct program *p)
     channel_drain(p->channel);
     line_reader_end(&p->lines);
     take_lines(p);
+    task_note_end(t);
     program_free(p);
     worker_slot_freed(t);
     task_settle(t);

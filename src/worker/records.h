@@ -19,6 +19,7 @@
 
 #define RECORDS_NAME "records"
 #define RECORDS_MAX 4096
+#define RECORD_ENDED (-1) /* in place of a pid: it ran to its end, which was not told */
 #define RECORD_BOOT_SIZE 40
 #define RECORD_JOB_SIZE 32
 #define RECORD_LEASE_SIZE 64

@@ -133,6 +133,7 @@ static void release_task(struct resident *r)
 
     if (r->written < r->line.size)
         retire(r); /* it answered without having read: the next line would be the end of this one */
+    task_note_end(t);
     record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
     r->idle_at = worker_now(r->worker);
     r->timeout_at = TIME_NEVER;

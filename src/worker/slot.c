@@ -53,6 +53,7 @@ struct slots {
     unsigned count;
     unsigned *free; /* numbers of free slots, the last one released at the end */
     unsigned n_free;
+    unsigned next_end; /* where to look for room for another end */
     unsigned trash_number;
     bool trash_full;
     uid_t uid;
@@ -86,7 +87,7 @@ static enum err_code open_all(struct slots *s, const char *state_dir, unsigned c
     if (state_dir_open(state_dir, &s->state, err) != E_OK ||
         state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK ||
         state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err) != E_OK ||
-        records_open(s->state.fd, count, &s->records, err) != E_OK)
+        records_open(s->state.fd, count + SLOT_ENDS_MAX, &s->records, err) != E_OK)
         return err->code;
     make_places(s, count);
     return E_OK;
@@ -363,4 +364,19 @@ bool slots_sweep(struct slots *s, unsigned most)
     if (s->trash_full && clear_dir(s->trash_fd, &most) != CLEAR_MORE)
         s->trash_full = false;
     return s->trash_full;
+}
+
+struct slot_record *slots_note_end(struct slots *s, struct slice job, struct slice lease)
+{
+    for (unsigned i = 0; i < SLOT_ENDS_MAX; i++) {
+        struct slot_record *r = records_at(&s->records, s->count + s->next_end);
+
+        s->next_end = (s->next_end + 1) % SLOT_ENDS_MAX;
+        if (r->process.pid != 0)
+            continue;
+        record_begin(r, job, lease, s->boot);
+        r->process.pid = RECORD_ENDED;
+        return r;
+    }
+    return NULL;
 }

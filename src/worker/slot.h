@@ -25,7 +25,10 @@
 #include "worker/records.h"
 #include "worker/spawn.h"
 
-#define SLOT_COUNT_MAX RECORDS_MAX
+#define SLOT_COUNT_MAX 3840
+#define SLOT_ENDS_MAX 256 /* ends that are known to nobody else yet */
+
+_Static_assert(SLOT_COUNT_MAX + SLOT_ENDS_MAX <= RECORDS_MAX, "each has a record");
 
 struct slots;
 
@@ -70,6 +73,10 @@ MUST_CHECK enum err_code slot_prepare(struct slots *s, struct slot *slot,
 
 /* Its program and all that it started are gone: forgets the process, empties the directory. */
 void slot_release(struct slots *s, struct slot *slot);
+
+/* A program has run to its end, which the server does not know yet: the next worker learns of it, unless
+ * record_end is called before.  NULL: there is no room for more. */
+struct slot_record *slots_note_end(struct slots *s, struct slice job, struct slice lease);
 
 /* Removes up to `most` entries of the trash.  True when something is left that can be removed:
  * call again. */

@@ -230,6 +230,12 @@ static void judge(struct task *t)
     verdict_judge(&t->facts, &t->verdict);
 }
 
+void task_note_end(struct task *t)
+{
+    if (t->facts.why == VERDICT_ITSELF && !t->lost)
+        t->end_record = slots_note_end(t->worker->slots, t->id, t->lease);
+}
+
 void task_settle(struct task *t)
 {
     if (t->stopped != 0 && t->facts.exited && t->facts.exit >= 0)

@@ -23,6 +23,7 @@
 struct carrier;
 struct link_request;
 struct offer;
+struct slot_record;
 struct worker;
 
 enum task_state { TASK_WAITING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
@@ -59,6 +60,9 @@ struct task {
     int64_t ended_at;
     int64_t told_at; /* steady: when its status or log was told last */
 
+    struct slot_record
+        *end_record; /* for the next worker, while the server does not know its end */
+
     struct verdict_facts facts;
     struct verdict verdict;
     bool finish_sent; /* with a request that is under way */
@@ -90,6 +94,9 @@ void task_refused(struct task *t, const struct err *why);
 
 /* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */
 void task_pump(struct task *t);
+
+/* Its program has run to its end by itself: should this worker be killed now, the next one knows. */
+void task_note_end(struct task *t);
 
 /* Its queue's program cannot be started here: the job goes back, uncounted. */
 void task_unstarted(struct task *t, const char *reason);

@@ -211,6 +211,8 @@ static void tell_end(struct task *t, bool ended)
 
 void worker_task_done(struct task *t, bool job_ended)
 {
+    if (t->end_record != NULL)
+        record_end(t->end_record);
     tell_end(t, job_ended);
     task_free(t);
 }

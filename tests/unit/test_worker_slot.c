@@ -372,7 +372,7 @@ static void records_outlive_the_worker_that_made_them(void **state)
     slot->record->process.pid = 12345;
     slots_close(slots);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 1, &slots, &err), E_OK);
-    assert_int_equal(slots_records(slots)->count, 3);
+    assert_int_equal(slots_records(slots)->count, 3 + SLOT_ENDS_MAX);
     assert_int_equal(records_at(slots_records(slots), 2)->process.pid, 12345);
     assert_string_equal(records_at(slots_records(slots), 2)->lease, "01LEASELEASE0");
 }
@@ -388,7 +388,7 @@ static void records_that_cannot_be_believed_are_begun_anew(void **state)
     noise[sizeof(noise) - 1] = '\0';
     write_text("data/workers/w/records", noise, 0600);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 2, &slots, &err), E_OK);
-    assert_int_equal(slots_records(slots)->count, 2);
+    assert_int_equal(slots_records(slots)->count, 2 + SLOT_ENDS_MAX);
     assert_int_equal(records_at(slots_records(slots), 1)->process.pid, 0);
     records_at(slots_records(slots), 1)->process.pid = 7;
     slots_close(slots);
@@ -416,6 +416,33 @@ static void another_job_for_the_same_program_is_recorded(void **state)
     assert_int_equal(slot->record->process.pid, 0);
 }
 
+static unsigned ends_noted(void)
+{
+    const struct records *records = slots_records(slots);
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < records->count; i++)
+        n += records_at(records, i)->process.pid == RECORD_ENDED;
+    return n;
+}
+
+static void an_end_that_was_not_told_is_known_to_the_next_worker(void **state)
+{
+    struct err err = ERR_INIT;
+    struct slot_record *told = slots_note_end(slots, SLICE("01A"), SLICE("01B"));
+
+    (void)state;
+    assert_non_null(told);
+    assert_non_null(slots_note_end(slots, SLICE("01C"), SLICE("01D")));
+    record_end(told);
+    slots_close(slots);
+    assert_int_equal(slots_open(in_dir("data/workers/w"), 3, &slots, &err), E_OK);
+    assert_int_equal(ends_noted(), 1);
+    for (unsigned i = 1; i < SLOT_ENDS_MAX; i++)
+        assert_non_null(slots_note_end(slots, SLICE("01E"), SLICE("01F")));
+    assert_null(slots_note_end(slots, SLICE("01G"), SLICE("01H")));
+}
+
 static void a_path_that_is_no_directory_is_refused(void **state)
 {
     (void)state;
@@ -436,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_slot_has_a_directory_and_a_job_file),
+        TEST(an_end_that_was_not_told_is_known_to_the_next_worker),
         TEST(slots_are_taken_once_and_the_last_one_first),
         TEST(directories_are_passable_whatever_the_umask),
         TEST(an_empty_directory_is_used_again),
