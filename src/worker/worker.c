@@ -114,7 +114,6 @@ static void start(struct task *t)
     struct worker *w = t->worker;
     struct err err = ERR_INIT;
     bool own = false;
-
     bool resident = t->offer->def.resident && t->command.size == 0;
     enum err_code code = resident ? resident_start(t, &own, &err) : program_start(t, &own, &err);
 
@@ -122,7 +121,9 @@ static void start(struct task *t)
         not_started(t, own, &err);
         return;
     }
-    if (!resident && offer_mend(t->offer)) {
+    bool is_queues = t->command.size == 0 || t->offer->def.command.size == 0;
+
+    if (!resident && is_queues && offer_mend(t->offer)) {
         log_info("queue %s works again", t->offer->name);
         w->talk.describe = true;
     }
