@@ -5,7 +5,7 @@
   chaos.py [--seconds N] [--seed N] [--keep]
 
 One server with its own worker and two separate workers carry out jobs of many kinds while things
-happen to all of them.  In the end everything is started again and the backlog is worked off.  Then:
+happen to all of them, and to the connections of one.  In the end everything is started again and the backlog is worked off.  Then:
 every job ran and is done (or was lost six times, which its record tells), none ran at the same time
 as itself or as something that an earlier run had left, what was emitted is there exactly once, no
 process of ours is left, and the store passes its check.  The last line is the verdict as JSON.
@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 from chaos_judge import Judge  # noqa: E402
 from chaos_load import Submitter, write_programs  # noqa: E402
+from proxy import Proxy  # noqa: E402
 from processes import Process, every, of_place  # noqa: E402
 from waiting import PATIENCE, Background, eventually  # noqa: E402
 from waybill import Server  # noqa: E402
@@ -55,9 +56,9 @@ class Chaos:
         self.server.define(write_programs(self.server.dir, self.place))
         self.server.start()
         options = ["--lease", f"{LEASE_S}s", "--grace", "1s"]
-        tcp = f"http://{self.server.listen}"
+        self.proxy = Proxy(self.server.port)
         self.workers = [Worker(self.server, "one", slots=3, args=options),
-                        Worker(self.server, "two", slots=2, url=tcp, args=options)]
+                        Worker(self.server, "two", slots=2, url=self.proxy.url, args=options)]
         for worker in self.workers:
             worker.start()
         self.submitter = Submitter(self.server.tcp, random.Random(self.rng.random()), BACKLOG)
@@ -147,6 +148,9 @@ class Chaos:
         if programs:
             self.stop_and_continue(self.rng.choice(programs))
 
+    def connection_cut(self):
+        self.proxy.cut(b"POST", self.rng.randrange(1, 4), self.rng.random() < 0.5)
+
     def queue_restarted(self):
         """By somebody else: the server may be stopped, and would keep us."""
         name = self.rng.choice(["work", "resident"])
@@ -154,7 +158,8 @@ class Chaos:
 
     HAPPENINGS = {"server_killed": 3, "server_stopped": 3, "worker_killed": 5, "worker_stopped": 4,
                   "worker_told_to_end": 2, "local_killed": 2, "local_stopped": 2,
-                  "program_killed": 8, "program_stopped": 4, "queue_restarted": 1}
+                  "program_killed": 8, "program_stopped": 4, "queue_restarted": 1,
+                  "connection_cut": 6}
 
     # ---- the run
 
@@ -181,6 +186,7 @@ class Chaos:
         for _, call in list(self.later):
             call()
         self.later = []
+        self.proxy.cut(None, 0)
         for process in of_place(self.dir):
             process.send(signal.SIGCONT)
         for worker in self.workers:

@@ -33,9 +33,13 @@ class Proxy:
         while True:
             try:
                 near, _ = self.listener.accept()
-                far = socket.create_connection(self.target)
             except OSError:
                 return
+            try:
+                far = socket.create_connection(self.target)
+            except OSError:
+                near.close()
+                continue
             threading.Thread(target=self._forward, args=(near, far), daemon=True).start()
 
     def _is_marked(self, data):
