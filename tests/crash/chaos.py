@@ -149,7 +149,7 @@ class Chaos:
             self.stop_and_continue(self.rng.choice(programs))
 
     def connection_cut(self):
-        self.proxy.cut(b"POST", self.rng.randrange(1, 4), self.rng.random() < 0.5)
+        self.proxy.cut(b"POST", self.rng.randrange(1, 6), self.rng.random() < 0.5)
 
     def queue_restarted(self):
         """By somebody else: the server may be stopped, and would keep us."""
@@ -159,7 +159,7 @@ class Chaos:
     HAPPENINGS = {"server_killed": 3, "server_stopped": 3, "worker_killed": 5, "worker_stopped": 4,
                   "worker_told_to_end": 2, "local_killed": 2, "local_stopped": 2,
                   "program_killed": 8, "program_stopped": 4, "queue_restarted": 1,
-                  "connection_cut": 6}
+                  "connection_cut": 10}
 
     # ---- the run
 
@@ -231,8 +231,9 @@ class Chaos:
         try:
             eventually(lambda: not of_place(self.dir), "the end of all processes")
         except AssertionError:
-            self.left = of_place(self.dir)
-            for process in self.left:
+            left = of_place(self.dir)
+            self.left = [repr(process) for process in left]
+            for process in left:
                 process.kill()
 
     def run(self):
