@@ -243,6 +243,17 @@ static void send_request(struct talk_request *r)
 
 /* ---- what is told ---- */
 
+/* `{"id":…,"lease":…` of the next one in a list. */
+static void begin_item(struct buf *b, const struct task *t)
+{
+    json_add_comma(b);
+    buf_add_str(b, "{\"id\":\"");
+    buf_add_slice(b, t->id);
+    buf_add_str(b, "\",\"lease\":\"");
+    buf_add_slice(b, t->lease);
+    buf_add_char(b, '"');
+}
+
 /* Where the piece ends; -1: nothing was added. */
 static int64_t add_log(struct buf *b, struct task *t, size_t max)
 {
@@ -255,12 +266,7 @@ static int64_t add_log(struct buf *b, struct task *t, size_t max)
 static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
 {
 
-    json_add_comma(b);
-    buf_add_str(b, "{\"id\":\"");
-    buf_add_slice(b, t->id);
-    buf_add_str(b, "\",\"lease\":\"");
-    buf_add_slice(b, t->lease);
-    buf_add_char(b, '"');
+    begin_item(b, t);
     verdict_add_finish(&t->verdict, b);
     if (t->refused == 0)
         account_add_finish(t->account, b);
@@ -354,12 +360,7 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
 {
     struct talk_touch touch = {.task = t, .log_end = -1};
 
-    json_add_comma(b);
-    buf_add_str(b, "{\"id\":\"");
-    buf_add_slice(b, t->id);
-    buf_add_str(b, "\",\"lease\":\"");
-    buf_add_slice(b, t->lease);
-    buf_add_char(b, '"');
+    begin_item(b, t);
     touch.status = may_tell_status(t);
     if (touch.status)
         add_status(t, b);
