@@ -25,7 +25,7 @@ import machine
 SLOTS = (2, 4, 8)
 HEADLINE = ("noop", 4)  # twice the cores of the reference machine; see docs/performance.md
 WARM_COUNT = 100
-WARM_S = 0.4
+GROWTH_MAX = 8
 RESIDENT_SLOTS = 32
 START_ROUNDS = 300
 END_PATIENCE_S = 120
@@ -176,10 +176,12 @@ class Bench:
         self.say(f"  {program:<9} -j {slots:<3} {contender.name:<9} {result['rate']:>8.0f} /s")
 
     def fitting_count(self, contender, program, slots, seconds):
-        """How many lines it gets to work for so long: found in short runs, which also warm up."""
+        """How many lines it gets to work for so long: found in runs that grow, which also warm up.
+
+        A short run says little: in it the start of a server or of residents is most of the time."""
         count, took = WARM_COUNT, contender.run(program, slots, WARM_COUNT)[0]
-        while took < WARM_S:
-            count = int(count * 1.5 * WARM_S / max(took, WARM_S / 8))
+        while took < seconds / 2:
+            count = int(count * min(GROWTH_MAX, seconds / took))
             took = contender.run(program, slots, count)[0]
         return max(WARM_COUNT, int(count / took * seconds))
 
