@@ -294,7 +294,8 @@ static void register_it(struct program *p)
     struct worker *w = t->worker;
     int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->offer->def.timeout_us;
 
-    p->job = (struct tree_job){.lease = arena_strdup(&t->arena, t->lease),
+    p->job = (struct tree_job){.id = arena_strdup(&t->arena, t->id),
+                               .lease = arena_strdup(&t->arena, t->lease),
                                .dir = w->work_dir != NULL ? NULL : p->slot->dir,
                                .owner = &p->carrier};
     tree_add(w->tree, &p->job, &p->slot->record->process);

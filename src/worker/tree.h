@@ -2,7 +2,7 @@
  * Everything that jobs have started: watched, signalled, ended.
  *
  * The process is made a subreaper, so that whatever loses its parent comes to it.  Such an orphan
- * belongs to the job whose lease is in its environment (WAYBILL_LEASE), else to the one in whose
+ * belongs to the job whose id and lease are in its environment, else to the one in whose
  * group or directory it is, else to any of the jobs that ran when it began: then it is killed when
  * none of these is left.
  *
@@ -28,7 +28,8 @@ struct tree;
 
 /* A program of a job: the caller's storage, from tree_add to tree_remove. */
 struct tree_job {
-    const char *lease; /* borrowed; NULL: it has none */
+    const char *id;    /* borrowed; WAYBILL_ID of its processes; NULL: the lease alone tells */
+    const char *lease; /* borrowed; NULL: it has none.  Jobs of one claim have the same */
     const char *dir;   /* borrowed; NULL: it has none of its own */
     void *owner;       /* the caller's */
 

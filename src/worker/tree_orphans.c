@@ -73,6 +73,13 @@ static struct tree_job *job_of_serial(const struct tree *t, uint64_t serial)
     return NULL;
 }
 
+/* The environment that was read last is one of this job. */
+static bool is_marked(const struct tree *t, const struct tree_job *job)
+{
+    return job->lease != NULL && slice_is(proc_env(&t->environment, "WAYBILL_LEASE"), job->lease) &&
+           (job->id == NULL || slice_is(proc_env(&t->environment, "WAYBILL_ID"), job->id));
+}
+
 /* Whose it is, by what it says itself: 0 when it says nothing, or nothing yet. */
 static uint64_t owner_of(struct tree *t, const struct proc *p, struct orphan *o)
 {
@@ -81,14 +88,12 @@ static uint64_t owner_of(struct tree *t, const struct proc *p, struct orphan *o)
     o->looks++;
     o->settled = read == PROC_ENV_READ || p->state == 'Z' ||
                  o->looks >= (read == PROC_ENV_EMPTY ? LOOKS_MIN : LOOKS_MAX);
-    struct slice lease = proc_env(&t->environment, "WAYBILL_LEASE");
-
     for (size_t i = 0; i < t->jobs.count; i++) {
         const struct tree_job *job = t->jobs.items[i];
 
         if (p->start_ticks < job->start_ticks)
             continue;
-        if (p->group == job->pid || (job->lease != NULL && slice_is(lease, job->lease)))
+        if (p->group == job->pid || is_marked(t, job))
             return job->serial;
     }
     for (size_t i = 0; i < t->jobs.count; i++) {
