@@ -170,6 +170,28 @@ def test_the_daemon_of_one_job_ends_with_it_and_that_of_another_goes_on(shop):
     assert not stays.alive()
 
 
+def test_the_daemons_of_jobs_that_were_claimed_together_are_told_apart(shop):
+    """Jobs of one claim have the same lease."""
+    hold = shop.place("hold")
+    hold.touch()
+    queue = shop.queue("setsid sleep 1000 >/dev/null 2>&1 3>&- 4>&- & echo $! > \"$1.new\"; "
+                       "mv \"$1.new\" \"$1\"; [ $2 = ends ] && kill -KILL $$; "
+                       "while [ -e \"$3\" ]; do sleep 0.01; done", ["{place}", "{how}", str(hold)])
+    shop.admin.ok("POST", f"/v1/queues/{queue}/pause")
+    hows = ["stays", "ends", "stays", "ends"]
+    places = [shop.place("pid") for _ in hows]
+    ids = shop.admin.submit_many([{"queue": queue, "params": {"place": str(place), "how": how}}
+                                  for place, how in zip(places, hows)])
+    shop.admin.ok("POST", f"/v1/queues/{queue}/up")
+    for n in (1, 3):
+        assert shop.ended(ids[n])["cause"] == "signal"
+        assert not noted(places[n]).alive()
+    assert noted(places[0]).alive() and noted(places[2]).alive()
+    hold.unlink()
+    for n in (0, 2):
+        assert shop.ended(ids[n])["state"] == "done" and not noted(places[n]).alive()
+
+
 def test_children_that_hold_the_pipes_do_not_keep_the_job(shop):
     place = shop.place("pid")
     job = shop.carry_out("sleep 1000 & echo $! > \"$1\"; echo said; exit 5", [str(place)])
