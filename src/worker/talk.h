@@ -28,7 +28,6 @@ struct talk {
     struct talk_request *requests; /* under way */
     bool waiting;                  /* one of them waits for jobs */
     bool listening;
-    bool asking_queues;
     struct link_request *queues_request;
     int reserved;          /* jobs that requests under way may be granted */
     bool woken;            /* the one that waits has been told to return */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/talk_reply.h"
+#include "worker/talk_internal.h"
 
 #include "base/json.h"
 #include "base/log.h"

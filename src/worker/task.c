@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/nearest.h"
 #include "worker/carrier.h"
-#include "worker/talk_reply.h"
+#include "worker/talk_internal.h"
 #include "worker/worker_internal.h"
 
 #define TERM_US (10 * US_PER_S)       /* from TERM to KILL */

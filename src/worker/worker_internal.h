@@ -74,7 +74,7 @@ struct worker {
     int handles;      /* of the loop, that hold this struct */
 };
 
-/* Steady, as of this pass of the loop. */
+/* The steady clock. */
 int64_t worker_now(const struct worker *w);
 
 /* The loop is to pass by soon, at this instant of the steady clock or before. */
