@@ -1,0 +1,117 @@
+/*
+ * A store that several servers share, and what each must do so that none harms the others.
+ *
+ * Each server is a member: it has a node of its own, which its ids carry, and a row that says until when it is to
+ * be taken as alive.  Whatever commits has signed that row in the same transaction.  A member that let its time
+ * pass may be taken for dead: its node's claims go to another one, and its next signature is refused.  Sweeps are
+ * shared by locks on rows that others pass over; there is no leader.
+ *
+ * The database's clock is the time.  Everything here is for shared stores only, unless it says otherwise; like the
+ * rest of the store it belongs to the store's thread.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "store/store.h"
+
+/* ---- membership ---- */
+
+struct store_member {
+    const char *name; /* lasts: who comes again under it takes its old node over */
+    const char *host;
+    const char *version;
+    const char *url;
+    int64_t pid;
+};
+
+struct store_seat {
+    uint32_t node;
+    int64_t ids_floor; /* no id of this node was ever above */
+};
+
+/* Takes a node; in a transaction of its own.  Claims of its former life are its own again. */
+MUST_CHECK enum err_code store_join(struct store *s, const struct store_member *member,
+                                    int64_t alive_us, struct store_seat *ret_seat, struct err *err);
+
+/* A clean stop: the node is free, others look after its claims at once.  Outside of transactions. */
+void store_leave(struct store *s);
+
+/* False: the others have taken this server for dead; it must join again, and read everything anew. */
+bool store_is_member(const struct store *s);
+
+/* ---- transactions ---- */
+
+enum store_company {
+    STORE_BESIDE, /* others write at the same time */
+    STORE_ALONE,  /* nobody else does: for changes of queues */
+};
+
+/* What the transaction begins with. */
+struct store_view {
+    int64_t now_at;      /* the database's clock */
+    int64_t definitions; /* their number, as store_definitions_get */
+    int64_t queues;      /* grows with every change of a queue */
+};
+
+/* Instead of store_begin. */
+MUST_CHECK enum err_code store_begin_shared(struct store *s, enum store_company company,
+                                            struct store_view *ret_view, struct err *err);
+
+/* The last write before a commit: this member did it, is alive for so long, and gives out ids up to the mark.
+ * A commit whose outcome was lost with the connection is looked up by it, inside of store_commit. */
+MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark,
+                                    struct err *err);
+
+/* The error says that somebody else was faster: roll back, and run again. */
+bool store_is_conflict(const struct store *s);
+
+/* ---- what members do for each other ---- */
+
+/* What is there to be done, in one look. */
+struct store_pulse {
+    int64_t now_at;
+    int64_t due_at;  /* of the next scheduled job; TIME_NEVER: none */
+    bool dead;       /* a member's time has passed */
+    bool work;       /* chunked work is unfinished */
+    bool unsettled;  /* staged jobs are to be released or dropped */
+    bool ready;      /* some job is ready */
+    int64_t queues;  /* as in struct store_view */
+};
+
+/* Says that this member lives, for so long, and looks around: one statement, outside of transactions. */
+MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, struct store_pulse *ret_pulse,
+                                    struct err *err);
+
+/* Takes over the claims of members whose time has passed; how many claims came.  In a transaction. */
+MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err);
+
+/* ---- news ---- */
+
+/* Tells all servers, with the commit; at most STORE_NEWS_MAX bytes of UTF-8. */
+enum { STORE_NEWS_MAX = 7000 };
+MUST_CHECK enum err_code store_tell(struct store *s, struct slice news, struct err *err);
+
+struct store_listener; /* a connection of its own, for a thread of its own */
+
+/* `news` is NULL after the connection was lost and is there again: whatever was told meanwhile was missed. */
+typedef void store_news_fn(void *ctx, const char *news);
+
+/* Never fails for want of a connection: it keeps trying while it waits. */
+MUST_CHECK enum err_code store_listener_open(const struct store_config *config,
+                                             struct store_listener **ret_listener, struct err *err);
+
+/* Waits for news, at most so long, or until `stop_fd` can be read; calls back for all that is there. */
+void store_listener_wait(struct store_listener *l, int stop_fd, int timeout_ms,
+                         store_news_fn *on_news, void *ctx);
+void store_listener_close(struct store_listener *l);
+
+/* ---- rows that are judged, locked against the others ---- */
+
+/* Holds the job where it is, alive or ended, until the transaction ends. */
+MUST_CHECK enum err_code store_job_lock(struct store *s, int64_t id, struct err *err);
