@@ -116,7 +116,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
 {
     struct store_claim claim = {
         .token = engine_new_id(e),
-        .node = e->config.node,
+        .node = e->node,
         .worker = worker_number(e, op->exchange.worker.name),
         .now_at = e->now.wall_at,
         .lease_us = op->exchange.lease_us,

@@ -63,7 +63,7 @@ static enum err_code commit(struct engine *e, struct err *err)
     if (!e->in_transaction)
         return E_OK;
     if (endings_write(e, err) != E_OK ||
-        counts_write(&e->counts, e->store, e->config.node, err) != E_OK ||
+        counts_write(&e->counts, e->store, e->node, err) != E_OK ||
         mark_ids(e, &mark, err) != E_OK || store_commit(e->store, err) != E_OK)
         return err->code;
     e->in_transaction = false;
@@ -330,6 +330,7 @@ static size_t rows_of(const struct op *op)
     case OP_BULK:
     case OP_LOG:
     case OP_WAIT:
+    case OP_NEWS:
     case OP_KIND_COUNT: break;
     }
     return 1;

@@ -23,6 +23,7 @@
 
 struct engine;
 struct store;
+struct store_member;
 
 enum event_kind { EVENT_JOB, EVENT_QUEUE };
 
@@ -43,7 +44,9 @@ typedef void event_fn(void *ctx, const struct event *event);
 typedef void trouble_fn(void *ctx, const struct err *err);
 
 struct engine_config {
-    uint32_t node;
+    uint32_t node;                     /* of our ids; a shared store gives us one */
+    const struct store_member *member; /* who we are, on a shared store; outlives the engine */
+    bool clock_of_store; /* shared stores: the database's clock is the time, not the caller's */
     uint64_t seed;
     event_fn *on_event; /* NULL: nobody listens */
     void *event_ctx;

@@ -98,6 +98,7 @@ struct engine {
     struct engine_stats stats;
     struct rng rng;
     struct now now;
+    uint32_t node; /* of our ids, claims and counts */
 
     struct id_gen ids;
     int64_t ids_mark; /* ids below may be handed out: the store knows */

@@ -60,7 +60,7 @@ static enum err_code load(struct engine *e, struct err *err)
         workers_load(e, err) != E_OK || store_claims_load(e->store, take_claim, e, err) != E_OK ||
         bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK)
         return err->code;
-    id_gen_init(&e->ids, e->config.node, floor);
+    id_gen_init(&e->ids, e->node, floor);
     e->ids_mark = floor;
     if (renew_leases(e, err) != E_OK) {
         store_rollback(e->store);
@@ -76,6 +76,7 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
 
     e->store = store;
     e->config = *config;
+    e->node = config->node;
     e->now = now;
     e->waiting_end = &e->waiting;
     e->wake_at = TIME_NEVER;

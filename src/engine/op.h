@@ -243,6 +243,13 @@ struct job_wait {
     int64_t wait_us; /* done when the job has ended or the time is up */
 };
 
+/* ---- what other servers of a shared store tell ---- */
+
+struct news {
+    struct slice text;
+    bool missed; /* the connection was lost: whatever was told meanwhile is not known */
+};
+
 enum op_kind {
     OP_SUBMIT,
     OP_EXCHANGE,
@@ -252,6 +259,7 @@ enum op_kind {
     OP_LOG,
     OP_WAIT,
     OP_EMIT,
+    OP_NEWS,
     OP_KIND_COUNT
 };
 
@@ -270,6 +278,7 @@ struct op {
         struct log_append log;
         struct job_wait wait;
         struct emit emit;
+        struct news news;
     };
     struct arena arena; /* for the input */
 

@@ -45,6 +45,19 @@ void store_leave(struct store *s);
 /* False: the others have taken this server for dead; it must join again, and read everything anew. */
 bool store_is_member(const struct store *s);
 
+/* The servers that share the store, by node; works on a reader.  Slices are valid during the call. */
+struct store_peer {
+    uint32_t node;
+    struct slice name, host, version, url;
+    int64_t pid;
+    int64_t joined_at;
+    int64_t alive_until_at; /* by the database's clock; passed: it is gone */
+};
+
+typedef void store_peer_fn(void *ctx, const struct store_peer *peer);
+MUST_CHECK enum err_code store_servers_list(struct store *s, store_peer_fn *on_peer, void *ctx,
+                                            struct err *err);
+
 /* ---- transactions ---- */
 
 enum store_company {
@@ -56,7 +69,7 @@ enum store_company {
 struct store_view {
     int64_t now_at;      /* the database's clock */
     int64_t definitions; /* their number, as store_definitions_get */
-    int64_t queues;      /* grows with every change of a queue */
+    int64_t changes;     /* grows with every change of a queue */
 };
 
 /* Instead of store_begin. */
@@ -81,12 +94,12 @@ struct store_pulse {
     bool work;       /* chunked work is unfinished */
     bool unsettled;  /* staged jobs are to be released or dropped */
     bool ready;      /* some job is ready */
-    int64_t queues;  /* as in struct store_view */
+    int64_t changes; /* as in struct store_view */
 };
 
 /* Says that this member lives, for so long, and looks around: one statement, outside of transactions. */
-MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, struct store_pulse *ret_pulse,
-                                    struct err *err);
+MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us,
+                                    struct store_pulse *ret_pulse, struct err *err);
 
 /* Takes over the claims of members whose time has passed; how many claims came.  In a transaction. */
 MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err);
