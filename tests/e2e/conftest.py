@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+import postgres
 import processes
 import waybill
 import worker
@@ -144,9 +145,13 @@ def workers():
         one.finish_up()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """What watches the clock for half a minute begins first and is looked at last."""
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    if postgres.STORE:
+        left_out = [item for item in items if item.get_closest_marker("embedded")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 def pytest_sessionstart():
@@ -156,3 +161,4 @@ def pytest_sessionstart():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "last: run after all others")
+    config.addinivalue_line("markers", "embedded(why): nothing to be learnt from it on PostgreSQL")

@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import postgres
 from client import Client, Wire
 from waiting import DEADLINE_S, PATIENCE
 
@@ -27,13 +28,14 @@ queues:
 """
 
 # What must not come in from the environment of whoever runs the tests.
-FOREIGN = ("WAYBILL_URL", "WAYBILL_DATA", "WAYBILL_TOKEN", "WAYBILL_FAULT", "NOTIFY_SOCKET",
-           "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "http_proxy", "https_proxy", "HTTP_PROXY",
-           "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
+FOREIGN = ("WAYBILL_URL", "WAYBILL_DATA", "WAYBILL_STORE", "WAYBILL_TOKEN", "WAYBILL_FAULT",
+           "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "http_proxy",
+           "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
 
 
 def plain_env(**more):
-    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    env = {name: value for name, value in os.environ.items()
+           if name not in FOREIGN and not name.startswith("PG")}
     return {**env, **more}
 
 
@@ -60,10 +62,16 @@ class Ran:
 
 
 class Server:
-    """One data directory and the server process on it."""
+    """One data directory and the server process on it.
+
+    Its jobs are in that directory, or in the PostgreSQL database that `store` names.  In a run on
+    PostgreSQL each server gets such a database, unless it says EMBEDDED.
+    """
+
+    EMBEDDED = "embedded"
 
     def __init__(self, directory, definitions=QUEUES, args=(), env=None, data=None,
-                 listen="127.0.0.1:0", slots=0):
+                 listen="127.0.0.1:0", slots=0, store=None):
         self.dir = Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.data = Path(data) if data else self.dir / "data"
@@ -71,6 +79,10 @@ class Server:
         self.log = self.dir / "server.log"
         self.listen = listen
         self.slots = slots  # of the local worker; 0: there is none
+        self.store = None if store == self.EMBEDDED else store
+        self.owned_store = None  # a database that goes with us
+        if store is None and postgres.STORE:
+            self.store = self.owned_store = postgres.new_database()
         self.args = list(args)
         self.env = dict(env or {})
         self.process = None
@@ -83,7 +95,8 @@ class Server:
         self.file.write_text(definitions)
 
     def command(self):
-        return [BIN, "serve", "--data", str(self.data), "--listen", self.listen, "-j",
+        store = ["--store", self.store] if self.store else []
+        return [BIN, "serve", "--data", str(self.data), *store, "--listen", self.listen, "-j",
                 str(self.slots), "-c", str(self.file), *self.args]
 
     def spawn(self, env=None, **named):
@@ -193,11 +206,14 @@ class Server:
     def cli(self, *args, stdin=b"", env=None):
         return run_waybill(*args, stdin=stdin, deadline_s=90 * PATIENCE,
                            env=plain_env(HOME=str(self.dir), WAYBILL_DATA=str(self.data),
-                                         **(env or {})))
+                                         **self.store_env(), **(env or {})))
+
+    def store_env(self):
+        return {"WAYBILL_STORE": self.store} if self.store else {}
 
     def check_store(self):
         ran = run_waybill("check", "--store", "--full", "--data", self.data, "--json",
-                          deadline_s=120 * PATIENCE)
+                          deadline_s=120 * PATIENCE, env=plain_env(**self.store_env()))
         assert ran.status == 0, ran
         assert ran.json["findings"] == [], ran
 
@@ -211,7 +227,10 @@ class Server:
                 self.process.kill()
                 self.process.wait()
             self._drop_clients()
-        if (self.data / "waybill.db").exists():
+        if (self.data / "waybill.db").exists() or (self.store and self.process is not None):
             self.check_store()
+        if self.owned_store:
+            postgres.drop_database(self.owned_store)
+            self.owned_store = None
 
 
