@@ -6,11 +6,13 @@
  * Refusals that are expected show in `changed` or in the rows, never as SQL errors; an error means that
  * the transaction is to be rolled back.
  *
- * A connection belongs to one thread.
+ * Each database is a driver: a table of functions, and structs of its own that begin with `struct db` and
+ * `struct db_row`.  A connection belongs to one thread; only `away` is read by others.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +20,20 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "store/sql.h"
+#include "store/store.h"
 
-struct db;
-struct db_row;
+struct db_driver;
+
+struct db {
+    const struct db_driver *driver;
+    atomic_bool away; /* the database cannot be reached; any thread may ask */
+    bool conflict;    /* the last error says that somebody else was faster; until the next begin */
+    bool commit_unknown; /* the connection was lost in a commit; until the next begin */
+};
+
+struct db_row {
+    const struct db_driver *driver;
+};
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB, DB_ROWS };
 
@@ -74,17 +87,88 @@ struct db_call {
     int64_t changed; /* out: rows inserted, updated or deleted */
 };
 
-/* Columns of the row at hand.  Texts and blobs are valid until the callback returns. */
-int64_t db_col_int(const struct db_row *row, int column);
-struct slice db_col_text(const struct db_row *row, int column);
-struct slice db_col_blob(const struct db_row *row, int column); /* data NULL when it is NULL */
-bool db_col_null(const struct db_row *row, int column);
+enum db_close {
+    DB_CLOSE_PLAIN,
+    DB_CLOSE_CLEAN
+}; /* clean: a writer's last words, like a checkpoint */
 
-MUST_CHECK enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err);
+/* Functions that a database has no use for are NULL; those who call them say what to do instead. */
+struct db_driver {
+    enum err_code (*run)(struct db *db, struct db_call *calls, size_t n, struct err *err);
+    enum err_code (*begin)(struct db *db, struct err *err);
+    enum err_code (*commit)(struct db *db, struct err *err);
+    void (*rollback)(struct db *db); /* without a transaction it does nothing */
+    void (*close)(struct db *db, enum db_close how);
+
+    int64_t (*col_int)(const struct db_row *row, int column);
+    struct slice (*col_text)(const struct db_row *row, int column);
+    struct slice (*col_blob)(const struct db_row *row, int column);
+    bool (*col_null)(const struct db_row *row, int column);
+
+    /* Runs all migrations above the store's version; a reader none.  E_UNAVAILABLE when the store is newer
+     * than all we know. */
+    enum err_code (*migrate)(struct db *db, int *ret_version, struct err *err);
+    /* Size, free space and path; the version is the caller's. */
+    enum err_code (*facts)(struct db *db, struct store_facts *ret_facts, struct err *err);
+    /* The database's own check of its files, a finding a call. */
+    enum err_code (*check)(struct db *db, enum store_check how, store_finding_fn *on_finding,
+                           void *ctx, struct err *err);
+    enum err_code (*backup)(struct db *db, const char *path, struct err *err);
+    enum err_code (*shrink)(struct db *db, int pages, struct err *err);
+};
+
+/* Columns of the row at hand.  Texts and blobs are valid until the callback returns. */
+static inline int64_t db_col_int(const struct db_row *row, int column)
+{
+    return row->driver->col_int(row, column);
+}
+
+static inline struct slice db_col_text(const struct db_row *row, int column)
+{
+    return row->driver->col_text(row, column);
+}
+
+/* data NULL when it is NULL */
+static inline struct slice db_col_blob(const struct db_row *row, int column)
+{
+    return row->driver->col_blob(row, column);
+}
+
+static inline bool db_col_null(const struct db_row *row, int column)
+{
+    return row->driver->col_null(row, column);
+}
+
+MUST_CHECK static inline enum err_code db_run(struct db *db, struct db_call *calls, size_t n,
+                                              struct err *err)
+{
+    return db->driver->run(db, calls, n, err);
+}
 
 MUST_CHECK enum err_code db_begin(struct db *db, struct err *err);
 MUST_CHECK enum err_code db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
+
+/* NULL is fine. */
+void db_close(struct db *db, enum db_close how);
+
+/* Somebody else was faster: roll back and run again. */
+static inline bool db_is_conflict(const struct db *db)
+{
+    return db->conflict;
+}
+
+/* The commit may have happened or not: only the database knows. */
+static inline bool db_commit_is_unknown(const struct db *db)
+{
+    return db->commit_unknown;
+}
+
+/* Any thread. */
+static inline bool db_is_away(const struct db *db)
+{
+    return atomic_load_explicit(&db->away, memory_order_relaxed);
+}
 
 /* One call, written in place: db_do(db, SQL_X, err, db_i(1), db_t(name)). */
 #define db_do(db, sql_, err, ...) db_do_rows(db, sql_, NULL, NULL, err, __VA_ARGS__)

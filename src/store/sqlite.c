@@ -6,6 +6,8 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -28,17 +30,32 @@ struct statement {
     int *places; /* of $1, $2, …: SQLite numbers names in the order in which they occur */
 };
 
-struct db {
+struct sqlite_db {
+    struct db base; /* must be first */
     sqlite3 *handle;
+    char *path;
     struct statement statements[SQL_COUNT];
     bool read_only;
     int64_t read_limit_us;
     int64_t read_until; /* monotonic; 0: no limit */
 };
 
-struct db_row {
+struct sqlite_row {
+    struct db_row base; /* must be first */
     sqlite3_stmt *stmt;
 };
+
+static const struct db_driver sqlite_driver;
+
+static struct sqlite_db *sqlite_of(struct db *db)
+{
+    return (struct sqlite_db *)db;
+}
+
+static sqlite3_stmt *stmt_of(const struct db_row *row)
+{
+    return ((const struct sqlite_row *)row)->stmt;
+}
 
 static enum err_code code_of(int rc)
 {
@@ -56,7 +73,7 @@ static enum err_code code_of(int rc)
 }
 
 /* The words for what people can do something about, SQLite's own for the rest. */
-static enum err_code fail(struct db *db, int rc, struct err *err)
+static enum err_code fail(struct sqlite_db *db, int rc, struct err *err)
 {
     enum err_code code = code_of(rc);
 
@@ -68,7 +85,7 @@ static enum err_code fail(struct db *db, int rc, struct err *err)
                    db->handle == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db->handle), rc);
 }
 
-static enum err_code exec(struct db *db, const char *sql, struct err *err)
+static enum err_code exec(struct sqlite_db *db, const char *sql, struct err *err)
 {
     int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 
@@ -92,7 +109,7 @@ static enum err_code map_args(struct statement *st, const char *name, struct err
     return E_OK;
 }
 
-static enum err_code prepare(struct db *db, enum sql sql, struct err *err)
+static enum err_code prepare(struct sqlite_db *db, enum sql sql, struct err *err)
 {
     struct statement *st = &db->statements[sql];
     int rc = sqlite3_prepare_v3(db->handle, sql_texts[sql].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
@@ -119,21 +136,21 @@ static int bind_one(sqlite3_stmt *stmt, int place, const struct db_value *v)
     return SQLITE_MISUSE;
 }
 
-static int step_all(struct db *db, struct statement *st, struct db_call *call)
+static int step_all(struct sqlite_db *db, struct statement *st, struct db_call *call)
 {
-    struct db_row row = {.stmt = st->stmt};
+    struct sqlite_row row = {.base = {&sqlite_driver}, .stmt = st->stmt};
     int rc;
 
     while ((rc = sqlite3_step(st->stmt)) == SQLITE_ROW)
         if (call->on_row != NULL)
-            call->on_row(call->ctx, &row);
+            call->on_row(call->ctx, &row.base);
     if (rc != SQLITE_DONE)
         return rc;
     call->changed = sqlite3_stmt_readonly(st->stmt) ? 0 : sqlite3_changes64(db->handle);
     return SQLITE_OK;
 }
 
-static enum err_code run_one(struct db *db, struct db_call *call, struct err *err)
+static enum err_code run_one(struct sqlite_db *db, struct db_call *call, struct err *err)
 {
     struct statement *st = &db->statements[call->sql];
 
@@ -155,22 +172,24 @@ static enum err_code run_one(struct db *db, struct db_call *call, struct err *er
     return err_wrap(err, "%s", sql_texts[call->sql].name);
 }
 
-static void start_clock(struct db *db)
+static void start_clock(struct sqlite_db *db)
 {
     if (db->read_limit_us > 0)
         db->read_until = clock_mono_us() + db->read_limit_us;
 }
 
 /* A transaction has its time as a whole, statements outside of one each their own. */
-static enum err_code check_clock(struct db *db, struct err *err)
+static enum err_code check_clock(struct sqlite_db *db, struct err *err)
 {
     if (sqlite3_get_autocommit(db->handle))
         start_clock(db);
     return fault_hit("read.slow") ? fail(db, SQLITE_INTERRUPT, err) : E_OK;
 }
 
-enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err *err)
+static enum err_code sqlite_run(struct db *base, struct db_call *calls, size_t n, struct err *err)
 {
+    struct sqlite_db *db = sqlite_of(base);
+
     if (db->read_limit_us > 0 && check_clock(db, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++)
@@ -179,70 +198,57 @@ enum err_code db_run(struct db *db, struct db_call *calls, size_t n, struct err 
     return E_OK;
 }
 
-enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
-                     struct db_taker *taker, struct err *err)
+static int64_t col_int(const struct db_row *row, int column)
 {
-    struct db_call call = {
-        .sql = sql, .args = args, .n_args = n_args, .on_row = taker->on_row, .ctx = taker->ctx};
-    enum err_code code = db_run(db, &call, 1, err);
-
-    taker->changed = call.changed;
-    return code;
+    return sqlite3_column_int64(stmt_of(row), column);
 }
 
-int64_t db_col_int(const struct db_row *row, int column)
+static struct slice col_text(const struct db_row *row, int column)
 {
-    return sqlite3_column_int64(row->stmt, column);
+    const char *text = (const char *)sqlite3_column_text(stmt_of(row), column);
+
+    return slice_make(text, (size_t)sqlite3_column_bytes(stmt_of(row), column));
 }
 
-struct slice db_col_text(const struct db_row *row, int column)
+static bool col_null(const struct db_row *row, int column)
 {
-    const char *text = (const char *)sqlite3_column_text(row->stmt, column);
-
-    return slice_make(text, (size_t)sqlite3_column_bytes(row->stmt, column));
+    return sqlite3_column_type(stmt_of(row), column) == SQLITE_NULL;
 }
 
-struct slice db_col_blob(const struct db_row *row, int column)
+static struct slice col_blob(const struct db_row *row, int column)
 {
-    if (db_col_null(row, column))
+    if (col_null(row, column))
         return slice_make(NULL, 0);
-    const char *data = sqlite3_column_blob(row->stmt, column);
+    const char *data = sqlite3_column_blob(stmt_of(row), column);
 
-    return slice_make(data == NULL ? "" : data, (size_t)sqlite3_column_bytes(row->stmt, column));
-}
-
-bool db_col_null(const struct db_row *row, int column)
-{
-    return sqlite3_column_type(row->stmt, column) == SQLITE_NULL;
+    return slice_make(data == NULL ? "" : data, (size_t)sqlite3_column_bytes(stmt_of(row), column));
 }
 
 /* ---- transactions ---- */
 
-static enum err_code run_bare(struct db *db, enum sql sql, struct err *err)
+static enum err_code run_bare(struct sqlite_db *db, enum sql sql, struct err *err)
 {
     struct db_call call = {.sql = sql};
 
     return run_one(db, &call, err);
 }
 
-enum err_code db_begin(struct db *db, struct err *err)
+static enum err_code sqlite_begin(struct db *base, struct err *err)
 {
+    struct sqlite_db *db = sqlite_of(base);
+
     start_clock(db);
     return run_bare(db, db->read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE, err);
 }
 
-enum err_code db_commit(struct db *db, struct err *err)
+static enum err_code sqlite_commit(struct db *db, struct err *err)
 {
-    if (fault_hit("commit.before"))
-        return err_set(err, E_UNAVAILABLE, "store: fault before the commit");
-    if (run_bare(db, SQL_COMMIT, err) != E_OK)
-        return err->code;
-    (void)fault_hit("commit.after");
-    return E_OK;
+    return run_bare(sqlite_of(db), SQL_COMMIT, err);
 }
 
-void db_rollback(struct db *db)
+static void sqlite_rollback(struct db *base)
 {
+    struct sqlite_db *db = sqlite_of(base);
     struct err ignored = ERR_INIT; /* SQLite has rolled back by itself where it says so */
 
     if (!sqlite3_get_autocommit(db->handle) && run_bare(db, SQL_ROLLBACK, &ignored) != E_OK)
@@ -259,7 +265,8 @@ static int take_int(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
-static enum err_code pragma_int(struct db *db, const char *pragma, int64_t *ret, struct err *err)
+static enum err_code pragma_int(struct sqlite_db *db, const char *pragma, int64_t *ret,
+                                struct err *err)
 {
     int rc = sqlite3_exec(db->handle, pragma, take_int, ret, NULL);
 
@@ -270,14 +277,14 @@ static int newest_migration(void)
 {
     int newest = 0;
 
-    for (int i = 0; i < sql_migration_count; i++)
+    for (int i = 0; i < SQL_MIGRATION_COUNT; i++)
         if (strcmp(sql_migrations[i].store, "sqlite") == 0 && sql_migrations[i].number > newest)
             newest = sql_migrations[i].number;
     return newest;
 }
 
 /* Before anything is written: the store of a newer waybill is left as it is. */
-static enum err_code refuse_newer(struct db *db, struct err *err)
+static enum err_code refuse_newer(struct sqlite_db *db, struct err *err)
 {
     int64_t version = 0;
 
@@ -293,13 +300,13 @@ static enum err_code refuse_newer(struct db *db, struct err *err)
 
 static int watch_time(void *ctx)
 {
-    struct db *db = ctx;
+    struct sqlite_db *db = ctx;
 
     return db->read_until != 0 && clock_mono_us() > db->read_until;
 }
 
 /* SQLite keeps another journal where it cannot have this one, and does not say so. */
-static enum err_code require_wal(struct db *db, struct err *err)
+static enum err_code require_wal(struct sqlite_db *db, struct err *err)
 {
     int64_t wal = 0;
 
@@ -310,7 +317,8 @@ static enum err_code require_wal(struct db *db, struct err *err)
                               "its file system takes no write-ahead log: use a local one");
 }
 
-static enum err_code configure(struct db *db, const struct sqlite_config *config, struct err *err)
+static enum err_code configure(struct sqlite_db *db, const struct sqlite_config *config,
+                               struct err *err)
 {
     char pragmas[512];
 
@@ -341,13 +349,30 @@ static void configure_process(void)
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
+static void sqlite_close(struct db *base, enum db_close how)
+{
+    struct sqlite_db *db = sqlite_of(base);
+
+    for (int i = 0; i < SQL_COUNT; i++) {
+        sqlite3_finalize(db->statements[i].stmt);
+        free(db->statements[i].places);
+    }
+    if (how == DB_CLOSE_CLEAN && !db->read_only)
+        sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    sqlite3_close_v2(db->handle);
+    free(db->path);
+    free(db);
+}
+
 enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,
                              struct err *err)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct db *db = mem_zalloc(sizeof(*db));
+    struct sqlite_db *db = mem_zalloc(sizeof(*db));
 
     pthread_once(&once, configure_process);
+    db->base.driver = &sqlite_driver;
+    db->path = mem_strdup(config->path);
     int flags = config->read_only ? SQLITE_OPEN_READONLY
                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
@@ -358,44 +383,32 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     } else if (refuse_newer(db, err) != E_OK || configure(db, config, err) != E_OK) {
         err_wrap(err, "open %s", config->path);
     } else {
-        *ret_db = db;
+        *ret_db = &db->base;
         return E_OK;
     }
-    sqlite_db_close(db, SQLITE_CLOSE_PLAIN);
+    sqlite_close(&db->base, DB_CLOSE_PLAIN);
     return err->code;
-}
-
-void sqlite_db_close(struct db *db, enum sqlite_close how)
-{
-    if (db == NULL)
-        return;
-    for (int i = 0; i < SQL_COUNT; i++) {
-        sqlite3_finalize(db->statements[i].stmt);
-        free(db->statements[i].places);
-    }
-    if (how == SQLITE_CLOSE_CHECKPOINT)
-        sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-    sqlite3_close_v2(db->handle);
-    free(db);
 }
 
 /* ---- migrations ---- */
 
-static enum err_code run_migration(struct db *db, const struct sql_migration *m, struct err *err)
+static enum err_code run_migration(struct sqlite_db *db, const struct sql_migration *m,
+                                   struct err *err)
 {
     char set_version[64];
 
     snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", m->number);
-    if (db_begin(db, err) != E_OK || exec(db, m->text, err) != E_OK ||
-        exec(db, set_version, err) != E_OK || db_commit(db, err) != E_OK) {
-        db_rollback(db);
+    if (db_begin(&db->base, err) != E_OK || exec(db, m->text, err) != E_OK ||
+        exec(db, set_version, err) != E_OK || db_commit(&db->base, err) != E_OK) {
+        db_rollback(&db->base);
         return err_wrap(err, "migration %04d_%s", m->number, m->name);
     }
     return E_OK;
 }
 
-enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err)
+static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct err *err)
 {
+    struct sqlite_db *db = sqlite_of(base);
     int64_t version = 0;
     int newest = newest_migration();
 
@@ -403,7 +416,7 @@ enum err_code sqlite_db_migrate(struct db *db, int *ret_version, struct err *err
         return err->code;
     if (db->read_only)
         newest = (int)version;
-    for (int i = 0; i < sql_migration_count; i++) {
+    for (int i = 0; i < SQL_MIGRATION_COUNT; i++) {
         const struct sql_migration *m = &sql_migrations[i];
 
         if (strcmp(m->store, "sqlite") != 0 || m->number <= version || m->number > newest)
@@ -433,9 +446,10 @@ static int take_finding(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
-enum err_code sqlite_db_check(struct db *db, enum store_check how, store_finding_fn *on_finding,
-                              void *ctx, struct err *err)
+static enum err_code sqlite_check(struct db *base, enum store_check how,
+                                  store_finding_fn *on_finding, void *ctx, struct err *err)
 {
+    struct sqlite_db *db = sqlite_of(base);
     struct findings f = {on_finding, ctx};
     const char *pragma = how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)"
                                                  : "PRAGMA quick_check(100)";
@@ -450,8 +464,9 @@ enum err_code sqlite_db_check(struct db *db, enum store_check how, store_finding
     return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
 }
 
-enum err_code sqlite_db_backup(struct db *db, const char *path, struct err *err)
+static enum err_code sqlite_backup(struct db *base, const char *path, struct err *err)
 {
+    struct sqlite_db *db = sqlite_of(base);
     sqlite3 *to = NULL;
     int rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
 
@@ -474,19 +489,67 @@ enum err_code sqlite_db_backup(struct db *db, const char *path, struct err *err)
     return rc == SQLITE_OK ? E_OK : err->code;
 }
 
-enum err_code sqlite_db_shrink(struct db *db, int pages, struct err *err)
+static enum err_code sqlite_shrink(struct db *db, int pages, struct err *err)
 {
     char pragma[64];
 
     snprintf(pragma, sizeof(pragma), "PRAGMA incremental_vacuum(%d)", pages);
-    return exec(db, pragma, err);
+    return exec(sqlite_of(db), pragma, err);
 }
 
-enum err_code sqlite_db_pages(struct db *db, struct sqlite_pages *ret, struct err *err)
+static int64_t wal_bytes(const char *path)
 {
-    if (pragma_int(db, "PRAGMA page_size", &ret->page_size, err) != E_OK ||
-        pragma_int(db, "PRAGMA page_count", &ret->page_count, err) != E_OK ||
-        pragma_int(db, "PRAGMA freelist_count", &ret->free_count, err) != E_OK)
+    char wal[PATH_MAX + 8];
+    struct stat st;
+
+    snprintf(wal, sizeof(wal), "%s-wal", path);
+    return stat(wal, &st) == 0 ? st.st_size : 0;
+}
+
+static int64_t disk_free(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(mem)
+    char *dir = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(slash - path) + 1);
+    struct statvfs vfs;
+
+    return statvfs(dir, &vfs) == 0 ? (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize : 0;
+}
+
+static enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    int64_t page_size = 0;
+    int64_t page_count = 0;
+    int64_t free_count = 0;
+
+    if (pragma_int(db, "PRAGMA page_size", &page_size, err) != E_OK ||
+        pragma_int(db, "PRAGMA page_count", &page_count, err) != E_OK ||
+        pragma_int(db, "PRAGMA freelist_count", &free_count, err) != E_OK)
         return err->code;
+    *ret_facts = (struct store_facts){
+        .bytes = page_size * page_count,
+        .free_bytes = page_size * free_count,
+        .wal_bytes = wal_bytes(db->path),
+        .disk_free = disk_free(db->path),
+    };
+    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", db->path);
     return E_OK;
 }
+
+static const struct db_driver sqlite_driver = {
+    .run = sqlite_run,
+    .begin = sqlite_begin,
+    .commit = sqlite_commit,
+    .rollback = sqlite_rollback,
+    .close = sqlite_close,
+    .col_int = col_int,
+    .col_text = col_text,
+    .col_blob = col_blob,
+    .col_null = col_null,
+    .migrate = sqlite_migrate,
+    .facts = sqlite_facts,
+    .check = sqlite_check,
+    .backup = sqlite_backup,
+    .shrink = sqlite_shrink,
+};

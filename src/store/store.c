@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "store/db_module.h"
 #include "store/sqlite.h"
 #include "store/store_internal.h"
 #include "store/store_meta.h"
@@ -23,13 +23,6 @@ static char *join_path(const char *dir, const char *name)
 
     snprintf(path, size, "%s/%s", dir, name);
     return path;
-}
-
-static void free_store(struct store *s)
-{
-    free(s->dir);
-    free(s->path);
-    free(s);
 }
 
 /* Notes that a writer is at it; what stood there before tells how the last one ended. */
@@ -48,46 +41,89 @@ static enum err_code mark_running(struct store *s, struct err *err)
     return E_OK;
 }
 
+static enum err_code open_embedded(const struct store_config *config, struct db **ret_db,
+                                   struct err *err)
+{
+    CLEANUP(mem) char *path = join_path(config->dir, STORE_FILE);
+    struct sqlite_config sqlite = {.path = path,
+                                   .vfs = config->vfs,
+                                   .read_only = config->mode == STORE_READ,
+                                   .read_limit_us = config->read_limit_us};
+
+    return sqlite_db_open(&sqlite, ret_db, err);
+}
+
+static enum err_code open_remote(const struct store_config *config, struct db **ret_db,
+                                 struct err *err)
+{
+    const struct db_module *module = NULL;
+    struct db_config db = {.host = &db_host,
+                           .url = config->url,
+                           .read_only = config->mode == STORE_READ,
+                           .read_limit_us = config->read_limit_us};
+
+    if (db_module_for(config->url, &module, err) != E_OK)
+        return err->code;
+    return module->open(&db, ret_db, err);
+}
+
 enum err_code store_open(const struct store_config *config, struct store **ret_store,
                          struct err *err)
 {
     struct store *s = mem_zalloc(sizeof(*s));
 
     s->mode = config->mode;
-    s->dir = mem_strdup(config->dir);
-    s->path = join_path(config->dir, STORE_FILE);
-    struct sqlite_config sqlite = {.path = s->path,
-                                   .vfs = config->vfs,
-                                   .read_only = config->mode == STORE_READ,
-                                   .read_limit_us = config->read_limit_us};
+    s->shared = config->url != NULL;
+    enum err_code code = s->shared ? open_remote(config, &s->db, err)
+                                   : open_embedded(config, &s->db, err);
 
-    if (sqlite_db_open(&sqlite, &s->db, err) != E_OK ||
-        sqlite_db_migrate(s->db, &s->version, err) != E_OK ||
-        (config->mode == STORE_WRITE && mark_running(s, err) != E_OK)) {
+    if (code == E_OK)
+        code = s->db->driver->migrate(s->db, &s->version, err);
+    /* Servers of a shared store come and go, and its database looks after its own files. */
+    if (code == E_OK && s->mode == STORE_WRITE && !s->shared)
+        code = mark_running(s, err);
+    if (code != E_OK) {
         store_abandon(s);
-        return err->code;
+        return code;
     }
     *ret_store = s;
     return E_OK;
 }
 
-void store_close(struct store *s)
+static void mark_stopped(struct store *s)
 {
     struct err err = ERR_INIT;
 
+    if (store_begin(s, &err) != E_OK)
+        return;
+    if (store_meta_set(s, META_RUNNING, 0, &err) != E_OK || store_commit(s, &err) != E_OK)
+        store_rollback(s);
+}
+
+void store_close(struct store *s)
+{
     if (s == NULL)
         return;
-    if (s->mode == STORE_WRITE && !s->broken && store_begin(s, &err) == E_OK)
-        if (store_meta_set(s, META_RUNNING, 0, &err) != E_OK || store_commit(s, &err) != E_OK)
-            store_rollback(s);
-    sqlite_db_close(s->db, s->mode == STORE_WRITE ? SQLITE_CLOSE_CHECKPOINT : SQLITE_CLOSE_PLAIN);
-    free_store(s);
+    if (s->mode == STORE_WRITE && !s->broken && !s->shared)
+        mark_stopped(s);
+    db_close(s->db, DB_CLOSE_CLEAN);
+    free(s);
 }
 
 void store_abandon(struct store *s)
 {
-    sqlite_db_close(s->db, SQLITE_CLOSE_PLAIN);
-    free_store(s);
+    db_close(s->db, DB_CLOSE_PLAIN);
+    free(s);
+}
+
+bool store_is_shared(const struct store *s)
+{
+    return s->shared;
+}
+
+bool store_is_away(const struct store *s)
+{
+    return db_is_away(s->db);
 }
 
 bool store_was_unclean(const struct store *s)
@@ -104,6 +140,8 @@ enum err_code store_commit(struct store *s, struct err *err)
 {
     enum err_code code = db_commit(s->db, err);
 
+    if (code != E_OK && db_commit_is_unknown(s->db) && shared_outcome != NULL)
+        code = shared_outcome(s, err);
     s->broken = code != E_OK;
     return code;
 }
@@ -161,9 +199,12 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
     CLEANUP(mem) char *part = join_path(dir, STORE_FILE ".part");
     struct stat st;
 
+    if (s->db->driver->backup == NULL)
+        return err_set(err, E_INVALID,
+                       "a backup of this store is its database's own business: use pg_dump");
     if (prepare_backup_dir(dir, err) != E_OK)
         return err->code;
-    if (sqlite_db_backup(s->db, part, err) != E_OK) {
+    if (s->db->driver->backup(s->db, part, err) != E_OK) {
         unlink(part);
         return err->code;
     }
@@ -177,28 +218,13 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
 
 enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct err *err)
 {
-    struct sqlite_pages pages;
-    struct stat st;
-    struct statvfs vfs;
-    char wal[sizeof(ret_facts->path) + 8];
-
-    if (sqlite_db_pages(s->db, &pages, err) != E_OK)
+    if (s->db->driver->facts(s->db, ret_facts, err) != E_OK)
         return err->code;
-    *ret_facts = (struct store_facts){
-        .bytes = pages.page_size * pages.page_count,
-        .free_bytes = pages.page_size * pages.free_count,
-        .version = s->version,
-    };
-    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", s->path);
-    snprintf(wal, sizeof(wal), "%s-wal", s->path);
-    if (stat(wal, &st) == 0)
-        ret_facts->wal_bytes = st.st_size;
-    if (statvfs(s->dir, &vfs) == 0)
-        ret_facts->disk_free = (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
+    ret_facts->version = s->version;
     return E_OK;
 }
 
 enum err_code store_shrink(struct store *s, int pages, struct err *err)
 {
-    return sqlite_db_shrink(s->db, pages, err);
+    return s->db->driver->shrink == NULL ? E_OK : s->db->driver->shrink(s->db, pages, err);
 }

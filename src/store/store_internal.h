@@ -5,17 +5,26 @@
 #pragma once
 
 #include "store/db.h"
-#include "store/store.h"
+#include "store/store_shared.h"
 
 struct store {
     struct db *db;
     enum store_mode mode;
     int version;
+    bool shared;  /* reached by a URL: others work on it, too */
     bool unclean; /* the last writer did not stop cleanly */
     bool broken;  /* a commit failed for good: do not claim a clean stop */
-    char *dir;
-    char *path;
+
+    /* of a shared store, see store_shared.c */
+    struct store_seat seat;
+    int64_t incarnation; /* of this server on its node */
+    int64_t batch;       /* the last that was signed */
+    bool is_member;
+    bool conflict; /* the store's own judgement that somebody else was faster */
 };
+
+/* What became of a commit whose connection was lost: E_OK when it happened.  Waits until the database tells. */
+MUST_CHECK enum err_code shared_outcome(struct store *s, struct err *err) __attribute__((weak));
 
 /* For single numbers: takes the first column of the (only) row. */
 struct taken_int {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "store/sqlite.h"
 #include "store/store_internal.h"
 
 static const enum sql invariants[] = {
@@ -36,7 +35,7 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
     struct finding_taker t = {.on_finding = on_finding, .ctx = ctx};
     struct db_taker taker = {.on_row = take_violation, .ctx = &t};
 
-    if (sqlite_db_check(s->db, how, pass_on, &t, err) != E_OK)
+    if (s->db->driver->check != NULL && s->db->driver->check(s->db, how, pass_on, &t, err) != E_OK)
         return err->code;
     if (how == STORE_CHECK_QUICK || t.count > 0) /* tables that cannot be read are not compared */
         return E_OK;

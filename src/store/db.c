@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/db.h"
+
+#include "base/fault.h"
+
+enum err_code db_begin(struct db *db, struct err *err)
+{
+    db->conflict = false;
+    db->commit_unknown = false;
+    return db->driver->begin(db, err);
+}
+
+enum err_code db_commit(struct db *db, struct err *err)
+{
+    if (fault_hit("commit.before"))
+        return err_set(err, E_UNAVAILABLE, "store: fault before the commit");
+    if (db->driver->commit(db, err) != E_OK)
+        return err->code;
+    (void)fault_hit("commit.after");
+    return E_OK;
+}
+
+void db_rollback(struct db *db)
+{
+    db->driver->rollback(db);
+}
+
+void db_close(struct db *db, enum db_close how)
+{
+    if (db != NULL)
+        db->driver->close(db, how);
+}
+
+enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
+                     struct db_taker *taker, struct err *err)
+{
+    struct db_call call = {
+        .sql = sql, .args = args, .n_args = n_args, .on_row = taker->on_row, .ctx = taker->ctx};
+    enum err_code code = db_run(db, &call, 1, err);
+
+    taker->changed = call.changed;
+    return code;
+}
