@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The judgement on a run of chaos.py: the whole state against what was handed in and what ran."""
+"""The judgement on a run of chaos: the whole state against what was handed in and what ran."""
 from collections import Counter, defaultdict
 
 from chaos_load import LISTED, PARENTED
@@ -13,7 +13,7 @@ class Judge:
         self.acknowledged = acknowledged
         self.jobs = {job["id"]: job for job in client.list()}
         self.show = client.show
-        self.lost, self.broken, self.overlapping = [], [], []
+        self.lost, self.unexpected, self.broken, self.overlapping = [], [], [], []
         self.began, self.ended = Counter(), Counter()
         self.leases = defaultdict(list)
 
@@ -22,6 +22,9 @@ class Judge:
         for job_id in self.acknowledged:
             if job_id not in self.jobs:
                 self.lost.append(f"{job_id} was acknowledged and is not there")
+        for job in self.jobs.values():
+            if job["id"] not in self.acknowledged and job["queue"] != "leaf":
+                self.unexpected.append(f"{job['id']} {job['params']} is there; nobody handed it in")
         for job in self.jobs.values():
             self._job(job)
         self._children()

@@ -19,6 +19,7 @@ def test_every_job_runs_and_none_beside_itself_whatever_is_killed_or_stopped():
     text = ran.stdout.decode()
     assert ran.returncode == 0, text
     verdict = json.loads(text.splitlines()[-1])
-    faults = {name: verdict[name] for name in ("lost", "overlapping", "left", "broken")}
+    faults = {name: verdict[name] for name in
+              ("lost", "unexpected", "overlapping", "left", "broken")}
     assert faults == dict.fromkeys(faults, 0), text
     assert verdict["acknowledged"] >= 100 and verdict["happened"] >= 20, text
