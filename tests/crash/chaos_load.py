@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The load of chaos.py: programs that tell of their runs, and those who hand in jobs for them.
+"""The load of a chaos: programs that tell of their runs, and those who hand in jobs for them.
 
 Each run appends `begin ID LEASE` and `end ID LEASE` to one file, and holds a lock of its job's id, which
 all that it starts inherits: whoever finds it taken runs at the same time as its own job, or as
@@ -86,10 +86,13 @@ queues:
     slots: 1
     idle: 2s
     retry: {{max: 1000, first: 30ms, cap: 500ms}}
+  hands:
+    retry: {{max: 1000, first: 30ms, cap: 500ms}}
 """
 
 KINDS = {"plain": 10, "daemon": 3, "deep": 2, "stubborn": 2, "chatty": 1, "parent": 3, "list": 1,
          "resident": 4}
+QUEUE_OF = {"resident": "resident", "hand": "hands"}  # of kinds; of others: work
 
 
 def write_programs(directory, place):
@@ -105,10 +108,11 @@ def write_programs(directory, place):
 class Submitter:
     """Hands in jobs for as long as it is told; repeats with the same key what was not answered."""
 
-    def __init__(self, make_client, rng, backlog):
+    def __init__(self, make_client, rng, backlog, kinds=None):
         self.make_client = make_client
         self.rng = rng
         self.backlog = backlog
+        self.kinds = kinds or KINDS
         self.attempted = 0
         self.acknowledged = {}  # id: kind
         self.faults = []
@@ -116,10 +120,10 @@ class Submitter:
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def _job(self):
-        kind = self.rng.choices(list(KINDS), KINDS.values())[0]
+        kind = self.rng.choices(list(self.kinds), self.kinds.values())[0]
         seconds = self.rng.choice([0, 0, 0.01, 0.05, 0.2, 0.6])
         self.attempted += 1
-        return {"queue": "resident" if kind == "resident" else "work",
+        return {"queue": QUEUE_OF.get(kind, "work"),
                 "key": f"chaos-{self.attempted}",
                 "params": {"kind": kind, "seconds": str(seconds)}}
 

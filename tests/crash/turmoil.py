@@ -35,7 +35,12 @@ def free_port():
 
 class Turmoil:
     HAPPENINGS = {}
+    MEAN_PAUSE_S = 0.25
     FAULTS = ("lost", "unexpected", "overlapping", "left", "broken")
+
+    @staticmethod
+    def add_options(parser):
+        """Those of its own."""
 
     def __init__(self, args):
         self.args = args
@@ -77,7 +82,7 @@ class Turmoil:
                 name = self.rng.choices(list(self.HAPPENINGS), self.HAPPENINGS.values())[0]
                 getattr(self, name)()
                 self.done[name] += 1
-                next_at = time.monotonic() + self.rng.expovariate(1 / 0.25)
+                next_at = time.monotonic() + self.rng.expovariate(1 / self.MEAN_PAUSE_S)
             time.sleep(0.01)
 
     # ---- the end
@@ -182,6 +187,7 @@ def main(kind, about):
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--keep", action="store_true", help="leave everything, also after success")
+    kind.add_options(parser)
     args = parser.parse_args()
     if args.seed is None:
         args.seed = random.SystemRandom().randrange(1 << 32)

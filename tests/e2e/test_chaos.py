@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""The short form of tests/crash/chaos.py: everything killed and stopped at random, under load."""
+"""The short forms of tests/crash/chaos.py and postgres_chaos.py: everything killed at random, under load."""
 import json
 import os
 import subprocess
 import sys
 
+import pytest
+
 from waiting import PATIENCE
 from waybill import ROOT
 
-CHAOS = ROOT / "tests" / "crash" / "chaos.py"
+pytestmark = pytest.mark.embedded("each brings its own store")
 
 
-def test_every_job_runs_and_none_beside_itself_whatever_is_killed_or_stopped():
-    seconds = os.environ.get("WAYBILL_CHAOS", "30")
-    ran = subprocess.run([sys.executable, str(CHAOS), "--seconds", seconds], check=False,
-                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+def chaos(script, seconds):
+    """The verdict, which must be a good one, and the whole output."""
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / script), "--seconds", seconds],
+                         check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          timeout=float(seconds) + 290 * PATIENCE)
     text = ran.stdout.decode()
     assert ran.returncode == 0, text
@@ -23,3 +25,14 @@ def test_every_job_runs_and_none_beside_itself_whatever_is_killed_or_stopped():
               ("lost", "unexpected", "overlapping", "left", "broken")}
     assert faults == dict.fromkeys(faults, 0), text
     assert verdict["acknowledged"] >= 100 and verdict["happened"] >= 20, text
+    return verdict, text
+
+
+def test_every_job_runs_and_none_beside_itself_whatever_is_killed_or_stopped():
+    chaos("chaos.py", os.environ.get("WAYBILL_CHAOS", "30"))
+
+
+def test_three_servers_on_one_postgresql_lose_nothing_and_go_on_whatever_is_killed():
+    verdict, text = chaos("postgres_chaos.py", os.environ.get("WAYBILL_CHAOS", "60"))
+    print(text)
+    assert verdict["restarts"] >= 3, text
