@@ -46,9 +46,10 @@ struct definition_server {
     struct slice listen;     /* ADDR:PORT; empty: not said */
     struct slice url;        /* base of full ids, without a slash at its end */
     struct slice token_file; /* absolute when its source has a directory */
+    struct slice store;      /* URL of a shared store; empty: the embedded one */
     VEC(struct slice) names; /* host names requests may come in under */
 
-    struct definition_place listen_from, url_from, token_file_from, names_from;
+    struct definition_place listen_from, url_from, token_file_from, store_from, names_from;
 };
 
 struct definitions {

@@ -3,6 +3,7 @@
 
 #include "core/definition_read.h"
 #include "core/quote.h"
+#include "core/store_url.h"
 #include "core/yaml.h"
 
 enum { PATH_BYTES_MAX = 4096, URL_BYTES_MAX = 1024, NAME_BYTES_MAX = 253 };
@@ -101,6 +102,14 @@ static enum err_code read_token_file(struct definition_read *r, struct slice tex
     return E_OK;
 }
 
+static enum err_code read_store(struct definition_read *r, struct slice text)
+{
+    if (store_url_check(text, r->err) != E_OK)
+        return r->err->code;
+    r->d->server.store = arena_copy(&r->d->arena, text);
+    return E_OK;
+}
+
 static enum err_code read_name(struct definition_read *r, struct slice text)
 {
     struct quote quote;
@@ -126,6 +135,7 @@ static const struct server_key {
     {"url", false, read_url, offsetof(struct definition_server, url_from)},
     {"names", true, read_name, offsetof(struct definition_server, names_from)},
     {"token_file", false, read_token_file, offsetof(struct definition_server, token_file_from)},
+    {"store", false, read_store, offsetof(struct definition_server, store_from)},
 };
 
 static enum err_code at_value(const struct definition_read *r, const struct server_key *key,

@@ -174,7 +174,7 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
         {"queues:\n\ta:\n", "q.yaml:2: a tab cannot indent, use spaces"},
         {"server:\n  lisen: x\n", "q.yaml:2: unknown key 'lisen', did you mean 'listen'?"},
         {"server:\n  tls: {}\n",
-         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file"},
+         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store"},
         {"server: 3\n", "q.yaml:1: server: must be a map"},
         {"server:\n  listen: 6769\n", "q.yaml:2: server.listen: must be a text"},
         {"server:\n  names:\n    - a\n    - 3\n",
@@ -217,7 +217,8 @@ static void the_server_section_is_read(void **state)
                                           SLICE("server: {listen: '[::1]:6769',\n"
                                                 "  url: 'https://whatever.com:6769/x/',\n"
                                                 "  names: [whatever.com, '[fe80::1]'],\n"
-                                                "  token_file: token}\n"),
+                                                "  token_file: token,\n"
+                                                "  store: 'postgresql://me@db/waybill'}\n"),
                                           &err),
                      E_OK);
     assert_slice_is(d.server.listen, "[::1]:6769");
@@ -225,6 +226,7 @@ static void the_server_section_is_read(void **state)
     assert_int_equal(d.server.names.count, 2);
     assert_slice_is(d.server.names.items[1], "[fe80::1]");
     assert_slice_is(d.server.token_file, "/etc/waybill/token");
+    assert_slice_is(d.server.store, "postgresql://me@db/waybill");
 }
 
 static void a_token_file_is_left_as_it_is_where_it_can_be(void **state)
@@ -248,7 +250,7 @@ static void a_server_key_in_two_places_names_both(void **state)
 {
     (void)state;
     static const char *const texts[] = {"listen: a:1", "url: http://a", "names: [b]",
-                                        "token_file: t"};
+                                        "token_file: t", "store: 'postgresql://a'"};
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         CLEANUP(definitions) struct definitions d;
@@ -302,6 +304,9 @@ static void wrong_addresses_and_names_are_refused(void **state)
                  cases[i].value, cases[i].cause);
         assert_refused(text, message);
     }
+    assert_refused("server: {store: 'mysql://me:secret@h/d'}\n",
+                   "q.yaml:1: server.store: 'mysql://me:***@h/d' is not a store like "
+                   "postgresql://user@host/database; without one it is in the data directory");
     assert_refused("server: {token_file: ''}\n",
                    "q.yaml:1: server.token_file: must be a path of 1 to 4096 bytes");
 }
