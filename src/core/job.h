@@ -66,6 +66,9 @@ struct job {
     int lost;
     int laters;
 
+    bool emitted; /* shared stores: the attempt that runs has emitted something */
+    bool watched; /* shared stores: somebody waits for its end, at some server */
+
     int64_t worker; /* number in the store, 0 for none */
     bool exited;
     int exit; /* exit status, or -N for signal N */

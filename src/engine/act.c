@@ -69,6 +69,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
             return E_OK;
         ret->changed = true;
         VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker}));
+        shared_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
         return store_job_update(e->store, j, &now, &hit, err);
     }
     now.state = job_state_next(j->state, JOB_EV_CANCEL);
@@ -346,7 +347,8 @@ enum err_code act_run(struct engine *e, struct op *op, struct err *err)
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
+    if (shared_hold_job(e, op->act.id, err) != E_OK ||
+        store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         char text[ID_TEXT_SIZE];

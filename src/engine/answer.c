@@ -168,7 +168,9 @@ static bool has_ended(struct engine *e, struct op *op)
 
 static void answer_wait(struct engine *e, struct op *op)
 {
-    if (!has_ended(e, op) && may_wait(e, op, op->wait.wait_us)) {
+    bool over = e->shared ? op->over : has_ended(e, op);
+
+    if (!over && may_wait(e, op, op->wait.wait_us)) {
         op->next = e->waits;
         e->waits = op;
         return;

@@ -110,6 +110,9 @@ enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
         return E_OK;
     filter_to_json(&op->bulk.filter, op->bulk.queue, &args);
     int64_t last = e->ids.last;
+
+    if (e->shared && store_job_newest(e->store, &last, err) != E_OK)
+        return err->code;
     struct stored_work row = {.id = engine_new_id(e),
                               .kind = (int)op->bulk.kind,
                               .args = buf_slice(&args),
@@ -147,7 +150,8 @@ static void take_row(void *ctx, const struct job *j)
         VEC_PUSH(&s->matches, j->id.v);
 }
 
-static enum err_code act_on(struct engine *e, struct bulk_work *w, int64_t id, struct err *err)
+static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct stretch *s,
+                            int64_t id, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
     struct act act = {.kind = (enum act_kind)w->row.kind, .id = id, .queue = w->queue};
@@ -155,9 +159,11 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, int64_t id, s
     bool found = false;
     struct job j;
 
-    if (store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
+    if (shared_hold_job(e, id, err) != E_OK ||
+        store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
         return err->code;
-    if (!found)
+    if (!found ||
+        !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */
         return E_OK;
     if (act_apply(e, &act, &j, &result, err) != E_OK)
         return err->code;
@@ -170,7 +176,7 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, const str
                                 struct err *err)
 {
     for (size_t i = 0; i < s->matches.count; i++)
-        if (act_on(e, w, s->matches.items[i], err) != E_OK)
+        if (act_on(e, w, s, s->matches.items[i], err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -200,6 +206,7 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
     }
     w->row.finished_at = e->now.wall_at;
     VEC_PUSH(&e->ended, w->row.id);
+    shared_tell_ended(e, w->row.id);
 }
 
 /* It removes whatever waits in a queue. */
@@ -220,9 +227,28 @@ static enum err_code note_emptied(struct engine *e, const struct queue *q,
     return queue_note(e, q, "emptied", slice_of(text), err);
 }
 
+bool bulk_is_due(const struct engine *e)
+{
+    return e->work.count > 0 || e->has_work;
+}
+
+/* On a shared store any server may be at a piece: what memory holds of it is old. */
+static enum err_code load_next(struct engine *e, struct err *err)
+{
+    bulk_free(e);
+    if (store_work_next(e->store, take_work, e, err) != E_OK)
+        return err->code;
+    e->has_work = e->work.count > 0;
+    return E_OK;
+}
+
 /* One chunk of the oldest piece of work. */
 enum err_code bulk_step(struct engine *e, struct err *err)
 {
+    if (e->shared && load_next(e, err) != E_OK)
+        return err->code;
+    if (e->work.count == 0)
+        return E_OK;
     struct bulk_work *w = e->work.items[0];
     struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
     struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};

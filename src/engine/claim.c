@@ -101,6 +101,8 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
             note_granted(e, op, &jobs[i], &g);
         } else if (jobs[i].state == JOB_READY) {
             put_back(e, &jobs[i]);
+        } else {
+            e->look_again = e->shared; /* another server was faster */
         }
     buf_deinit(&g.common);
     if (granted == 0)
@@ -174,7 +176,7 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
     for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
         if (op->exchange.queues[i].max == 0)
             continue;
-        if (ready_fill(&queues[i]->ready, e->store, queues[i]->id, err) != E_OK)
+        if (queue_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
             return false;
         *ret_any = queue_state_starts(queues[i]->state) && ready_first(&queues[i]->ready) != NULL;
     }
@@ -285,6 +287,34 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
     return E_OK;
 }
 
+/* Claims that other servers have granted are not in memory. */
+struct claim_list {
+    struct engine *e;
+    VEC(struct live_claim *) claims;
+};
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct claim_list *list = ctx;
+
+    VEC_PUSH(&list->claims, claim_new(c->token, c->jobs, c->n_jobs));
+}
+
+static enum err_code return_from_all(struct engine *e, const struct held_list *held, int64_t worker,
+                                     struct err *err)
+{
+    struct claim_list list = {.e = e};
+    enum err_code code = store_claims_of_worker(e->store, worker, take_claim, &list, err);
+
+    for (size_t i = 0; i < list.claims.count; i++) {
+        if (code == E_OK)
+            code = return_unheld(e, held, list.claims.items[i], err);
+        free(list.claims.items[i]);
+    }
+    VEC_DEINIT(&list.claims);
+    return code;
+}
+
 enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err)
 {
     int64_t worker = worker_number(e, op->exchange.worker.name);
@@ -293,6 +323,8 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
         return E_OK;
     struct held_list held = held_of(e, &op->exchange);
 
+    if (e->shared)
+        return return_from_all(e, &held, worker, err);
     for (size_t i = 0; i < e->claims.heap.count; i++)
         if (e->claims.heap.items[i]->worker == worker &&
             return_unheld(e, &held, e->claims.heap.items[i], err) != E_OK)

@@ -32,7 +32,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
     counts_add(&e->counts, q->id, j->state, 1);
     if (j->state == JOB_READY) {
         ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
-        e->woken = true;
+        q->made_ready = e->woken = true;
     }
     if (j->state == JOB_SCHEDULED && j->due_at < e->due_at)
         e->due_at = j->due_at;
@@ -41,6 +41,8 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
         VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
         if (e->waits != NULL)
             VEC_PUSH(&e->ended, j->id.v);
+        if (j->watched)
+            shared_tell_ended(e, j->id.v);
     }
     note_event(e, j, q, what);
 }

@@ -15,15 +15,14 @@
 /* ---- may it emit? ---- */
 
 /* Refuses what does not come from the worker that runs the job. */
-static enum err_code judge_lease(struct engine *e, struct op *op, struct err *err)
+static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j, struct err *err)
 {
     const struct emit *x = &op->emit;
     bool found = false;
-    struct job j;
 
-    if (store_job_outline(e->store, x->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_outline(e->store, x->id, &e->arena, j, &found, err) != E_OK)
         return err->code;
-    if (found && j.state == JOB_RUNNING && j.token == x->token)
+    if (found && j->state == JOB_RUNNING && j->token == x->token)
         return E_OK;
     char text[ID_TEXT_SIZE];
 
@@ -33,8 +32,20 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct err *er
     }
     e->tally.stale++;
     err_set(&op->err, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
-            job_state_name(j.state));
+            job_state_name(j->state));
     return E_OK;
+}
+
+/* On a shared store the job itself tells that its end is not a plain one. */
+static enum err_code mark_emitted(struct engine *e, const struct job *was, struct err *err)
+{
+    struct job now = *was;
+    bool hit = false;
+
+    if (!e->shared || was->emitted)
+        return E_OK;
+    now.emitted = true;
+    return store_job_update(e->store, was, &now, &hit, err);
 }
 
 /* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before them. */
@@ -165,7 +176,7 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 
 /* ---- the request ---- */
 
-static enum err_code take(struct engine *e, struct op *op, struct err *err)
+static enum err_code take(struct engine *e, struct op *op, const struct job *j, struct err *err)
 {
     const struct emit *x = &op->emit;
     struct plan *plans = arena_array(&e->arena, x->n_jobs + 1, sizeof(*plans));
@@ -176,7 +187,8 @@ static enum err_code take(struct engine *e, struct op *op, struct err *err)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    if (make_jobs(e, x, staged, plans, err) != E_OK || note_emit(e, x, staged, err) != E_OK)
+    if (make_jobs(e, x, staged, plans, err) != E_OK || mark_emitted(e, j, err) != E_OK ||
+        note_emit(e, x, staged, err) != E_OK)
         return err->code;
     buf_add_str(&op->reply, "{\"ids\":[");
     for (size_t i = 0; i < x->n_jobs; i++)
@@ -204,18 +216,22 @@ static enum err_code repeat(struct engine *e, struct op *op, const struct emitte
 enum err_code emit_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct emit *x = &op->emit;
-    const struct emitter *m = map_find(&e->emitters, x->id);
-    int64_t last = m == NULL ? 0 : m->row.seq;
+    struct emitter *m = NULL;
+    struct job j;
 
     ASSERT(x->n_jobs <= OP_EMIT_MAX && x->seq > 0);
-    if (judge_lease(e, op, err) != E_OK)
+    if (judge_lease(e, op, &j, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
+    if (emitter_find(e, &j, &m, err) != E_OK)
+        return err->code;
+    int64_t last = m == NULL ? 0 : m->row.seq;
+
     if (x->seq <= last)
         return repeat(e, op, m, err);
     if (x->seq == last + 1)
-        return take(e, op, err);
+        return take(e, op, &j, err);
     err_set(&op->err, E_INVALID, "seq: must be %lld, one more than the last one of this lease",
             (long long)last + 1);
     return E_OK;

@@ -13,7 +13,7 @@
 #include "store/store_record.h"
 
 /* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the oldest. */
-enum { SETTLE_ROWS = 1000 };
+enum { SETTLE_ROWS = 1000, UNSETTLED_MAX = 100 };
 
 /* ---- memory ---- */
 
@@ -49,9 +49,45 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
     m->fresh = false;
 }
 
+/* On a shared store they are read when they are needed. */
 enum err_code emitters_load(struct engine *e, struct err *err)
 {
-    return store_emitters_load(e->store, take_emitter, e, err);
+    e->is_unsettled = e->shared;
+    return e->shared ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
+}
+
+enum err_code emitter_find(struct engine *e, const struct job *job, struct emitter **ret_emitter,
+                           struct err *err)
+{
+    *ret_emitter = map_find(&e->emitters, job->id.v);
+    if (*ret_emitter != NULL || !e->shared || !job->emitted)
+        return E_OK;
+    if (store_emitter_find(e->store, job->id.v, job->token, take_emitter, e, err) != E_OK)
+        return err->code;
+    *ret_emitter = map_find(&e->emitters, job->id.v);
+    return E_OK;
+}
+
+static void take_unsettled(void *ctx, const struct stored_emitter *row)
+{
+    struct engine *e = ctx;
+
+    for (size_t i = 0; i < e->settling.count; i++)
+        if (e->settling.items[i]->row.owner == row->owner &&
+            e->settling.items[i]->row.token == row->token)
+            return;
+    take_emitter(e, row);
+}
+
+/* Those that no other server is at. */
+static enum err_code load_unsettled(struct engine *e, struct err *err)
+{
+    if (!e->is_unsettled || e->now.steady_at < e->resume_at)
+        return E_OK;
+    if (store_emitters_unsettled(e->store, UNSETTLED_MAX, take_unsettled, e, err) != E_OK)
+        return err->code;
+    e->is_unsettled = false; /* what stays listed is looked at again */
+    return E_OK;
 }
 
 void emitters_free(struct engine *e)
@@ -262,6 +298,8 @@ enum err_code emit_settle(struct engine *e, struct err *err)
     struct emitter *m;
     size_t used = 0;
 
+    if (load_unsettled(e, err) != E_OK)
+        return err->code;
     if (first_by(e, is_older) == NULL)
         return E_OK;
     if (engine_write(e, err) != E_OK)
@@ -291,8 +329,10 @@ enum err_code emit_release_visible(struct engine *e, struct emitter *m, int64_t 
 enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
                                  struct err *err)
 {
-    struct emitter *m = map_find(&e->emitters, was->id.v);
+    struct emitter *m = NULL;
 
+    if (emitter_find(e, was, &m, err) != E_OK)
+        return err->code;
     /* Whoever has saved a cursor has emitted in this attempt, or ended one before. */
     if (done && (m != NULL || was->outcome != JOB_OUT_NONE) &&
         store_cursor_remove(e->store, was->id.v, err) != E_OK)

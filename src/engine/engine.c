@@ -24,6 +24,7 @@ enum {
     SHRINK_PAGES = 256,
     BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
     KEPT_JOBS = 2048,   /* room for so many new jobs stays from batch to batch */
+    RACES_MAX = 10,     /* so often may another server be faster */
 };
 
 /* ---- ids and the transaction ---- */
@@ -33,13 +34,25 @@ int64_t engine_new_id(struct engine *e)
     return id_gen_next(&e->ids, e->now.wall_at);
 }
 
-enum err_code engine_write(struct engine *e, struct err *err)
+static enum err_code begin(struct engine *e, struct err *err)
 {
     if (e->in_transaction)
         return E_OK;
+    if (e->shared)
+        return shared_begin_late(e, err);
     if (store_begin(e->store, err) != E_OK)
         return err->code;
     e->in_transaction = true;
+    return E_OK;
+}
+
+enum err_code engine_write(struct engine *e, struct err *err)
+{
+    if (e->has_written)
+        return E_OK;
+    if (begin(e, err) != E_OK)
+        return err->code;
+    e->has_written = true;
     for (size_t i = 0; i < e->dead_claims.count; i++)
         if (store_claim_remove(e->store, e->dead_claims.items[i], err) != E_OK)
             return err->code;
@@ -49,26 +62,31 @@ enum err_code engine_write(struct engine *e, struct err *err)
 /* Ids are promised in stretches of time: one write covers all of the next two seconds. */
 static enum err_code mark_ids(struct engine *e, int64_t *ret_mark, struct err *err)
 {
-    *ret_mark = e->ids_mark;
-    if (e->ids.last < e->ids_mark)
-        return E_OK;
-    *ret_mark = id_at_time(id_time(e->ids.last) + IDS_AHEAD_US);
-    return store_meta_set(e->store, META_IDS, *ret_mark, err);
+    bool covered = e->ids.last < e->ids_mark;
+
+    *ret_mark = covered ? e->ids_mark : id_at_time(id_time(e->ids.last) + IDS_AHEAD_US);
+    if (e->shared)
+        return shared_sign(e, *ret_mark, err);
+    return covered ? E_OK : store_meta_set(e->store, META_IDS, *ret_mark, err);
 }
 
-static enum err_code commit(struct engine *e, struct err *err)
+enum err_code engine_commit(struct engine *e, struct err *err)
 {
-    int64_t mark;
+    int64_t mark = e->ids_mark;
 
     if (!e->in_transaction)
         return E_OK;
-    if (endings_write(e, err) != E_OK ||
-        counts_write(&e->counts, e->store, e->node, err) != E_OK ||
-        mark_ids(e, &mark, err) != E_OK || store_commit(e->store, err) != E_OK)
+    if (e->has_written && (endings_write(e, err) != E_OK ||
+                           counts_write(&e->counts, e->store, e->node, err) != E_OK ||
+                           mark_ids(e, &mark, err) != E_OK))
+        return err->code;
+    if (store_commit(e->store, err) != E_OK)
         return err->code;
     e->in_transaction = false;
     e->ids_mark = mark;
-    VEC_CLEAR(&e->dead_claims);
+    if (e->has_written)
+        VEC_CLEAR(&e->dead_claims);
+    e->has_written = false;
     atomic_fetch_add(&e->stats.commits, 1);
     atomic_store(&e->stats.last_error_at, 0);
     return E_OK;
@@ -97,10 +115,12 @@ void clear_batch(struct engine *e)
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->definitions_raised = e->removed_some = false;
+    e->has_written = false;
     e->tally = (struct tally){0};
+    shared_clear(e);
 }
 
-static void tell_trouble(struct engine *e, const struct err *err)
+void tell_trouble(struct engine *e, const struct err *err)
 {
     atomic_store(&e->stats.last_error_at, e->now.wall_at);
     if (e->config.on_trouble != NULL)
@@ -126,8 +146,8 @@ static enum err_code reload(struct engine *e, struct err *err)
     workers_free(e);
     bulk_free(e);
     emitters_free(e);
-    if ((e->queues_stale && queues_load(e, err) != E_OK) || bulk_load(e, err) != E_OK ||
-        emitters_load(e, err) != E_OK || workers_load(e, err) != E_OK)
+    if ((e->queues_stale && !e->shared && queues_load(e, err) != E_OK) ||
+        bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK || workers_load(e, err) != E_OK)
         return err->code;
     e->stale = e->queues_stale = false;
     return E_OK;
@@ -143,6 +163,7 @@ static void undo_batch(struct engine *e)
     e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
+    e->changes = -1;
     claims_ungrant(e);
     look_again(e);
     clear_batch(e);
@@ -194,6 +215,11 @@ static enum err_code exchange_touch(struct engine *e, struct op *op, struct err 
     return says_all(op) ? claim_return_unknown(e, op, err) : E_OK;
 }
 
+static enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
+{
+    return e->shared && op->wait.wait_us > 0 ? shared_watch(e, op->wait.id, &op->over, err) : E_OK;
+}
+
 enum phase {
     PHASE_QUEUES,
     PHASE_EMIT,
@@ -203,6 +229,7 @@ enum phase {
     PHASE_ACTS,
     PHASE_BULK,
     PHASE_SUBMIT,
+    PHASE_WAIT,
     PHASE_COUNT
 };
 
@@ -219,6 +246,7 @@ static const struct {
     [PHASE_ACTS] = {OP_ACT, act_run},
     [PHASE_BULK] = {OP_BULK, bulk_run},
     [PHASE_SUBMIT] = {OP_SUBMIT, submit_run},
+    [PHASE_WAIT] = {OP_WAIT, wait_run},
 };
 
 static enum err_code run_phase(struct engine *e, struct op **ops, size_t n, unsigned phase,
@@ -259,12 +287,16 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
     clear_batch(e);
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
-    if (reload(e, err) != E_OK)
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_NEWS)
+            shared_hear(e, &ops[i]->news);
+    if (reload(e, err) != E_OK ||
+        (shared_must_begin(e, ops, n) && shared_begin(e, ops, n, err) != E_OK))
         return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
         claims_grant(e, ops, n, err) != E_OK)
         return err->code;
-    return commit(e, err);
+    return engine_commit(e, err);
 }
 
 static void settle_batch(struct engine *e, struct op **ops, size_t n)
@@ -272,7 +304,8 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     struct err err = ERR_INIT;
     bool shrink = e->removed_some;
 
-    e->woken = false;
+    e->woken = e->look_again;
+    e->look_again = false;
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
@@ -304,14 +337,20 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
 static void run_batch(struct engine *e, struct op **ops, size_t n)
 {
     struct err err = ERR_INIT;
+    int races = 0;
 
     for (int attempts = 0; attempts < 2; attempts++) {
         if (try_batch(e, ops, n, &err) == E_OK) {
             settle_batch(e, ops, n);
             return;
         }
+        bool lost_race = e->shared && store_is_conflict(e->store) && races++ < RACES_MAX;
+
         undo_batch(e);
-        tell_trouble(e, &err);
+        if (lost_race)
+            attempts--;
+        else
+            tell_trouble(e, &err);
     }
     run_one_by_one(e, ops, n);
 }
@@ -341,7 +380,9 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     size_t first = 0;
     size_t rows = 0;
 
-    e->now = now;
+    e->given = now;
+    e->now = shared_now(e, now);
+    shared_beat(e);
     VEC_CLEAR(&e->batch);
     for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->batch, op);
@@ -356,14 +397,17 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     run_batch(e, e->batch.items + first, e->batch.count - first);
 }
 
-int64_t engine_next_us(const struct engine *e, struct now now)
+int64_t engine_next_us(const struct engine *e, struct now given)
 {
+    struct now now = shared_now(e, given);
     int64_t steady = sweep_next_steady_at(e);
     int64_t wall = sweep_next_wall_at(e);
     int64_t us = TIME_NEVER;
 
     if (e->wake_at < steady)
         steady = e->wake_at;
+    if (shared_next_at(e) < steady)
+        steady = shared_next_at(e);
     if (steady != TIME_NEVER)
         us = steady - now.steady_at;
     if (wall != TIME_NEVER) {

@@ -22,10 +22,10 @@
 #include "engine/ready.h"
 #include "store/store.h"
 #include "store/store_queues.h"
+#include "store/store_shared.h"
 #include "store/store_work.h"
 
 #define DEFAULT_QUEUE "default" /* built in: it is always there */
-#define META_IDS "ids"          /* ids below may have been handed out */
 
 struct queue {
     int64_t id;
@@ -41,6 +41,11 @@ struct queue {
     struct arena arena; /* of def */
     struct ready ready;
     struct map outside; /* ready ones that bring no command, where the queue has none: see pick.c */
+
+    /* Of the batch, on shared stores. */
+    size_t wanted;    /* jobs that claims of the batch may ask for */
+    bool made_ready;  /* some of its jobs became ready */
+    uint64_t cleared; /* the batch that has found or made its streak 0 */
 };
 
 struct queue_list {
@@ -129,6 +134,17 @@ struct engine {
     int64_t
         outage_at; /* steady: the last time that the store failed; leases get a period from then */
 
+    /* Other servers write to the same store: see shared.c. */
+    bool shared;
+    struct now given;  /* what engine_run was given */
+    int64_t ahead_us;  /* the database's clock is ahead of the steady one by so much */
+    int64_t changes;   /* of queues, as far as memory has them; -1: not known */
+    int64_t beat_at;   /* steady: when to say that we live */
+    bool is_unsettled; /* some staged jobs may have to be released or dropped */
+    bool has_work;     /* some chunked work may be unfinished */
+    bool look_again;   /* others were faster: who waits is to be looked at again */
+    uint64_t batch_number;
+
     int64_t due_at;    /* wall: no scheduled job is due earlier */
     int64_t retain_at; /* wall: nothing is to be removed earlier */
 
@@ -136,6 +152,8 @@ struct engine {
     VEC(struct op *) batch;
     struct arena arena;
     bool in_transaction;
+    bool has_written;
+    struct buf news; /* for the other servers */
     bool queues_changed;
     bool definitions_raised;
     bool removed_some;
@@ -156,7 +174,55 @@ struct engine {
 /* Begins the batch's transaction if it has not begun: before the first write. */
 MUST_CHECK enum err_code engine_write(struct engine *e, struct err *err);
 
+/* Takes over the batch's end: endings, counts, marks, commit. */
+MUST_CHECK enum err_code engine_commit(struct engine *e, struct err *err);
+
 int64_t engine_new_id(struct engine *e);
+
+/* ---- a store that other servers write to as well (shared.c) ----
+ *
+ * None of these does anything on an embedded store. */
+
+/* Joins the other servers and reads what this one needs. */
+MUST_CHECK enum err_code shared_open(struct engine *e, struct err *err);
+void shared_close(struct engine *e);
+
+/* What the caller's clock says, as the database would. */
+struct now shared_now(const struct engine *e, struct now now);
+
+/* Whether the batch looks at the store: then its transaction begins before anything else. */
+bool shared_must_begin(struct engine *e, struct op **ops, size_t n);
+MUST_CHECK enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct err *err);
+
+/* A transaction that has begun, for whoever writes late. */
+MUST_CHECK enum err_code shared_begin_late(struct engine *e, struct err *err);
+
+/* Between the batch's last write and its commit. */
+MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
+
+/* The batch is over, one way or the other. */
+void shared_clear(struct engine *e);
+
+/* Says that we live, and looks after what others have left.  A failure is told and tried again. */
+void shared_beat(struct engine *e);
+int64_t shared_next_at(const struct engine *e);
+
+/* Tells the others with the commit. */
+void shared_tell_ended(struct engine *e, int64_t id);
+void shared_tell_cancel(struct engine *e, const struct cancel_note *note);
+
+/* What another server tells. */
+void shared_hear(struct engine *e, const struct news *news);
+
+/* Holds a job that is about to be judged by what store_job_load and its kin tell. */
+MUST_CHECK enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err);
+
+/* Those who wait for the job are to be told, wherever it ends; *ret_over: it has ended, or is not there. */
+MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over,
+                                      struct err *err);
+
+/* A batch has failed, or what follows one. */
+void tell_trouble(struct engine *e, const struct err *err);
 
 /* ---- queues (queue.c) ---- */
 
@@ -174,6 +240,9 @@ void queue_define(struct queue *q, struct slice json);
 void queue_unlist(struct engine *e, struct queue *q);
 void queues_free(struct engine *e);
 void queues_reset_ready(struct engine *e);
+
+/* The built-in queue, if the store is new. */
+MUST_CHECK enum err_code queue_add_default(struct engine *e, struct err *err);
 
 /* E_INVALID with the nearest name. */
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
@@ -269,6 +338,10 @@ MUST_CHECK enum err_code act_apply(struct engine *e, const struct act *act, cons
 /* Returns what the worker does not know of: it has said what it holds. */
 MUST_CHECK enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err);
 
+/* Makes sure that the queue's first ready job is in its list, if there is any. */
+MUST_CHECK enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held,
+                                          struct err *err);
+
 /* The jobs that the claim gets, at most as many as it asks for; taken out of the lists.  (pick.c) */
 MUST_CHECK enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
                               struct err *err);
@@ -307,6 +380,9 @@ int64_t worker_number(const struct engine *e, struct slice name);
 
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
+/* Whether there is something to note of a claiming worker. */
+bool worker_is_news(struct engine *e, const struct exchange *x);
+
 /* Notes that a claiming worker is there. */
 MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
 
@@ -318,6 +394,7 @@ void retain_note(struct engine *e, const struct queue *q, const struct job *j);
 /* Notes the batch's endings for retention. */
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
+bool bulk_is_due(const struct engine *e);
 bool sweep_is_due(const struct engine *e);
 MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);
 int64_t sweep_next_steady_at(const struct engine *e);

@@ -52,13 +52,26 @@ static enum err_code renew_leases(struct engine *e, struct err *err)
     return E_OK;
 }
 
+static enum err_code add_default(struct engine *e, struct err *err)
+{
+    enum err_code code = queue_add_default(e, err);
+
+    if (code == E_OK && e->in_transaction)
+        code = store_commit(e->store, err);
+    if (code != E_OK)
+        store_rollback(e->store);
+    e->in_transaction = e->has_written = false;
+    return code;
+}
+
 static enum err_code load(struct engine *e, struct err *err)
 {
     int64_t floor = 0;
 
     if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
-        workers_load(e, err) != E_OK || store_claims_load(e->store, take_claim, e, err) != E_OK ||
-        bulk_load(e, err) != E_OK || emitters_load(e, err) != E_OK)
+        add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
+        store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
+        emitters_load(e, err) != E_OK)
         return err->code;
     id_gen_init(&e->ids, e->node, floor);
     e->ids_mark = floor;
@@ -82,7 +95,7 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     e->wake_at = TIME_NEVER;
     rng_init(&e->rng, config->seed);
     claims_init(&e->claims);
-    if (load(e, err) != E_OK) {
+    if ((store_is_shared(store) ? shared_open(e, err) : load(e, err)) != E_OK) {
         engine_close(e);
         return err->code;
     }
@@ -109,6 +122,7 @@ void engine_close(struct engine *e)
         answer(op);
     }
     clear_batch(e);
+    shared_close(e);
     bulk_free(e);
     emitters_free(e);
     workers_free(e);

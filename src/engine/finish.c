@@ -85,6 +85,7 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
         return err->code;
     enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
 
+    now.emitted = false;
     if (engine_write(e, err) != E_OK || write_end(e, was, &now, set, result, err) != E_OK ||
         emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK)
         return err->code;

@@ -298,6 +298,7 @@ struct op {
     struct buf logs;     /* EXCHANGE: logs that end elsewhere than the worker thinks */
     size_t n_granted;
     bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
+    bool over;           /* WAIT on a shared store: there is nothing to wait for */
     const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */
     void *queues;        /* EXCHANGE: the queues it names, looked up */
     uint64_t generation; /* of the engine's queues when they were looked up */

@@ -29,12 +29,20 @@ static bool is_bare(const struct picker *p, const struct queue *q)
     return p->x->commands && q->def.own_command && q->def.command.size == 0;
 }
 
+/* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
+enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    if (!e->shared || !held)
+        return ready_fill(&q->ready, e->store, q->id, err);
+    return ready_fill_held(&q->ready, e->store, q->id, q->wanted, err);
+}
+
 /* Before anything is taken: until the claim is written, what is picked is still ready in the store. */
 static enum err_code fill_lists(const struct picker *p, struct err *err)
 {
     for (size_t i = 0; i < p->x->n_queues; i++)
         if (p->left[i] > 0 && queue_state_starts(p->queues[i]->state) &&
-            ready_fill(&p->queues[i]->ready, p->e->store, p->queues[i]->id, err) != E_OK)
+            queue_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
             return err->code;
     return E_OK;
 }

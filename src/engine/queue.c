@@ -132,17 +132,12 @@ enum err_code queue_add(struct engine *e, struct slice name, struct slice defini
     return queue_note(e, queue_find(e, name), "made", slice_make(NULL, 0), err);
 }
 
-/* The built-in queue, made when a store is new. */
-static enum err_code add_default(struct engine *e, struct err *err)
+enum err_code queue_add_default(struct engine *e, struct err *err)
 {
-    enum err_code code = queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
-
-    if (code == E_OK)
-        code = store_commit(e->store, err);
-    if (code != E_OK)
-        store_rollback(e->store);
-    e->in_transaction = false;
-    return code;
+    if (queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL)
+        return E_OK;
+    e->queues_changed = true;
+    return queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
 }
 
 /* When they cannot be read, those that are there stay. */
@@ -161,5 +156,5 @@ enum err_code queues_load(struct engine *e, struct err *err)
     list_deinit(&old);
     e->definitions = definitions;
     e->generation++;
-    return queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL ? E_OK : add_default(e, err);
+    return E_OK;
 }

@@ -95,11 +95,32 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
+/* All servers count one streak. */
+static enum err_code count_shared_streak(struct engine *e, struct queue *q, bool failed,
+                                         struct err *err)
+{
+    int streak = 0;
+
+    if (!failed && q->cleared == e->batch_number)
+        return E_OK;
+    if (engine_write(e, err) != E_OK ||
+        store_queue_streak(e->store, q->id, failed, &streak, err) != E_OK)
+        return err->code;
+    q->cleared = failed ? 0 : e->batch_number;
+    return streak >= q->def.stop_after && queue_state_starts(q->state)
+               ? stop_queue(e, q, streak, err)
+               : E_OK;
+}
+
 enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
 {
     int streak = failed ? q->streak + 1 : 0;
 
-    if (q->def.stop_after == 0 || streak == q->streak)
+    if (q->def.stop_after == 0)
+        return E_OK;
+    if (e->shared)
+        return count_shared_streak(e, q, failed, err);
+    if (streak == q->streak)
         return E_OK;
     if (streak >= q->def.stop_after && queue_state_starts(q->state))
         return stop_queue(e, q, streak, err);

@@ -95,6 +95,31 @@ void ready_remove(struct ready *r, struct ready_ref ref)
     r->count--;
 }
 
+static void make_place(struct ready *r)
+{
+    r->head = 0;
+    if (r->capacity >= READY_FILL)
+        return;
+    r->capacity = READY_FILL;
+    r->refs = mem_realloc(r->refs, r->capacity * sizeof(r->refs[0]));
+}
+
+enum err_code ready_fill_held(struct ready *r, struct store *s, int64_t queue, size_t most,
+                              struct err *err)
+{
+    size_t limit = most == 0 ? 1 : most < READY_FILL ? most : READY_FILL;
+    size_t n = 0;
+
+    if (r->count > 0 || r->complete)
+        return E_OK;
+    make_place(r);
+    if (store_ready_lock(s, queue, r->refs, limit, &n, err) != E_OK)
+        return err->code;
+    r->count = n;
+    r->complete = n < limit;
+    return E_OK;
+}
+
 enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue, struct err *err)
 {
     const struct ready_ref from_first = {.priority = JOB_PRIORITY_MAX + 1, .id = 0};
@@ -102,11 +127,7 @@ enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue, struct
 
     if (r->count > 0 || r->complete)
         return E_OK;
-    r->head = 0;
-    if (r->capacity < READY_FILL) {
-        r->capacity = READY_FILL;
-        r->refs = mem_realloc(r->refs, r->capacity * sizeof(r->refs[0]));
-    }
+    make_place(r);
     if (store_ready_scan(s, queue, from_first, r->refs, READY_FILL, &n, err) != E_OK)
         return err->code;
     r->count = n;

@@ -44,6 +44,10 @@ void ready_remove(struct ready *r, struct ready_ref ref);
 MUST_CHECK enum err_code ready_fill(struct ready *r, struct store *s, int64_t queue,
                                     struct err *err);
 
+/* The same on a shared store, with at most so many that no other server is at: they are held for the batch. */
+MUST_CHECK enum err_code ready_fill_held(struct ready *r, struct store *s, int64_t queue,
+                                         size_t most, struct err *err);
+
 /* The first one, NULL when the list is empty.  Valid until the list changes. */
 const struct ready_ref *ready_first(const struct ready *r);
 void ready_take(struct ready *r);

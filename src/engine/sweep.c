@@ -15,6 +15,8 @@ enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 
 
 #define WORK_KEPT_US US_PER_DAY    /* finished chunked work is shown so long */
 #define RETAIN_PAUSE_US US_PER_MIN /* retention looks at most so often for what it knows of */
+#define RETAIN_LOOK_US US_PER_HOUR /* shared stores: who ended them may be gone */
+#define DUE_PAUSE_US (20 * US_PER_MS)
 #define RETAIN_SOON_US \
     US_PER_S /* what is kept shorter is removed by the second, not by the batch */
 
@@ -24,7 +26,7 @@ bool sweep_is_due(const struct engine *e)
 
     if (e->now.steady_at < e->resume_at)
         return false;
-    return e->work.count > 0 || e->due_at <= e->now.wall_at || e->retain_at <= e->now.wall_at ||
+    return bulk_is_due(e) || e->due_at <= e->now.wall_at || e->retain_at <= e->now.wall_at ||
            (first != NULL && first->check_at <= e->now.steady_at);
 }
 
@@ -32,7 +34,7 @@ int64_t sweep_next_steady_at(const struct engine *e)
 {
     const struct live_claim *first = claims_first(&e->claims);
 
-    if (e->work.count > 0 || e->settling.count > 0)
+    if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled || e->look_again)
         return e->now.steady_at;
     return first == NULL ? TIME_NEVER : first->check_at;
 }
@@ -159,7 +161,12 @@ static enum err_code wake_due(struct engine *e, struct err *err)
     for (size_t i = 0; i < n; i++)
         if (wake(e, ids[i], err) != E_OK)
             return err->code;
-    return store_due_next(e->store, &e->due_at, err);
+    if (store_due_next(e->store, &e->due_at, err) != E_OK)
+        return err->code;
+    if (e->shared && e->due_at < e->now.wall_at + DUE_PAUSE_US)
+        e->due_at = e->now.wall_at +
+                    DUE_PAUSE_US; /* what is due may be in another server's hands */
+    return E_OK;
 }
 
 /* ---- retention ---- */
@@ -237,7 +244,8 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     bool found = false;
     struct job j;
 
-    if (store_job_outline(e->store, id, &e->arena, &j, &found, err) != E_OK)
+    if (shared_hold_job(e, id, err) != E_OK ||
+        store_job_outline(e->store, id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.queue != ending->queue || j.state != ending->state ||
         j.finished_at > ending->finished_at)
@@ -333,6 +341,8 @@ static enum err_code retain(struct engine *e, struct err *err)
         store_work_remove_old(e->store, e->now.wall_at - WORK_KEPT_US, err) != E_OK ||
         workers_forget_old(e, err) != E_OK)
         return err->code;
+    if (e->shared && next_at > e->now.wall_at + RETAIN_LOOK_US)
+        next_at = e->now.wall_at + RETAIN_LOOK_US;
     e->retain_at = next_at;
     return E_OK;
 }
@@ -343,7 +353,7 @@ enum err_code sweep_run(struct engine *e, struct err *err)
         return err->code;
     if (e->due_at <= e->now.wall_at && wake_due(e, err) != E_OK)
         return err->code;
-    if (e->work.count > 0 && bulk_step(e, err) != E_OK)
+    if (bulk_is_due(e) && bulk_step(e, err) != E_OK)
         return err->code;
     return e->retain_at <= e->now.wall_at ? retain(e, err) : E_OK;
 }

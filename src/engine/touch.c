@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "store/store_claims.h"
 
 static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
                                struct err *err)
@@ -24,6 +25,9 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
     };
     enum touch_result result = TOUCH_LOST;
 
+    if (claim == NULL && e->shared &&
+        store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
+        return err->code;
     if (engine_write(e, err) != E_OK ||
         store_job_touch(e->store, item->id, item->token, e->now.steady_at + lease_us, &status,
                         &result, err) != E_OK)

@@ -77,7 +77,7 @@ static enum err_code forget(struct engine *e, size_t i, struct err *err)
 {
     struct known_worker *w = e->workers.items[i];
 
-    if (engine_write(e, err) != E_OK || store_worker_remove(e->store, w->row.id, err) != E_OK)
+    if (engine_write(e, err) != E_OK || store_worker_remove(e->store, &w->row, err) != E_OK)
         return err->code;
     names_remove(&e->worker_names, w->row.name);
     worker_free(w);
@@ -157,6 +157,21 @@ static bool is_as_known(const struct stored_worker *row, const struct stored_wor
            slice_equal(row->broken, known->broken);
 }
 
+static bool is_news(const struct engine *e, const struct stored_worker *row,
+                    const struct known_worker *w)
+{
+    return w == NULL || !is_as_known(row, &w->row) || e->now.wall_at < w->row.seen_at ||
+           e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
+}
+
+bool worker_is_news(struct engine *e, const struct exchange *x)
+{
+    const struct known_worker *w = names_find(&e->worker_names, x->worker.name);
+    struct stored_worker row = seen_row(e, x, w);
+
+    return x->worker.name.size > 0 && is_news(e, &row, w);
+}
+
 enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
 {
     if (x->worker.name.size == 0)
@@ -164,8 +179,7 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
     struct known_worker *w = names_find(&e->worker_names, x->worker.name);
     struct stored_worker row = seen_row(e, x, w);
 
-    if (w != NULL && is_as_known(&row, &w->row) &&
-        e->now.wall_at - w->row.seen_at < SEEN_EVERY_US && e->now.wall_at >= w->row.seen_at)
+    if (!is_news(e, &row, w))
         return E_OK;
     row.seen_at = e->now.wall_at;
     if (w == NULL && make_room(e, err) != E_OK)

@@ -8,6 +8,8 @@
 #define NUMBERS(X)                          \
     X("holds", holds, unsigned)             \
     X("cancelling", cancelling, bool)       \
+    X("emitted", emitted, bool)             \
+    X("watched", watched, bool)             \
     X("outcome", outcome, enum job_outcome) \
     X("failures", failures, int)            \
     X("lost", lost, int)                    \
@@ -33,10 +35,10 @@ static bool is_plain(const struct job *j)
 {
     bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
 
-    return outcome_implied && j->holds == 0 && !j->cancelling && j->failures == 0 && j->lost == 0 &&
-           j->laters == 0 && j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 &&
-           j->expected_at == 0 && j->text.size == 0 && j->unit.size == 0 &&
-           (!j->exited || ended_well(j));
+    return outcome_implied && j->holds == 0 && !j->cancelling && !j->emitted && !j->watched &&
+           j->failures == 0 && j->lost == 0 && j->laters == 0 && j->cause == JOB_CAUSE_NONE &&
+           j->done == 0 && j->total == 0 && j->expected_at == 0 && j->text.size == 0 &&
+           j->unit.size == 0 && (!j->exited || ended_well(j));
 }
 
 static void add_number(struct buf *b, const char *key, int64_t value)

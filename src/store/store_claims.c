@@ -55,3 +55,30 @@ enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void 
 
     return db_one(s->db, SQL_CLAIM_LOAD, NULL, 0, &taker, err);
 }
+
+enum err_code store_claims_of_node(struct store *s, uint32_t node, store_claim_fn *on_claim,
+                                   void *ctx, struct err *err)
+{
+    struct claim_taker t = {on_claim, ctx};
+
+    return db_do_rows(s->db, SQL_CLAIM_LOAD_NODE, take_claim, &t, err, db_i(node));
+}
+
+enum err_code store_claims_of_worker(struct store *s, int64_t worker, store_claim_fn *on_claim,
+                                     void *ctx, struct err *err)
+{
+    struct claim_taker t = {on_claim, ctx};
+
+    return db_do_rows(s->db, SQL_CLAIM_LOAD_WORKER, take_claim, &t, err, db_i(worker));
+}
+
+enum err_code store_claim_lease(struct store *s, int64_t token, int64_t *ret_us, struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_CLAIM_LEASE, take_one_int, &got, err, db_i(token)) != E_OK)
+        return err->code;
+    if (got.found)
+        *ret_us = got.value;
+    return E_OK;
+}

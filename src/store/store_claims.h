@@ -30,3 +30,14 @@ typedef void store_claim_fn(void *ctx, const struct stored_claim *claim);
 
 MUST_CHECK enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx,
                                            struct err *err);
+
+/* The same of one server, or of one worker. */
+MUST_CHECK enum err_code store_claims_of_node(struct store *s, uint32_t node,
+                                              store_claim_fn *on_claim, void *ctx, struct err *err);
+MUST_CHECK enum err_code store_claims_of_worker(struct store *s, int64_t worker,
+                                                store_claim_fn *on_claim, void *ctx,
+                                                struct err *err);
+
+/* The length of its leases; *ret_us stays as it is when there is no such claim. */
+MUST_CHECK enum err_code store_claim_lease(struct store *s, int64_t token, int64_t *ret_us,
+                                           struct err *err);

@@ -40,6 +40,22 @@ enum err_code store_emitters_load(struct store *s, store_emitter_fn *on_emitter,
     return db_one(s->db, SQL_EMITTER_LOAD, NULL, 0, &taker, err);
 }
 
+enum err_code store_emitter_find(struct store *s, int64_t owner, int64_t token,
+                                 store_emitter_fn *on_emitter, void *ctx, struct err *err)
+{
+    struct emitter_taker t = {on_emitter, ctx};
+
+    return db_do_rows(s->db, SQL_EMITTER_FIND, take_emitter, &t, err, db_i(owner), db_i(token));
+}
+
+enum err_code store_emitters_unsettled(struct store *s, size_t limit, store_emitter_fn *on_emitter,
+                                       void *ctx, struct err *err)
+{
+    struct emitter_taker t = {on_emitter, ctx};
+
+    return db_do_rows(s->db, SQL_EMITTER_UNSETTLED, take_emitter, &t, err, db_i((int64_t)limit));
+}
+
 enum err_code store_emitter_put(struct store *s, const struct stored_emitter *m, struct err *err)
 {
     return db_do(s->db, SQL_EMITTER_PUT, err, db_i(m->owner), db_i(m->token), db_i(m->seq),

@@ -39,6 +39,16 @@ typedef void store_emitter_fn(void *ctx, const struct stored_emitter *emitter);
 
 MUST_CHECK enum err_code store_emitters_load(struct store *s, store_emitter_fn *on_emitter,
                                              void *ctx, struct err *err);
+
+/* Shared stores: one of them, and some with something to be settled that no other server is at; held until the
+ * transaction ends. */
+MUST_CHECK enum err_code store_emitter_find(struct store *s, int64_t owner, int64_t token,
+                                            store_emitter_fn *on_emitter, void *ctx,
+                                            struct err *err);
+MUST_CHECK enum err_code store_emitters_unsettled(struct store *s, size_t limit,
+                                                  store_emitter_fn *on_emitter, void *ctx,
+                                                  struct err *err);
+
 MUST_CHECK enum err_code store_emitter_put(struct store *s, const struct stored_emitter *m,
                                            struct err *err);
 MUST_CHECK enum err_code store_emitter_remove(struct store *s, int64_t owner, int64_t token,

@@ -71,6 +71,12 @@ static void take_brief(void *ctx, const struct db_row *row)
 
 /* ---- loading ---- */
 
+/* A server that shares the store holds what it judges. */
+static enum sql judging(const struct store *s)
+{
+    return s->shared && s->mode == STORE_WRITE ? SQL_JOB_JUDGE : SQL_JOB_BRIEF;
+}
+
 /* How much of a job is read, among the living and then among the ended. */
 struct reading {
     enum sql live, ended;
@@ -112,7 +118,7 @@ enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena, s
 enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
                                 struct job *ret_job, bool *ret_found, struct err *err)
 {
-    static const struct reading outline = {SQL_JOB_BRIEF, SQL_ENDED_BRIEF, take_brief};
+    const struct reading outline = {judging(s), SQL_ENDED_BRIEF, take_brief};
     struct job_taker t = {.job = ret_job, .arena = arena};
 
     if (read_job(s, &outline, id, &t, err) != E_OK)
@@ -126,7 +132,7 @@ enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena, 
 {
     struct job_taker t = {.job = ret_job, .arena = arena};
 
-    if (db_do_rows(s->db, SQL_JOB_BRIEF, take_brief, &t, err, db_i(id)) != E_OK)
+    if (db_do_rows(s->db, judging(s), take_brief, &t, err, db_i(id)) != E_OK)
         return err->code;
     *ret_found = t.found;
     return E_OK;
@@ -282,5 +288,16 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
     if (run_guarded(s, SQL_JOB_TOUCH, args, ARRAY_LEN(args), &hit, err) != E_OK)
         return err->code;
     *ret_result = !hit ? TOUCH_LOST : j.cancelling ? TOUCH_CANCELLING : TOUCH_HELD;
+    return E_OK;
+}
+
+enum err_code store_job_newest(struct store *s, int64_t *ret_id, struct err *err)
+{
+    struct taken_int got = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+
+    if (db_one(s->db, SQL_JOB_NEWEST, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    *ret_id = got.value;
     return E_OK;
 }

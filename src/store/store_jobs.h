@@ -106,3 +106,6 @@ enum touch_result { TOUCH_LOST, TOUCH_HELD, TOUCH_CANCELLING };
 MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token,
                                          int64_t until_at, const struct touch_status *status,
                                          enum touch_result *ret_result, struct err *err);
+
+/* The highest id of all jobs, 0 when there is none. */
+MUST_CHECK enum err_code store_job_newest(struct store *s, int64_t *ret_id, struct err *err);

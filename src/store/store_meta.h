@@ -11,6 +11,9 @@
 
 struct store;
 
+#define META_IDS \
+    "ids" /* no server has ever handed out ids above; a shared store has a mark for each as well */
+
 /* *ret_value stays as it is when there is no such key. */
 MUST_CHECK enum err_code store_meta_get(struct store *s, const char *key, int64_t *ret_value,
                                         struct err *err);

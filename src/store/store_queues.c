@@ -60,6 +60,18 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
                  db_i(q->streak), db_i(q->changed_at), db_i(q->restarts));
 }
 
+enum err_code store_queue_streak(struct store *s, int64_t id, bool failed, int *ret_streak,
+                                 struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_QUEUE_STREAK, take_one_int, &got, err, db_i(id), db_i(failed)) !=
+        E_OK)
+        return err->code;
+    *ret_streak = (int)got.value;
+    return E_OK;
+}
+
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)
 {
     return db_do(s->db, SQL_QUEUE_REMOVE, err, db_i(id));
@@ -107,9 +119,9 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, i
     return got.value > last ? store_meta_set(s, META_WORKERS, got.value, err) : E_OK;
 }
 
-enum err_code store_worker_remove(struct store *s, int64_t id, struct err *err)
+enum err_code store_worker_remove(struct store *s, const struct stored_worker *w, struct err *err)
 {
-    return db_do(s->db, SQL_WORKER_REMOVE, err, db_i(id));
+    return db_do(s->db, SQL_WORKER_REMOVE, err, db_i(w->id), db_i(w->seen_at));
 }
 
 struct worker_taker {

@@ -34,6 +34,9 @@ MUST_CHECK enum err_code store_queue_add(struct store *s, const struct stored_qu
                                          int64_t *ret_id, struct err *err);
 MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_queue *q,
                                          struct err *err);
+/* Shared stores: counts a failure, or begins anew. */
+MUST_CHECK enum err_code store_queue_streak(struct store *s, int64_t id, bool failed,
+                                            int *ret_streak, struct err *err);
 MUST_CHECK enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err);
 
 /* The number of the definitions, 1 at first: it grows with each change of them. */
@@ -61,6 +64,8 @@ typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
 /* Adds or renews by name; the worker's number comes back. */
 MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w,
                                           int64_t *ret_id, struct err *err);
-MUST_CHECK enum err_code store_worker_remove(struct store *s, int64_t id, struct err *err);
+/* Unless it was seen since. */
+MUST_CHECK enum err_code store_worker_remove(struct store *s, const struct stored_worker *w,
+                                             struct err *err);
 MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                             struct err *err);

@@ -28,6 +28,18 @@ enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref 
     return E_OK;
 }
 
+enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
+                               size_t *ret_n, struct err *err)
+{
+    struct ref_taker t = {.refs = refs};
+
+    if (db_do_rows(s->db, SQL_READY_LOCK, take_ref, &t, err, db_i(queue), db_i((int64_t)limit)) !=
+        E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
 struct id_taker {
     int64_t *ids;
     size_t n;

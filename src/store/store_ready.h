@@ -23,6 +23,10 @@ MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct
                                           struct ready_ref *refs, size_t limit, size_t *ret_n,
                                           struct err *err);
 
+/* Shared stores: the first ready jobs that no other server is at; held until the transaction ends. */
+MUST_CHECK enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs,
+                                          size_t limit, size_t *ret_n, struct err *err);
+
 /* Which of these jobs bring a command of their own. */
 MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n,
                                                  bool *ret_has, struct arena *arena,

@@ -88,5 +88,13 @@ enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job
 enum err_code store_key_add(struct store *s, struct slice key, int64_t job, uint64_t content,
                             struct err *err)
 {
-    return db_do(s->db, SQL_KEY_ADD, err, db_t(key), db_i(job), db_i((int64_t)content));
+    const struct db_value args[] = {db_t(key), db_i(job), db_i((int64_t)content)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_KEY_ADD, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    if (taker.changed == 1)
+        return E_OK;
+    s->conflict = true;
+    return err_set(err, E_UNAVAILABLE, "another server was given the same key at this instant");
 }

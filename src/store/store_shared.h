@@ -84,6 +84,10 @@ MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t i
 /* The error says that somebody else was faster: roll back, and run again. */
 bool store_is_conflict(const struct store *s);
 
+/* A queue has changed: raises the number of changes, and tells the new one. */
+MUST_CHECK enum err_code store_queues_changed(struct store *s, int64_t *ret_changes,
+                                              struct err *err);
+
 /* ---- what members do for each other ---- */
 
 /* What is there to be done, in one look. */

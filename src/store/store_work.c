@@ -47,6 +47,14 @@ enum err_code store_work_load(struct store *s, store_work_fn *on_work, void *ctx
     return db_one(s->db, SQL_WORK_LOAD, NULL, 0, &taker, err);
 }
 
+enum err_code store_work_next(struct store *s, store_work_fn *on_work, void *ctx, struct err *err)
+{
+    struct work_taker t = {on_work, ctx};
+    struct db_taker taker = {.on_row = take_work, .ctx = &t};
+
+    return db_one(s->db, SQL_WORK_NEXT, NULL, 0, &taker, err);
+}
+
 enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work, void *ctx,
                               struct err *err)
 {

@@ -36,5 +36,9 @@ MUST_CHECK enum err_code store_work_load(struct store *s, store_work_fn *on_work
 MUST_CHECK enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work,
                                          void *ctx, struct err *err);
 
+/* Shared stores: the oldest that is unfinished and that no other server is at; held until the transaction ends. */
+MUST_CHECK enum err_code store_work_next(struct store *s, store_work_fn *on_work, void *ctx,
+                                         struct err *err);
+
 /* Forgets what finished before. */
 MUST_CHECK enum err_code store_work_remove_old(struct store *s, int64_t before_at, struct err *err);

@@ -3,6 +3,15 @@
 -- name: emitter_load
 SELECT owner, token, seq, visible_upto, staged, fate FROM emitters ORDER BY token, owner;
 
+-- name: emitter_find
+-- only: postgres
+SELECT owner, token, seq, visible_upto, staged, fate FROM emitters WHERE owner = $1 AND token = $2 FOR UPDATE;
+
+-- name: emitter_unsettled
+-- only: postgres
+SELECT owner, token, seq, visible_upto, staged, fate FROM emitters WHERE fate <> 0 OR visible_upto > 0
+ORDER BY token, owner LIMIT $1 FOR UPDATE SKIP LOCKED;
+
 -- name: emitter_put
 INSERT INTO emitters (owner, token, seq, visible_upto, staged, fate) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (owner, token) DO UPDATE SET seq = excluded.seq, visible_upto = excluded.visible_upto,
@@ -32,8 +41,9 @@ UPDATE emits SET staged = 0 WHERE id = $1;
 -- name: emit_remove
 DELETE FROM emits WHERE id = $1;
 
+-- The nearest row below, of those that the same server has made.
 -- name: emit_owner
-SELECT owner FROM emits WHERE id < $1 ORDER BY id DESC LIMIT 1;
+SELECT owner FROM emits WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 ORDER BY id DESC LIMIT 1;
 
 -- name: staged_load
 -- store: sqlite

@@ -66,6 +66,13 @@ SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_
        attempt, history
 FROM jobs WHERE id = $1;
 
+-- What is judged is held against the other servers until the transaction ends.
+-- name: job_judge
+-- only: postgres
+SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
+       attempt, history
+FROM jobs WHERE id = $1 FOR UPDATE;
+
 -- name: ended_brief
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, finished_at, worker,
        attempt, history
@@ -146,10 +153,20 @@ FROM ended WHERE id = $1;
 -- name: ended_remove
 DELETE FROM ended WHERE id = $1;
 
+-- The newest one of all.
+-- name: job_newest
+SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs UNION ALL SELECT MAX(id) FROM ended) AS newest;
+
 -- name: ready_scan
 SELECT priority, id FROM jobs
 WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
+
+-- The same for one batch, in which nobody else gets them.
+-- name: ready_lock
+-- only: postgres
+SELECT priority, id FROM jobs WHERE state = 4 AND queue = $1
+ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
 -- name: due_scan
 SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2;
@@ -220,7 +237,7 @@ DELETE FROM progress WHERE job = $1;
 SELECT job, content FROM keys WHERE key = $1;
 
 -- name: key_add
-INSERT INTO keys (key, job, content) VALUES ($1, $2, $3);
+INSERT INTO keys (key, job, content) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING;
 
 -- name: key_remove
 DELETE FROM keys WHERE key = (SELECT key FROM payload WHERE id = $1) AND job = $1;

@@ -9,6 +9,12 @@ VALUES ($1, $2, $3, $4, 0, $5);
 UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5, restarts = $6
 WHERE id = $1;
 
+-- Failures in a row, as all servers see them.
+-- name: queue_streak
+-- only: postgres
+UPDATE queues SET streak = CASE WHEN $2 = 1 THEN streak + 1 ELSE 0 END
+WHERE id = $1 AND ($2 = 1 OR streak <> 0) RETURNING streak;
+
 -- name: queue_remove
 DELETE FROM queues WHERE id = $1;
 
@@ -24,7 +30,7 @@ ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
 RETURNING id;
 
 -- name: worker_remove
-DELETE FROM workers WHERE id = $1;
+DELETE FROM workers WHERE id = $1 AND seen_at <= $2;
 
 -- name: worker_load
 SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers

@@ -61,7 +61,9 @@ WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIM
 -- name: verify_staged
 SELECT 'job ' || id || ' is staged and belongs to nobody' FROM jobs
 WHERE state = 1 AND NOT EXISTS (SELECT 1 FROM emits
-    WHERE emits.id = (SELECT MAX(e.id) FROM emits AS e WHERE e.id < jobs.id) AND emits.staged = 1)
+    WHERE emits.id = (SELECT MAX(e.id) FROM emits AS e
+                      WHERE e.id < jobs.id AND (e.id >> 12) & 1023 = (jobs.id >> 12) & 1023)
+      AND emits.staged = 1)
 UNION ALL
 SELECT 'job ' || job || ' is staged and its key belongs to it already' FROM keys
 WHERE job IN (SELECT id FROM jobs WHERE state = 1)

@@ -8,6 +8,12 @@ SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finish
 -- name: work_find
 SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at FROM work WHERE id = $1;
 
+-- The oldest that nobody is at.
+-- name: work_next
+-- only: postgres
+SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at FROM work
+WHERE finished_at = 0 ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED;
+
 -- name: work_step
 UPDATE work SET phase = $2, cursor = $3, changed = $4, refused = $5, finished_at = $6 WHERE id = $1;
 

@@ -1,0 +1,530 @@
+/*
+ * A store that other servers write to as well.
+ *
+ * Nothing in memory is the truth then.  A batch begins its transaction before it looks at anything, learns the
+ * database's time and whether queues have changed, and holds what it judges against the others.  Lists of ready
+ * jobs are filled for one batch by a scan that passes over what others hold; only that a queue was empty is
+ * remembered, until news says otherwise.  Claims in memory are those of this server's node.
+ *
+ * News are lines: the node that tells, a letter, numbers.
+ *   r QUEUE…         jobs of these queues are ready        q      queues have changed
+ *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
+ *   x                a server has left
+ */
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "store/store_claims.h"
+#include "store/store_shared.h"
+
+/* How often a server says that it lives; it is taken for dead when three of them were missed.  One that has
+ * granted leases is in a hurry: its jobs wait to be judged. */
+#define BEAT_US (15 * US_PER_S)
+#define BEAT_BUSY_US (2 * US_PER_S)
+#define BEAT_FAILED_US (200 * US_PER_MS)
+#define BEATS_MISSED 3
+
+static int64_t beat_us(const struct engine *e)
+{
+    return e->claims.heap.count + e->new_claims.count > 0 ? BEAT_BUSY_US : BEAT_US;
+}
+
+static int64_t alive_us(const struct engine *e)
+{
+    return BEATS_MISSED * beat_us(e);
+}
+
+/* ---- time ---- */
+
+struct now shared_now(const struct engine *e, struct now now)
+{
+    if (!e->shared || !e->config.clock_of_store)
+        return now;
+    return (struct now){now.steady_at + e->ahead_us, now.steady_at + e->ahead_us};
+}
+
+static void set_clock(struct engine *e, int64_t now_at)
+{
+    if (!e->config.clock_of_store)
+        return;
+    e->ahead_us = now_at - e->given.steady_at;
+    e->now = (struct now){now_at, now_at};
+}
+
+/* ---- joining ---- */
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct engine *e = ctx;
+
+    if (claims_find(&e->claims, c->token) != NULL)
+        return;
+    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
+
+    claim->worker = c->worker;
+    claim->lease_us = c->lease_us;
+    claim->check_at = e->now.steady_at + c->lease_us;
+    claims_add(&e->claims, claim);
+}
+
+/* What is found, or was another's, gets a full period before it is judged. */
+static enum err_code load_claims(struct engine *e, struct err *err)
+{
+    e->outage_at = e->now.steady_at;
+    return store_claims_of_node(e->store, e->node, take_claim, e, err);
+}
+
+static enum err_code begin(struct engine *e, enum store_company company, struct store_view *view,
+                           struct err *err)
+{
+    e->in_transaction = true;
+    if (store_begin_shared(e->store, company, view, err) != E_OK)
+        return err->code;
+    set_clock(e, view->now_at);
+    return E_OK;
+}
+
+static enum err_code load_queues(struct engine *e, const struct store_view *view, struct err *err)
+{
+    if (e->changes == view->changes)
+        return E_OK;
+    if (queues_load(e, err) != E_OK)
+        return err->code;
+    e->changes = view->changes;
+    e->woken = true;
+    return E_OK;
+}
+
+/* In a transaction of its own, alone: the first server makes what a new store has. */
+static enum err_code load_all(struct engine *e, struct err *err)
+{
+    struct store_view view;
+
+    e->changes = -1;
+    if (begin(e, STORE_ALONE, &view, err) != E_OK || load_queues(e, &view, err) != E_OK ||
+        queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK)
+        return err->code;
+    workers_free(e);
+    e->has_work = true;
+    return workers_load(e, err) != E_OK ? err->code : engine_commit(e, err);
+}
+
+static enum err_code join(struct engine *e, struct err *err)
+{
+    struct store_seat seat;
+
+    if (store_join(e->store, e->config.member, alive_us(e), &seat, err) != E_OK)
+        return err->code;
+    int64_t floor = seat.ids_floor > e->ids.last ? seat.ids_floor : e->ids.last;
+
+    e->node = seat.node;
+    e->ids_mark = seat.ids_floor;
+    id_gen_init(&e->ids, e->node, floor);
+    claims_deinit(&e->claims);
+    claims_init(&e->claims);
+    VEC_CLEAR(&e->dead_claims);
+    e->is_unsettled = true;
+    e->due_at = e->retain_at = 0;
+    e->beat_at = e->now.steady_at;
+    enum err_code code = load_all(e, err);
+
+    if (code != E_OK) {
+        store_rollback(e->store);
+        e->in_transaction = false;
+    }
+    return code;
+}
+
+enum err_code shared_open(struct engine *e, struct err *err)
+{
+    ASSERT(e->config.member != NULL);
+    e->shared = true;
+    e->given = e->now;
+    e->news = BUF_INIT(STORE_NEWS_MAX);
+    return join(e, err);
+}
+
+void shared_close(struct engine *e)
+{
+    if (!e->shared)
+        return;
+    store_leave(e->store);
+    buf_deinit(&e->news);
+}
+
+/* ---- the batch's transaction ---- */
+
+static bool is_known_empty(const struct queue *q)
+{
+    return q->ready.complete && q->ready.count == 0;
+}
+
+/* Whether a claim can be answered from what memory knows: that there is nothing. */
+static bool claim_must_look(const struct engine *e, const struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    if (claim_is_outdated(e, x))
+        return false;
+    for (size_t i = 0; x->max > 0 && i < x->n_queues; i++) {
+        const struct queue *q = queue_find(e, x->queues[i].name);
+
+        if (q == NULL ||
+            (x->queues[i].max > 0 && queue_state_starts(q->state) && !is_known_empty(q)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_bare_claim(const struct op *op)
+{
+    return op->kind == OP_EXCHANGE && op->exchange.n_finish == 0 && op->exchange.n_touch == 0 &&
+           op->exchange.n_emit == 0 && !op->exchange.all;
+}
+
+bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
+{
+    if (!e->shared)
+        return false;
+    if (sweep_is_due(e) || e->is_unsettled || e->changes < 0)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind != OP_NEWS &&
+            (!is_bare_claim(ops[i]) || worker_is_news(e, &ops[i]->exchange) ||
+             claim_must_look(e, ops[i])))
+            return true;
+    for (const struct op *op = e->waiting; e->woken && op != NULL; op = op->next)
+        if (claim_must_look(e, op))
+            return true;
+    return false;
+}
+
+/* How many jobs the claims of the batch may get, of each queue. */
+static void count_wanted(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    for (size_t i = 0; i < x->n_queues; i++) {
+        struct queue *q = queue_find(e, x->queues[i].name);
+        int most = x->queues[i].max < x->max ? x->queues[i].max : x->max;
+
+        if (q != NULL)
+            q->wanted += (size_t)most;
+    }
+}
+
+enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    enum store_company company = STORE_BESIDE;
+    struct store_view view;
+
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_QUEUE)
+            company = STORE_ALONE;
+    if (begin(e, company, &view, err) != E_OK || load_queues(e, &view, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_EXCHANGE && ops[i]->exchange.parts & EXCHANGE_JOBS)
+            count_wanted(e, ops[i]);
+    for (struct op *op = e->waiting; op != NULL; op = op->next)
+        count_wanted(e, op);
+    return E_OK;
+}
+
+enum err_code shared_begin_late(struct engine *e, struct err *err)
+{
+    struct store_view view;
+
+    if (begin(e, STORE_BESIDE, &view, err) != E_OK)
+        return err->code;
+    if (view.changes == e->changes)
+        return E_OK;
+    e->changes = -1; /* the batch runs again, and begins with the queues */
+    return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
+}
+
+/* ---- news ---- */
+
+/* A line is closed by the next, or by the commit; what does not fit is left to the others' own beats. */
+static bool add_news(struct engine *e, size_t room)
+{
+    if (e->news.size + room > STORE_NEWS_MAX)
+        return false;
+    if (e->news.size == 0)
+        buf_addf(&e->news, "%u", (unsigned)e->node);
+    return true;
+}
+
+void shared_tell_ended(struct engine *e, int64_t id)
+{
+    if (e->shared && add_news(e, 48))
+        buf_addf(&e->news, " e %" PRId64, id);
+}
+
+void shared_tell_cancel(struct engine *e, const struct cancel_note *note)
+{
+    if (e->shared && add_news(e, 96))
+        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64, note->job, note->token,
+                 note->worker);
+}
+
+/* What is ready and was not given to anybody: others may be waiting for it. */
+static void tell_ready(struct engine *e)
+{
+    for (size_t i = 0; i < e->queues.count; i++) {
+        const struct queue *q = e->queues.items[i];
+        bool left = q->ready.count > 0 || (q->made_ready && !q->ready.complete);
+
+        if (left && add_news(e, 48))
+            buf_addf(&e->news, " r %" PRId64, q->id);
+    }
+}
+
+static enum err_code tell_changes(struct engine *e, struct err *err)
+{
+    int64_t changes = 0;
+
+    if (!e->queues_changed)
+        return E_OK;
+    if (store_queues_changed(e->store, &changes, err) != E_OK)
+        return err->code;
+    e->changes = changes == e->changes + 1 ? changes : -1;
+    if (add_news(e, 16))
+        buf_add_str(&e->news, " q");
+    return E_OK;
+}
+
+enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
+{
+    if (tell_changes(e, err) != E_OK)
+        return err->code;
+    tell_ready(e);
+    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), err) != E_OK)
+        return err->code;
+    int64_t soon_at = e->now.steady_at + beat_us(e);
+
+    if (soon_at < e->beat_at)
+        e->beat_at = soon_at;
+    return store_sign(e->store, alive_us(e), ids_mark, err);
+}
+
+void shared_clear(struct engine *e)
+{
+    if (!e->shared)
+        return;
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+
+        q->wanted = 0;
+        q->made_ready = false;
+        if (!is_known_empty(q))
+            ready_reset(&q->ready);
+    }
+    buf_clear(&e->news);
+    e->is_unsettled = e->is_unsettled || e->settling.count > 0;
+    emitters_free(e);
+    e->batch_number++;
+}
+
+/* ---- hearing ---- */
+
+/* Somebody who waits here may want to know. */
+static void hear_ready(struct engine *e, int64_t queue)
+{
+    struct queue *q = map_find(&e->queues.by_id, queue);
+
+    if (q == NULL)
+        return;
+    ready_reset(&q->ready);
+    e->woken = true;
+}
+
+static void hear_cancel(struct engine *e, const struct cancel_note *note)
+{
+    for (const struct op *op = e->waiting; op != NULL; op = op->next)
+        if (worker_number(e, op->exchange.worker.name) == note->worker) {
+            VEC_PUSH(&e->new_cancels, *note);
+            return; /* a worker that does not wait here is told by its next touch */
+        }
+}
+
+static bool next_number(const char **at, int64_t *ret)
+{
+    char *end = NULL;
+    long long value = strtoll(*at, &end, 10);
+
+    if (end == *at)
+        return false;
+    *at = end;
+    *ret = value;
+    return true;
+}
+
+static void hear_item(struct engine *e, char letter, const char **at)
+{
+    struct cancel_note note;
+    int64_t number;
+
+    switch (letter) {
+    case 'r':
+        if (next_number(at, &number))
+            hear_ready(e, number);
+        break;
+    case 'e':
+        if (next_number(at, &number))
+            VEC_PUSH(&e->ended, number);
+        break;
+    case 'c':
+        if (next_number(at, &note.job) && next_number(at, &note.token) &&
+            next_number(at, &note.worker))
+            hear_cancel(e, &note);
+        break;
+    case 'q':
+        e->changes = -1;
+        e->woken = true;
+        break;
+    case 'x': e->beat_at = e->now.steady_at; break;
+    default: break;
+    }
+}
+
+/* The connection was lost: anything may have happened. */
+static void hear_everything(struct engine *e)
+{
+    e->changes = -1;
+    e->woken = e->stirred = true;
+    for (struct op *op = e->waits; op != NULL; op = op->next)
+        op->deadline_at = 0; /* they ask anew */
+    e->beat_at = e->now.steady_at;
+    queues_reset_ready(e);
+}
+
+void shared_hear(struct engine *e, const struct news *news)
+{
+    CLEANUP(mem)
+    char *text = mem_strndup(news->text.data == NULL ? "" : news->text.data, news->text.size);
+    const char *at = text;
+    int64_t node = 0;
+
+    if (news->missed) {
+        hear_everything(e);
+        return;
+    }
+    if (!next_number(&at, &node) || node == (int64_t)e->node)
+        return;
+    while (*at != '\0') {
+        char letter = *at++;
+
+        if (letter != ' ')
+            hear_item(e, letter, &at);
+    }
+}
+
+/* ---- looking after each other ---- */
+
+static enum err_code adopt(struct engine *e, struct err *err)
+{
+    struct store_view view;
+    int64_t claims = 0;
+
+    if (begin(e, STORE_BESIDE, &view, err) != E_OK || store_adopt(e->store, &claims, err) != E_OK)
+        return err->code;
+    e->has_written = true;
+    if (claims > 0 && load_claims(e, err) != E_OK)
+        return err->code;
+    return engine_commit(e, err);
+}
+
+static void heed(struct engine *e, const struct store_pulse *pulse)
+{
+    if (pulse->due_at < e->due_at)
+        e->due_at = pulse->due_at;
+    e->is_unsettled = e->is_unsettled || pulse->unsettled;
+    e->has_work = e->has_work || pulse->work;
+    if (pulse->changes != e->changes)
+        e->changes = -1;
+    if (pulse->ready && e->waiting != NULL) {
+        queues_reset_ready(e);
+        e->woken = true;
+    }
+}
+
+static enum err_code beat(struct engine *e, struct err *err)
+{
+    struct store_pulse pulse;
+
+    if (!store_is_member(e->store))
+        return join(e, err);
+    if (store_beat(e->store, alive_us(e), &pulse, err) != E_OK)
+        return err->code;
+    if (!store_is_member(e->store))
+        return join(e, err);
+    set_clock(e, pulse.now_at);
+    heed(e, &pulse);
+    return pulse.dead ? adopt(e, err) : E_OK;
+}
+
+void shared_beat(struct engine *e)
+{
+    struct err err = ERR_INIT;
+
+    if (!e->shared || (e->beat_at > e->now.steady_at && store_is_member(e->store)))
+        return;
+    clear_batch(e);
+    if (beat(e, &err) == E_OK) {
+        e->beat_at = e->now.steady_at + beat_us(e);
+        clear_batch(e);
+        return;
+    }
+    store_rollback(e->store);
+    e->in_transaction = false;
+    clear_batch(e);
+    tell_trouble(e, &err);
+    e->outage_at = e->now.steady_at;
+    e->beat_at = e->now.steady_at + BEAT_FAILED_US;
+}
+
+int64_t shared_next_at(const struct engine *e)
+{
+    return e->shared ? e->beat_at : TIME_NEVER;
+}
+
+/* ---- single jobs ---- */
+
+enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err)
+{
+    return e->shared ? store_job_lock(e->store, id, err) : E_OK;
+}
+
+static void find_work(void *ctx, const struct stored_work *work)
+{
+    *(bool *)ctx = work->finished_at == 0;
+}
+
+enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct err *err)
+{
+    bool works = false;
+    bool found = false;
+    bool hit = false;
+    struct job was;
+
+    if (store_job_brief(e->store, id, &e->arena, &was, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        if (store_work_find(e->store, id, find_work, &works, err) != E_OK)
+            return err->code;
+        *ret_over = !works;
+        return E_OK;
+    }
+    *ret_over = false;
+    if (was.watched)
+        return E_OK;
+    struct job now = was;
+
+    now.watched = true;
+    return engine_write(e, err) != E_OK ? err->code
+                                        : store_job_update(e->store, &was, &now, &hit, err);
+}

@@ -1,0 +1,108 @@
+-- A store that several servers share; only PostgreSQL is one.  The clock of the database is the time.
+
+-- Writers hold the lock together, who changes queues holds it alone.
+-- name: server_lock_beside
+-- only: postgres
+SELECT pg_advisory_xact_lock_shared(hashtextextended('waybill.' || current_schema(), 0));
+
+-- name: server_lock_alone
+-- only: postgres
+SELECT pg_advisory_xact_lock(hashtextextended('waybill.' || current_schema(), 0));
+
+-- name: server_view
+-- only: postgres
+SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT),
+       (SELECT value FROM meta WHERE key = 'definitions'), (SELECT value FROM meta WHERE key = 'changes');
+
+-- name: server_changed
+-- only: postgres
+INSERT INTO meta (key, value) VALUES ('changes', 1) ON CONFLICT (key) DO UPDATE SET value = meta.value + 1
+RETURNING value;
+
+-- name: server_by_name
+-- only: postgres
+SELECT node, incarnation, ids_mark,
+       alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)
+FROM servers WHERE name = $1 FOR UPDATE;
+
+-- Of a server whose claims have gone to others.
+-- name: server_free_node
+-- only: postgres
+SELECT node, incarnation, ids_mark FROM servers WHERE alive_until_at = 0 ORDER BY node LIMIT 1 FOR UPDATE;
+
+-- name: server_new_node
+-- only: postgres
+SELECT COALESCE(MAX(node), 0) + 1 FROM servers;
+
+-- What the node's last server signed stays known: it may be asking for it yet.
+-- name: server_join
+-- only: postgres
+INSERT INTO servers (node, name, incarnation, batch, ids_mark, alive_until_at, former, former_batch,
+                     host, pid, version, url, joined_at)
+VALUES ($1, $2, $3, 0, 0, CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) + $4, 0, 0, $5, $6, $7, $8,
+        CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))
+ON CONFLICT (node) DO UPDATE SET name = excluded.name, incarnation = excluded.incarnation, batch = 0,
+       alive_until_at = excluded.alive_until_at, former = servers.incarnation, former_batch = servers.batch,
+       host = excluded.host, pid = excluded.pid, version = excluded.version, url = excluded.url,
+       joined_at = excluded.joined_at;
+
+-- name: server_sign
+-- only: postgres
+UPDATE servers SET batch = $3, ids_mark = $4,
+       alive_until_at = CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) + $5
+WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0;
+
+-- The lock waits for a commit that is still under way.
+-- name: server_signed
+-- only: postgres
+SELECT incarnation, batch, former, former_batch FROM servers WHERE node = $1 FOR UPDATE;
+
+-- name: server_beat
+-- only: postgres
+WITH clock AS (SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_at),
+me AS (UPDATE servers SET alive_until_at = (SELECT now_at FROM clock) + $3
+       WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node)
+SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE state = 3),
+       EXISTS (SELECT 1 FROM servers WHERE alive_until_at > 0 AND alive_until_at < now_at AND node <> $1),
+       EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
+       EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
+       EXISTS (SELECT 1 FROM jobs WHERE state = 4),
+       COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0)
+FROM clock;
+
+-- name: server_dead
+-- only: postgres
+SELECT node FROM servers
+WHERE alive_until_at > 0 AND node <> $1
+  AND alive_until_at < CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)
+ORDER BY node FOR UPDATE SKIP LOCKED;
+
+-- name: server_take_claims
+-- only: postgres
+UPDATE claims SET node = $1 WHERE node = $2;
+
+-- name: server_bury
+-- only: postgres
+UPDATE servers SET alive_until_at = 0 WHERE node = $1;
+
+-- Its time has passed, whatever the clock says.
+-- name: server_leave
+-- only: postgres
+UPDATE servers SET alive_until_at = 1 WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0;
+
+-- name: server_list
+-- only: postgres
+SELECT node, name, host, version, url, pid, joined_at, alive_until_at FROM servers WHERE alive_until_at > 0
+ORDER BY node;
+
+-- name: server_tell
+-- only: postgres
+SELECT pg_notify('waybill.' || current_schema(), $1);
+
+-- name: job_lock
+-- only: postgres
+SELECT 1 FROM jobs WHERE id = $1 FOR UPDATE;
+
+-- name: ended_lock
+-- only: postgres
+SELECT 1 FROM ended WHERE id = $1 FOR UPDATE;

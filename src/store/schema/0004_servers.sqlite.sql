@@ -1,0 +1,1 @@
+-- An embedded store has one server: nothing is to be told apart.

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/store_shared.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "store/store_internal.h"
+#include "store/store_meta.h"
+
+enum { OUTCOME_PAUSE_MS = 100 };
+
+/* ---- transactions ---- */
+
+static void take_view(void *ctx, const struct db_row *row)
+{
+    struct store_view *view = ctx;
+
+    *view = (struct store_view){.now_at = db_col_int(row, 0),
+                                .definitions = db_col_null(row, 1) ? 1 : db_col_int(row, 1),
+                                .changes = db_col_int(row, 2)};
+}
+
+enum err_code store_begin_shared(struct store *s, enum store_company company,
+                                 struct store_view *ret_view, struct err *err)
+{
+    struct db_call calls[] = {
+        {.sql = company == STORE_ALONE ? SQL_SERVER_LOCK_ALONE : SQL_SERVER_LOCK_BESIDE},
+        {.sql = SQL_SERVER_VIEW, .on_row = take_view, .ctx = ret_view},
+    };
+
+    s->conflict = false;
+    if (store_begin(s, err) != E_OK)
+        return err->code;
+    return db_run(s->db, calls, ARRAY_LEN(calls), err);
+}
+
+enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark, struct err *err)
+{
+    const struct db_value args[] = {db_i(s->seat.node), db_i(s->incarnation), db_i(s->batch + 1),
+                                    db_i(ids_mark), db_i(alive_us)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_SERVER_SIGN, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    s->batch++;
+    if (taker.changed == 1)
+        return E_OK;
+    s->is_member = false;
+    return err_set(err, E_UNAVAILABLE,
+                   "the other servers have taken this one for dead: it joins them again");
+}
+
+bool store_is_conflict(const struct store *s)
+{
+    return s->conflict || db_is_conflict(s->db);
+}
+
+struct signed_taker {
+    const struct store *store;
+    bool known;
+    bool committed;
+};
+
+static void take_signed(void *ctx, const struct db_row *row)
+{
+    struct signed_taker *t = ctx;
+    int now = db_col_int(row, 0) == t->store->incarnation;
+    int former = db_col_int(row, 2) == t->store->incarnation;
+
+    t->known = now || former;
+    t->committed = t->known && db_col_int(row, now ? 1 : 3) == t->store->batch;
+}
+
+/* Whether the last signature is in the store; waits until the store can say. */
+enum err_code shared_outcome(struct store *s, struct err *err)
+{
+    struct err lost = *err;
+
+    for (;;) {
+        struct signed_taker t = {.store = s};
+        struct err again = ERR_INIT;
+
+        if (db_do_rows(s->db, SQL_SERVER_SIGNED, take_signed, &t, &again, db_i(s->seat.node)) ==
+            E_OK) {
+            *err = lost;
+            if (t.known)
+                return t.committed ? E_OK : err->code;
+            return err_set(
+                err, E_UNAVAILABLE,
+                "the connection was lost in a commit, and this server was replaced since: "
+                "nobody can tell whether it took effect");
+        }
+        (void)usleep(OUTCOME_PAUSE_MS * 1000);
+    }
+}
+
+/* ---- membership ---- */
+
+struct seat_taker {
+    int64_t node, incarnation, ids_mark;
+    bool found;
+    bool alive;
+};
+
+static void take_seat(void *ctx, const struct db_row *row)
+{
+    struct seat_taker *t = ctx;
+
+    *t = (struct seat_taker){.node = db_col_int(row, 0),
+                             .incarnation = db_col_int(row, 1),
+                             .ids_mark = db_col_int(row, 2),
+                             .found = true};
+}
+
+static void take_own_seat(void *ctx, const struct db_row *row)
+{
+    struct seat_taker *t = ctx;
+
+    take_seat(t, row);
+    t->alive = db_col_int(row, 3) != 0;
+}
+
+static enum err_code new_node(struct store *s, struct seat_taker *t, struct err *err)
+{
+    struct taken_int got = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+
+    if (db_one(s->db, SQL_SERVER_NEW_NODE, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    t->node = got.value;
+    if (t->node <= ID_NODE_MAX)
+        return E_OK;
+    return err_set(err, E_UNAVAILABLE, "the store has %d servers, which is all it can tell apart",
+                   ID_NODE_MAX);
+}
+
+/* The node it had before, one that nobody has any more, or a new one. */
+static enum err_code find_seat(struct store *s, const struct store_member *m, struct seat_taker *t,
+                               struct err *err)
+{
+    struct db_taker taker = {.on_row = take_seat, .ctx = t};
+
+    if (db_do_rows(s->db, SQL_SERVER_BY_NAME, take_own_seat, t, err, db_t(slice_of(m->name))) !=
+        E_OK)
+        return err->code;
+    if (t->found && t->alive && s->incarnation != 0 && t->incarnation != s->incarnation)
+        return err_set(err, E_CONFLICT,
+                       "another server runs under the name of this one: each needs a data "
+                       "directory of its own, with a server-id of its own");
+    if (t->found)
+        return E_OK;
+    if (db_one(s->db, SQL_SERVER_FREE_NODE, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    return t->found ? E_OK : new_node(s, t, err);
+}
+
+static enum err_code take_the_seat(struct store *s, const struct store_member *m, int64_t alive_us,
+                                   struct seat_taker *t, struct err *err)
+{
+    struct store_view view;
+
+    if (store_begin_shared(s, STORE_ALONE, &view, err) != E_OK || find_seat(s, m, t, err) != E_OK ||
+        store_meta_get(s, META_IDS, &s->seat.ids_floor, err) != E_OK)
+        return err->code;
+    return db_do(s->db, SQL_SERVER_JOIN, err, db_i(t->node), db_t(slice_of(m->name)),
+                 db_i(t->incarnation + 1), db_i(alive_us), db_t(slice_of(m->host)), db_i(m->pid),
+                 db_t(slice_of(m->version)), db_t(slice_of(m->url)));
+}
+
+enum err_code store_join(struct store *s, const struct store_member *member, int64_t alive_us,
+                         struct store_seat *ret_seat, struct err *err)
+{
+    struct seat_taker t = {0};
+
+    s->seat = (struct store_seat){0};
+    if (take_the_seat(s, member, alive_us, &t, err) != E_OK || db_commit(s->db, err) != E_OK) {
+        store_rollback(s);
+        return err_wrap(err, "join the servers of the store");
+    }
+    s->seat.node = (uint32_t)t.node;
+    if (t.ids_mark > s->seat.ids_floor)
+        s->seat.ids_floor = t.ids_mark;
+    s->incarnation = t.incarnation + 1;
+    s->batch = 0;
+    s->is_member = true;
+    *ret_seat = s->seat;
+    return E_OK;
+}
+
+bool store_is_member(const struct store *s)
+{
+    return s->is_member;
+}
+
+void store_leave(struct store *s)
+{
+    struct err ignored = ERR_INIT;
+
+    if (!s->is_member)
+        return;
+    s->is_member = false;
+    /* Whoever misses it finds out when the time of the row has passed. */
+    if (db_do(s->db, SQL_SERVER_LEAVE, &ignored, db_i(s->seat.node), db_i(s->incarnation)) !=
+            E_OK ||
+        store_tell(s, SLICE("0 x"), &ignored) != E_OK)
+        return;
+}
+
+struct peer_taker {
+    store_peer_fn *on_peer;
+    void *ctx;
+};
+
+static void take_peer(void *ctx, const struct db_row *row)
+{
+    struct peer_taker *t = ctx;
+    struct store_peer peer = {.node = (uint32_t)db_col_int(row, 0),
+                              .name = db_col_text(row, 1),
+                              .host = db_col_text(row, 2),
+                              .version = db_col_text(row, 3),
+                              .url = db_col_text(row, 4),
+                              .pid = db_col_int(row, 5),
+                              .joined_at = db_col_int(row, 6),
+                              .alive_until_at = db_col_int(row, 7)};
+
+    t->on_peer(t->ctx, &peer);
+}
+
+enum err_code store_servers_list(struct store *s, store_peer_fn *on_peer, void *ctx,
+                                 struct err *err)
+{
+    struct peer_taker t = {on_peer, ctx};
+    struct db_taker taker = {.on_row = take_peer, .ctx = &t};
+
+    return db_one(s->db, SQL_SERVER_LIST, NULL, 0, &taker, err);
+}
+
+/* ---- what members do for each other ---- */
+
+struct pulse_taker {
+    struct store_pulse *pulse;
+    bool member;
+};
+
+static void take_pulse(void *ctx, const struct db_row *row)
+{
+    struct pulse_taker *t = ctx;
+
+    t->member = db_col_int(row, 0) == 1;
+    *t->pulse = (struct store_pulse){
+        .now_at = db_col_int(row, 1),
+        .due_at = db_col_null(row, 2) ? TIME_NEVER : db_col_int(row, 2),
+        .dead = db_col_int(row, 3) != 0,
+        .work = db_col_int(row, 4) != 0,
+        .unsettled = db_col_int(row, 5) != 0,
+        .ready = db_col_int(row, 6) != 0,
+        .changes = db_col_int(row, 7),
+    };
+}
+
+enum err_code store_beat(struct store *s, int64_t alive_us, struct store_pulse *ret_pulse,
+                         struct err *err)
+{
+    struct pulse_taker t = {.pulse = ret_pulse};
+
+    if (db_do_rows(s->db, SQL_SERVER_BEAT, take_pulse, &t, err, db_i(s->seat.node),
+                   db_i(s->incarnation), db_i(alive_us)) != E_OK)
+        return err->code;
+    s->is_member = t.member;
+    return E_OK;
+}
+
+struct node_taker {
+    int64_t nodes[ID_NODE_MAX + 1];
+    size_t n;
+};
+
+static void take_node(void *ctx, const struct db_row *row)
+{
+    struct node_taker *t = ctx;
+
+    t->nodes[t->n++] = db_col_int(row, 0);
+}
+
+static enum err_code adopt_from(struct store *s, int64_t node, int64_t *claims, struct err *err)
+{
+    const struct db_value args[] = {db_i(s->seat.node), db_i(node)};
+    struct db_taker taker = {0};
+
+    if (db_one(s->db, SQL_SERVER_TAKE_CLAIMS, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    *claims += taker.changed;
+    return db_do(s->db, SQL_SERVER_BURY, err, db_i(node));
+}
+
+enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err)
+{
+    struct node_taker dead = {.n = 0};
+
+    *ret_claims = 0;
+    if (db_do_rows(s->db, SQL_SERVER_DEAD, take_node, &dead, err, db_i(s->seat.node)) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < dead.n; i++)
+        if (adopt_from(s, dead.nodes[i], ret_claims, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code store_queues_changed(struct store *s, int64_t *ret_changes, struct err *err)
+{
+    struct taken_int got = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+
+    if (db_one(s->db, SQL_SERVER_CHANGED, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    *ret_changes = got.value;
+    return E_OK;
+}
+
+/* ---- news, locks ---- */
+
+enum err_code store_tell(struct store *s, struct slice news, struct err *err)
+{
+    ASSERT(news.size <= STORE_NEWS_MAX);
+    return db_do(s->db, SQL_SERVER_TELL, err, db_t(news));
+}
+
+enum err_code store_job_lock(struct store *s, int64_t id, struct err *err)
+{
+    const struct db_value args[] = {db_i(id)};
+    struct db_call calls[] = {{.sql = SQL_JOB_LOCK, .args = args, .n_args = 1},
+                              {.sql = SQL_ENDED_LOCK, .args = args, .n_args = 1}};
+
+    return db_run(s->db, calls, ARRAY_LEN(calls), err);
+}
