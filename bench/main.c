@@ -9,12 +9,13 @@
 #include "base/clock.h"
 #include "beanstalk.h"
 #include "cli/load_http.h"
+#include "report.h"
 #ifdef HAVE_RABBITMQ
 #include "rabbit.h"
 #endif
 
 static const char usage[] =
-    "usage: waybill-load SERVER WORKLOAD [options]\n"
+    "usage: waybill-load SERVER[,SERVER…] WORKLOAD [options]\n"
     "\n"
     "SERVER    http://127.0.0.1:PORT | unix:PATH | beanstalk://127.0.0.1:PORT\n"
     "          | beanstalk-unix:PATH | amqp://127.0.0.1:PORT\n"
@@ -50,22 +51,53 @@ static const char *const workloads[] = {
     [LOAD_LATENCY] = "latency",
 };
 
-static enum err_code find_contender(const char *server, struct load_plan *plan,
-                                    const struct contender **ret_contender, struct err *err)
+static enum err_code add_server(const struct contender *who, const char *place,
+                                struct load_plan *plan, struct err *err)
 {
     CLEANUP(buf) struct buf address = BUF_INIT(4096);
 
+    if (plan->servers == LOAD_SERVERS_MAX)
+        return err_set(err, E_INVALID, "more than %d servers", LOAD_SERVERS_MAX);
+    buf_addf(&address, "%s%s", who->local ? "unix:" : "", place);
+    return load_address_parse(buf_text(&address), &plan->addresses[plan->servers++], err);
+}
+
+static enum err_code find_contender(const char *server, struct load_plan *plan,
+                                    const struct contender **ret_contender, struct err *err)
+{
     for (size_t i = 0; i < ARRAY_LEN(contenders); i++) {
         const struct contender *c = &contenders[i];
 
         if (strncmp(server, c->scheme, strlen(c->scheme)) != 0)
             continue;
-        buf_addf(&address, "%s%s", c->local ? "unix:" : "", server + strlen(c->scheme));
         *ret_contender = c;
-        return load_address_parse(buf_text(&address), &plan->address, err);
+        return add_server(c, server + strlen(c->scheme), plan, err);
     }
     return err_set(err, E_INVALID, "server %s: none of the schemes this build knows%s", server,
                    strncmp(server, "amqp:", 5) == 0 ? " (librabbitmq-dev was not there)" : "");
+}
+
+/* Servers with a comma between them, all of one kind: the connections are spread over them. */
+static enum err_code find_contenders(const char *servers, struct load_plan *plan,
+                                     const struct contender **ret_contender, struct err *err)
+{
+    CLEANUP(mem) char *list = mem_strdup(servers);
+    const struct contender *first = NULL;
+    char *rest = list;
+    char *one = NULL;
+
+    while ((one = strsep(&rest, ",")) != NULL) {
+        const struct contender *who = NULL;
+        enum err_code code = find_contender(one, plan, &who, err);
+
+        if (code != E_OK)
+            return code;
+        if (first != NULL && who->protocol != first->protocol)
+            return err_set(err, E_INVALID, "server %s is of another kind than the first", one);
+        first = who;
+    }
+    *ret_contender = first;
+    return E_OK;
 }
 
 static enum err_code parse_number(const char *text, uint64_t max, uint64_t *ret_value,
@@ -103,21 +135,6 @@ static enum err_code take_option(struct load_plan *plan, int option, const char 
     }
 }
 
-static void print_report(const struct load_report *r)
-{
-    double seconds = (double)r->elapsed_us / (double)US_PER_S;
-    const struct load_histogram *h = &r->latency;
-
-    printf("{\"jobs\":%" PRIu64 ",\"seconds\":%.6f,\"rate\":%.1f,\"submitted\":%" PRIu64
-           ",\"finished\":%" PRIu64 ",\"cpu_s\":%.3f,",
-           r->jobs, seconds, seconds > 0 ? (double)r->jobs / seconds : 0.0, r->submitted,
-           r->finished, (double)r->cpu_us / (double)US_PER_S);
-    printf("\"p50_us\":%" PRId64 ",\"p90_us\":%" PRId64 ",\"p99_us\":%" PRId64
-           ",\"p999_us\":%" PRId64 ",\"max_us\":%" PRId64 "}\n",
-           load_histogram_at(h, 0.5), load_histogram_at(h, 0.9), load_histogram_at(h, 0.99),
-           load_histogram_at(h, 0.999), h->max_us);
-}
-
 static enum err_code tend_queue(const struct load_plan *plan, const char *what, struct err *err)
 {
 #ifdef HAVE_RABBITMQ
@@ -125,8 +142,8 @@ static enum err_code tend_queue(const struct load_plan *plan, const char *what, 
     enum err_code code = E_OK;
 
     if (strcmp(what, "renew") == 0)
-        return rabbit_renew(&plan->address, plan->queue, err);
-    code = rabbit_depth(&plan->address, plan->queue, &depth, err);
+        return rabbit_renew(&plan->addresses[0], plan->queue, err);
+    code = rabbit_depth(&plan->addresses[0], plan->queue, &depth, err);
     if (code == E_OK)
         printf("{\"depth\":%" PRIu64 "}\n", depth);
     return code;
@@ -152,7 +169,7 @@ static enum err_code run(const struct contender *who, struct load_plan *plan, co
         enum err_code code = load_run(who->protocol, plan, report, err);
 
         if (code == E_OK)
-            print_report(report);
+            report_print(report);
         return code;
     }
     return err_set(err, E_INVALID, "workload %s: submit, lives, latency, renew or depth", what);
@@ -187,7 +204,7 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    if (find_contender(argv[optind], &plan, &who, &err) != E_OK ||
+    if (find_contenders(argv[optind], &plan, &who, &err) != E_OK ||
         run(who, &plan, argv[optind + 1], &err) != E_OK)
         return fail(&err);
     return 0;

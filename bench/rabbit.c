@@ -216,7 +216,7 @@ static enum err_code rabbit_open(struct load_conn *c, struct err *err)
     amqp_connection_state_t lib = NULL;
     enum err_code code = strlen(c->plan->queue) > 200
                              ? err_set(err, E_INVALID, "queue: a name of at most 200 bytes")
-                             : dial(&c->plan->address, &lib, err);
+                             : dial(load_address_of(c), &lib, err);
 
     if (code != E_OK)
         return code;

@@ -98,6 +98,20 @@ static void load_goes_to_this_machine_only(void **state)
         assert_int_equal(load_address_parse(bad[i], &a, &err), E_INVALID);
 }
 
+static void connections_go_to_the_servers_in_turn(void **state)
+{
+    struct load_plan plan = {.servers = 3};
+    struct load_conn conn = {.plan = &plan};
+    unsigned seen[3] = {0};
+
+    (void)state;
+    for (conn.index = 0; conn.index < 8; conn.index++)
+        seen[load_address_of(&conn) - plan.addresses]++;
+    assert_int_equal(seen[0], 3);
+    assert_int_equal(seen[1], 3);
+    assert_int_equal(seen[2], 2);
+}
+
 static void an_answer_counts_once_it_is_whole(void **state)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(4096);
@@ -251,6 +265,7 @@ int main(void)
         cmocka_unit_test(a_percentile_is_at_most_two_percent_off),
         cmocka_unit_test(nothing_timed_has_no_percentile),
         cmocka_unit_test(load_goes_to_this_machine_only),
+        cmocka_unit_test(connections_go_to_the_servers_in_turn),
         cmocka_unit_test(an_answer_counts_once_it_is_whole),
         cmocka_unit_test(what_a_claim_brought_is_finished_by_the_next),
         cmocka_unit_test(the_length_of_a_request_is_that_of_its_body),

@@ -49,7 +49,8 @@ static struct load_plan plan_of(const struct bench *b, const struct part *p)
     if (p->kind == LOAD_LATENCY)
         connections = 2;
     return (struct load_plan){
-        .address = b->address,
+        .addresses = {b->address},
+        .servers = 1,
         .queue = b->queue,
         .kind = p->kind,
         .connections = connections,

@@ -319,7 +319,7 @@ static enum err_code open_conn(struct load *l, struct load_conn *c, struct err *
     enum err_code code = l->protocol->open(c, err);
 
     if (code == E_OK && c->fd < 0)
-        code = connect_to(&l->plan->address, &c->fd, err);
+        code = connect_to(load_address_of(c), &c->fd, err);
     if (code != E_OK)
         return code;
     if (fcntl(c->fd, F_SETFL, fcntl(c->fd, F_GETFL) | O_NONBLOCK) < 0 ||
@@ -392,6 +392,8 @@ static enum err_code check_plan(const struct load_plan *p, struct err *err)
 {
     if (p->connections < 1 || p->connections > LOAD_CONNECTIONS_MAX)
         return err_set(err, E_INVALID, "connections: 1 to %d", LOAD_CONNECTIONS_MAX);
+    if (p->servers < 1 || p->servers > LOAD_SERVERS_MAX)
+        return err_set(err, E_INVALID, "servers: 1 to %d", LOAD_SERVERS_MAX);
     if (p->batch < 1 || p->batch > LOAD_BATCH_MAX)
         return err_set(err, E_INVALID, "batch: 1 to %d", LOAD_BATCH_MAX);
     if (p->kind == LOAD_LATENCY && p->connections != 2)

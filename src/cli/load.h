@@ -27,6 +27,7 @@
 #define LOAD_BUFFER_MAX (64U << 20)
 #define LOAD_CONNECTIONS_MAX 1000
 #define LOAD_BATCH_MAX 1000
+#define LOAD_SERVERS_MAX 16
 
 /* The 200 bytes every job carries: params of a Waybill job, body of any other. */
 extern const struct slice load_payload;
@@ -64,7 +65,8 @@ enum load_kind {
 };
 
 struct load_plan {
-    struct load_address address;
+    struct load_address addresses[LOAD_SERVERS_MAX]; /* connections go to them in turn */
+    unsigned servers;
     const char *queue;
     enum load_kind kind;
     unsigned connections;
@@ -111,6 +113,12 @@ struct load_conn {
     bool idle;
     int64_t asked_at;
 };
+
+/* Where it connects to. */
+static inline const struct load_address *load_address_of(const struct load_conn *c)
+{
+    return &c->plan->addresses[c->index % c->plan->servers];
+}
 
 struct load_protocol {
     bool pipelines; /* claims may follow submits without waiting for their answers */

@@ -1,0 +1,9 @@
+/*
+ * What a run came to, as the one line of JSON that bench/run reads.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "cli/load.h"
+
+void report_print(const struct load_report *report);
