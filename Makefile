@@ -23,10 +23,10 @@ test:         ## every test, in its short form
 	@tools/need test
 	@tools/run-tests
 
-bench:        ## speed and memory beside beanstalkd, RabbitMQ, xargs and GNU parallel
+bench:        ## speed and memory beside beanstalkd, RabbitMQ, plain SQL, xargs and GNU parallel
 	@tools/need bench
 	@tools/build build -Dbench=enabled -- waybill bench/waybill-load \
-	    bench/bench-noop bench/bench-stamp bench/bench-resident
+	    bench/bench-noop bench/bench-stamp bench/bench-resident bench/bench-postgres
 	@bench/run
 
 torture:      ## what takes longer than a test run should: more seeds, kills and power cuts

@@ -95,11 +95,12 @@ class Contender:
 class Waybill(Contender):
     name = "waybill"
 
-    def __init__(self, directory, binary, name=None, slots=0, queue="{}"):
+    def __init__(self, directory, binary, name=None, slots=0, queue="{}", store=None):
         super().__init__(directory, name)
         self.binary = binary
         self.slots = slots
         self.queue = queue  # definition of the queue `bench`, YAML in one line
+        self.store = ["--store", store] if store else []
         if not os.access(binary, os.X_OK):
             raise Missing(f"{binary} is not there: build it first (make)")
 
@@ -108,7 +109,8 @@ class Waybill(Contender):
         with open(definitions, "w", encoding="ascii") as f:
             f.write(f"queues: {{bench: {self.queue}}}\n")
         self.spawn([self.binary, "serve", "--data", os.path.join(self.directory, "data"),
-                    "--listen", "127.0.0.1:0", "-j", str(self.slots), "-c", definitions],
+                    "--listen", "127.0.0.1:0", "-j", str(self.slots), "-c", definitions,
+                    *self.store],
                    stdout=subprocess.PIPE)
         words = self.ready_line().split()
         if len(words) < 3 or words[0] != "ready":

@@ -83,10 +83,18 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def tree_cpu_seconds(pid):
-    """The same of a process with its children: those that run, and all that have ended."""
+def walk_cpu_seconds(pid):
     total = sum(int(field) for field in stat_fields(pid)[11:15]) / os.sysconf("SC_CLK_TCK")
     for task in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as f:
-            total += sum(tree_cpu_seconds(int(child)) for child in f.read().split())
+            total += sum(walk_cpu_seconds(int(child)) for child in f.read().split())
     return total
+
+
+def tree_cpu_seconds(pid):
+    """The same of a process with its children: those that run, and all that have ended."""
+    while True:
+        try:
+            return walk_cpu_seconds(pid)
+        except (FileNotFoundError, ProcessLookupError):  # a child ended: its parent has it now
+            stat_fields(pid)
