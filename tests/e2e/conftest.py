@@ -161,4 +161,5 @@ def pytest_sessionstart():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "last: run after all others")
+    config.addinivalue_line("markers", "alone: nothing else may run on the machine meanwhile")
     config.addinivalue_line("markers", "embedded(why): nothing to be learnt from it on PostgreSQL")

@@ -8,6 +8,8 @@ import pytest
 from client import Client, Wire
 from waybill import QUEUES
 
+pytestmark = pytest.mark.embedded("decided before the store is asked")
+
 TOKEN = "s3cret-token-0123456789"
 
 

@@ -8,6 +8,8 @@ from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, parse_time
 from worker import worker_named
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="changes users")
 
 

@@ -10,7 +10,8 @@ import pytest
 from waiting import PATIENCE
 from waybill import ROOT
 
-pytestmark = pytest.mark.embedded("each brings its own store")
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(360 * PATIENCE),
+              pytest.mark.embedded("each brings its own store")]
 
 
 def chaos(script, seconds):

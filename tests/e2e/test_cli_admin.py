@@ -11,6 +11,8 @@ import pytest
 
 from waybill import BIN, QUEUES, plain_env, run_waybill
 
+pytestmark = pytest.mark.embedded("about files and words, not jobs")
+
 VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release",
          "clone", "now", "move", "rm",
          "queue", "workers", "worker", "apply", "check", "backup", "prune", "status", "top", "bench",

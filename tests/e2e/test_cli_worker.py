@@ -12,6 +12,8 @@ from screens import Terminal
 from waiting import DEADLINE_S, Background, eventually
 from waybill import BIN, plain_env, run_waybill
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 WAIT_FOR_A_FILE = 'echo $$ > "$1.pid"; while [ ! -e "$1" ]; do sleep 0.02; done'
 
 

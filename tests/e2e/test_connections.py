@@ -10,6 +10,8 @@ from client import Client, Wire, unix_socket
 from waiting import DEADLINE_S, Background, eventually
 from waybill import Server
 
+pytestmark = pytest.mark.embedded("ends at the HTTP thread")
+
 GET = b"GET /v1/counts HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 

@@ -2,9 +2,13 @@
 """What newcomers see first: the demo, and the example it shows."""
 import subprocess
 
+import pytest
+
 import processes
 from waiting import PATIENCE, eventually
 from waybill import BIN, ROOT, plain_env
+
+pytestmark = pytest.mark.embedded("shows the embedded store")
 
 
 def test_the_demo_runs_to_its_end_and_leaves_nothing(directory):

@@ -11,6 +11,8 @@ from client import counted
 from waiting import PATIENCE, eventually
 from waybill import BIN, Server, plain_env
 
+pytestmark = pytest.mark.embedded("the disk is SQLite's")
+
 SIZE = "12m"
 
 

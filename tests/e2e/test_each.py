@@ -16,6 +16,8 @@ from each import Each, as_bytes
 from waiting import DEADLINE_S, PATIENCE, eventually
 from waybill import BIN
 
+pytestmark = pytest.mark.embedded("each keeps its own store")
+
 # The full measure is for the torture; make test has a short form.
 KILLED_LINES = 100_000 if "WAYBILL_TORTURE" in os.environ else 3_000
 

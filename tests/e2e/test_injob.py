@@ -13,6 +13,8 @@ import pytest
 
 from waybill import BIN, plain_env
 
+pytestmark = pytest.mark.embedded("has no server")
+
 ID = "05D8K3Q9XW2RT"
 
 

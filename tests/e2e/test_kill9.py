@@ -10,6 +10,8 @@ import pytest
 from waiting import PATIENCE
 from waybill import ROOT
 
+pytestmark = [pytest.mark.alone, pytest.mark.embedded("PostgreSQL has a chaos of its own")]
+
 KILL9 = ROOT / "tests" / "crash" / "kill9.py"
 
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.embedded("describes requests, whatever the store")
+
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 CODES = {"bad_request", "unauthorized", "forbidden", "not_found", "method_not_allowed", "conflict",
          "stale_lease",

@@ -8,6 +8,8 @@ from processes import must_end, noted, of_place
 from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, now, parse_time
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 RETRY = {"max": 5, "first": "10ms", "factor": 1, "jitter": 0}
 
 

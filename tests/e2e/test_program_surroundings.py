@@ -14,6 +14,8 @@ from test_programs import PYTHON
 from waiting import eventually
 from worker import Shop
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="changes users")
 
 

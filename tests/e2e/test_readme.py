@@ -9,6 +9,8 @@ import pytest
 
 from waybill import DEADLINE_S, ROOT, plain_env, run_waybill
 
+pytestmark = pytest.mark.embedded("shows the embedded store")
+
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -8,6 +8,8 @@ from processes import Process, must_end, noted
 from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, parse_time
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 # Answers each job as its params say; tells its pid with each.
 RESIDENT = PYTHON + """
 import json, os, sys, time

@@ -14,6 +14,8 @@ from processes import Process, every, must_end, noted
 from waiting import PATIENCE, eventually
 from waybill import BIN, plain_env, run_waybill
 
+pytestmark = pytest.mark.embedded("about the child of serve")
+
 WAIT_FOR_A_FILE = 'echo $$ > "$1.pid"; while [ ! -e "$1" ]; do sleep 0.02; done'
 
 

@@ -4,8 +4,12 @@ import os
 import signal
 import socket
 
+import pytest
+
 from waiting import DEADLINE_S, eventually
 from waybill import BIN, plain_env
+
+pytestmark = pytest.mark.embedded("about sockets and signals")
 
 
 class Activated:

@@ -10,6 +10,8 @@ from processes import Process
 from screens import ENTER, Terminal
 from waiting import eventually
 
+pytestmark = pytest.mark.embedded("about the screen")
+
 
 @pytest.fixture
 def top(server):

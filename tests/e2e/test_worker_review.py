@@ -15,6 +15,8 @@ from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually
 from waybill import BIN, plain_env
 
+pytestmark = pytest.mark.embedded("the worker alone decides it")
+
 
 def cpu_ticks(pid):
     fields = Process(pid)._stat()
