@@ -20,6 +20,7 @@ struct live_claim {
     int64_t worker;
     int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
     int64_t lease_us;
+    int64_t found_at; /* steady: when it was taken over from the store; 0: it was granted here */
     int64_t check_at; /* no lease of it ends earlier */
     size_t heap_at;   /* its place in the heap */
     size_t open;      /* jobs that may still run under it */

@@ -404,6 +404,8 @@ int64_t engine_next_us(const struct engine *e, struct now given)
     int64_t wall = sweep_next_wall_at(e);
     int64_t us = TIME_NEVER;
 
+    if (e->shared && e->woken)
+        steady = now.steady_at;
     if (e->wake_at < steady)
         steady = e->wake_at;
     if (shared_next_at(e) < steady)

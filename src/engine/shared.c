@@ -66,14 +66,13 @@ static void take_claim(void *ctx, const struct stored_claim *c)
 
     claim->worker = c->worker;
     claim->lease_us = c->lease_us;
+    claim->found_at = e->now.steady_at; /* it gets a full period before it is judged */
     claim->check_at = e->now.steady_at + c->lease_us;
     claims_add(&e->claims, claim);
 }
 
-/* What is found, or was another's, gets a full period before it is judged. */
 static enum err_code load_claims(struct engine *e, struct err *err)
 {
-    e->outage_at = e->now.steady_at;
     return store_claims_of_node(e->store, e->node, take_claim, e, err);
 }
 

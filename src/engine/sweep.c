@@ -34,7 +34,7 @@ int64_t sweep_next_steady_at(const struct engine *e)
 {
     const struct live_claim *first = claims_first(&e->claims);
 
-    if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled || e->look_again)
+    if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled)
         return e->now.steady_at;
     return first == NULL ? TIME_NEVER : first->check_at;
 }
@@ -56,7 +56,8 @@ struct look {
 static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
                          const struct job *j)
 {
-    int64_t grace_at = e->outage_at + claim->lease_us;
+    int64_t since_at = claim->found_at > e->outage_at ? claim->found_at : e->outage_at;
+    int64_t grace_at = since_at + claim->lease_us;
 
     return j->lease_until_at > grace_at ? j->lease_until_at : grace_at;
 }

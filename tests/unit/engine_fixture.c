@@ -14,27 +14,47 @@
 
 static void open_all(struct fixture *f)
 {
-    struct store_config store = {.dir = f->dir, .mode = STORE_WRITE};
-    struct engine_config engine = {.seed = 1, .waiting_max = f->waiting_max};
+    struct store_config store = {.dir = f->dir,
+                                 .url = pg_is_wanted() ? f->place.url : NULL,
+                                 .mode = STORE_WRITE};
+    struct engine_config engine = {.seed = 1, .waiting_max = f->waiting_max, .member = &f->member};
     struct err err = ERR_INIT;
 
+    f->member = (struct store_member){.name = f->dir, .host = "here", .version = "1", .url = ""};
     if (store_open(&store, &f->store, &err) != E_OK ||
         engine_open(f->store, &engine, f->now, &f->engine, &err) != E_OK)
         fail_msg("%s", err.msg);
 }
 
-int fixture_setup(void **state)
+static struct fixture *make(const struct fixture *host)
 {
     struct fixture *f = mem_zalloc(sizeof(*f));
 
     snprintf(f->dir, sizeof(f->dir), "/tmp/waybill-unit-XXXXXX");
     f->now = (struct now){START_AT, START_AT};
     f->waiting_max = 100;
+    if (host != NULL) {
+        f->is_guest = true;
+        f->place = host->place;
+        f->now = host->now;
+    } else if (pg_is_wanted()) {
+        pg_schema_make(&f->place);
+    }
     if (mkdtemp(f->dir) == NULL)
-        return -1;
+        fail_msg("no temporary directory");
     open_all(f);
-    *state = f;
+    return f;
+}
+
+int fixture_setup(void **state)
+{
+    *state = make(NULL);
     return 0;
+}
+
+struct fixture *fixture_join(const struct fixture *f)
+{
+    return make(f);
 }
 
 static void remove_dir(const char *path)
@@ -53,11 +73,8 @@ static void remove_dir(const char *path)
     rmdir(path);
 }
 
-int fixture_teardown(void **state)
+void fixture_leave(struct fixture *f)
 {
-    struct fixture *f = *state;
-
-    fault_arm(NULL);
     engine_close(f->engine);
     store_close(f->store);
     for (size_t i = 0; i < f->ops.count; i++) {
@@ -66,7 +83,15 @@ int fixture_teardown(void **state)
     }
     VEC_DEINIT(&f->ops);
     remove_dir(f->dir);
+    if (!f->is_guest && pg_is_wanted())
+        pg_schema_drop(&f->place);
     free(f);
+}
+
+int fixture_teardown(void **state)
+{
+    fault_arm(NULL);
+    fixture_leave(*state);
     return 0;
 }
 

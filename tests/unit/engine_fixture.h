@@ -1,5 +1,6 @@
 /*
- * An engine over a store in a temporary directory, with a clock that the test holds.
+ * An engine over a store in a temporary directory, with a clock that the test holds.  With WAYBILL_TEST_STORE the
+ * store is a schema of that PostgreSQL.
  *
  * Ops are run alone (run_op) or as one batch (batch_add, then batch_run).  They belong to the fixture and
  * live until its end; `answered` says whether the engine has called back.
@@ -13,7 +14,9 @@
 #include "base/vec.h"
 #include "engine/engine.h"
 #include "engine/query.h"
+#include "pg_schema.h"
 #include "store/store.h"
+#include "store/store_shared.h"
 
 /* 2026-01-01T00:00:00Z */
 #define START_AT INT64_C(1767225600000000)
@@ -26,6 +29,9 @@ struct test_op {
 
 struct fixture {
     char dir[64];
+    struct pg_schema place; /* on PostgreSQL */
+    struct store_member member;
+    bool is_guest; /* of another fixture's store */
     struct store *store;
     struct engine *engine;
     struct now now;
@@ -40,6 +46,10 @@ int fixture_setup(void **state);
 int fixture_teardown(void **state);
 
 #define ENGINE_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+/* On PostgreSQL: another server on the same store, which goes before it. */
+struct fixture *fixture_join(const struct fixture *f);
+void fixture_leave(struct fixture *guest);
 
 /* The process is gone: nothing is closed, the store is opened again. */
 void fixture_crash(struct fixture *f);

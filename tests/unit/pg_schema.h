@@ -1,0 +1,24 @@
+/*
+ * A schema of its own for a test, in the PostgreSQL that WAYBILL_TEST_STORE names.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pg_schema {
+    char name[64];
+    char url[512]; /* for store_open */
+};
+
+/* WAYBILL_TEST_STORE is set: tests are to use PostgreSQL. */
+bool pg_is_wanted(void);
+
+/* Makes it; the program ends with a message when it cannot. */
+void pg_schema_make(struct pg_schema *p);
+void pg_schema_drop(struct pg_schema *p);
+
+/* SQL in that schema, on a connection of its own: for damage, and to see what the store does not tell. */
+void pg_schema_run(const struct pg_schema *p, const char *sql);
+int64_t pg_schema_number(const struct pg_schema *p, const char *sql);

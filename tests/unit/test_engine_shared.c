@@ -1,0 +1,365 @@
+/*
+ * Two servers on one store: what one does the other sees, and none harms the other.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "engine_fixture.h"
+#include "store/store_shared.h"
+#include "testing.h"
+
+/* What the servers have told each other since the last look, each line for a run of its own. */
+struct post {
+    struct store_listener *listener;
+    char lines[50][512];
+    size_t n;
+};
+
+struct pair {
+    struct fixture *a, *b;
+    struct post post;
+};
+
+static void take_line(void *ctx, const char *news)
+{
+    struct post *post = ctx;
+
+    if (news != NULL && post->n < 50)
+        snprintf(post->lines[post->n++], sizeof(post->lines[0]), "%s", news);
+}
+
+static int setup(void **state)
+{
+    struct pair *p = mem_zalloc(sizeof(*p));
+    struct err err = ERR_INIT;
+    void *a = NULL;
+
+    if (fixture_setup(&a) != 0)
+        return -1;
+    p->a = a;
+    p->b = fixture_join(p->a);
+    struct store_config config = {.dir = p->a->dir, .url = p->a->place.url};
+
+    assert_int_equal(store_listener_open(&config, &p->post.listener, &err), E_OK);
+    store_listener_wait(p->post.listener, -1, 0, take_line, &p->post);
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pair *p = *state;
+    void *a = p->a;
+
+    store_listener_close(p->post.listener);
+    if (p->b != NULL)
+        fixture_leave(p->b);
+    fixture_teardown(&a);
+    free(p);
+    return 0;
+}
+
+#define SHARED_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* Hands on what was told, as the listener's thread does. */
+static void deliver(struct pair *p, struct fixture *to)
+{
+    store_listener_wait(p->post.listener, -1, 500, take_line, &p->post);
+    for (size_t i = 0; i < p->post.n; i++) {
+        struct test_op *t = op_make(to, OP_NEWS);
+
+        t->op.news.text = slice_of(p->post.lines[i]);
+        run_op(to, t);
+        assert_true(t->answered);
+    }
+    p->post.n = 0;
+}
+
+static void kill_server(const struct pair *p, const struct fixture *f)
+{
+    char sql[160];
+
+    snprintf(sql, sizeof(sql), "UPDATE servers SET alive_until_at = 1 WHERE name = '%s'", f->dir);
+    pg_schema_run(&p->a->place, sql);
+}
+
+/* ---- jobs ---- */
+
+static void a_job_that_one_server_took_in_is_run_through_the_other(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+    struct granted g = claim_one(p->b, "default");
+
+    assert_true(g.id == id);
+    run_op(p->a, op_finish(p->a, g.id, g.token, JOB_OUT_DONE));
+    assert_int_equal(state_of(p->b, id), JOB_DONE);
+    assert_int_equal(kept_count(p->b, "default", JOB_DONE), 1);
+    assert_sound(p->a);
+}
+
+static void ids_of_two_servers_never_clash(void **state)
+{
+    struct pair *p = *state;
+
+    for (int i = 0; i < 20; i++) {
+        submit_many(p->a, "default", 100);
+        submit_many(p->b, "default", 100);
+    }
+    assert_int_equal(kept_count(p->a, "default", JOB_READY), 4000);
+    assert_sound(p->b);
+}
+
+static void no_job_is_granted_by_both(void **state)
+{
+    struct pair *p = *state;
+    struct granted mine[60];
+    struct granted theirs[60];
+
+    submit_many(p->a, "default", 100);
+    size_t n_mine = granted_of(run_op(p->a, op_claim(p->a, "default", 60)), mine, 60);
+    size_t n_theirs = granted_of(run_op(p->b, op_claim(p->b, "default", 60)), theirs, 60);
+
+    assert_int_equal(n_mine, 60);
+    assert_int_equal(n_theirs, 40);
+    for (size_t i = 0; i < n_mine; i++)
+        for (size_t k = 0; k < n_theirs; k++)
+            assert_true(mine[i].id != theirs[k].id);
+    assert_sound(p->a);
+}
+
+static void a_claim_that_waits_is_served_when_news_come_of_a_job(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *claim = op_claim(p->b, "default", 1);
+    struct granted g[1];
+
+    claim->op.exchange.wait_us = 30 * US_PER_S;
+    run_op(p->b, claim);
+    assert_false(claim->answered);
+    int64_t id = submit_one(p->a, "default");
+
+    deliver(p, p->b);
+    assert_int_equal(granted_of(claim, g, 1), 1);
+    assert_true(g[0].id == id);
+}
+
+static void who_claims_an_empty_queue_asks_the_store_once(void **state)
+{
+    struct pair *p = *state;
+    struct granted g[1];
+
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 0);
+    submit_one(p->a, "default");
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 0);
+    deliver(p, p->b);
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 1);
+}
+
+static void a_key_is_known_to_both(void **state)
+{
+    struct pair *p = *state;
+    struct submit_item item = item_of("default");
+
+    item.key = SLICE("once");
+    item.content = 7;
+    struct test_op *first = run_op(p->a, op_submit(p->a, &item, 1));
+    struct test_op *second = run_op(p->b, op_submit(p->b, &item, 1));
+
+    assert_int_equal(first->op.status, 201);
+    assert_int_equal(second->op.status, 200);
+    assert_true(first->op.submit.first_id == second->op.submit.first_id);
+}
+
+/* ---- queues ---- */
+
+static void a_queue_that_one_server_defined_is_there_at_the_other(void **state)
+{
+    struct pair *p = *state;
+
+    define_queue(p->a, "import", "{\"own_command\":true}");
+    assert_true(submit_one(p->b, "import") != 0);
+    run_op(p->b, op_queue_state(p->b, "import", QUEUE_DOWN));
+    struct submit_item item = item_of("import");
+
+    assert_int_equal(run_op(p->a, op_submit(p->a, &item, 1))->op.err.code, E_QUEUE_DOWN);
+}
+
+static void failures_in_a_row_count_over_all_servers(void **state)
+{
+    struct pair *p = *state;
+    struct fixture *turn[] = {p->a, p->b};
+
+    define_queue(p->a, "frail", "{\"own_command\":true,\"stop_after\":3,\"retry\":{\"max\":0}}");
+    for (int i = 0; i < 3; i++) {
+        struct fixture *f = turn[i % 2];
+
+        submit_one(f, "frail");
+        deliver(p, turn[0]);
+        struct granted g = claim_one(f, "frail");
+
+        run_op(f, op_finish(f, g.id, g.token, JOB_OUT_FAILED));
+    }
+    assert_int_equal(pg_schema_number(&p->a->place,
+                                      "SELECT state FROM queues WHERE name = 'frail'"),
+                     QUEUE_PAUSE);
+}
+
+/* ---- people ---- */
+
+static void a_cancel_reaches_the_worker_that_waits_at_the_other_server(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+
+    claim_one(p->b, "default");
+    struct test_op *waiting = op_claim(p->b, "default", 1);
+
+    waiting->op.exchange.wait_us = 30 * US_PER_S;
+    run_op(p->b, waiting);
+    assert_false(waiting->answered);
+    run_op(p->a, op_act(p->a, ACT_CANCEL, id));
+    deliver(p, p->b);
+    assert_true(waiting->answered);
+    assert_true(reply_has(waiting, "\"cancel\":[{"));
+}
+
+static void who_waits_for_a_job_hears_that_it_ended_at_the_other_server(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+    struct test_op *wait = run_op(p->a, op_wait(p->a, id, 30 * US_PER_S));
+
+    assert_false(wait->answered);
+    struct granted g = claim_one(p->b, "default");
+
+    run_op(p->b, op_finish(p->b, g.id, g.token, JOB_OUT_DONE));
+    deliver(p, p->a);
+    assert_true(wait->answered);
+    assert_int_equal(state_of(p->a, id), JOB_DONE);
+}
+
+static void chunked_work_means_the_jobs_of_all_servers(void **state)
+{
+    struct pair *p = *state;
+
+    submit_many(p->a, "default", 700);
+    submit_many(p->b, "default", 700);
+    run_op(p->a, op_bulk(p->a, ACT_CANCEL, "default"));
+    for (int i = 0; i < 10; i++) {
+        batch_run(p->b);
+        batch_run(p->a);
+    }
+    assert_int_equal(kept_count(p->a, "default", JOB_CANCELLED), 1400);
+    assert_sound(p->a);
+}
+
+/* ---- servers that come and go ---- */
+
+static void a_dead_servers_leases_are_judged_by_another(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+
+    claim_one(p->b, "default");
+    kill_server(p, p->b);
+    fixture_pass(p->a, 20 * US_PER_S);
+    batch_run(p->a); /* its beat finds the dead one */
+    assert_int_equal(pg_schema_number(&p->a->place, "SELECT COUNT(DISTINCT node) FROM claims"), 1);
+    assert_int_equal(state_of(p->a, id), JOB_RUNNING);
+    fixture_pass(p->a, LEASE_DEFAULT_US + US_PER_S);
+    batch_run(p->a);
+    assert_int_equal(state_of(p->a, id), JOB_READY);
+    assert_sound(p->a);
+}
+
+static void a_server_that_was_taken_for_dead_joins_again(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->b, "default");
+    struct granted g = claim_one(p->b, "default");
+
+    kill_server(p, p->b);
+    fixture_pass(p->a, 20 * US_PER_S);
+    batch_run(p->a);
+    run_op(p->b, op_finish(p->b, g.id, g.token, JOB_OUT_DONE));
+    assert_int_equal(state_of(p->a, id), JOB_DONE);
+    assert_true(submit_one(p->b, "default") != 0);
+    assert_sound(p->a);
+}
+
+static void a_server_that_comes_again_has_its_node_and_its_claims(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->b, "default");
+
+    claim_one(p->b, "default");
+    int64_t node = pg_schema_number(&p->a->place, "SELECT node FROM claims");
+
+    fixture_crash(p->b);
+    assert_true(pg_schema_number(&p->a->place, "SELECT node FROM claims") == node);
+    p->b->now.steady_at += LEASE_DEFAULT_US + US_PER_S;
+    p->b->now.wall_at = p->b->now.steady_at;
+    batch_run(p->b);
+    assert_int_equal(state_of(p->b, id), JOB_READY);
+}
+
+static void a_lease_is_extended_through_any_server_by_its_own_length(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *claim = op_claim(p->a, "default", 1);
+    struct granted g[1];
+
+    submit_one(p->a, "default");
+    claim->op.exchange.lease_us = 3 * US_PER_S;
+    assert_int_equal(granted_of(run_op(p->a, claim), g, 1), 1);
+    fixture_pass(p->b, 2 * US_PER_S);
+    run_op(p->b, op_touch(p->b, g[0].id, g[0].token));
+    fixture_pass(p->a, 4 * US_PER_S);
+    batch_run(p->a);
+    assert_int_equal(state_of(p->a, g[0].id), JOB_RUNNING);
+    fixture_pass(p->a, 2 * US_PER_S);
+    batch_run(p->a);
+    assert_int_equal(state_of(p->a, g[0].id), JOB_READY);
+}
+
+static void due_jobs_are_woken_once_whoever_sees_them(void **state)
+{
+    struct pair *p = *state;
+    struct submit_item item = item_of("default");
+
+    item.delay_us = 10 * US_PER_S;
+    run_op(p->a, op_submit(p->a, &item, 1));
+    fixture_pass(p->a, 11 * US_PER_S);
+    fixture_pass(p->b, 16 * US_PER_S);
+    batch_run(p->b); /* its beat tells what is due */
+    batch_run(p->a);
+    assert_int_equal(kept_count(p->a, "default", JOB_READY), 1);
+    assert_sound(p->a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        SHARED_TEST(a_job_that_one_server_took_in_is_run_through_the_other),
+        SHARED_TEST(ids_of_two_servers_never_clash),
+        SHARED_TEST(no_job_is_granted_by_both),
+        SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),
+        SHARED_TEST(who_claims_an_empty_queue_asks_the_store_once),
+        SHARED_TEST(a_key_is_known_to_both),
+        SHARED_TEST(a_queue_that_one_server_defined_is_there_at_the_other),
+        SHARED_TEST(failures_in_a_row_count_over_all_servers),
+        SHARED_TEST(a_cancel_reaches_the_worker_that_waits_at_the_other_server),
+        SHARED_TEST(who_waits_for_a_job_hears_that_it_ended_at_the_other_server),
+        SHARED_TEST(chunked_work_means_the_jobs_of_all_servers),
+        SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
+        SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),
+        SHARED_TEST(a_server_that_comes_again_has_its_node_and_its_claims),
+        SHARED_TEST(a_lease_is_extended_through_any_server_by_its_own_length),
+        SHARED_TEST(due_jobs_are_woken_once_whoever_sees_them),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
