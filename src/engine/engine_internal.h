@@ -59,6 +59,7 @@ struct queue_list {
 struct known_worker {
     struct stored_worker row;
     char *texts; /* of row */
+    bool unsaid; /* shared stores: that it was seen is told with the next beat */
 };
 
 /* A running job whose cancel was asked for: its worker is told as soon as it asks for work. */
@@ -379,6 +380,10 @@ void workers_free(struct engine *e);
 int64_t worker_number(const struct engine *e, struct slice name);
 
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
+
+/* Those of whom the next beat tells; *ret_n of them, in the batch's arena. */
+const int64_t *workers_unsaid(struct engine *e, size_t *ret_n);
+void workers_are_said(struct engine *e);
 
 /* Whether there is something to note of a claiming worker. */
 bool worker_is_news(struct engine *e, const struct exchange *x);

@@ -457,8 +457,12 @@ static enum err_code beat(struct engine *e, struct err *err)
 
     if (!store_is_member(e->store))
         return join(e, err);
-    if (store_beat(e->store, alive_us(e), &pulse, err) != E_OK)
+    size_t n = 0;
+    const int64_t *workers = workers_unsaid(e, &n);
+
+    if (store_beat(e->store, alive_us(e), workers, n, &pulse, err) != E_OK)
         return err->code;
+    workers_are_said(e);
     if (!store_is_member(e->store))
         return join(e, err);
     set_clock(e, pulse.now_at);

@@ -49,6 +49,7 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     struct known_worker *w = mem_alloc(sizeof(*w));
 
     w->row = *row;
+    w->unsaid = false;
     w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
     names_add(&e->worker_names, w->row.name, w);
@@ -157,11 +158,33 @@ static bool is_as_known(const struct stored_worker *row, const struct stored_wor
            slice_equal(row->broken, known->broken);
 }
 
+const int64_t *workers_unsaid(struct engine *e, size_t *ret_n)
+{
+    int64_t *ids = arena_array(&e->arena, e->workers.count + 1, sizeof(*ids));
+
+    *ret_n = 0;
+    for (size_t i = 0; i < e->workers.count; i++)
+        if (e->workers.items[i]->unsaid)
+            ids[(*ret_n)++] = e->workers.items[i]->row.id;
+    return ids;
+}
+
+void workers_are_said(struct engine *e)
+{
+    for (size_t i = 0; i < e->workers.count; i++)
+        e->workers.items[i]->unsaid = false;
+}
+
+static bool is_due(const struct engine *e, const struct known_worker *w)
+{
+    return e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
+}
+
+/* A shared store is told with the next beat when a worker was seen. */
 static bool is_news(const struct engine *e, const struct stored_worker *row,
                     const struct known_worker *w)
 {
-    return w == NULL || !is_as_known(row, &w->row) || e->now.wall_at < w->row.seen_at ||
-           e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
+    return w == NULL || !is_as_known(row, &w->row) || (!e->shared && is_due(e, w));
 }
 
 bool worker_is_news(struct engine *e, const struct exchange *x)
@@ -179,8 +202,13 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
     struct known_worker *w = names_find(&e->worker_names, x->worker.name);
     struct stored_worker row = seen_row(e, x, w);
 
-    if (!is_news(e, &row, w))
+    if (!is_news(e, &row, w)) {
+        if (e->shared && is_due(e, w)) {
+            w->row.seen_at = e->now.wall_at;
+            w->unsaid = true;
+        }
         return E_OK;
+    }
     row.seen_at = e->now.wall_at;
     if (w == NULL && make_room(e, err) != E_OK)
         return err->code;

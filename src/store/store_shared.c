@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
 #include "store/store_internal.h"
@@ -260,13 +261,18 @@ static void take_pulse(void *ctx, const struct db_row *row)
     };
 }
 
-enum err_code store_beat(struct store *s, int64_t alive_us, struct store_pulse *ret_pulse,
-                         struct err *err)
+enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *workers,
+                         size_t n_workers, struct store_pulse *ret_pulse, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct db_value *ids = arena_array(&arena, n_workers + 1, sizeof(*ids));
+    struct db_rows seen = {ids, n_workers, 1};
     struct pulse_taker t = {.pulse = ret_pulse};
 
+    for (size_t i = 0; i < n_workers; i++)
+        ids[i] = db_i(workers[i]);
     if (db_do_rows(s->db, SQL_SERVER_BEAT, take_pulse, &t, err, db_i(s->seat.node),
-                   db_i(s->incarnation), db_i(alive_us)) != E_OK)
+                   db_i(s->incarnation), db_i(alive_us), db_r(&seen)) != E_OK)
         return err->code;
     s->is_member = t.member;
     return E_OK;

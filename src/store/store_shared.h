@@ -101,9 +101,11 @@ struct store_pulse {
     int64_t changes; /* as in struct store_view */
 };
 
-/* Says that this member lives, for so long, and looks around: one statement, outside of transactions. */
-MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us,
-                                    struct store_pulse *ret_pulse, struct err *err);
+/* Says that this member lives, for so long, and that it has seen these workers; and looks around: one statement,
+ * outside of transactions. */
+MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *workers,
+                                    size_t n_workers, struct store_pulse *ret_pulse,
+                                    struct err *err);
 
 /* Takes over the claims of members whose time has passed; how many claims came.  In a transaction. */
 MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err);

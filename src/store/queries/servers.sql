@@ -61,7 +61,9 @@ SELECT incarnation, batch, former, former_batch FROM servers WHERE node = $1 FOR
 -- only: postgres
 WITH clock AS (SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_at),
 me AS (UPDATE servers SET alive_until_at = (SELECT now_at FROM clock) + $3
-       WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node)
+       WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node),
+seen AS (UPDATE workers SET seen_at = (SELECT now_at FROM clock)
+         WHERE id IN (SELECT r.c1 FROM unnest(CAST($4 AS BIGINT[])) AS r(c1)))
 SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE state = 3),
        EXISTS (SELECT 1 FROM servers WHERE alive_until_at > 0 AND alive_until_at < now_at AND node <> $1),
        EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
