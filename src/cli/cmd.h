@@ -31,6 +31,7 @@ int cmd_top(struct cli *cli);
 int cmd_check(struct cli *cli);
 int cmd_backup(struct cli *cli);
 int cmd_prune(struct cli *cli);
+int cmd_store_copy(struct cli *cli);
 int cmd_bench(struct cli *cli);
 int cmd_progress(struct cli *cli);
 int cmd_emit(struct cli *cli);

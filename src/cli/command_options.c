@@ -376,6 +376,20 @@ const struct option_spec each_options[] = {
     {.name = NULL},
 };
 
+const struct option_spec store_copy_options[] = {
+    {
+        .name = "from",
+        .value = {.type = VALUE_DIR, .name = "DIR|URL"},
+        .help = "The store that is copied: a data directory, or postgresql://…",
+    },
+    {
+        .name = "to",
+        .value = {.type = VALUE_DIR, .name = "DIR|URL"},
+        .help = "Where it is copied to: a new or empty one of either kind",
+    },
+    {.name = NULL},
+};
+
 const struct option_spec check_options[] = {
     {
         .name = "warn-failed",

@@ -30,5 +30,6 @@ extern const struct option_spec progress_options[];
 extern const struct option_spec emit_options[];
 extern const struct option_spec each_options[];
 extern const struct option_spec check_options[];
+extern const struct option_spec store_copy_options[];
 extern const struct option_spec bench_options[];
 extern const struct option_spec help_options[];

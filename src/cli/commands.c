@@ -122,6 +122,24 @@ static const struct command workers_verbs[] = {
     {.name = NULL},
 };
 
+static const struct command store_verbs[] = {
+    {
+        .name = "copy",
+        .help = "Move a store: from a data directory to PostgreSQL, back, or to another one",
+        .about =
+            "No server may be at work on either.  The target is new or empty.  The source stays as it\n"
+            "is.  Everything is read back and compared: the exit status is 0 only when all of it\n"
+            "is the same.  Until then no server opens the target; interrupted or killed, the same\n"
+            "command begins anew.",
+        .examples =
+            "waybill store copy --from /var/lib/waybill --to postgresql://waybill@db/waybill\n"
+            "waybill store copy --from postgresql://waybill@db/waybill --to /var/lib/waybill",
+        .options = {store_copy_options},
+        .run = cmd_store_copy,
+    },
+    {.name = NULL},
+};
+
 const struct command commands[] = {
     {
         .name = "add",
@@ -357,6 +375,12 @@ const struct command commands[] = {
         .arguments = {{.value = {.type = VALUE_DIR, .name = "DIR"}}},
         .options = {server_options},
         .run = cmd_backup,
+    },
+    {
+        .name = "store",
+        .group = GROUP_SERVER,
+        .help = "Copy the store to another place",
+        .verbs = store_verbs,
     },
     {
         .name = "prune",

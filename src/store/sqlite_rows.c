@@ -18,7 +18,9 @@ struct rows_cursor {
 static int rows_connect(sqlite3 *handle, void *aux, int argc, const char *const *argv,
                         sqlite3_vtab **ret_table, char **ret_error)
 {
-    int rc = sqlite3_declare_vtab(handle, "CREATE TABLE x(c1,c2,c3,c4,c5,c6,c7,c8,pointer HIDDEN)");
+    int rc = sqlite3_declare_vtab(handle,
+                                  "CREATE TABLE x(c1,c2,c3,c4,c5,c6,c7,c8,c9,c10,c11,c12,c13,c14,"
+                                  "pointer HIDDEN)");
 
     (void)aux;
     (void)argc;

@@ -4,7 +4,7 @@
  *
  *     SELECT r.c1, r.c2 FROM rows($1) AS r
  *
- * Columns are c1 to c8; what a row does not have is NULL.  The array is borrowed for the statement's run.
+ * Columns are c1 to c14; what a row does not have is NULL.  The array is borrowed for the statement's run.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "store/db.h"
 
-enum { SQLITE_ROWS_COLUMNS = 8 };
+enum { SQLITE_ROWS_COLUMNS = 14 };
 
 /* Makes rows() known to a connection. */
 int sqlite_rows_register(sqlite3 *handle);

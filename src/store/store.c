@@ -10,6 +10,7 @@
 
 #include "store/db_module.h"
 #include "store/sqlite.h"
+#include "store/store_copy.h"
 #include "store/store_internal.h"
 #include "store/store_meta.h"
 
@@ -79,6 +80,8 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
 
     if (code == E_OK)
         code = s->db->driver->migrate(s->db, &s->version, err);
+    if (code == E_OK && !config->half_copied && s->version > 0)
+        code = store_copy_refuse_half(s, err);
     /* Servers of a shared store come and go, and its database looks after its own files. */
     if (code == E_OK && s->mode == STORE_WRITE && !s->shared)
         code = mark_running(s, err);

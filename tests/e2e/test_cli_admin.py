@@ -15,8 +15,8 @@ pytestmark = pytest.mark.embedded("about files and words, not jobs")
 
 VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release",
          "clone", "now", "move", "rm",
-         "queue", "workers", "worker", "apply", "check", "backup", "prune", "status", "top", "bench",
-         "completion", "version", "progress", "emit", "set", "done", "fail", "resend"]
+         "queue", "workers", "worker", "apply", "check", "backup", "store", "prune", "status", "top",
+         "bench", "completion", "version", "progress", "emit", "set", "done", "fail", "resend"]
 
 
 def good(server, *args, **named):

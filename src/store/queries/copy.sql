@@ -3,37 +3,37 @@
 
 -- A server that joins, and whoever writes, waits for this lock.  It ends with the connection.
 -- name: copy_lock
--- store: postgres
+-- only: postgres
 SELECT CAST(pg_try_advisory_lock(hashtextextended('waybill.' || current_schema(), 0)) AS INT);
 
 -- Who holds it: to tell the same database twice from one that is in use.
 -- name: copy_lock_holder
--- store: postgres
+-- only: postgres
 SELECT pid FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
   AND (CAST(classid AS BIGINT) << 32) | CAST(objid AS BIGINT) = hashtextextended('waybill.' || current_schema(), 0);
 
 -- name: copy_own_pid
--- store: postgres
+-- only: postgres
 SELECT pg_backend_pid();
 
 -- A copy reads in one transaction, however slow the other side is.
 -- name: copy_patience
--- store: postgres
+-- only: postgres
 SELECT set_config('idle_in_transaction_session_timeout', '0', false), set_config('lock_timeout', '0', false);
 
 -- name: copy_live_servers
--- store: postgres
+-- only: postgres
 SELECT name, host FROM servers
 WHERE alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) ORDER BY node;
 
 -- name: copy_ids_marks
--- store: postgres
+-- only: postgres
 SELECT COALESCE(MAX(ids_mark), 0) FROM servers;
 
 -- The copied claims are of a server that is gone: the first that looks takes them over, with full leases.
 -- name: copy_put_dead_server
--- store: postgres
+-- only: postgres
 INSERT INTO servers (node, name, incarnation, batch, ids_mark, alive_until_at, former, former_batch, pid, joined_at)
 VALUES (0, 'copied', 1, 0, $1, 1, 0, 0, 0, 0)
 ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
@@ -164,7 +164,7 @@ FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
       FROM (SELECT *, COALESCE(octet_length(key), 0) + COALESCE(octet_length(params), 0) +
                 COALESCE(octet_length(body), 0) + COALESCE(octet_length(labels), 0) +
                 COALESCE(octet_length(options), 0) + COALESCE(octet_length(result), 0) AS size
-            FROM payload WHERE id > $1 ORDER BY id LIMIT $2) AS some) AS sized
+            FROM payload WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
 WHERE before < 4194304 ORDER BY id;
 
 -- name: copy_add_payload
@@ -192,7 +192,7 @@ SELECT job, seq, number, attempt, token, outcome, cause, exit, queue, worker, st
     assigned
 FROM (SELECT *, SUM(size) OVER (ORDER BY job, seq) - size AS before
       FROM (SELECT *, COALESCE(octet_length(text), 0) + COALESCE(octet_length(assigned), 0) AS size
-            FROM progress WHERE (job, seq) > ($1, $2) ORDER BY job, seq LIMIT $3) AS some) AS sized
+            FROM progress WHERE (job, seq) > ($1, $2) ORDER BY job, seq LIMIT $3) AS page) AS sized
 WHERE before < 4194304 ORDER BY job, seq;
 
 -- name: copy_add_progress
@@ -282,7 +282,7 @@ FROM logs WHERE (job, first) > ($1, $2) ORDER BY job, first LIMIT $3;
 SELECT job, first, data
 FROM (SELECT *, SUM(size) OVER (ORDER BY job, first) - size AS before
       FROM (SELECT *, COALESCE(octet_length(data), 0) AS size
-            FROM logs WHERE (job, first) > ($1, $2) ORDER BY job, first LIMIT $3) AS some) AS sized
+            FROM logs WHERE (job, first) > ($1, $2) ORDER BY job, first LIMIT $3) AS page) AS sized
 WHERE before < 4194304 ORDER BY job, first;
 
 -- name: copy_add_logs
@@ -405,7 +405,7 @@ FROM cursors WHERE job > $1 ORDER BY job LIMIT $2;
 SELECT job, cursor
 FROM (SELECT *, SUM(size) OVER (ORDER BY job) - size AS before
       FROM (SELECT *, COALESCE(octet_length(cursor), 0) AS size
-            FROM cursors WHERE job > $1 ORDER BY job LIMIT $2) AS some) AS sized
+            FROM cursors WHERE job > $1 ORDER BY job LIMIT $2) AS page) AS sized
 WHERE before < 4194304 ORDER BY job;
 
 -- name: copy_add_cursors

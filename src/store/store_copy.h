@@ -1,0 +1,70 @@
+/*
+ * Moving a store: everything in it goes from one place to another, of whatever kind the two are.
+ *
+ * Nobody works on either meanwhile.  Who calls holds the data directories; of a shared store the lock that every
+ * server needs is taken here, and it is refused while a server's time has not passed.  The source is read in one
+ * transaction and never written to.
+ *
+ * The target is empty, or what an earlier copy has left unfinished, which is thrown away.  From the first row until
+ * everything was read back and found to be the same it carries a mark, with which no store is opened: a copy that was
+ * interrupted does no harm and can be repeated.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+enum store_copy_stage { STORE_COPY_ROWS, STORE_COPY_COMPARE, STORE_COPY_VERIFY };
+
+struct store_copy_progress {
+    enum store_copy_stage stage;
+    const char *table; /* NULL while the target is verified */
+    int64_t rows;      /* of the stage, so far */
+    int64_t bytes;
+};
+
+typedef void store_copy_progress_fn(void *ctx, const struct store_copy_progress *progress);
+
+struct store_copy {
+    struct store_config from, to; /* their modes are set here */
+    store_copy_progress_fn *on_progress;
+    store_finding_fn *on_finding; /* what the check of the target finds */
+    void *ctx;
+};
+
+struct store_copy_side {
+    int64_t rows;
+    uint64_t sum; /* over all values, in the order of the keys */
+};
+
+struct store_copy_table {
+    const char *name;
+    struct store_copy_side from, to;
+};
+
+enum { STORE_COPY_TABLES = 18 };
+
+struct store_copy_result {
+    struct store_copy_table tables[STORE_COPY_TABLES];
+    int64_t bytes;
+    int64_t findings;
+    bool agrees; /* all of it: the target may be used */
+};
+
+/* E_OK also when the two do not agree: the target stays unusable then.  E_CONFLICT: the target is not empty, or both
+ * are the same; E_UNAVAILABLE: a server is at work there, or it cannot be reached; E_INVALID: the source is of another
+ * version. */
+MUST_CHECK enum err_code store_copy_run(const struct store_copy *copy,
+                                        struct store_copy_result *ret_result, struct err *err);
+
+static inline bool store_copy_table_agrees(const struct store_copy_table *t)
+{
+    return t->from.rows == t->to.rows && t->from.sum == t->to.sum;
+}
+
+/* E_UNAVAILABLE when a copy into the store was begun and not finished. */
+MUST_CHECK enum err_code store_copy_refuse_half(struct store *s, struct err *err);
