@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/fault.h"
+#include "core/store_url.h"
 
 enum { LOOKED_MAX = 600 };
 
@@ -156,26 +157,8 @@ static enum err_code load_postgres(const struct db_module **ret_module, struct e
     return code;
 }
 
-static bool begins_with(const char *text, const char *head)
-{
-    return strncmp(text, head, strlen(head)) == 0;
-}
-
-/* The scheme alone: what follows may hold a password. */
-static enum err_code refuse_url(const char *url, struct err *err)
-{
-    const char *colon = strstr(url, "://");
-
-    return err_set(
-        err, E_INVALID,
-        "no store is reached by %.*s%s: use postgresql://USER@HOST/DATABASE, or none for "
-        "the embedded one",
-        colon == NULL ? 40 : (int)(colon - url), url, colon == NULL ? "" : "://");
-}
-
 enum err_code db_module_for(const char *url, const struct db_module **ret_module, struct err *err)
 {
-    if (begins_with(url, "postgresql://") || begins_with(url, "postgres://"))
-        return load_postgres(ret_module, err);
-    return refuse_url(url, err);
+    /* There is but one kind so far. */
+    return store_url_check(slice_of(url), err) != E_OK ? err->code : load_postgres(ret_module, err);
 }

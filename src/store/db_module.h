@@ -54,7 +54,7 @@ struct db_module {
 
 typedef const struct db_module *db_module_fn(void);
 
-/* E_INVALID when the URL is of no database that we know; else as db_module_load. */
+/* E_INVALID when the URL is of no database that we know, E_UNAVAILABLE when its module cannot be loaded. */
 MUST_CHECK enum err_code db_module_for(const char *url, const struct db_module **ret_module,
                                        struct err *err);
 

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "core/store_url.h"
 #include "store/db_module.h"
 #include "store/sqlite.h"
 #include "store/store_copy.h"
@@ -54,6 +56,14 @@ static enum err_code open_embedded(const struct store_config *config, struct db 
     return sqlite_db_open(&sqlite, ret_db, err);
 }
 
+static char *show_url(const char *url)
+{
+    CLEANUP(buf) struct buf shown = BUF_INIT(2 * STORE_URL_MAX);
+
+    store_url_show(slice_of(url), &shown);
+    return mem_strdup(buf_text(&shown));
+}
+
 static enum err_code open_remote(const struct store_config *config, struct db **ret_db,
                                  struct err *err)
 {
@@ -75,6 +85,7 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
 
     s->mode = config->mode;
     s->shared = config->url != NULL;
+    s->url = s->shared ? show_url(config->url) : NULL;
     enum err_code code = s->shared ? open_remote(config, &s->db, err)
                                    : open_embedded(config, &s->db, err);
 
@@ -110,12 +121,14 @@ void store_close(struct store *s)
     if (s->mode == STORE_WRITE && !s->broken && !s->shared)
         mark_stopped(s);
     db_close(s->db, DB_CLOSE_CLEAN);
+    free(s->url);
     free(s);
 }
 
 void store_abandon(struct store *s)
 {
     db_close(s->db, DB_CLOSE_PLAIN);
+    free(s->url);
     free(s);
 }
 
@@ -143,7 +156,7 @@ enum err_code store_commit(struct store *s, struct err *err)
 {
     enum err_code code = db_commit(s->db, err);
 
-    if (code != E_OK && db_commit_is_unknown(s->db) && shared_outcome != NULL)
+    if (code != E_OK && db_commit_is_unknown(s->db))
         code = shared_outcome(s, err);
     s->broken = code != E_OK;
     return code;
@@ -224,6 +237,8 @@ enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct
     if (s->db->driver->facts(s->db, ret_facts, err) != E_OK)
         return err->code;
     ret_facts->version = s->version;
+    if (s->shared)
+        snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", s->url);
     return E_OK;
 }
 

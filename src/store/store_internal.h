@@ -12,6 +12,7 @@ struct store {
     enum store_mode mode;
     int version;
     bool shared;  /* reached by a URL: others work on it, too */
+    char *url;    /* the same without its password, for people; NULL: embedded */
     bool unclean; /* the last writer did not stop cleanly */
     bool broken;  /* a commit failed for good: do not claim a clean stop */
 
@@ -24,7 +25,7 @@ struct store {
 };
 
 /* What became of a commit whose connection was lost: E_OK when it happened.  Waits until the database tells. */
-MUST_CHECK enum err_code shared_outcome(struct store *s, struct err *err) __attribute__((weak));
+MUST_CHECK enum err_code shared_outcome(struct store *s, struct err *err);
 
 /* For single numbers: takes the first column of the (only) row. */
 struct taken_int {

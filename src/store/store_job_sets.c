@@ -2,6 +2,8 @@
  * Jobs in sets: made, claimed and ended by statements that work on many rows at once.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "store/store_internal.h"
 #include "store/store_jobs.h"
@@ -147,24 +149,29 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 
 /* ---- ending ---- */
 
-/* Rows come in the order of the items; those that cannot be ended plainly are missing. */
+/* Rows come in any order; those that cannot be ended plainly are missing. */
 struct done_taker {
     struct done_item *items;
-    size_t n, at;
+    size_t n;
     struct db_value *hits;
     size_t n_hits;
 };
+
+static int compare_item(const void *id, const void *item)
+{
+    int64_t a = *(const int64_t *)id;
+    int64_t b = ((const struct done_item *)item)->id;
+
+    return (a > b) - (a < b);
+}
 
 static void take_done(void *ctx, const struct db_row *row)
 {
     struct done_taker *t = ctx;
     int64_t id = db_col_int(row, 0);
+    struct done_item *item = bsearch(&id, t->items, t->n, sizeof(*item), compare_item);
 
-    while (t->at < t->n && t->items[t->at].id != id)
-        t->at++;
-    ASSERT(t->at < t->n);
-    struct done_item *item = &t->items[t->at++];
-
+    ASSERT(item != NULL && !item->hit);
     item->hit = true;
     item->queue = db_col_int(row, 1);
     t->hits[t->n_hits++] = db_i(id);
@@ -195,7 +202,7 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
     struct done_taker t = {.items = items, .n = n};
     struct db_rows wanted_rows = {wanted, n, 2};
     const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
-    struct db_taker taker = {0};
+    struct db_taker taker = {.on_row = take_done, .ctx = &t};
 
     t.hits = arena_array(arena, n, sizeof(*t.hits));
     for (size_t i = 0; i < n; i++) {
@@ -204,7 +211,7 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
     }
     if (db_one(s->db, SQL_JOBS_DONE, args, ARRAY_LEN(args), &taker, err) != E_OK)
         return err->code;
-    if (taker.changed == 0)
+    if ((int64_t)t.n_hits == taker.changed) /* none, or the statement has told: they are moved */
         return E_OK;
     if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
         return err->code;

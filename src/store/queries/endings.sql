@@ -1,9 +1,14 @@
 -- name: ending_add
 INSERT INTO endings (id, queue, state, finished_at, jobs) VALUES ($1, $2, $3, $4, $5);
 
+-- What another server is at is left to it.
 -- name: ending_oldest
+-- store: sqlite
 SELECT id, finished_at, jobs FROM endings WHERE queue = $1 AND state = $2
 ORDER BY finished_at LIMIT 1;
+-- store: postgres
+SELECT id, finished_at, jobs FROM endings WHERE queue = $1 AND state = $2
+ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- name: ending_next_queue
 SELECT MIN(queue) FROM endings WHERE queue > $1;

@@ -2,7 +2,8 @@
 -- by place.  State numbers stand in the text because partial indexes need them there: 3 scheduled, 4 ready,
 -- 5 running, 7 failed.
 --
--- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.
+-- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.  A set is rows($1)
+-- there, an array for each of its columns in PostgreSQL.
 
 -- What a claim fills in later gets the id as a wide stand-in: see the schema.
 -- name: jobs_insert
@@ -10,11 +11,22 @@
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                               lease_until_at, worker, attempt, history)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
+                  lease_until_at, worker, attempt, history)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
+            CAST($5 AS BIGINT[])) AS r(c1, c2, c3, c4, c5);
 
 -- name: payload_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, result)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO payload (id, key, params, body, labels, options, result)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST($4 AS BYTEA[]),
+            CAST($5 AS TEXT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
 
 -- name: payload_change
 INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
@@ -79,7 +91,8 @@ SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, fin
 FROM ended WHERE id = $1;
 
 -- A claim is two statements over its set: RETURNING would build a table of its own.  Only a job with a history
--- can have a cursor or a log: the others do not look for them.
+-- can have a cursor or a log: the others do not look for them.  Rows come in the order of the set; what another
+-- server holds is passed over.
 -- name: jobs_take
 -- store: sqlite
 SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
@@ -89,38 +102,68 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
        j.history
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
+-- store: postgres
+SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
+       CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
+       CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
+                                       ORDER BY l.first DESC LIMIT 1) END,
+       j.history
+FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
+JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
+WHERE j.state = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
 
 -- Options are canonical: a member `command` is written in one way, and no other value of theirs can hold it.
 -- name: jobs_with_command
 -- store: sqlite
 SELECT p.id FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c1 WHERE p.options LIKE '%"command":%';
+-- store: postgres
+SELECT id FROM payload WHERE id = ANY (CAST($1 AS BIGINT[])) AND options LIKE '%"command":%';
 
 -- name: jobs_claim
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
        lease_until_at = $4, worker = $5, attempt = attempt + 1
 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 4;
+-- store: postgres
+UPDATE jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
+       lease_until_at = $4, worker = $5, attempt = attempt + 1
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 4;
 
 -- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
 -- name: job_update
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
 WHERE id = $1 AND state = $2 AND token = $3;
+-- store: postgres
+UPDATE jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
+WHERE id = $1 AND state = $2 AND token = $3;
 
 -- name: job_touch
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET lease_until_at = $3, history = $4
 WHERE id = $1 AND token = $2 AND state = 5;
+-- store: postgres
+UPDATE jobs SET lease_until_at = $3, history = $4
+WHERE id = $1 AND token = $2 AND state = 5;
 
--- Ending is two statements: the row goes over, then it leaves.
+-- Ending is two statements on SQLite: the row goes over, then it leaves.  PostgreSQL moves it in one.
 -- name: job_end
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
                                finished_at, worker, attempt, history)
 SELECT id, queue, $4, priority, due_at, token, prev_token, started_at, $5, worker, attempt - $6, $7
 FROM jobs WHERE id = $1 AND state = $2 AND token = $3;
+-- store: postgres
+WITH gone AS (DELETE FROM jobs WHERE id = $1 AND state = $2 AND token = $3
+              RETURNING id, queue, priority, due_at, token, prev_token, started_at, worker, attempt)
+INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                   finished_at, worker, attempt, history)
+SELECT id, queue, CAST($4 AS BIGINT), priority, due_at, token, prev_token, started_at,
+       CAST($5 AS BIGINT), worker, attempt - $6, CAST($7 AS TEXT)
+FROM gone;
 
--- The ending that most jobs have, over a set: done, and there is nothing to tell.
+-- The ending that most jobs have, over a set: done, and there is nothing to tell.  PostgreSQL moves the rows, and
+-- tells which; SQLite copies them, and has to be asked.
 -- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -129,15 +172,25 @@ SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_
        j.attempt, NULL
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
+-- store: postgres
+WITH gone AS (DELETE FROM jobs AS j USING unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r(c1, c2)
+              WHERE j.id = r.c1 AND j.state = 5 AND j.token = r.c2 AND j.history IS NULL
+              RETURNING j.id, j.queue, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+                        j.worker, j.attempt)
+INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                   finished_at, worker, attempt, history)
+SELECT id, queue, 6, priority, due_at, token, prev_token, started_at, CAST($3 AS BIGINT), worker,
+       attempt, NULL
+FROM gone RETURNING id, queue;
 
 -- The same guard finds out which ones it hit.
 -- name: jobs_done_judge
--- store: sqlite
+-- only: sqlite
 SELECT j.id, j.queue FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
 
 -- name: jobs_remove
--- store: sqlite
+-- only: sqlite
 DELETE FROM jobs WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
 
 -- name: job_remove
@@ -147,6 +200,11 @@ DELETE FROM jobs WHERE id = $1;
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                               lease_until_at, worker, attempt, history)
+SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, $2
+FROM ended WHERE id = $1;
+-- store: postgres
+INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
+                  lease_until_at, worker, attempt, history)
 SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, $2
 FROM ended WHERE id = $1;
 
@@ -168,8 +226,13 @@ ORDER BY priority DESC, id LIMIT $4;
 SELECT priority, id FROM jobs WHERE state = 4 AND queue = $1
 ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
+-- What another server is at is left to it.
 -- name: due_scan
+-- store: sqlite
 SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2;
+-- store: postgres
+SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2
+FOR UPDATE SKIP LOCKED;
 
 -- name: due_next
 SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;

@@ -6,6 +6,9 @@ SELECT first + LENGTH(data) FROM logs WHERE job = $1 ORDER BY first DESC LIMIT 1
 -- store: sqlite
 UPDATE logs SET data = CAST(data || $2 AS BLOB)
 WHERE job = $1 AND first = (SELECT MAX(first) FROM logs WHERE job = $1) AND LENGTH(data) < $3;
+-- store: postgres
+UPDATE logs SET data = data || $2
+WHERE job = $1 AND first = (SELECT MAX(first) FROM logs WHERE job = $1) AND LENGTH(data) < $3;
 
 -- name: log_add
 INSERT INTO logs (job, first, data) VALUES ($1, $2, $3);
@@ -22,6 +25,9 @@ DELETE FROM logs WHERE job = $1;
 -- name: log_times_extend
 -- store: sqlite
 UPDATE log_times SET marks = CAST(marks || $2 AS BLOB)
+WHERE job = $1 AND seq = (SELECT MAX(seq) FROM log_times WHERE job = $1) AND LENGTH(marks) < $3;
+-- store: postgres
+UPDATE log_times SET marks = marks || $2
 WHERE job = $1 AND seq = (SELECT MAX(seq) FROM log_times WHERE job = $1) AND LENGTH(marks) < $3;
 
 -- The row behind the last one, if so many are allowed.

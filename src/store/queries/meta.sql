@@ -10,10 +10,14 @@ INSERT INTO counts (queue, state, node, n) VALUES ($1, $2, $3, $4)
 ON CONFLICT (queue, state, node) DO UPDATE SET n = counts.n + excluded.n;
 
 -- name: count_load
-SELECT queue, state, SUM(n) FROM counts GROUP BY queue, state ORDER BY queue, state;
+SELECT queue, state, CAST(SUM(n) AS BIGINT) FROM counts GROUP BY queue, state ORDER BY queue, state;
 
 -- name: count_queue
-SELECT COALESCE(SUM(n), 0) FROM counts WHERE queue = $1;
+SELECT CAST(COALESCE(SUM(n), 0) AS BIGINT) FROM counts WHERE queue = $1;
 
 -- name: count_remove
 DELETE FROM counts WHERE queue = $1;
+
+-- name: database_size
+-- only: postgres
+SELECT pg_database_size(current_database());

@@ -4,7 +4,7 @@
 SELECT 'queue ' || queue || ', state ' || state || ': kept ' || SUM(kept) || ', counted ' || SUM(counted)
 FROM (SELECT queue, state, n AS kept, 0 AS counted FROM counts
       UNION ALL SELECT queue, state, 0, COUNT(*) FROM jobs GROUP BY queue, state
-      UNION ALL SELECT queue, state, 0, COUNT(*) FROM ended GROUP BY queue, state) AS both
+      UNION ALL SELECT queue, state, 0, COUNT(*) FROM ended GROUP BY queue, state) AS sides
 GROUP BY queue, state HAVING SUM(kept) <> SUM(counted) LIMIT 100;
 
 -- name: verify_states
@@ -20,10 +20,10 @@ SELECT 'job ' || jobs.id || ' is both alive and ended' FROM jobs JOIN ended ON e
 
 -- name: verify_queues
 SELECT 'job ' || id || ' is in queue ' || queue || ', which does not exist' FROM jobs
-WHERE queue NOT IN (SELECT id FROM queues)
+WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = jobs.queue)
 UNION ALL
 SELECT 'ended job ' || id || ' is of queue ' || queue || ', which does not exist' FROM ended
-WHERE queue NOT IN (SELECT id FROM queues) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = ended.queue) LIMIT 100;
 
 -- name: verify_keys
 SELECT 'key of job ' || keys.job || ' has no job' FROM keys
@@ -36,27 +36,31 @@ LIMIT 100;
 
 -- name: verify_payload
 SELECT 'payload of job ' || id || ' has no job' FROM payload
-WHERE id NOT IN (SELECT id FROM jobs) AND id NOT IN (SELECT id FROM ended) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = payload.id) LIMIT 100;
 
 -- name: verify_claims
 SELECT 'job ' || id || ' runs under claim ' || token || ', which is not recorded' FROM jobs
-WHERE state = 5 AND token NOT IN (SELECT token FROM claims) LIMIT 100;
+WHERE state = 5 AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.token = jobs.token) LIMIT 100;
 
 -- name: verify_logs
 SELECT DISTINCT 'log of job ' || job || ' has no job' FROM logs
-WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = logs.job)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = logs.job) LIMIT 100;
 
 -- name: verify_queue_log
 SELECT DISTINCT 'log of queue ' || queue || ', which does not exist' FROM queue_log
-WHERE queue NOT IN (SELECT id FROM queues) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = queue_log.queue) LIMIT 100;
 
 -- name: verify_log_times
 SELECT DISTINCT 'log times of job ' || job || ' have no job' FROM log_times
-WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = log_times.job)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = log_times.job) LIMIT 100;
 
 -- name: verify_progress
 SELECT 'progress of job ' || job || ' has no job' FROM progress
-WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = progress.job)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = progress.job) LIMIT 100;
 
 -- name: verify_staged
 SELECT 'job ' || id || ' is staged and belongs to nobody' FROM jobs
@@ -66,7 +70,7 @@ WHERE state = 1 AND NOT EXISTS (SELECT 1 FROM emits
       AND emits.staged = 1)
 UNION ALL
 SELECT 'job ' || job || ' is staged and its key belongs to it already' FROM keys
-WHERE job IN (SELECT id FROM jobs WHERE state = 1)
+WHERE EXISTS (SELECT 1 FROM jobs WHERE jobs.id = keys.job AND jobs.state = 1)
 LIMIT 100;
 
 -- name: verify_emits
@@ -93,4 +97,5 @@ LIMIT 100;
 
 -- name: verify_cursors
 SELECT 'cursor of job ' || job || ' has no job that may go on with it' FROM cursors
-WHERE job NOT IN (SELECT id FROM jobs) AND job NOT IN (SELECT id FROM ended WHERE state <> 6) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = cursors.job)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = cursors.job AND ended.state <> 6) LIMIT 100;

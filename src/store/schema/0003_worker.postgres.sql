@@ -1,0 +1,25 @@
+-- What workers tell of themselves, when parts of a log were written, and what happened to queues.
+
+ALTER TABLE queues ADD COLUMN restarts BIGINT NOT NULL DEFAULT 0;
+
+-- A worker that has described itself is shown by that, not by what its claims ask for.
+ALTER TABLE workers ADD COLUMN described BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE workers ADD COLUMN slots BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE workers ADD COLUMN broken TEXT COLLATE "C"; -- JSON object: queue to reason
+
+-- Marks of a log: pairs of an offset and an instant, 8 bytes each, little endian.
+CREATE TABLE log_times (
+    job BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    marks BYTEA NOT NULL,
+    PRIMARY KEY (job, seq)
+);
+
+CREATE TABLE queue_log (
+    queue BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    what TEXT COLLATE "C" NOT NULL,
+    text BYTEA,
+    PRIMARY KEY (queue, seq)
+);
