@@ -17,18 +17,15 @@
 #include <endian.h>
 #include <getopt.h>
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "postgres_call.h"
 #include "postgres_shapes.h"
 #include "report.h"
 
-#define INT8_OID 20
-#define TEXT_OID 25
-#define ARGUMENTS_MAX 4
 #define CLIENTS_MAX 64
 
 static const char usage[] =
@@ -64,37 +61,6 @@ struct client {
     struct err err;
 };
 
-/* ---- libpq ---- */
-
-struct arguments {
-    int count;
-    const char *values[ARGUMENTS_MAX];
-    int sizes[ARGUMENTS_MAX];
-    int64_t numbers[ARGUMENTS_MAX]; /* in network order */
-};
-
-static void add_number(struct arguments *a, int64_t v)
-{
-    int at = a->count++;
-
-    a->numbers[at] = (int64_t)htobe64((uint64_t)v);
-    a->values[at] = (const char *)&a->numbers[at];
-    a->sizes[at] = (int)sizeof(a->numbers[at]);
-}
-
-static void add_array(struct arguments *a, const struct buf *array)
-{
-    int at = a->count++;
-
-    a->values[at] = array->data;
-    a->sizes[at] = (int)array->size;
-}
-
-static enum err_code fail_with(PGconn *pg, const char *what, struct err *err)
-{
-    return err_set(err, E_UNAVAILABLE, "%s: %.160s", what, PQerrorMessage(pg));
-}
-
 static bool is_counted(const struct ideal *ideal)
 {
     int64_t now_at = clock_mono_us();
@@ -102,30 +68,23 @@ static bool is_counted(const struct ideal *ideal)
     return now_at >= ideal->count_from_at && now_at <= ideal->until_at;
 }
 
-static enum err_code execute(struct client *c, const char *name, const struct arguments *a,
+static enum err_code execute(struct client *c, const char *name, const struct postgres_args *args,
                              PGresult **ret_result, struct err *err)
 {
-    static const int binary[ARGUMENTS_MAX] = {1, 1, 1, 1};
     int64_t began_at = clock_mono_us();
-    PGresult *r = PQexecPrepared(c->pg, name, a->count, a->values, a->sizes, binary, 1);
-    ExecStatusType status = PQresultStatus(r);
+    enum err_code code = postgres_execute(c->pg, name, args, ret_result, err);
 
-    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
-        PQclear(r);
-        return fail_with(c->pg, name, err);
-    }
-    if (is_counted(c->ideal))
+    if (code == E_OK && is_counted(c->ideal))
         load_histogram_add(&c->report.latency, clock_mono_us() - began_at);
-    *ret_result = r;
-    return E_OK;
+    return code;
 }
 
 /* Runs a statement that must hit so many jobs. */
-static enum err_code execute_all(struct client *c, const char *name, const struct arguments *a,
-                                 unsigned jobs, struct err *err)
+static enum err_code execute_all(struct client *c, const char *name,
+                                 const struct postgres_args *args, unsigned jobs, struct err *err)
 {
     PGresult *r = NULL;
-    enum err_code code = execute(c, name, a, &r, err);
+    enum err_code code = execute(c, name, args, &r, err);
 
     if (code != E_OK)
         return code;
@@ -137,88 +96,13 @@ static enum err_code execute_all(struct client *c, const char *name, const struc
     return E_OK;
 }
 
-static enum err_code run_text(PGconn *pg, const char *sql, struct err *err)
-{
-    PGresult *r = PQexec(pg, sql);
-    bool good = PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK;
-
-    PQclear(r);
-    return good ? E_OK : fail_with(pg, "plain SQL", err);
-}
-
-static enum err_code prepare(PGconn *pg, const char *name, const char *sql, struct err *err)
-{
-    PGresult *r = PQprepare(pg, name, sql, 0, NULL);
-    bool good = PQresultStatus(r) == PGRES_COMMAND_OK;
-
-    PQclear(r);
-    return good ? E_OK : fail_with(pg, name, err);
-}
-
-static enum err_code check_durable(PGconn *pg, struct err *err)
-{
-    PGresult *r = PQexec(pg, "SELECT current_setting('synchronous_commit') = 'on'"
-                             " AND current_setting('fsync') = 'on'");
-    bool good = PQntuples(r) == 1 && PQgetvalue(r, 0, 0)[0] == 't';
-
-    PQclear(r);
-    return good ? E_OK
-                : err_set(err, E_INVALID, "synchronous_commit and fsync must be on: %.100s",
-                          PQerrorMessage(pg));
-}
-
-/* Plans made while the tables are empty must not read all of them later. */
-static enum err_code connect_to(const struct ideal *ideal, PGconn **ret_pg, struct err *err)
-{
-    PGconn *pg = PQconnectdb(ideal->url);
-    enum err_code code = E_OK;
-
-    if (PQstatus(pg) != CONNECTION_OK)
-        code = fail_with(pg, "connect", err);
-    if (code == E_OK)
-        code = check_durable(pg, err);
-    if (code == E_OK)
-        code = run_text(pg,
-                        "SET client_min_messages = warning; SET enable_seqscan = off;"
-                        "SET enable_bitmapscan = off; SET plan_cache_mode = force_generic_plan",
-                        err);
-    if (code == E_OK)
-        *ret_pg = pg;
-    else
-        PQfinish(pg);
-    return code;
-}
-
-/* ---- arrays ---- */
-
-static void add_be32(struct buf *to, uint32_t v)
-{
-    uint32_t wire = htobe32(v);
-
-    buf_add(to, &wire, sizeof(wire));
-}
-
-static void add_array_head(struct buf *to, uint32_t type, uint32_t count)
-{
-    buf_clear(to);
-    add_be32(to, 1); /* dimensions */
-    add_be32(to, 0); /* no NULL in it */
-    add_be32(to, type);
-    add_be32(to, count);
-    add_be32(to, 1); /* the first index */
-}
-
-static void add_element(struct buf *to, const void *data, size_t size)
-{
-    add_be32(to, (uint32_t)size);
-    buf_add(to, data, size);
-}
+/* ---- a life ---- */
 
 static void fill_params(struct buf *to, unsigned count)
 {
-    add_array_head(to, TEXT_OID, count);
+    postgres_array_begin(to, POSTGRES_TEXT, count);
     for (unsigned i = 0; i < count; i++)
-        add_element(to, load_payload.data, load_payload.size);
+        postgres_array_add(to, load_payload.data, load_payload.size);
 }
 
 static void fill_fresh_ids(struct client *c)
@@ -226,23 +110,21 @@ static void fill_fresh_ids(struct client *c)
     unsigned count = c->ideal->batch;
     int64_t first = atomic_fetch_add(&c->ideal->ids, count);
 
-    add_array_head(&c->ids, INT8_OID, count);
+    postgres_array_begin(&c->ids, POSTGRES_INT8, count);
     for (unsigned i = 0; i < count; i++) {
         int64_t wire = (int64_t)htobe64((uint64_t)(first + i));
 
-        add_element(&c->ids, &wire, sizeof(wire));
+        postgres_array_add(&c->ids, &wire, sizeof(wire));
     }
 }
 
-/* ---- a life ---- */
-
 static enum err_code submit(struct client *c, struct err *err)
 {
-    struct arguments a = {0};
+    struct postgres_args a = {0};
 
     fill_fresh_ids(c);
-    add_array(&a, &c->ids);
-    add_array(&a, &c->params);
+    postgres_args_add_array(&a, &c->ids);
+    postgres_args_add_array(&a, &c->params);
     return execute_all(c, "submit", &a, c->ideal->batch, err);
 }
 
@@ -250,23 +132,23 @@ static enum err_code submit(struct client *c, struct err *err)
  * after some rounds there is enough for all of them. */
 static enum err_code claim(struct client *c, int64_t token, unsigned *ret_jobs, struct err *err)
 {
-    struct arguments a = {0};
+    struct postgres_args a = {0};
     PGresult *r = NULL;
 
-    add_number(&a, c->ideal->batch);
-    add_number(&a, token);
-    add_number(&a, clock_wall_us());
-    add_number(&a, c->index + 1);
+    postgres_args_add_number(&a, c->ideal->batch);
+    postgres_args_add_number(&a, token);
+    postgres_args_add_number(&a, clock_wall_us());
+    postgres_args_add_number(&a, c->index + 1);
     enum err_code code = execute(c, "claim", &a, &r, err);
 
     if (code != E_OK)
         return code;
     unsigned got = (unsigned)PQntuples(r);
 
-    add_array_head(&c->ids, INT8_OID, got);
+    postgres_array_begin(&c->ids, POSTGRES_INT8, got);
     for (unsigned i = 0; i < got; i++) {
         ASSERT((size_t)PQgetlength(r, (int)i, 1) == load_payload.size);
-        add_element(&c->ids, PQgetvalue(r, (int)i, 0), sizeof(int64_t));
+        postgres_array_add(&c->ids, PQgetvalue(r, (int)i, 0), sizeof(int64_t));
     }
     PQclear(r);
     *ret_jobs = got;
@@ -275,11 +157,11 @@ static enum err_code claim(struct client *c, int64_t token, unsigned *ret_jobs, 
 
 static enum err_code finish(struct client *c, int64_t token, unsigned jobs, struct err *err)
 {
-    struct arguments a = {0};
+    struct postgres_args a = {0};
 
-    add_array(&a, &c->ids);
-    add_number(&a, token);
-    add_number(&a, clock_wall_us());
+    postgres_args_add_array(&a, &c->ids);
+    postgres_args_add_number(&a, token);
+    postgres_args_add_number(&a, clock_wall_us());
     return execute_all(c, "finish", &a, jobs, err);
 }
 
@@ -318,17 +200,17 @@ static void *client_run(void *arg)
 static enum err_code client_open(struct client *c, struct err *err)
 {
     const struct postgres_shape *shape = c->ideal->shape;
-    enum err_code code = connect_to(c->ideal, &c->pg, err);
+    enum err_code code = postgres_connect(c->ideal->url, &c->pg, err);
 
     c->ids = BUF_INIT(LOAD_BUFFER_MAX);
     c->params = BUF_INIT(LOAD_BUFFER_MAX);
     fill_params(&c->params, c->ideal->batch);
     if (code == E_OK)
-        code = prepare(c->pg, "submit", shape->submit, err);
+        code = postgres_prepare(c->pg, "submit", shape->submit, err);
     if (code == E_OK)
-        code = prepare(c->pg, "claim", shape->claim, err);
+        code = postgres_prepare(c->pg, "claim", shape->claim, err);
     if (code == E_OK)
-        code = prepare(c->pg, "finish", shape->finish, err);
+        code = postgres_prepare(c->pg, "finish", shape->finish, err);
     return code;
 }
 
@@ -342,11 +224,11 @@ static void client_close(struct client *c)
 static enum err_code make_tables(const struct ideal *ideal, struct err *err)
 {
     PGconn *pg = NULL;
-    enum err_code code = connect_to(ideal, &pg, err);
+    enum err_code code = postgres_connect(ideal->url, &pg, err);
 
     if (code != E_OK)
         return code;
-    code = run_text(pg, ideal->shape->schema, err);
+    code = postgres_script(pg, ideal->shape->schema, err);
     PQfinish(pg);
     return code;
 }
