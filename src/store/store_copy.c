@@ -36,6 +36,7 @@ struct copying {
     struct store *from, *to, *reader; /* the last reads the target back */
     struct store_copy_result *result;
     struct store_copy_progress progress;
+    int64_t guard; /* of the source */
     int64_t mark;
     int64_t ids_floor; /* no id was ever above */
     struct facts facts;
@@ -232,8 +233,8 @@ static enum err_code copy_all(struct copying *c, struct err *err)
     struct store_copy_table *tables = c->result->tables;
 
     c->progress = (struct store_copy_progress){.stage = STORE_COPY_ROWS};
-    if (db_begin(c->from->db, err) != E_OK)
-        return err->code;
+    if (db_begin(c->from->db, err) != E_OK || copy_guard_stands(c->from, c->guard, err) != E_OK)
+        return err_wrap(err, "the source");
     for (int i = 0; i < COPY_TABLES; i++) {
         tables[i].name = copy_tables[i].name;
         if (copy_table(c, &copy_tables[i], &tables[i].from, err) != E_OK)
@@ -302,14 +303,25 @@ static enum err_code compare(struct copying *c, struct err *err)
     config.half_copied = true;
     if (store_open(&config, &c->reader, err) != E_OK || sum_all(c, err) != E_OK)
         return err_wrap(err, "read the target back");
-    c->progress.stage = STORE_COPY_VERIFY;
-    tell(c, NULL);
-    if (store_verify(c->reader, STORE_CHECK_FULL, take_finding, c, err) != E_OK)
-        return err_wrap(err, "verify the target");
-    c->result->agrees = c->result->findings == 0;
+    c->result->agrees = true;
     for (int i = 0; i < STORE_COPY_TABLES; i++)
         if (!store_copy_table_agrees(&c->result->tables[i]))
             c->result->agrees = false;
+    return E_OK;
+}
+
+/* Whatever the source was, the target must be sound by itself. */
+static enum err_code verify(struct copying *c, struct err *err)
+{
+    c->progress.stage = STORE_COPY_VERIFY;
+    tell(c, NULL);
+    if (c->result->agrees &&
+        (begin(c, err) != E_OK || copy_mark_emitters(c->to, err) != E_OK || commit(c, err) != E_OK))
+        return err->code;
+    if (store_verify(c->reader, STORE_CHECK_FULL, take_finding, c, err) != E_OK)
+        return err_wrap(err, "verify the target");
+    if (c->result->findings > 0)
+        c->result->agrees = false;
     return E_OK;
 }
 
@@ -334,7 +346,7 @@ static enum err_code open_both(struct copying *c, struct err *err)
     to.mode = STORE_WRITE;
     to.half_copied = true;
     if (store_open(&from, &c->from, err) != E_OK || copy_require_version(c->from, err) != E_OK ||
-        copy_guard(c->from, err) != E_OK)
+        copy_guard(c->from, &c->guard, err) != E_OK)
         return err_wrap(err, "the source");
     if (store_open(&to, &c->to, err) != E_OK || copy_guard_target(c->to, c->from, err) != E_OK)
         return err_wrap(err, "the target");
@@ -347,7 +359,7 @@ static enum err_code run(struct copying *c, struct err *err)
         return err->code;
     if (mark_target(c, err) != E_OK)
         return err_wrap(err, "the target");
-    if (copy_all(c, err) != E_OK || compare(c, err) != E_OK)
+    if (copy_all(c, err) != E_OK || compare(c, err) != E_OK || verify(c, err) != E_OK)
         return err->code;
     return c->result->agrees ? unmark(c, err) : E_OK;
 }

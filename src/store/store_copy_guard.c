@@ -4,9 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
+#include "base/vec.h"
 #include "store/store_copy.h"
 #include "store/store_copy_rows.h"
+#include "store/store_emits.h"
 #include "store/store_internal.h"
+#include "store/store_jobs.h"
 #include "store/store_meta.h"
 #include "store/store_queues.h"
 
@@ -98,10 +102,10 @@ static enum err_code require_no_server(struct store *s, struct err *err)
 
 static enum err_code try_lock(struct store *s, bool *ret_locked, struct err *err)
 {
+    struct db_taker nobody = {0};
     int64_t locked = 0;
-    int64_t ignored;
 
-    if (one_number(s, SQL_COPY_PATIENCE, &ignored, err) != E_OK ||
+    if (db_one(s->db, SQL_COPY_PATIENCE, NULL, 0, &nobody, err) != E_OK ||
         one_number(s, SQL_COPY_LOCK, &locked, err) != E_OK)
         return err->code;
     *ret_locked = locked != 0;
@@ -113,15 +117,28 @@ static enum err_code is_held(struct err *err)
     return err_set(err, E_UNAVAILABLE, "a server, or another copy, is at work there: stop it");
 }
 
-enum err_code copy_guard(struct store *s, struct err *err)
+enum err_code copy_guard(struct store *s, int64_t *ret_guard, struct err *err)
 {
     bool locked = false;
 
     if (!store_is_shared(s))
         return E_OK;
-    if (try_lock(s, &locked, err) != E_OK)
+    if (try_lock(s, &locked, err) != E_OK ||
+        one_number(s, SQL_COPY_OWN_PID, ret_guard, err) != E_OK)
         return err->code;
     return locked ? require_no_server(s, err) : is_held(err);
+}
+
+enum err_code copy_guard_stands(struct store *s, int64_t guard, struct err *err)
+{
+    int64_t ours = 0;
+
+    if (!store_is_shared(s))
+        return E_OK;
+    if (one_number(s, SQL_COPY_OWN_PID, &ours, err) != E_OK)
+        return err->code;
+    return ours == guard ? E_OK
+                         : err_set(err, E_UNAVAILABLE, "the connection was lost: begin again");
 }
 
 enum err_code copy_guard_target(struct store *to, struct store *from, struct err *err)
@@ -220,4 +237,43 @@ enum err_code copy_leave_claims(struct store *s, struct err *err)
     if (store_meta_get(s, META_IDS, &floor, err) != E_OK)
         return err->code;
     return db_do(s->db, SQL_COPY_PUT_DEAD_SERVER, err, db_i(floor));
+}
+
+struct open_emitters {
+    VEC(struct stored_emitter) list;
+};
+
+static void take_emitter(void *ctx, const struct stored_emitter *m)
+{
+    struct open_emitters *open = ctx;
+
+    if (m->fate == EMIT_OPEN)
+        VEC_PUSH(&open->list, *m);
+}
+
+static enum err_code mark_emitter(struct store *s, const struct stored_emitter *m, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct job was;
+    bool found = false;
+
+    if (store_job_brief(s, m->owner, &arena, &was, &found, err) != E_OK)
+        return err->code;
+    if (!found || was.token != m->token || was.emitted == store_is_shared(s))
+        return E_OK;
+    struct job now = was;
+
+    now.emitted = store_is_shared(s);
+    return store_job_update(s, &was, &now, &found, err);
+}
+
+enum err_code copy_mark_emitters(struct store *s, struct err *err)
+{
+    struct open_emitters open = {.list = VEC_INIT};
+    enum err_code code = store_emitters_load(s, take_emitter, &open, err);
+
+    for (size_t i = 0; i < open.list.count && code == E_OK; i++)
+        code = mark_emitter(s, &open.list.items[i], err);
+    VEC_DEINIT(&open.list);
+    return code;
 }

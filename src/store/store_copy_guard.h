@@ -1,5 +1,6 @@
 /*
  * Who may be copied, and into what: nobody else is there, the source is of our version, the target is empty.
+ * And what a shared store has that an embedded one does without.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,8 +14,11 @@
 /* E_INVALID unless the store is of the version that we write. */
 MUST_CHECK enum err_code copy_require_version(struct store *s, struct err *err);
 
-/* A shared store is held until it is closed: no server joins meanwhile.  E_UNAVAILABLE: one is there. */
-MUST_CHECK enum err_code copy_guard(struct store *s, struct err *err);
+/* A shared store is held while its connection lasts: no server joins meanwhile.  E_UNAVAILABLE: one is there. */
+MUST_CHECK enum err_code copy_guard(struct store *s, int64_t *ret_guard, struct err *err);
+
+/* E_UNAVAILABLE when the connection is not that of copy_guard any more. */
+MUST_CHECK enum err_code copy_guard_stands(struct store *s, int64_t guard, struct err *err);
 
 /* The same; E_CONFLICT when both are one. */
 MUST_CHECK enum err_code copy_guard_target(struct store *to, struct store *from, struct err *err);
@@ -27,3 +31,7 @@ MUST_CHECK enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, stru
 
 /* Copied claims are a dead server's, so that one of those who come takes them over.  In a transaction. */
 MUST_CHECK enum err_code copy_leave_claims(struct store *s, struct err *err);
+
+/* On a shared store a running job itself tells that it has emitted something, on an embedded one only its emitter does.
+ * In a transaction. */
+MUST_CHECK enum err_code copy_mark_emitters(struct store *s, struct err *err);

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "store/store_copy.h"
 #include "store/store_internal.h"
 #include "store/store_meta.h"
 
@@ -162,7 +163,8 @@ static enum err_code take_the_seat(struct store *s, const struct store_member *m
 {
     struct store_view view;
 
-    if (store_begin_shared(s, STORE_ALONE, &view, err) != E_OK || find_seat(s, m, t, err) != E_OK ||
+    if (store_begin_shared(s, STORE_ALONE, &view, err) != E_OK ||
+        store_copy_refuse_half(s, err) != E_OK || find_seat(s, m, t, err) != E_OK ||
         store_meta_get(s, META_IDS, &s->seat.ids_floor, err) != E_OK)
         return err->code;
     return db_do(s->db, SQL_SERVER_JOIN, err, db_i(t->node), db_t(slice_of(m->name)),

@@ -35,7 +35,7 @@ SELECT COALESCE(MAX(ids_mark), 0) FROM servers;
 -- name: copy_put_dead_server
 -- only: postgres
 INSERT INTO servers (node, name, incarnation, batch, ids_mark, alive_until_at, former, former_batch, pid, joined_at)
-VALUES (0, 'copied', 1, 0, $1, 1, 0, 0, 0, 0)
+VALUES (0, '(copy)', 1, 0, $1, 1, 0, 0, 0, 0)
 ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
        ids_mark = CASE WHEN servers.ids_mark > excluded.ids_mark THEN servers.ids_mark ELSE excluded.ids_mark END;
 
