@@ -9,19 +9,39 @@
 
 struct fixture fx;
 
+void only_embedded(const char *why)
+{
+    if (!pg_is_wanted())
+        return;
+    print_message("not on PostgreSQL: %s\n", why);
+    skip();
+}
+
+struct store_config fixture_config(enum store_mode mode)
+{
+    return (struct store_config){.url = pg_is_wanted() ? fx.place.url : NULL,
+                                 .dir = FIXTURE_DIR,
+                                 .mode = mode,
+                                 .vfs = "store-test"};
+}
+
 struct store *fixture_open(enum store_mode mode)
 {
+    struct store_config config = fixture_config(mode);
     struct store *s = NULL;
 
-    ok(store_open(&(struct store_config){.dir = FIXTURE_DIR, .mode = mode, .vfs = "store-test"}, &s,
-                  &err));
+    ok(store_open(&config, &s, &err));
     return s;
 }
 
 int fixture_setup(void **state)
 {
     (void)state;
-    fx = (struct fixture){.disk = powercut_new("store-test", 1)};
+    fx = (struct fixture){0};
+    if (pg_is_wanted())
+        pg_schema_make(&fx.place);
+    else
+        fx.disk = powercut_new("store-test", 1);
     fx.store = fixture_open(STORE_WRITE);
     return 0;
 }
@@ -31,7 +51,10 @@ int fixture_teardown(void **state)
     (void)state;
     store_close(fx.store);
     arena_deinit(&fx.arena);
-    return powercut_free(fx.disk) ? 0 : -1;
+    if (fx.disk != NULL)
+        return powercut_free(fx.disk) ? 0 : -1;
+    pg_schema_drop(&fx.place);
+    return 0;
 }
 
 void fixture_reopen(void)
@@ -42,7 +65,8 @@ void fixture_reopen(void)
 
 void fixture_power_cut(uint64_t seed)
 {
-    powercut_cut(fx.disk, seed);
+    if (fx.disk != NULL)
+        powercut_cut(fx.disk, seed);
     store_abandon(fx.store);
     fx.store = fixture_open(STORE_WRITE);
 }
@@ -171,8 +195,27 @@ static int take_number(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
+/* x'00' is '\x00' there. */
+static int64_t raw_postgres(const char *sql)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(10000);
+
+    for (const char *p = sql; *p != '\0'; p++) {
+        bool is_blob = p[0] == 'x' && p[1] == '\'';
+
+        buf_add_str(&text, is_blob ? "'\\x" : "");
+        if (is_blob)
+            p++;
+        else
+            buf_add_char(&text, *p);
+    }
+    return pg_schema_number(&fx.place, buf_text(&text));
+}
+
 int64_t raw_number(const char *sql)
 {
+    if (pg_is_wanted())
+        return raw_postgres(sql);
     sqlite3 *db = NULL;
     int64_t value = -1;
     char *message = NULL;

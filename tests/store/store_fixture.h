@@ -1,5 +1,6 @@
 /*
- * A store on a disk in memory for each test, and short words for what tests do with it all the time.
+ * A store for each test, and short words for what tests do with it all the time.  It is on a disk in memory, or
+ * with WAYBILL_TEST_STORE in a schema of that PostgreSQL.
  *
  * Words fail the test when the store does not do as told.
  */
@@ -16,6 +17,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "core/job.h"
+#include "pg_schema.h"
 #include "powercut_vfs.h"
 #include "store/store.h"
 #include "store/store_jobs.h"
@@ -25,7 +27,8 @@
 #define NOW_AT (INT64_C(1760000000) * US_PER_S)
 
 struct fixture {
-    struct powercut *disk;
+    struct powercut *disk;  /* NULL on PostgreSQL */
+    struct pg_schema place; /* there */
     struct store *store;
     struct arena arena;
 };
@@ -37,10 +40,16 @@ int fixture_teardown(void **state);
 
 #define STORE_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
-/* Another store on the same disk. */
+/* The rest of the test is about SQLite's files: on PostgreSQL it is skipped. */
+void only_embedded(const char *why);
+
+/* Where the store is. */
+struct store_config fixture_config(enum store_mode mode);
+
+/* Another one on the same place. */
 struct store *fixture_open(enum store_mode mode);
 void fixture_reopen(void);             /* after a clean stop */
-void fixture_power_cut(uint64_t seed); /* and opens again */
+void fixture_power_cut(uint64_t seed); /* and opens again; on PostgreSQL only the client is gone */
 
 void begin(void);
 void commit(void);
@@ -71,6 +80,7 @@ void count_move(int64_t queue, enum job_state from, enum job_state to);
 /* How many findings a check has; `text` of the first, when not NULL, must occur in one of them. */
 int findings(struct store *s, enum store_check how, const char *text);
 
-/* SQL on a connection of its own: for damage, and to see what the store's own words do not tell. */
+/* SQL on a connection of its own: for damage, and to see what the store's own words do not tell.  Blobs are
+ * written as SQLite has them: x'00'. */
 void raw_sql(const char *sql);
 int64_t raw_number(const char *sql);

@@ -1,0 +1,691 @@
+/*
+ * PostgreSQL behind the seam: values, sets and pipelines, connections that are lost and come back, what cannot be
+ * reached, migrations side by side, news.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <libpq-fe.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/fault.h"
+#include "store/db_module.h"
+#include "store/store_claims.h"
+#include "store/store_internal.h"
+#include "store/store_meta.h"
+#include "store/store_shared.h"
+#include "store_fixture.h"
+
+enum { WITHIN_S = 20, BIG = 1 << 20 };
+
+/* ---- words ---- */
+
+/* The fixture's store under a name by which its backends are found. */
+static struct store *open_named(const char *name, enum store_mode mode)
+{
+    struct store_config config = fixture_config(mode);
+    char url[640];
+    struct store *s = NULL;
+
+    snprintf(url, sizeof(url), "%s&application_name=%s", fx.place.url, name);
+    config.url = url;
+    ok(store_open(&config, &s, &err));
+    return s;
+}
+
+/* Ends the backends of that name, and waits until they are gone. */
+static int64_t kill_backends(const char *name)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT COUNT(CASE WHEN pg_terminate_backend(pid, 10000) THEN 1 END)"
+             " FROM pg_stat_activity WHERE application_name = '%s'",
+             name);
+    return raw_number(sql);
+}
+
+static int64_t meta_of(struct store *s, const char *key)
+{
+    int64_t value = -1;
+
+    ok(store_meta_get(s, key, &value, &err));
+    return value;
+}
+
+static void set_meta(struct store *s, const char *key, int64_t value)
+{
+    ok(store_begin(s, &err));
+    ok(store_meta_set(s, key, value, &err));
+    ok(store_commit(s, &err));
+}
+
+/* A URL that differs from the cluster's in what comes last. */
+static const char *url_with(const char *tail)
+{
+    static char url[1024];
+
+    snprintf(url, sizeof(url), "%s&%s", fx.place.url, tail);
+    return url;
+}
+
+static void refused(const char *url, enum err_code code, const char *says)
+{
+    struct store_config config = {.url = url, .mode = STORE_WRITE};
+    struct store *s = NULL;
+    struct err why = ERR_INIT;
+
+    assert_int_equal(store_open(&config, &s, &why), code);
+    if (strstr(why.msg, says) == NULL)
+        fail_msg("\"%s\" does not say \"%s\"", why.msg, says);
+    assert_null(strstr(why.msg, "s3cret"));
+}
+
+/* ---- statements and values ---- */
+
+static void every_statement_is_understood(void **state)
+{
+    PGconn *c = PQconnectdb(fx.place.url);
+
+    (void)state;
+    assert_int_equal(PQstatus(c), CONNECTION_OK);
+    for (int i = 0; i < SQL_COUNT; i++) {
+        const struct sql_text *text = &sql_texts[i];
+
+        if (text->postgres == NULL)
+            continue;
+        PGresult *r = PQprepare(c, text->name, text->postgres, 0, NULL);
+
+        if (PQresultStatus(r) != PGRES_COMMAND_OK)
+            fail_msg("%s: %s", text->name, PQerrorMessage(c));
+        PQclear(r);
+    }
+    PQfinish(c);
+}
+
+static void assert_slice(struct slice got, struct slice wanted)
+{
+    assert_int_equal(got.size, wanted.size);
+    assert_int_equal(got.data == NULL, wanted.data == NULL);
+    if (wanted.size > 0)
+        assert_memory_equal(got.data, wanted.data, wanted.size);
+}
+
+static void values_come_back_as_they_went(void **state)
+{
+    static char big[BIG];
+    int64_t queue = add_queue("q");
+    const struct job jobs[] = {
+        {.id = {1}, .queue = queue, .state = JOB_READY, .priority = -5},
+        {.id = {INT64_MAX}, .queue = queue, .state = JOB_SCHEDULED, .due_at = INT64_MAX - 1},
+        {.id = {3},
+         .queue = queue,
+         .state = JOB_READY,
+         .key = slice_make("k\0\xFF\\", 4),
+         .params = SLICE("{\"a\":\"\xC3\xA4'\\u0000\"}"),
+         .body = slice_make("\0\1\0", 3),
+         .labels = SLICE("{}"),
+         .options = SLICE("{\"timeout\":1}")},
+        {.id = {4}, .queue = queue, .state = JOB_READY, .body = slice_make("", 0)},
+        {.id = {5}, .queue = queue, .state = JOB_READY, .params = slice_make(big, BIG)},
+    };
+
+    (void)state;
+    memset(big, 'x', BIG);
+    begin();
+    ok(store_jobs_insert(fx.store, jobs, ARRAY_LEN(jobs), &err));
+    commit();
+    for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
+        struct job j = get_job(jobs[i].id.v);
+
+        assert_int_equal(j.priority, jobs[i].priority);
+        assert_int_equal(j.due_at, jobs[i].due_at);
+        assert_int_equal(j.state, jobs[i].state);
+        assert_slice(j.key, jobs[i].key);
+        assert_slice(j.params, jobs[i].params);
+        assert_slice(j.body, jobs[i].body);
+        assert_slice(j.labels, jobs[i].labels);
+        assert_slice(j.options, jobs[i].options);
+        assert_slice(j.result, slice_make(NULL, 0));
+    }
+}
+
+static void a_set_without_rows_does_nothing(void **state)
+{
+    struct db_value none[6];
+    struct db_rows hot = {none, 0, 5}, carried = {none, 0, 6}, ids = {none, 0, 1};
+    struct db_value claim[] = {db_r(&ids), db_i(1), db_i(1), db_i(1), db_i(1)};
+    struct db_taker taker = {.changed = 7};
+
+    (void)state;
+    begin();
+    ok(db_do(fx.store->db, SQL_JOBS_INSERT, &err, db_r(&hot)));
+    ok(db_do(fx.store->db, SQL_PAYLOAD_INSERT, &err, db_r(&carried)));
+    ok(db_one(fx.store->db, SQL_JOBS_CLAIM, claim, ARRAY_LEN(claim), &taker, &err));
+    commit();
+    assert_int_equal(taker.changed, 0);
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM jobs"), 0);
+}
+
+static void sets_come_in_the_order_in_which_they_are_asked_for(void **state)
+{
+    struct store_claim claim = {.token = 900, .now_at = NOW_AT, .until_at = NOW_AT + 1};
+    struct job jobs[] = {{.id = {7}}, {.id = {3}}, {.id = {99}}, {.id = {5}}};
+    int64_t queue = add_queue("q");
+
+    (void)state;
+    begin();
+    for (int64_t id = 1; id <= 9; id++)
+        add_job(id, queue);
+    ok(store_jobs_claim(fx.store, &claim, jobs, ARRAY_LEN(jobs), &fx.arena, &err));
+    commit();
+    assert_int_equal(jobs[0].state, JOB_RUNNING);
+    assert_int_equal(jobs[1].state, JOB_RUNNING);
+    assert_int_equal(jobs[2].state, JOB_NONE);
+    assert_int_equal(jobs[3].state, JOB_RUNNING);
+    assert_string_equal(jobs[1].params.data, "{\"n\":3}");
+}
+
+/* ---- pipelines ---- */
+
+static void take_number(void *ctx, const struct db_row *row)
+{
+    *(int64_t *)ctx = db_col_int(row, 0);
+}
+
+static void calls_of_one_run_are_carried_out_in_order(void **state)
+{
+    int64_t seen[2] = {-1, -1};
+    const struct db_value key = db_t(SLICE("mark"));
+    const struct db_value one[] = {key, db_i(1)}, two[] = {key, db_i(2)};
+    struct db_call calls[] = {
+        {.sql = SQL_META_SET, .args = one, .n_args = 2},
+        {.sql = SQL_META_GET, .args = &key, .n_args = 1, .on_row = take_number, .ctx = &seen[0]},
+        {.sql = SQL_META_SET, .args = two, .n_args = 2},
+        {.sql = SQL_META_GET, .args = &key, .n_args = 1, .on_row = take_number, .ctx = &seen[1]},
+    };
+
+    (void)state;
+    begin();
+    ok(db_run(fx.store->db, calls, ARRAY_LEN(calls), &err));
+    commit();
+    assert_int_equal(seen[0], 1);
+    assert_int_equal(seen[1], 2);
+    assert_int_equal(calls[0].changed, 1);
+    assert_int_equal(calls[1].changed, 0);
+    assert_int_equal(meta_of(fx.store, "mark"), 2);
+}
+
+static void an_error_in_a_pipeline_stops_the_rest(void **state)
+{
+    const struct db_value claim[] = {db_i(5), db_i(1), db_i(1), db_i(1), db_b(SLICE("12345678"))};
+    const struct db_value mark[] = {db_t(SLICE("mark")), db_i(1)};
+    struct db_call calls[] = {
+        {.sql = SQL_CLAIM_ADD, .args = claim, .n_args = 5},
+        {.sql = SQL_CLAIM_ADD, .args = claim, .n_args = 5},
+        {.sql = SQL_META_SET, .args = mark, .n_args = 2, .changed = -1},
+    };
+    struct err why = ERR_INIT;
+
+    (void)state;
+    begin();
+    assert_int_equal(db_run(fx.store->db, calls, ARRAY_LEN(calls), &why), E_UNAVAILABLE);
+    assert_non_null(strstr(why.msg, "claim_add"));
+    assert_true(store_is_conflict(fx.store)); /* two servers would have done the same */
+    assert_int_equal(calls[2].changed, -1);
+    assert_int_not_equal(store_commit(fx.store, &why), E_OK);
+    store_rollback(fx.store);
+    set_meta(fx.store, "mark", 3);
+    assert_false(store_is_conflict(fx.store));
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM claims"), 0);
+}
+
+/* ---- connections ---- */
+
+static void a_connection_that_died_between_transactions_is_made_again(void **state)
+{
+    struct store *s = open_named("between", STORE_WRITE);
+
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        set_meta(s, "mark", i);
+        assert_int_equal(kill_backends("between"), 1);
+        set_meta(s, "other", i); /* statements that were prepared before are again */
+        assert_int_equal(kill_backends("between"), 1);
+        set_meta(s, "mark", 10 * i);
+        assert_int_equal(meta_of(s, "mark"), 10 * i);
+        assert_false(store_is_away(s));
+    }
+    store_close(s);
+}
+
+static void a_reader_asks_again(void **state)
+{
+    struct store *s = open_named("reader", STORE_READ);
+
+    (void)state;
+    set_meta(fx.store, "mark", 5);
+    assert_int_equal(meta_of(s, "mark"), 5);
+    assert_int_equal(kill_backends("reader"), 1);
+    assert_int_equal(meta_of(s, "mark"), 5);
+    store_close(s);
+}
+
+static void a_transaction_that_lost_its_connection_is_over(void **state)
+{
+    struct err why = ERR_INIT;
+
+    (void)state;
+    struct store *s = open_named("inside", STORE_WRITE);
+
+    ok(store_begin(s, &err));
+    ok(store_meta_set(s, "mark", 1, &err));
+    assert_int_equal(kill_backends("inside"), 1);
+    assert_int_equal(store_meta_set(s, "mark", 2, &why), E_UNAVAILABLE);
+    assert_true(store_is_away(s));
+    assert_int_equal(store_meta_set(s, "mark", 3, &why), E_UNAVAILABLE); /* nothing goes past it */
+    assert_int_equal(store_commit(s, &why), E_UNAVAILABLE);
+    assert_false(db_commit_is_unknown(s->db)); /* it was never sent */
+    store_rollback(s);
+    assert_int_equal(meta_of(s, "mark"), -1);
+    set_meta(s, "mark", 4);
+    assert_false(store_is_away(s));
+    assert_int_equal(meta_of(s, "mark"), 4);
+    store_close(s);
+}
+
+/* The commit of the driver: store_commit would go and look. */
+static void commit_with_fault(const char *plan, int64_t wanted)
+{
+    struct err why = ERR_INIT;
+
+    set_meta(fx.store, "mark", 1);
+    begin();
+    ok(store_meta_set(fx.store, "mark", 2, &err));
+    assert_true(fault_arm(plan));
+    assert_int_equal(db_commit(fx.store->db, &why), E_UNAVAILABLE);
+    fault_arm(NULL);
+    assert_true(db_commit_is_unknown(fx.store->db));
+    store_rollback(fx.store);
+    assert_true(db_commit_is_unknown(fx.store->db));
+    assert_int_equal(meta_of(fx.store, "mark"), wanted);
+    begin();
+    assert_false(db_commit_is_unknown(fx.store->db));
+    store_rollback(fx.store);
+}
+
+static void a_commit_whose_answer_is_lost_is_unknown(void **state)
+{
+    (void)state;
+    commit_with_fault("commit.lost:1:fail", 2);
+    commit_with_fault("commit.cut:1:fail", 1);
+}
+
+/* The server ends its own backend while it commits. */
+static void a_backend_that_dies_in_its_commit_leaves_it_unknown(void **state)
+{
+    struct err why = ERR_INIT;
+
+    (void)state;
+    raw_sql("CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END$$;"
+            "CREATE CONSTRAINT TRIGGER die AFTER INSERT ON cursors DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION die()");
+    begin();
+    ok(db_do(fx.store->db, SQL_CURSOR_PUT, &err, db_i(1), db_t(SLICE("1"))));
+    assert_int_equal(db_commit(fx.store->db, &why), E_UNAVAILABLE);
+    assert_true(db_commit_is_unknown(fx.store->db));
+    store_rollback(fx.store);
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM cursors"), 0);
+}
+
+static void run_as_owner(const char *fmt, const char *role)
+{
+    char sql[256];
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(sql, sizeof(sql), fmt, role, role);
+#pragma GCC diagnostic pop
+    raw_sql(sql);
+}
+
+/* Begins until it can; how often it could not. */
+static int begin_within(struct store *s, int64_t us)
+{
+    int64_t until = clock_mono_us() + us;
+    struct err why = ERR_INIT;
+    int refusals = 0;
+
+    while (store_begin(s, &why) != E_OK) {
+        assert_int_equal(why.code, E_UNAVAILABLE);
+        assert_true(store_is_away(s));
+        refusals++;
+        if (clock_mono_us() > until)
+            fail_msg("still away: %s", why.msg);
+        poll(NULL, 0, 1);
+    }
+    store_rollback(s);
+    return refusals;
+}
+
+static void while_it_is_away_everything_fails_at_once(void **state)
+{
+    struct err why = ERR_INIT;
+    char role[100];
+    char tail[256];
+
+    (void)state;
+    snprintf(role, sizeof(role), "%s_guest", fx.place.name);
+    run_as_owner("CREATE ROLE %s LOGIN", role);
+    char grant[600];
+
+    snprintf(grant, sizeof(grant),
+             "GRANT ALL ON SCHEMA %s TO %s; GRANT ALL ON ALL TABLES IN SCHEMA %s TO %s",
+             fx.place.name, role, fx.place.name, role);
+    raw_sql(grant);
+    snprintf(tail, sizeof(tail), "user=%s&application_name=%s", role, role);
+    struct store_config config = {.url = url_with(tail), .mode = STORE_WRITE};
+    struct store *s = NULL;
+
+    ok(store_open(&config, &s, &err));
+    run_as_owner("ALTER ROLE %s NOLOGIN", role);
+    assert_int_equal(kill_backends(role), 1);
+    assert_int_equal(store_begin(s, &why), E_OK); /* nobody has noticed yet */
+    assert_int_equal(store_meta_set(s, "mark", 1, &why), E_UNAVAILABLE);
+    store_rollback(s);
+    assert_true(store_is_away(s));
+    int64_t at = clock_mono_us();
+
+    for (int i = 0; i < 1000; i++) { /* most of them without an attempt */
+        assert_int_equal(store_begin(s, &why), E_UNAVAILABLE);
+        assert_non_null(strstr(why.msg, "away"));
+    }
+    assert_true(clock_mono_us() - at < 2 * US_PER_S);
+    run_as_owner("ALTER ROLE %s LOGIN", role);
+    begin_within(s, WITHIN_S * US_PER_S);
+    assert_false(store_is_away(s));
+    set_meta(s, "mark", 2);
+    store_close(s);
+    run_as_owner("DROP OWNED BY %s; DROP ROLE %s", role);
+}
+
+static void a_reader_whose_time_is_up_says_so(void **state)
+{
+    struct store_config config = fixture_config(STORE_READ);
+    struct store *reader = NULL;
+    struct err why = ERR_INIT;
+    int64_t value;
+
+    (void)state;
+    config.read_limit_us = 50 * US_PER_MS;
+    ok(store_open(&config, &reader, &err));
+    PGconn *c = PQconnectdb(fx.place.url);
+
+    PQclear(PQexec(c, "BEGIN; LOCK TABLE meta IN ACCESS EXCLUSIVE MODE"));
+    assert_int_equal(store_meta_get(reader, "mark", &value, &why), E_TOO_SLOW);
+    PQfinish(c);
+    assert_int_equal(meta_of(reader, "mark"), -1);
+    store_close(reader);
+}
+
+/* ---- what cannot be reached ---- */
+
+static void what_cannot_be_reached_says_why(void **state)
+{
+    (void)state;
+    refused(url_with("host=/nonexistent&password=s3cret"), E_UNAVAILABLE, "does PostgreSQL run");
+    refused(url_with("dbname=nowhere&password=s3cret"), E_UNAVAILABLE,
+            "\"nowhere\" does not exist");
+    refused(url_with("user=nobody_i_know&password=s3cret"), E_UNAVAILABLE, "nobody_i_know");
+    refused(url_with("options=-csearch_path%3Dnowhere"), E_UNAVAILABLE, "search_path");
+    refused("postgresql://me:s3cret@localhost/x?colour=red", E_INVALID, "colour");
+    refused("postgresql://me:s3cret%zz@localhost/x", E_INVALID, "%XX");
+    refused("mysql://me:s3cret@localhost/x", E_INVALID, "postgresql://");
+}
+
+static void a_database_of_another_encoding_is_refused(void **state)
+{
+    char name[100], tail[256], sql[256];
+
+    (void)state;
+    snprintf(name, sizeof(name), "%s_latin", fx.place.name);
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0",
+             name);
+    raw_sql(sql);
+    snprintf(tail, sizeof(tail), "dbname=%s&options=", name);
+    refused(url_with(tail), E_UNAVAILABLE, "LATIN1");
+    snprintf(sql, sizeof(sql), "DROP DATABASE %s", name);
+    raw_sql(sql);
+}
+
+static void somebody_elses_tables_are_left_alone(void **state)
+{
+    (void)state;
+    raw_sql("DELETE FROM meta WHERE key = 'version'");
+    refused(fx.place.url, E_UNAVAILABLE, "not waybill's");
+    raw_sql("ALTER TABLE meta DROP COLUMN value");
+    refused(fx.place.url, E_UNAVAILABLE, "not waybill's");
+}
+
+static void a_reader_makes_no_store(void **state)
+{
+    struct pg_schema empty;
+    struct store *s = NULL;
+    struct err why = ERR_INIT;
+
+    (void)state;
+    pg_schema_make(&empty);
+    assert_int_equal(store_open(&(struct store_config){.url = empty.url, .mode = STORE_READ}, &s,
+                                &why),
+                     E_UNAVAILABLE);
+    assert_non_null(strstr(why.msg, "no store yet"));
+    pg_schema_drop(&empty);
+}
+
+/* ---- migrations ---- */
+
+struct opener {
+    pthread_t thread;
+    const char *url;
+    struct err err;
+    int version;
+};
+
+static void *open_one(void *ctx)
+{
+    struct opener *o = ctx;
+    struct store *s = NULL;
+
+    if (store_open(&(struct store_config){.url = o->url, .mode = STORE_WRITE}, &s, &o->err) != E_OK)
+        return NULL;
+    o->version = s->version;
+    store_close(s);
+    return NULL;
+}
+
+static void openers_of_a_fresh_store_wait_for_the_first(void **state)
+{
+    struct opener openers[4] = {0};
+    struct pg_schema fresh;
+
+    (void)state;
+    pg_schema_make(&fresh);
+    for (size_t i = 0; i < ARRAY_LEN(openers); i++) {
+        openers[i].url = fresh.url;
+        assert_int_equal(pthread_create(&openers[i].thread, NULL, open_one, &openers[i]), 0);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(openers); i++) {
+        pthread_join(openers[i].thread, NULL);
+        assert_string_equal(openers[i].err.msg, "");
+        assert_int_equal(openers[i].version, fx.store->version);
+    }
+    assert_int_equal(pg_schema_number(&fresh, "SELECT value FROM meta WHERE key = 'version'"),
+                     fx.store->version);
+    pg_schema_drop(&fresh);
+}
+
+static void an_older_store_is_brought_up(void **state)
+{
+    struct pg_schema old;
+    struct store *s = NULL;
+
+    (void)state;
+    pg_schema_make(&old);
+    for (int i = 0; i < SQL_MIGRATION_COUNT; i++)
+        if (strcmp(sql_migrations[i].store, "postgres") == 0 && sql_migrations[i].number == 1)
+            pg_schema_run(&old, sql_migrations[i].text);
+    pg_schema_run(&old, "INSERT INTO meta VALUES ('version', 1)");
+    ok(store_open(&(struct store_config){.url = old.url, .mode = STORE_WRITE}, &s, &err));
+    assert_int_equal(s->version, fx.store->version);
+    assert_int_equal(findings(s, STORE_CHECK_FULL, NULL), 0);
+    store_close(s);
+    pg_schema_drop(&old);
+}
+
+static void a_backup_is_refused_with_a_hint(void **state)
+{
+    struct err why = ERR_INIT;
+    int64_t bytes = 0;
+
+    (void)state;
+    assert_int_equal(store_backup(fx.store, "/tmp/waybill-nowhere", &bytes, &why), E_INVALID);
+    assert_non_null(strstr(why.msg, "pg_dump"));
+    assert_int_not_equal(access("/tmp/waybill-nowhere", F_OK), 0);
+    ok(store_shrink(fx.store, 10, &err));
+}
+
+/* ---- news ---- */
+
+struct heard {
+    int missed;
+    int count;
+    char last[64];
+};
+
+static void hear(void *ctx, const char *news)
+{
+    struct heard *h = ctx;
+
+    if (news == NULL) {
+        h->missed++;
+        return;
+    }
+    h->count++;
+    snprintf(h->last, sizeof(h->last), "%s", news);
+}
+
+static void listen_until(struct store_listener *l, struct heard *h, int missed, int count)
+{
+    int64_t until = clock_mono_us() + WITHIN_S * US_PER_S;
+
+    while (h->missed < missed || h->count < count) {
+        if (clock_mono_us() > until)
+            fail_msg("%d times missed, %d news", h->missed, h->count);
+        store_listener_wait(l, -1, 1000, hear, h);
+    }
+}
+
+static void tell(const char *news)
+{
+    begin();
+    ok(store_tell(fx.store, slice_of(news), &err));
+    commit();
+}
+
+static void news_come_with_the_commit(void **state)
+{
+    struct store_config config = fixture_config(STORE_WRITE);
+    struct store_listener *l = NULL;
+    struct heard h = {0};
+
+    (void)state;
+    ok(store_listener_open(&config, &l, &err));
+    listen_until(l, &h, 1, 0);
+    begin();
+    ok(store_tell(fx.store, SLICE("1 r lost"), &err));
+    store_rollback(fx.store);
+    tell("1 r q");
+    tell("1 q");
+    listen_until(l, &h, 1, 2);
+    assert_int_equal(h.count, 2);
+    assert_int_equal(h.missed, 1);
+    assert_string_equal(h.last, "1 q");
+    store_listener_close(l);
+}
+
+static void a_listener_that_was_cut_off_says_so(void **state)
+{
+    struct store_config config = fixture_config(STORE_WRITE);
+    struct store_listener *l = NULL;
+    struct heard h = {0};
+
+    (void)state;
+    config.url = url_with("application_name=ear");
+    ok(store_listener_open(&config, &l, &err));
+    listen_until(l, &h, 1, 0);
+    assert_int_equal(kill_backends("ear"), 1);
+    listen_until(l, &h, 2, 0);
+    tell("1 r q");
+    listen_until(l, &h, 2, 1);
+    store_listener_close(l);
+}
+
+static void a_listener_stops_when_it_is_told(void **state)
+{
+    struct store_config config = fixture_config(STORE_WRITE);
+    struct store_listener *l = NULL;
+    struct heard h = {0};
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    ok(store_listener_open(&config, &l, &err));
+    listen_until(l, &h, 1, 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    int64_t at = clock_mono_us();
+
+    store_listener_wait(l, ends[0], 60000, hear, &h);
+    assert_true(clock_mono_us() - at < 10 * US_PER_S);
+    store_listener_close(l);
+    config.url = "postgresql:///x?host=/nonexistent"; /* it keeps trying, and still stops */
+    ok(store_listener_open(&config, &l, &err));
+    for (int i = 0; i < 5; i++)
+        store_listener_wait(l, ends[0], 60000, hear, &h);
+    assert_true(clock_mono_us() - at < 20 * US_PER_S);
+    assert_int_equal(h.missed, 1);
+    store_listener_close(l);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(every_statement_is_understood),
+        STORE_TEST(values_come_back_as_they_went),
+        STORE_TEST(a_set_without_rows_does_nothing),
+        STORE_TEST(sets_come_in_the_order_in_which_they_are_asked_for),
+        STORE_TEST(calls_of_one_run_are_carried_out_in_order),
+        STORE_TEST(an_error_in_a_pipeline_stops_the_rest),
+        STORE_TEST(a_connection_that_died_between_transactions_is_made_again),
+        STORE_TEST(a_reader_asks_again),
+        STORE_TEST(a_transaction_that_lost_its_connection_is_over),
+        STORE_TEST(a_commit_whose_answer_is_lost_is_unknown),
+        STORE_TEST(a_backend_that_dies_in_its_commit_leaves_it_unknown),
+        STORE_TEST(while_it_is_away_everything_fails_at_once),
+        STORE_TEST(a_reader_whose_time_is_up_says_so),
+        STORE_TEST(what_cannot_be_reached_says_why),
+        STORE_TEST(a_database_of_another_encoding_is_refused),
+        STORE_TEST(somebody_elses_tables_are_left_alone),
+        STORE_TEST(a_reader_makes_no_store),
+        STORE_TEST(openers_of_a_fresh_store_wait_for_the_first),
+        STORE_TEST(an_older_store_is_brought_up),
+        STORE_TEST(a_backup_is_refused_with_a_hint),
+        STORE_TEST(news_come_with_the_commit),
+        STORE_TEST(a_listener_that_was_cut_off_says_so),
+        STORE_TEST(a_listener_stops_when_it_is_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
