@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "core/store_url.h"
 #include "server/server.h"
 #include "worker/client_url.h"
 
@@ -38,18 +39,22 @@ static enum err_code read_token(const char *file, struct buf *token, struct err 
     return E_OK;
 }
 
-static enum err_code check_store(const char *url, struct err *err)
+/* The process list shows our arguments to everybody on this machine. */
+static enum err_code take_store(const struct args *a, char **ret_url, struct err *err)
 {
-    if (url == NULL)
+    const char *given = args_text(a, "store");
+    const char *from = given != NULL ? "--store" : "WAYBILL_STORE";
+    const char *url = given != NULL ? given
+                                    : getenv("WAYBILL_STORE"); /* NOLINT(concurrency-mt-unsafe) */
+
+    if (url == NULL || (given == NULL && *url == '\0'))
         return E_OK;
-    if (strncmp(url, "postgresql:", 11) == 0 || strncmp(url, "postgres:", 9) == 0)
-        return err_set(
-            err, E_INVALID,
-            "--store: PostgreSQL is not built yet; leave --store away, the store is then "
-            "in the data directory");
-    return err_set(err, E_INVALID,
-                   "--store: no such kind of store; leave it away, the store is then "
-                   "in the data directory");
+    if (store_url_check(slice_of(url), err) != E_OK)
+        return err_wrap(err, "%s", from);
+    *ret_url = mem_strdup(url);
+    if (given != NULL)
+        store_url_hide((char *)(uintptr_t)given);
+    return E_OK;
 }
 
 static enum err_code gather(const struct cli *cli, struct server_config *config, struct buf *token,
@@ -57,8 +62,6 @@ static enum err_code gather(const struct cli *cli, struct server_config *config,
 {
     const char *token_file = args_text(&cli->args, "token-file");
 
-    if (check_store(args_text(&cli->args, "store"), err) != E_OK)
-        return err->code;
     if (token_file == NULL)
         return E_OK;
     if (read_token(token_file, token, err) != E_OK)
@@ -108,6 +111,7 @@ int cmd_serve(struct cli *cli)
     CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_MAX + 1);
     CLEANUP(mem) char *data_dir = NULL;
     CLEANUP(mem) char *default_dir = NULL;
+    CLEANUP(mem) char *store = NULL;
     const struct given_option *given = NULL;
     struct worker_words words;
     struct err err = ERR_INIT;
@@ -118,12 +122,13 @@ int cmd_serve(struct cli *cli)
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
-        gather(cli, &config, &token, &err) != E_OK)
+        take_store(a, &store, &err) != E_OK || gather(cli, &config, &token, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     cli_set_log_level(a);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
         VEC_PUSH(&definitions, given->value);
     config.data_dir = data_dir;
+    config.store_url = store;
     config.definitions = definitions.items;
     config.n_definitions = definitions.count;
     if (client_default_data_dir(&default_dir, &none) == E_OK)

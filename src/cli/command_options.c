@@ -240,7 +240,8 @@ const struct option_spec serve_options[] = {
     {
         .name = "store",
         .value = {.type = VALUE_TEXT, .name = "URL"},
-        .help = "Another store than the one in the data directory",
+        .help = "A store that it shares with other servers, like postgresql://USER@HOST/DATABASE "
+                "(default: see 'waybill help')",
     },
     {
         .name = "jobs",

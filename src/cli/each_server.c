@@ -28,6 +28,7 @@ static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
     dup2(out, STDOUT_FILENO);
     unsetenv("LISTEN_FDS");
     unsetenv("NOTIFY_SOCKET");
+    unsetenv("WAYBILL_STORE"); /* a run has a store of its own */
     execl("/proc/self/exe", "waybill", "serve", "--data", data_dir, "--listen", "none", "-j", "0",
           "--log-level", "error", (char *)NULL);
     fprintf(stderr, "waybill: cannot start the server: %s\n", strerror(errno));

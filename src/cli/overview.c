@@ -76,6 +76,47 @@ static void print_server(const struct cli *cli, const struct screen *s, const js
     fprintf(out, "  disk free %s\n", bytes_format(answer_int(server, "disk_free"), text));
 }
 
+static void add_server(struct table *t, const json_t *server, int64_t now_at)
+{
+    int64_t until_at = answer_time(server, "alive_until_at");
+    bool late = until_at < now_at;
+    char text[SHORT_TEXT_SIZE];
+
+    table_add(t, answer_is_true(server, "self") ? COLOUR_BOLD : COLOUR_PLAIN,
+              answer_text(server, "url"));
+    table_add(t, COLOUR_PLAIN, answer_text(server, "host"));
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(server, "pid"));
+    table_add(t, COLOUR_PLAIN, answer_text(server, "version"));
+    table_add(t, COLOUR_PLAIN, age_format(now_at - answer_time(server, "joined_at"), text));
+    if (late)
+        table_addf(t, COLOUR_YELLOW, "silent, late by %s", age_format(now_at - until_at, text));
+    else
+        table_add(t, COLOUR_PLAIN, answer_is_true(server, "self") ? "this one" : "");
+}
+
+/* Those that share the store, when there are others. */
+static void print_servers(const struct screen *s, const json_t *server, int64_t now_at)
+{
+    static const struct column columns[] = {
+        {.title = "SERVER"},
+        {.title = "HOST"},
+        {.title = "PID", .right = true},
+        {.title = "VERSION"},
+        {.title = "UP", .right = true},
+        {.title = ""},
+    };
+    const json_t *servers = json_object_get(server, "servers");
+    CLEANUP(table) struct table t;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    if (json_array_size(servers) < 2)
+        return;
+    for (size_t i = 0; i < json_array_size(servers); i++)
+        add_server(&t, json_array_get(servers, i), now_at);
+    fputc('\n', screen_out(s));
+    table_print(&t, s);
+}
+
 /* What the local worker is at, unless that is plain. */
 static void print_local_worker(const struct screen *s, const json_t *server)
 {
@@ -213,6 +254,7 @@ void overview_print(const struct cli *cli, const struct screen *s, const struct 
 {
     print_server(cli, s, o->server.json);
     print_local_worker(s, o->server.json);
+    print_servers(s, o->server.json, now_at);
     fputc('\n', screen_out(s));
     queue_table(queues_of(o), now_at, s);
     print_running(s, o, now_at);

@@ -1,5 +1,6 @@
 /*
- * The store without a server: its files in the data directory, held by the lock that a server takes.
+ * The store without a server: the shared one that WAYBILL_STORE names, else the files in the data directory, held
+ * by the lock that a server takes.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -30,6 +31,6 @@ MUST_CHECK enum err_code store_files_alone(struct cli *cli, bool *ret_alone, str
 bool store_files_instead(const struct cli *cli, const struct client_reply *reply,
                          const struct err *err);
 
-/* Opens the store of the data directory for reading.  E_UNAVAILABLE: there is none, or it is held. */
+/* Opens it for reading.  E_UNAVAILABLE: there is none, or it is held. */
 MUST_CHECK enum err_code store_files_open(const struct cli *cli, struct store_files *f,
                                           struct err *err);

@@ -104,12 +104,24 @@ static void await_more(struct log_stream *s)
     timer_set(&h->timers, &s->timer, h->now_at + FOLLOW_US);
 }
 
+/* Whoever follows is in no hurry. */
+static bool may_come_back(const struct log_stream *s)
+{
+    enum err_code code = s->request->reading.query.err.code;
+
+    return s->follow && !s->over && (code == E_UNAVAILABLE || code == E_TOO_SLOW);
+}
+
 static void next_piece_is_there(struct request *r)
 {
     struct log_stream *s = r->state;
     const struct query *q = &r->reading.query;
     bool gap = q->log_first != s->at && q->reply.size > 0;
 
+    if (may_come_back(s)) {
+        await_more(s);
+        return;
+    }
     if (q->err.code != E_OK || (gap && !s->follow) || (q->reply.size == 0 && !s->follow))
         s->broken = s->over = true;
     else if (q->reply.size > 0)

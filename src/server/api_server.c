@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <sys/statvfs.h>
+
 #include <microhttpd.h>
 
 #include "base/clock.h"
@@ -35,6 +37,8 @@ enum err_code ready_show(struct request *r, struct err *err)
     if (s->is_damaged)
         return err_set(err, E_UNAVAILABLE,
                        "the check of the store has found damage: see the log, run 'waybill check'");
+    if (store_is_away(s->store))
+        return err_set(err, E_UNAVAILABLE, "no connection to the database %s", s->store_url);
     if (atomic_load(&s->engine.stats->last_error_at) != 0)
         return err_set(err, E_UNAVAILABLE, "the last commit failed: see the log");
     return health_show(r, err);
@@ -42,10 +46,41 @@ enum err_code ready_show(struct request *r, struct err *err)
 
 /* ---- what needs the store's facts ---- */
 
+#define PEERS_MAX ((size_t)1 << 20)
+
 struct facts {
     struct store_facts facts;
+    struct buf peers; /* JSON objects with commas between them: the servers of a shared store */
+    const char *self; /* our name among them */
     struct err err;
 };
+
+/* One that is gone, and whose claims others have, is only a number to be used again. */
+static void add_peer(void *ctx, const struct store_peer *p)
+{
+    struct facts *f = ctx;
+    struct buf *out = &f->peers;
+
+    if (p->alive_until_at == 0)
+        return;
+    if (out->size > 0)
+        buf_add_char(out, ',');
+    buf_addf(out, "{\"node\":%" PRIu32 ",\"name\":", p->node);
+    json_add_string(out, p->name);
+    json_add_key(out, "host");
+    json_add_string(out, p->host);
+    buf_addf(out, ",\"pid\":%" PRId64 ",\"version\":", p->pid);
+    json_add_string(out, p->version);
+    json_add_key(out, "url");
+    json_add_string(out, p->url);
+    json_add_key(out, "joined_at");
+    json_add_time(out, p->joined_at);
+    json_add_key(out, "alive_until_at");
+    json_add_time(out, p->alive_until_at);
+    json_add_key(out, "self");
+    json_add_bool(out, slice_is(p->name, f->self));
+    buf_add_char(out, '}');
+}
 
 static void read_facts(struct reading *reading, struct store *store)
 {
@@ -53,6 +88,16 @@ static void read_facts(struct reading *reading, struct store *store)
 
     if (store_facts(store, &f->facts, &f->err) != E_OK)
         f->facts = (struct store_facts){.bytes = 0};
+}
+
+static void read_facts_and_peers(struct reading *reading, struct store *store)
+{
+    struct facts *f = reading->query.owner;
+
+    read_facts(reading, store);
+    if (f->err.code == E_OK && store_is_shared(store) &&
+        store_servers_list(store, add_peer, f, &f->err) != E_OK)
+        buf_clear(&f->peers);
 }
 
 static void read_facts_and_counts(struct reading *reading, struct store *store)
@@ -63,7 +108,18 @@ static void read_facts_and_counts(struct reading *reading, struct store *store)
 
 static void free_facts(struct request *r)
 {
-    free(r->state);
+    struct facts *f = r->state;
+
+    buf_deinit(&f->peers);
+    free(f);
+}
+
+/* Of the data directory; where the database of a shared store keeps its files is its own business. */
+static int64_t disk_free(const struct server *s)
+{
+    struct statvfs vfs;
+
+    return fstatvfs(s->data_fd, &vfs) < 0 ? 0 : (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize;
 }
 
 static void read_with_facts(struct request *r,
@@ -72,6 +128,8 @@ static void read_with_facts(struct request *r,
 {
     struct facts *f = mem_zalloc(sizeof(*f));
 
+    f->peers = BUF_INIT(PEERS_MAX);
+    f->self = r->server->member.name;
     request_query(r, QUERY_COUNTS)->owner = f;
     r->state = f;
     r->cleanup = free_facts;
@@ -87,9 +145,9 @@ static const char *state_name(const struct server *s)
     return s->is_ready ? "ready" : "starting";
 }
 
-static void write_store(struct buf *out, const struct store_facts *f)
+static void write_embedded(struct buf *out, const struct store_facts *f)
 {
-    buf_add_str(out, ",\"store\":{\"path\":");
+    buf_add_str(out, ",\"store\":{\"kind\":\"embedded\",\"path\":");
     json_add_string(out, slice_of(f->path));
     buf_addf(out,
              ",\"version\":%d,\"bytes\":%" PRId64 ",\"wal_bytes\":%" PRId64
@@ -97,7 +155,23 @@ static void write_store(struct buf *out, const struct store_facts *f)
              f->version, f->bytes, f->wal_bytes, f->free_bytes, f->disk_free);
 }
 
-static void write_server(struct buf *out, const struct server *s, const struct store_facts *facts)
+/* While the database is away only what we know without it is told. */
+static void write_shared(struct buf *out, const struct server *s, const struct facts *f)
+{
+    bool up = f->err.code == E_OK;
+
+    buf_add_str(out, ",\"store\":{\"kind\":\"postgresql\",\"url\":");
+    json_add_string(out, slice_of(s->store_url));
+    json_add_key(out, "up");
+    json_add_bool(out, up);
+    if (up)
+        buf_addf(out, ",\"version\":%d,\"bytes\":%" PRId64, f->facts.version, f->facts.bytes);
+    buf_addf(out, "},\"disk_free\":%" PRId64, f->facts.disk_free);
+    if (up)
+        buf_addf(out, ",\"servers\":[%s]", buf_text(&f->peers));
+}
+
+static void write_server(struct buf *out, const struct server *s, const struct facts *f)
 {
     buf_addf(out,
              "{\"version\":\"%s\",\"pid\":%ld,\"state\":\"%s\",\"started_at\":", WAYBILL_VERSION,
@@ -114,32 +188,39 @@ static void write_server(struct buf *out, const struct server *s, const struct s
              (unsigned long long)atomic_load(&s->engine.stats->waiting));
     buf_add_str(out, ",\"worker\":");
     worker_child_write(&s->worker, out);
-    write_store(out, facts);
+    if (s->store_url == NULL)
+        write_embedded(out, &f->facts);
+    else
+        write_shared(out, s, f);
     buf_add_char(out, '}');
 }
 
-/* The engine's figures are gone when the server closes. */
-static void judge_facts(struct request *r, const struct err *err)
+/* The engine's figures are gone when the server closes.  A database that is away must not hide them: what is
+ * known without it is told then. */
+static void judge_facts(struct request *r, struct facts *f, const struct err *err)
 {
-    r->err = *err;
+    if (r->server->store_url != NULL)
+        f->facts.disk_free = disk_free(r->server);
+    if (err->code != E_UNAVAILABLE || r->server->store_url == NULL)
+        r->err = *err;
     if (r->err.code == E_OK && r->server->http.no_tasks)
         (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
 }
 
 static void answer_server(struct request *r)
 {
-    const struct facts *f = r->state;
+    struct facts *f = r->state;
 
-    judge_facts(r, &f->err);
+    judge_facts(r, f, &f->err);
     if (r->err.code == E_OK)
-        write_server(&r->reply, r->server, &f->facts);
+        write_server(&r->reply, r->server, f);
     request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
 }
 
 enum err_code server_show(struct request *r, struct err *err)
 {
     (void)err;
-    read_with_facts(r, read_facts, answer_server);
+    read_with_facts(r, read_facts_and_peers, answer_server);
     return E_OK;
 }
 
@@ -147,12 +228,15 @@ enum err_code server_show(struct request *r, struct err *err)
 
 static void answer_metrics(struct request *r)
 {
-    const struct facts *f = r->state;
+    struct facts *f = r->state;
     const struct query *q = &r->reading.query;
 
-    judge_facts(r, f->err.code != E_OK ? &f->err : &q->err);
+    const struct err *err = f->err.code != E_OK ? &f->err : &q->err;
+
+    judge_facts(r, f, err);
     if (r->err.code == E_OK)
-        metrics_write(&r->reply, r->server, buf_slice(&q->reply), &f->facts);
+        metrics_write(&r->reply, r->server, buf_slice(&q->reply),
+                      err->code == E_OK ? &f->facts : NULL);
     r->type = TYPE_METRICS;
     request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
 }

@@ -8,9 +8,10 @@
 
 #define FINDINGS_MAX ((size_t)1 << 20)
 
-void chores_init(struct chores *cs, const char *data_dir, struct inbox *home)
+void chores_init(struct chores *cs, const struct store_config *store, struct inbox *home)
 {
-    *cs = (struct chores){.home = home, .data_dir = data_dir};
+    *cs = (struct chores){.home = home, .store = *store};
+    cs->store.mode = STORE_READ;
 }
 
 struct chore *chore_new(enum chore_kind kind, struct request *request, chore_fn *then)
@@ -52,10 +53,9 @@ static enum err_code work(struct chore *c, struct store *store, struct err *err)
 static void *run(void *arg)
 {
     struct chore *c = arg;
-    struct store_config config = {.dir = c->chores->data_dir, .mode = STORE_READ};
     struct store *store;
 
-    if (store_open(&config, &store, &c->err) == E_OK) {
+    if (store_open(&c->chores->store, &store, &c->err) == E_OK) {
         (void)work(c, store, &c->err);
         store_close(store);
     }

@@ -42,12 +42,12 @@ struct chore {
 
 struct chores {
     struct inbox *home;
-    const char *data_dir;
+    struct store_config store;
     struct chore *running; /* NULL: none */
     pthread_t thread;
 };
 
-void chores_init(struct chores *cs, const char *data_dir, struct inbox *home);
+void chores_init(struct chores *cs, const struct store_config *store, struct inbox *home);
 
 /* Takes over the chore, also on failure.  E_UNAVAILABLE when one is running. */
 MUST_CHECK enum err_code chores_begin(struct chores *cs, struct chore *c, struct err *err);

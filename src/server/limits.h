@@ -64,6 +64,9 @@ enum {
     LINES_CHUNK = 500, /* NDJSON lines in one commit */
 };
 
+/* What other servers of a shared store told, on its way to the engine.  Above it we look for ourselves. */
+enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
+
 #define LINES_CHUNK_BYTES ((size_t)4 << 20)
 #define LOG_PIECE ((size_t)1 << 20) /* of a log, read at once */
 

@@ -135,6 +135,21 @@ static int64_t resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+/* Of a shared store's files only its database knows. */
+static void write_store(struct buf *out, const struct server *server,
+                        const struct store_facts *facts)
+{
+    one(out, "waybill_store_bytes", METRIC_GAUGE, "Size of the database.", facts->bytes);
+    one(out, "waybill_disk_free_bytes", METRIC_GAUGE,
+        "Free space on the disk of the data directory.", facts->disk_free);
+    if (store_is_shared(server->store))
+        return;
+    one(out, "waybill_store_wal_bytes", METRIC_GAUGE, "Size of the write-ahead log.",
+        facts->wal_bytes);
+    one(out, "waybill_store_free_bytes", METRIC_GAUGE, "Free space inside the database file.",
+        facts->free_bytes);
+}
+
 void metrics_write(struct buf *out, const struct server *server, struct slice counts,
                    const struct store_facts *facts)
 {
@@ -145,14 +160,12 @@ void metrics_write(struct buf *out, const struct server *server, struct slice co
     one(out, "waybill_uptime_seconds", METRIC_GAUGE, "Seconds since the server started.",
         (server->http.now_at - server->started_mono_at) / US_PER_S);
     write_totals(out, server->engine.stats);
-    write_jobs(out, counts);
     write_http(out, &server->http);
-    one(out, "waybill_store_bytes", METRIC_GAUGE, "Size of the database file.", facts->bytes);
-    one(out, "waybill_store_wal_bytes", METRIC_GAUGE, "Size of the write-ahead log.",
-        facts->wal_bytes);
-    one(out, "waybill_store_free_bytes", METRIC_GAUGE, "Free space inside the database file.",
-        facts->free_bytes);
-    one(out, "waybill_disk_free_bytes", METRIC_GAUGE, "Free space on the disk of the store.",
-        facts->disk_free);
     one(out, "waybill_resident_bytes", METRIC_GAUGE, "Memory of the server.", resident_bytes());
+    one(out, "waybill_store_up", METRIC_GAUGE, "Whether the store can be reached.",
+        facts != NULL && !store_is_away(server->store));
+    if (facts == NULL)
+        return;
+    write_jobs(out, counts);
+    write_store(out, server, facts);
 }

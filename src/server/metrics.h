@@ -10,6 +10,7 @@
 
 struct server;
 
-/* HTTP thread.  `counts` is the reply of QUERY_COUNTS. */
+/* HTTP thread.  `counts` is the reply of QUERY_COUNTS; `facts` is NULL when the store could not be asked, and
+ * only what is known without it is written. */
 void metrics_write(struct buf *out, const struct server *server, struct slice counts,
                    const struct store_facts *facts);

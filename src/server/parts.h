@@ -14,9 +14,12 @@
 #include "server/events.h"
 #include "server/http.h"
 #include "server/log_follow.h"
+#include "server/news_thread.h"
 #include "server/readers.h"
 #include "server/server.h"
 #include "server/worker_child.h"
+#include "store/store.h"
+#include "store/store_shared.h"
 
 struct server {
     const struct server_config *config;
@@ -27,7 +30,11 @@ struct server {
     const char *socket;   /* path of the Unix socket */
     const char *data_dir; /* absolute */
     int data_fd;
-    int64_t started_at; /* by the wall clock */
+    struct store_config store_config; /* as readers and chores open it */
+    const struct store *store;  /* the engine's; from here only store_is_away and store_is_shared */
+    const char *store_url;      /* without its password, for people; NULL: the embedded store */
+    struct store_member member; /* who we are on a shared store */
+    int64_t started_at;         /* by the wall clock */
     int64_t started_mono_at;
     bool is_ready; /* all has been started */
     bool is_stopping;
@@ -36,6 +43,7 @@ struct server {
 
     struct http http;
     struct engine_thread engine;
+    struct news_thread news; /* of a shared store */
     struct readers readers;
     struct chores chores;
     struct events events;

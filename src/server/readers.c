@@ -20,13 +20,16 @@ static void *run(void *arg)
     return NULL;
 }
 
-static enum err_code start_one(struct readers *rs, const char *dir, struct err *err)
+static enum err_code start_one(struct readers *rs, const struct store_config *config,
+                               struct err *err)
 {
     struct reader *reader = &rs->threads[rs->count];
-    struct store_config config = {.dir = dir, .mode = STORE_READ, .read_limit_us = READ_LIMIT_US};
+    struct store_config reading = *config;
 
+    reading.mode = STORE_READ;
+    reading.read_limit_us = READ_LIMIT_US;
     reader->readers = rs;
-    if (store_open(&config, &reader->store, err) != E_OK)
+    if (store_open(&reading, &reader->store, err) != E_OK)
         return err->code;
     if (thread_start(&reader->thread, "reader", run, reader, err) != E_OK) {
         store_close(reader->store);
@@ -36,14 +39,14 @@ static enum err_code start_one(struct readers *rs, const char *dir, struct err *
     return E_OK;
 }
 
-enum err_code readers_start(struct readers *rs, const char *dir, struct inbox *home,
-                            struct err *err)
+enum err_code readers_start(struct readers *rs, const struct store_config *config,
+                            struct inbox *home, struct err *err)
 {
     inbox_init(&rs->inbox, -1);
     rs->home = home;
     rs->count = 0;
     while (rs->count < READER_THREADS)
-        if (start_one(rs, dir, err) != E_OK) {
+        if (start_one(rs, config, err) != E_OK) {
             readers_stop(rs);
             return err->code;
         }

@@ -11,6 +11,7 @@
 #include "server/inbox.h"
 #include "server/limits.h"
 #include "server/message.h"
+#include "store/store.h"
 
 /* A reading on its way.  `run` is called on a reader thread, `deliver` afterwards on the HTTP thread. */
 struct reading {
@@ -32,9 +33,10 @@ struct readers {
     size_t count;
 };
 
-/* Opens the stores and starts the threads.  On failure nothing is left behind. */
-MUST_CHECK enum err_code readers_start(struct readers *rs, const char *dir, struct inbox *home,
-                                       struct err *err);
+/* Opens the store that is named there once for each thread, to be read, and starts the threads.  On failure
+ * nothing is left behind. */
+MUST_CHECK enum err_code readers_start(struct readers *rs, const struct store_config *config,
+                                       struct inbox *home, struct err *err);
 void readers_put(struct readers *rs, struct reading *r);
 
 /* Runs what is still there, then ends. */

@@ -398,19 +398,29 @@ static void begin_work(struct request *r, request_fn *then)
         r->phase = REQUEST_WORKING;
 }
 
-/* When the server closes the cargo comes home as it is, with an error. */
+/* Nobody is kept waiting for a database that may stay away: those that wait already are served when it is back. */
+static enum err_code check_engine(const struct server *s, struct err *err)
+{
+    if (s->http.no_tasks)
+        return err_set(err, E_UNAVAILABLE, "the server is stopping");
+    if (store_is_away(s->store))
+        return err_set(err, E_UNAVAILABLE,
+                       "the server has no connection to its database: nothing was changed, try "
+                       "again");
+    return E_OK;
+}
+
+/* What the engine cannot do now comes home as it is, with an error. */
 void request_run(struct request *r, request_fn *then)
 {
     struct http *h = &r->server->http;
     struct inbox_item *item = &r->task.message.item;
 
     begin_work(r, then);
-    if (!h->no_tasks) {
+    if (check_engine(r->server, &r->task.op.err) == E_OK)
         inbox_list_add(&h->tasks, item);
-        return;
-    }
-    (void)err_set(&r->task.op.err, E_UNAVAILABLE, "the server is stopping");
-    inbox_put(&h->inbox, item);
+    else
+        inbox_put(&h->inbox, item);
 }
 
 struct query *request_query(struct request *r, enum query_kind kind)

@@ -182,8 +182,13 @@ static const struct {
             ",'connections':" WHOLE ",'waiting':" WHOLE ",'disk_free':" WHOLE
             ",'worker':{'type':['object','null'],'properties':{'name':" TEXT ",'state':" TEXT
             ",'pid':{'type':['integer','null']},'restarts':" WHOLE ",'slots':" WHOLE "}}"
-            ",'store':" OBJECT("'path':" TEXT ",'version':" WHOLE ",'bytes':" WHOLE
-                               ",'wal_bytes':" WHOLE ",'free_bytes':" WHOLE))},
+            ",'store':" REF("ServerStore") ",'servers':" LIST("SharingServer"))},
+    {"ServerStore",
+     OBJECT("'kind':" TEXT ",'path':" TEXT ",'url':" TEXT ",'up':" FLAG ",'version':" WHOLE
+            ",'bytes':" WHOLE ",'wal_bytes':" WHOLE ",'free_bytes':" WHOLE)},
+    {"SharingServer",
+     OBJECT("'node':" WHOLE ",'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
+            ",'url':" TEXT ",'joined_at':" TIME ",'alive_until_at':" TIME ",'self':" FLAG)},
     {"BackupTo", CLOSED("'dir'", "'dir':" TEXT)},
     {"BackedUp", OBJECT("'dir':" TEXT ",'bytes':" WHOLE)},
     {"CheckHow", CLOSED("", "'full':" FLAG)},

@@ -33,6 +33,7 @@
 #include "server/request.h"
 #include "server/server.h"
 #include "server/settings.h"
+#include "server/store_choice.h"
 #include "store/store.h"
 
 /* What is open, so that it can be closed again. */
@@ -48,6 +49,7 @@ struct life {
     struct watch signals;
     bool has_http;
     bool has_engine_thread;
+    bool has_news;
     bool has_readers;
     bool was_unclean;
     bool made_socket; /* in the data directory, by us */
@@ -138,14 +140,6 @@ static void raise_file_limit(void)
     }
 }
 
-static enum err_code check_config(const struct server_config *config, struct err *err)
-{
-    if (config->store_url != NULL)
-        return err_set(err, E_INVALID, "the store '%s' is not built yet: leave --store away",
-                       config->store_url);
-    return E_OK;
-}
-
 /* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough. */
 static void log_trouble(void *ctx, const struct err *err)
 {
@@ -168,24 +162,34 @@ static const char *absolute_path(const char *path, struct arena *arena)
     return copy;
 }
 
-static enum err_code open_store(struct life *life, struct err *err)
+static enum err_code open_engine(struct life *life, struct err *err)
 {
     struct server *s = life->server;
-    struct store_config config = {.dir = s->data_dir, .mode = STORE_WRITE};
     struct engine_config engine = {.on_trouble = log_trouble,
                                    .trouble_ctx = life,
                                    .on_event = events_happened,
                                    .event_ctx = &s->events,
-                                   .waiting_max = WAITING_MAX};
+                                   .waiting_max = WAITING_MAX,
+                                   .member = &s->member,
+                                   .clock_of_store = true};
 
-    if (store_open(&config, &life->store, err) != E_OK)
-        return err->code;
-    life->was_unclean = store_was_unclean(life->store);
     if (getrandom(&engine.seed, sizeof(engine.seed), 0) != (ssize_t)sizeof(engine.seed))
         engine.seed = (uint64_t)clock_wall_us();
     if (engine_open(life->store, &engine, clock_now(), &life->engine, err) != E_OK)
         return err->code;
+    engine_set_url(life->engine, s->url);
     return definitions_apply_now(life->engine, &life->definitions, err);
+}
+
+static enum err_code open_store(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    if (store_open(&s->store_config, &life->store, err) != E_OK)
+        return err->code;
+    s->store = life->store;
+    life->was_unclean = store_was_unclean(life->store);
+    return open_engine(life, err);
 }
 
 static enum err_code open_sockets(struct life *life, struct err *err)
@@ -233,7 +237,6 @@ static void set_names(struct life *life)
         buf_addf(&url, "unix:%s", s->socket);
     s->url = life->settings.url != NULL ? life->settings.url
                                         : arena_strdup(&s->arena, buf_slice(&url));
-    engine_set_url(life->engine, s->url);
 }
 
 static enum err_code start_threads(struct life *life, struct err *err)
@@ -243,7 +246,12 @@ static enum err_code start_threads(struct life *life, struct err *err)
     if (engine_thread_start(&s->engine, life->engine, &s->http.inbox, err) != E_OK)
         return err->code;
     life->has_engine_thread = true;
-    if (readers_start(&s->readers, s->data_dir, &s->http.inbox, err) != E_OK)
+    if (store_is_shared(s->store)) {
+        if (news_thread_start(&s->news, &s->store_config, &s->engine, err) != E_OK)
+            return err->code;
+        life->has_news = true;
+    }
+    if (readers_start(&s->readers, &s->store_config, &s->http.inbox, err) != E_OK)
         return err->code;
     life->has_readers = true;
     return E_OK;
@@ -268,19 +276,21 @@ static enum err_code start(struct life *life, struct err *err)
 {
     struct server *s = life->server;
 
-    if (check_config(s->config, err) != E_OK || open_signals(life, err) != E_OK ||
+    if (open_signals(life, err) != E_OK ||
         settings_read_definitions(s->config, &life->definitions, err) != E_OK ||
         settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
         data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
         return err->code;
     s->data_fd = life->dir.fd;
     s->data_dir = absolute_path(s->config->data_dir, &s->arena);
-    if (open_sockets(life, err) != E_OK || open_store(life, err) != E_OK ||
+    if (open_sockets(life, err) != E_OK)
+        return err->code;
+    set_names(life);
+    if (store_choice_make(s, life->settings.store, err) != E_OK || open_store(life, err) != E_OK ||
         http_open(&s->http, s, err) != E_OK)
         return err->code;
     life->has_http = true;
-    set_names(life);
-    chores_init(&s->chores, s->data_dir, &s->http.inbox);
+    chores_init(&s->chores, &s->store_config, &s->http.inbox);
     if (http_watch(&s->http, &life->signals, err) != E_OK || start_threads(life, err) != E_OK)
         return err->code;
     return serve_sockets(life, err);
@@ -394,8 +404,16 @@ static void forsake_chore(struct server *s)
     request_resume(r);
 }
 
-static void stop(struct server *s)
+static void stop_news(struct life *life)
 {
+    if (life->has_news)
+        news_thread_stop(&life->server->news);
+    life->has_news = false;
+}
+
+static void stop(struct life *life)
+{
+    struct server *s = life->server;
     struct http *h = &s->http;
 
     notify_send("STOPPING=1");
@@ -406,6 +424,7 @@ static void stop(struct server *s)
     forsake_chore(s);
     pass_until(s, clock_mono_us() + STOP_US / 2, requests_in_hand);
     h->no_tasks = true;
+    stop_news(life);
     engine_thread_stop(&s->engine);
     pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);
 }
@@ -426,6 +445,7 @@ static void close_all(struct life *life)
 {
     struct server *s = life->server;
 
+    stop_news(life);
     close_engine(life);
     s->http.no_readings = true;
     if (life->has_readers)
@@ -470,7 +490,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
 
     if (code == E_OK) {
         serve(&life);
-        stop(s);
+        stop(&life);
     }
     close_all(&life);
     return code;

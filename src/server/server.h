@@ -1,9 +1,9 @@
 /*
  * The server: HTTP on TCP and on a Unix socket, over one data directory, until it is told to stop.
  *
- * Three kinds of threads: the caller's becomes the HTTP thread, one engine thread owns the engine and
- * the writing store, readers own a reading store each.  They meet in inboxes (inbox.h) and nowhere
- * else.
+ * Threads: the caller's becomes the HTTP thread, one engine thread owns the engine and the writing store,
+ * readers own a reading store each, and on a shared store one hears what other servers tell.  They meet in
+ * inboxes (inbox.h) and nowhere else.
  *
  * Signals: TERM and INT stop it (a second one at once), HUP reads the definitions again.  They must not
  * be handled elsewhere in the process.
@@ -28,7 +28,7 @@ struct server_config {
                                  SERVER_LISTEN_DEFAULT */
     const char *url;          /* base of full ids; NULL: http://ADDR:PORT */
     const char *token;        /* NULL: the first line of `server.token_file`, else none */
-    const char *store_url;    /* NULL: the embedded store */
+    const char *store_url;    /* of a shared store; NULL: the embedded one */
     const char *const *names; /* host names requests may come in under, besides `server.names` */
     size_t n_names;
     const char *const *definitions; /* files and directories, see definition_files.h */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "core/definition.h"
+#include "core/store_url.h"
 #include "server/definition_files.h"
 #include "server/listeners.h"
 #include "server/server.h"
@@ -84,6 +85,20 @@ static enum err_code choose_token(const struct server_config *config, const stru
     return read_token_file(arena_strdup(arena, d->server.token_file), arena, ret_token, err);
 }
 
+/* ---- the store ---- */
+
+/* What stands in a definition has been checked where it was read. */
+static enum err_code choose_store(const struct server_config *config, const struct definitions *d,
+                                  struct arena *arena, const char **ret_url, struct err *err)
+{
+    if (config->store_url != NULL && store_url_check(slice_of(config->store_url), err) != E_OK)
+        return err_wrap(err, "store");
+    *ret_url = config->store_url;
+    if (config->store_url == NULL && d->server.store.size > 0)
+        *ret_url = arena_strdup(arena, d->server.store);
+    return E_OK;
+}
+
 /* ---- all of it ---- */
 
 enum err_code settings_make(const struct server_config *config, const struct definitions *d,
@@ -91,7 +106,8 @@ enum err_code settings_make(const struct server_config *config, const struct def
 {
     struct settings s = {.listen = config->listen, .url = config->url};
 
-    if (choose_token(config, d, arena, &s.token, err) != E_OK)
+    if (choose_token(config, d, arena, &s.token, err) != E_OK ||
+        choose_store(config, d, arena, &s.store, err) != E_OK)
         return err->code;
     if (s.listen == NULL)
         s.listen = d->server.listen.size > 0 ? arena_strdup(arena, d->server.listen)

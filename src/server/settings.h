@@ -16,6 +16,7 @@ struct server_config;
 struct settings {
     const char *listen; /* ADDR:PORT */
     const char *url;    /* NULL: from the address */
+    const char *store;  /* URL of a shared store; NULL: the embedded one */
     struct slice token; /* empty: none */
     VEC(struct slice) names;
 };
@@ -24,7 +25,8 @@ struct settings {
 MUST_CHECK enum err_code settings_read_definitions(const struct server_config *config,
                                                    struct definitions *d, struct err *err);
 
-/* Texts live in the arena or with the configuration.  E_INVALID, E_NOT_FOUND, E_FORBIDDEN: token_file. */
+/* Texts live in the arena or with the configuration.  E_INVALID: the store's URL or token_file; E_NOT_FOUND,
+ * E_FORBIDDEN: token_file. */
 MUST_CHECK enum err_code settings_make(const struct server_config *config,
                                        const struct definitions *d, struct arena *arena,
                                        struct settings *ret_settings, struct err *err);

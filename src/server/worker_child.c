@@ -24,8 +24,9 @@
 
 enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
 
-/* What a service manager told us is not for others. */
-static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC="};
+/* What a service manager told us is not for others, nor is the way to our store. */
+static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
+                                            "WAYBILL_STORE="};
 
 /* All that the child needs, ready before the fork: between fork and exec nothing is allocated. */
 struct plan {
@@ -59,17 +60,27 @@ static bool same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* HOST-serve; on another data directory than the default one HOST-serve-XXXX, by its path. */
+/* What tells it from others of this host's name: the data directory, unless it is the default one.  Hosts that
+ * share a store may have one name. */
+static struct slice distinction(const struct server *s)
+{
+    if (s->member.name != NULL)
+        return slice_of(s->member.name);
+    return slice_of(same_file(s->config->default_data_dir, s->data_dir) ? "" : s->data_dir);
+}
+
+/* HOST-serve, or HOST-serve-XXXX. */
 static const char *make_name(struct server *s)
 {
+    struct slice by = distinction(s);
     char host[HOST_NAME_MAX + 1] = "";
     char name[NAME_MAX_SIZE];
     char mark[8] = "";
 
     if (gethostname(host, sizeof(host) - 1) < 0 || host[0] == '\0')
         snprintf(host, sizeof(host), "localhost");
-    if (!same_file(s->config->default_data_dir, s->data_dir)) {
-        uint64_t hash = slice_hash(slice_of(s->data_dir));
+    if (by.size > 0) {
+        uint64_t hash = slice_hash(by);
 
         mark[0] = '-';
         for (int i = 1; i <= 4; i++, hash /= 26)

@@ -80,6 +80,7 @@ static const struct {
     {"queue|rm|--|-q", "rm", NULL, NULL, 1, 0},
     {"workers|show|w 1", "show", NULL, NULL, 1, 0},
     {"serve|-c|a.yaml|-c|dir|-j4|--listen|127.0.0.1:0", "serve", "jobs", "4", 0, 0},
+    {"serve|--store|postgresql://a@b/c", "serve", "store", "postgresql://a@b/c", 0, 0},
     {"check", "check", NULL, NULL, 0, 0},
     {"check|--max-age=10m", "check", "max-age", "10m", 0, 0},
     {"completion|fish", "completion", NULL, NULL, 1, 0},
