@@ -44,6 +44,8 @@ def load_tool():
 
 
 def way_of(servers):
+    if servers == 0:
+        return IDEAL
     return f"waybill, {servers} server{'s' if servers > 1 else ''}"
 
 
@@ -128,44 +130,41 @@ class Bench:
                               stdout=subprocess.PIPE, text=True, check=True, timeout=1200)
         return json.loads(done.stdout)
 
-    def run_waybill(self, url, count):
+    def run_waybill(self, servers):
         o = self.options
-        servers = self.start_servers(count, url)
-        before = sum(machine.cpu_seconds(s.pid) for s in servers)
-        result = self.load(",".join(s.urls["waybill-unix"] for s in servers), "lives", c=o.connections,
-                           b=BATCH, t=f"{o.seconds}s", w=f"{WARM_S}s")
-        used = sum(machine.cpu_seconds(s.pid) for s in servers) - before
-        result["server_cpu_us"] = used * 1e6 / max(result["finished"], 1)
-        self.stop_servers(servers)
-        return result
+        return self.load(",".join(s.urls["waybill-unix"] for s in servers), "lives", c=o.connections,
+                         b=BATCH, t=f"{o.seconds}s", w=f"{WARM_S}s")
 
-    def measure(self, way, run):
-        """In a database of its own; what PostgreSQL did for it is counted with it."""
+    def used(self, servers):
+        """Processor time of PostgreSQL and of the servers, in seconds; bytes of WAL."""
+        written = self.ask("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")[0][0]
+        return (machine.tree_cpu_seconds(self.cluster.process.pid),
+                sum(machine.cpu_seconds(s.pid) for s in servers), int(written))
+
+    def measure(self, way, count):
+        """In a database of its own.  What it used is counted from when its servers are ready."""
         url = self.new_database("lives")
-        before = machine.tree_cpu_seconds(self.cluster.process.pid), self.written()
-        result = run(url)
+        servers = self.start_servers(count, url)
+        before = self.used(servers)
+        result = self.run_waybill(servers) if servers else self.run_ideal(url)
         jobs = max(result["finished"], 1)
-        used = machine.tree_cpu_seconds(self.cluster.process.pid) - before[0]
-        result["postgres_cpu_us"] = used * 1e6 / jobs
+        used = [(b - a) / jobs for a, b in zip(before, self.used(servers))]
+        result["postgres_cpu_us"], result["wal_bytes"] = used[0] * 1e6, used[2]
         result["client_cpu_us"] = result["cpu_s"] * 1e6 / jobs
-        result["wal_bytes"] = (self.written() - before[1]) / jobs
+        if servers:
+            result["server_cpu_us"] = used[1] * 1e6
+        self.stop_servers(servers)
         self.ask("DROP DATABASE lives WITH (FORCE)")
         self.say(f"  {way:<21} {result['rate']:>8.0f} /s  PostgreSQL "
                  f"{result['postgres_cpu_us']:>5.1f} us a job")
         return result
 
-    def written(self):
-        return int(self.ask("SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')")[0][0])
-
     def lives(self):
         if not self.start():
             return
         for _ in range(self.options.runs):
-            done = {IDEAL: self.measure(IDEAL, self.run_ideal)}
-            for count in FLEETS:
-                way = way_of(count)
-                done[way] = self.measure(way, lambda url, n=count: self.run_waybill(url, n))
-            self.rounds.append(done)
+            self.rounds.append({way_of(count): self.measure(way_of(count), count)
+                                for count in (0, *FLEETS)})
 
     # Idle
 
