@@ -91,6 +91,7 @@ static PGconn *connect_to(const char *url, bool read_only)
  * be those for small tables. */
 static const char writer_settings[] =
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
+    "SET enable_bitmapscan = off; SET enable_material = off;"
     "SET plan_cache_mode = force_generic_plan;"
     "SET default_transaction_read_only = off;";
 

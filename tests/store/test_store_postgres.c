@@ -687,5 +687,9 @@ int main(void)
         STORE_TEST(a_listener_stops_when_it_is_told),
     };
 
+    if (!pg_is_wanted()) {
+        print_message("WAYBILL_TEST_STORE names no PostgreSQL\n");
+        return 77;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,8 @@
 -- 5 running, 7 failed.
 --
 -- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.  A set is rows($1)
--- there, an array for each of its columns in PostgreSQL.
+-- there, an array for each of its columns in PostgreSQL.  Its plans are made once, maybe while the tables are
+-- empty and any index looks cheap: where rows are found by their ids, `state + 0` hides the partial ones.
 
 -- What a claim fills in later gets the id as a wide stand-in: see the schema.
 -- name: jobs_insert
@@ -110,7 +111,7 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
        j.history
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.state = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
+WHERE j.state + 0 = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
 
 -- Options are canonical: a member `command` is written in one way, and no other value of theirs can hold it.
 -- name: jobs_with_command
@@ -127,7 +128,7 @@ WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 4;
 -- store: postgres
 UPDATE jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
        lease_until_at = $4, worker = $5, attempt = attempt + 1
-WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 4;
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND state + 0 = 4;
 
 -- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
 -- name: job_update
