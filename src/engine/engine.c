@@ -309,6 +309,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
+    shared_settled(e);
     if (shrink && store_shrink(e->store, SHRINK_PAGES, &err) != E_OK)
         tell_trouble(e, &err);
 }
@@ -347,6 +348,7 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
         bool lost_race = e->shared && store_is_conflict(e->store) && races++ < RACES_MAX;
 
         undo_batch(e);
+        shared_mend(e);
         if (lost_race)
             attempts--;
         else

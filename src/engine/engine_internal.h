@@ -46,6 +46,8 @@ struct queue {
     size_t wanted;    /* jobs that claims of the batch may ask for */
     bool made_ready;  /* some of its jobs became ready */
     uint64_t cleared; /* the batch that has found or made its streak 0 */
+
+    bool untold; /* shared stores: others are to be told that some of its jobs are ready */
 };
 
 struct queue_list {
@@ -141,6 +143,8 @@ struct engine {
     int64_t ahead_us;  /* the database's clock is ahead of the steady one by so much */
     int64_t changes;   /* of queues, as far as memory has them; -1: not known */
     int64_t beat_at;   /* steady: when to say that we live */
+    int64_t tell_at;   /* steady: when to tell which queues have ready jobs */
+    int64_t told_at;   /* steady: when that was told last */
     bool is_unsettled; /* some staged jobs may have to be released or dropped */
     bool has_work;     /* some chunked work may be unfinished */
     bool look_again;   /* others were faster: who waits is to be looked at again */
@@ -201,12 +205,18 @@ MUST_CHECK enum err_code shared_begin_late(struct engine *e, struct err *err);
 /* Between the batch's last write and its commit. */
 MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
 
+/* After a commit, or when the time has come: what others may be waiting for. */
+void shared_settled(struct engine *e);
+
 /* The batch is over, one way or the other. */
 void shared_clear(struct engine *e);
 
 /* Says that we live, and looks after what others have left.  A failure is told and tried again. */
 void shared_beat(struct engine *e);
 int64_t shared_next_at(const struct engine *e);
+
+/* A batch has failed: perhaps because the others have taken this server for dead. */
+void shared_mend(struct engine *e);
 
 /* Tells the others with the commit. */
 void shared_tell_ended(struct engine *e, int64_t id);

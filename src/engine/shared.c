@@ -27,6 +27,8 @@
 #define BEAT_FAILED_US (200 * US_PER_MS)
 #define BEATS_MISSED 3
 
+#define TELL_PAUSE_US (5 * US_PER_MS)
+
 static int64_t beat_us(const struct engine *e)
 {
     return e->claims.heap.count + e->new_claims.count > 0 ? BEAT_BUSY_US : BEAT_US;
@@ -143,6 +145,7 @@ enum err_code shared_open(struct engine *e, struct err *err)
     e->shared = true;
     e->given = e->now;
     e->news = BUF_INIT(STORE_NEWS_MAX);
+    e->tell_at = TIME_NEVER;
     return join(e, err);
 }
 
@@ -271,15 +274,44 @@ void shared_tell_cancel(struct engine *e, const struct cancel_note *note)
 }
 
 /* What is ready and was not given to anybody: others may be waiting for it. */
-static void tell_ready(struct engine *e)
+static void note_ready(struct engine *e)
 {
     for (size_t i = 0; i < e->queues.count; i++) {
-        const struct queue *q = e->queues.items[i];
-        bool left = q->ready.count > 0 || (q->made_ready && !q->ready.complete);
+        struct queue *q = e->queues.items[i];
 
-        if (left && add_news(e, 48))
-            buf_addf(&e->news, " r %" PRId64, q->id);
+        q->untold = q->untold || q->ready.count > 0 || (q->made_ready && !q->ready.complete);
+        if (q->untold && e->tell_at == TIME_NEVER)
+            e->tell_at = e->told_at + TELL_PAUSE_US;
     }
+}
+
+/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits for those of all
+ * other servers.  If it gets lost with this server, the others' beats find the jobs. */
+static void tell_ready(struct engine *e)
+{
+    struct err err = ERR_INIT;
+
+    if (e->tell_at > e->now.steady_at)
+        return;
+    buf_clear(&e->news);
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+
+        if (q->untold && add_news(e, 48))
+            buf_addf(&e->news, " r %" PRId64, q->id);
+        q->untold = false;
+    }
+    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), &err) != E_OK)
+        tell_trouble(e, &err);
+    buf_clear(&e->news);
+    e->told_at = e->now.steady_at;
+    e->tell_at = TIME_NEVER;
+}
+
+void shared_settled(struct engine *e)
+{
+    if (e->shared)
+        tell_ready(e);
 }
 
 static enum err_code tell_changes(struct engine *e, struct err *err)
@@ -300,7 +332,7 @@ enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
 {
     if (tell_changes(e, err) != E_OK)
         return err->code;
-    tell_ready(e);
+    note_ready(e);
     if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), err) != E_OK)
         return err->code;
     int64_t soon_at = e->now.steady_at + beat_us(e);
@@ -490,9 +522,17 @@ void shared_beat(struct engine *e)
     e->beat_at = e->now.steady_at + BEAT_FAILED_US;
 }
 
+void shared_mend(struct engine *e)
+{
+    if (e->shared && !store_is_member(e->store))
+        shared_beat(e);
+}
+
 int64_t shared_next_at(const struct engine *e)
 {
-    return e->shared ? e->beat_at : TIME_NEVER;
+    if (!e->shared)
+        return TIME_NEVER;
+    return e->tell_at < e->beat_at ? e->tell_at : e->beat_at;
 }
 
 /* ---- single jobs ---- */

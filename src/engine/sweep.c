@@ -164,7 +164,7 @@ static enum err_code wake_due(struct engine *e, struct err *err)
             return err->code;
     if (store_due_next(e->store, &e->due_at, err) != E_OK)
         return err->code;
-    if (e->shared && e->due_at < e->now.wall_at + DUE_PAUSE_US)
+    if (e->shared && n < DUE_ROWS && e->due_at < e->now.wall_at + DUE_PAUSE_US)
         e->due_at = e->now.wall_at +
                     DUE_PAUSE_US; /* what is due may be in another server's hands */
     return E_OK;

@@ -338,6 +338,16 @@ bool reply_has(const struct test_op *t, const char *text)
     return strstr(buf_text(&t->op.reply), text) != NULL;
 }
 
+void assert_next_us(struct fixture *f, int64_t us)
+{
+    int64_t next_us = engine_next_us(f->engine, f->now);
+
+    if (pg_is_wanted() && us > 0)
+        assert_true(next_us > 0 && next_us <= us);
+    else
+        assert_int_equal(next_us, us);
+}
+
 enum job_state state_of(struct fixture *f, int64_t id)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;

@@ -99,5 +99,8 @@ int64_t kept_count(struct fixture *f, const char *queue, enum job_state state);
 /* Runs a query on the fixture's store; its memory is the caller's to deinit. */
 void run_query(struct fixture *f, struct query *q);
 
+/* When the engine wants to be run next; on a shared store at the latest, as it beats in between. */
+void assert_next_us(struct fixture *f, int64_t us);
+
 /* The full check: kept counts and the invariants between tables. */
 void assert_sound(struct fixture *f);

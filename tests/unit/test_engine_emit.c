@@ -579,7 +579,7 @@ static void a_large_number_is_released_in_chunks_that_survive_a_crash(void **sta
     assert_int_equal(state_of(f, g.id), JOB_DONE);
     assert_int_equal(staged(f), 3 * OP_EMIT_MAX); /* the first chunk rides along */
     assert_sound(f);
-    assert_int_equal(engine_next_us(f->engine, f->now), 0);
+    assert_next_us(f, 0);
     batch_run(f);
     assert_int_equal(staged(f), 2 * OP_EMIT_MAX);
     fixture_crash(f);
@@ -767,7 +767,7 @@ static void what_is_emitted_for_later_is_not_slept_over(void **state)
     run_op(f, op_submit(f, &far, 1));
     fixture_pass(f, US_PER_S);
     finish_emitting(f, g, JOB_OUT_DONE, &soon, 1);
-    assert_int_equal(engine_next_us(f->engine, f->now), 3 * US_PER_S);
+    assert_next_us(f, 3 * US_PER_S);
 }
 
 static void a_finish_that_emits_a_bad_job_is_refused(void **state)

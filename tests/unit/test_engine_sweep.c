@@ -52,11 +52,11 @@ static void jobs_become_ready_when_they_are_due(void **state)
     run_op(f, op_submit(f, items, 3));
     assert_int_equal(kept_count(f, "default", JOB_SCHEDULED), 2);
     settle(f);
-    assert_int_equal(engine_next_us(f->engine, f->now), 10 * US_PER_S);
+    assert_next_us(f, 10 * US_PER_S);
     fixture_pass(f, 10 * US_PER_S);
     settle(f);
     assert_int_equal(kept_count(f, "default", JOB_READY), 2);
-    assert_int_equal(engine_next_us(f->engine, f->now), 10 * US_PER_S);
+    assert_next_us(f, 10 * US_PER_S);
     fixture_pass(f, 10 * US_PER_S);
     settle(f);
     assert_int_equal(kept_count(f, "default", JOB_READY), 3);
@@ -78,7 +78,7 @@ static void many_due_at_one_instant_are_woken_in_chunks(void **state)
     fixture_pass(f, US_PER_MIN);
     batch_run(f);
     assert_in_range(kept_count(f, "default", JOB_READY), 1, 1000);
-    assert_int_equal(engine_next_us(f->engine, f->now), 0);
+    assert_next_us(f, 0);
     settle(f);
     assert_int_equal(kept_count(f, "default", JOB_READY), JOBS);
     assert_sound(f);
