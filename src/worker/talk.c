@@ -17,6 +17,7 @@
 #define WAKE_LAST_US (1 * US_PER_S)
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
+#define PAUSE_NEAR_CAP_US (500 * US_PER_MS) /* it answers, and only cannot now */
 
 enum {
     SHORT_PATIENCE_S = 60,
@@ -115,13 +116,14 @@ void talk_forget(struct task *t)
 
 /* ---- the server is away ---- */
 
-static void pause_talk(struct worker *w, const struct err *why)
+static void pause_talk(struct worker *w, const struct link_reply *reply, const struct err *why)
 {
     struct talk *t = &w->talk;
+    int64_t cap_us = reply->status == 503 ? PAUSE_NEAR_CAP_US : PAUSE_CAP_US;
 
     t->pause_us = t->pause_us == 0 ? PAUSE_FIRST_US : t->pause_us * 2;
-    if (t->pause_us > PAUSE_CAP_US)
-        t->pause_us = PAUSE_CAP_US;
+    if (t->pause_us > cap_us)
+        t->pause_us = cap_us;
     t->resume_at = worker_now(w) + t->pause_us;
     if (!t->away)
         log_warn("%s; %zu jobs in hand go on", why->msg, w->n_tasks);
@@ -201,10 +203,10 @@ static void on_reply(void *ctx, const struct link_reply *reply)
     } else if (is_refusal(reply)) {
         log_error("the server refuses what this worker tells it: %s", err.msg);
         request_refused(r, &err);
-        pause_talk(w, &err);
+        pause_talk(w, reply, &err);
     } else {
         request_lost(r);
-        pause_talk(w, &err);
+        pause_talk(w, reply, &err);
     }
     request_free(r);
 }
@@ -324,7 +326,7 @@ static void on_queues(void *ctx, const struct link_reply *reply)
     w->talk.queues_request = NULL;
     if (err.code != E_OK ||
         offers_update(&w->offers, reply->text, on_queues_changed, w, &err) != E_OK) {
-        pause_talk(w, &err);
+        pause_talk(w, reply, &err);
         return;
     }
     w->talk.describe = true; /* and its answer tells whether the server is there again */
