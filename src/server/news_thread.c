@@ -6,6 +6,7 @@
 
 #include <sys/eventfd.h>
 
+#include "base/log.h"
 #include "server/limits.h"
 #include "server/threads.h"
 #include "store/store_shared.h"
@@ -41,10 +42,20 @@ static void hand_on(struct news_thread *n, struct slice text, struct news news)
     inbox_list_add(&n->heard, &t->task.message.item);
 }
 
+/* The first one is nothing to speak of. */
+static void note_connection(struct news_thread *n)
+{
+    if (n->connected)
+        log_info("connected to the database again");
+    n->connected = true;
+}
+
 static void on_news(void *ctx, const char *news)
 {
     struct news_thread *n = ctx;
 
+    if (news == NULL)
+        note_connection(n);
     if (news == NULL || atomic_load(&n->pending) >= NEWS_PENDING_MAX)
         n->missed = true;
     else

@@ -22,6 +22,7 @@ struct news_thread {
     struct store_listener *listener;
     struct inbox_list heard; /* this thread only: goes to the engine in one list */
     bool missed;             /* this thread only: to be told as soon as there is room */
+    bool connected;          /* this thread only: has been */
     atomic_uint pending;     /* on their way */
     int stop_fd;             /* an eventfd */
     pthread_t thread;

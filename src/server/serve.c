@@ -45,7 +45,9 @@ struct life {
     struct listeners listeners;
     struct store *store;   /* the engine's thread uses it alone while it runs */
     struct engine *engine; /* until the engine's thread has it */
-    int64_t trouble_at;    /* the engine's thread: when trouble was logged last */
+    int64_t trouble_at;    /* the engine's thread: when there was trouble last, */
+    int64_t told_at;       /* when it was logged, */
+    struct err trouble;    /* and which it was */
     struct watch signals;
     bool has_http;
     bool has_engine_thread;
@@ -140,15 +142,20 @@ static void raise_file_limit(void)
     }
 }
 
-/* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough. */
+/* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough, and one a
+ * minute that its database is still away. */
 static void log_trouble(void *ctx, const struct err *err)
 {
     struct life *life = ctx;
     int64_t now = clock_mono_us();
+    bool goes_on = store_is_away(life->store) && now - life->trouble_at < 3 * US_PER_S &&
+                   strcmp(err->msg, life->trouble.msg) == 0;
 
-    if (now - life->trouble_at < US_PER_S)
-        return;
     life->trouble_at = now;
+    if (now - life->told_at < (goes_on ? US_PER_MIN : US_PER_S))
+        return;
+    life->told_at = now;
+    life->trouble = *err;
     log_error("%s", err->msg);
 }
 
