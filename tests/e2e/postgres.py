@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""PostgreSQL in the tests: clusters of tools/postgres, and databases in the one that a run has.
+"""PostgreSQL in the tests: clusters of tools/postgres, and places in the one that a run has.
 
-WAYBILL_TEST_STORE is the URL of that one.  When it is set every server that a test makes keeps its jobs in a
-database of its own there.
+WAYBILL_TEST_STORE is the URL of that one.  When it is set every server that a test makes keeps its jobs there, in
+a schema of its own: to make a database takes longer than most tests.
 """
 import itertools
 import os
@@ -26,22 +26,18 @@ tool = _load()
 Cluster, Error = tool.Cluster, tool.Error
 
 
-def new_database():
-    """The URL of a new database in the cluster of this run."""
+def new_store():
+    """The URL of a place for one server's jobs in the cluster of this run."""
     name = f"test_{os.getpid()}_{next(NUMBERS)}"
-    with tool.session_of(STORE) as session:
-        session.ask(f"CREATE DATABASE {name}")
-    return STORE.replace("@/postgres?", f"@/{name}?")
+    ask(STORE, f"CREATE SCHEMA {name}")
+    return tool.schema_url(STORE, name)
 
 
-def drop_database(url):
-    """Whoever is still connected is thrown out."""
-    with tool.session_of(STORE) as session:
-        session.ask(f"DROP DATABASE {database_of(url)} WITH (FORCE)")
-
-
-def database_of(url):
-    return url.split("@/")[1].split("?")[0]
+def drop_store(url):
+    """All that is in it; whoever still writes there is waited for, but not long."""
+    name = url.rpartition("%3D")[2]
+    ask(STORE, "SET client_min_messages = error; SET lock_timeout = '10s';"
+               f"DROP SCHEMA {name} CASCADE")
 
 
 def ask(url, sql):

@@ -12,6 +12,8 @@ from client import body_of
 from waiting import Background, eventually, now, parse_time
 from waybill import BIN, plain_env
 
+pytestmark = pytest.mark.embedded("each verb is a request that other tests make")
+
 ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{13}")
 
 

@@ -14,6 +14,8 @@ from postgres import Cluster, ask
 from waiting import PATIENCE, Background, eventually
 from waybill import QUEUES, Server
 
+pytestmark = pytest.mark.embedded("has a PostgreSQL of its own")
+
 NUMBERS = itertools.count(1)
 AT_ONCE_S = 2 * PATIENCE  # far below the pace at which servers look around by themselves
 LOCKED = "locked"

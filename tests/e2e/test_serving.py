@@ -12,6 +12,8 @@ import pytest
 from waiting import PATIENCE, Background, eventually
 from waybill import QUEUES, run_waybill
 
+IN_FILES = pytest.mark.embedded("about the files of the store")
+
 
 def refused_start(server, *words, status=None):
     """A start that must fail; what it wrote."""
@@ -33,6 +35,7 @@ def test_the_ready_line_names_both_addresses(server):
     assert server.unix().get("/healthz").status == 200
 
 
+@IN_FILES
 def test_term_stops_with_0_and_leaves_all_in_one_file(server, client, servers, directory):
     job_id = client.submit()
     server.stop()
@@ -144,6 +147,7 @@ def test_a_bad_address_is_told(servers, listen):
     refused_start(servers(listen=listen), listen)
 
 
+@IN_FILES
 def test_a_store_of_a_newer_version_is_refused_and_left_alone(server, client):
     client.submit()
     server.stop()
@@ -170,6 +174,7 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(server, client):
     assert len(server.tcp().list()) == 1
 
 
+@IN_FILES
 def test_a_file_that_is_no_store_is_refused_and_left_alone(servers):
     server = servers()
     server.data.mkdir(mode=0o700)
@@ -285,6 +290,7 @@ def test_a_stale_socket_is_replaced_and_a_foreign_file_is_not(server):
     path.unlink()
 
 
+@IN_FILES
 def test_the_directory_is_made_and_can_be_moved(servers, directory):
     server = servers().start()
     job_id = server.tcp().submit()

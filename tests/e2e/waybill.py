@@ -64,8 +64,8 @@ class Ran:
 class Server:
     """One data directory and the server process on it.
 
-    Its jobs are in that directory, or in the PostgreSQL database that `store` names.  In a run on
-    PostgreSQL each server gets such a database, unless it says EMBEDDED.
+    Its jobs are in that directory, or in the PostgreSQL that `store` names.  In a run on PostgreSQL
+    each server gets a place there, unless it says EMBEDDED.
     """
 
     EMBEDDED = "embedded"
@@ -80,9 +80,9 @@ class Server:
         self.listen = listen
         self.slots = slots  # of the local worker; 0: there is none
         self.store = None if store == self.EMBEDDED else store
-        self.owned_store = None  # a database that goes with us
+        self.owned_store = None  # it goes with us
         if store is None and postgres.STORE:
-            self.store = self.owned_store = postgres.new_database()
+            self.store = self.owned_store = postgres.new_store()
         self.args = list(args)
         self.env = dict(env or {})
         self.process = None
@@ -212,8 +212,8 @@ class Server:
         return {"WAYBILL_STORE": self.store} if self.store else {}
 
     def check_store(self):
-        ran = run_waybill("check", "--store", "--full", "--data", self.data, "--json",
-                          deadline_s=120 * PATIENCE, env=plain_env(**self.store_env()))
+        ran = run_waybill("check", "--store", "--full", "--json", deadline_s=120 * PATIENCE,
+                          env=plain_env(WAYBILL_DATA=str(self.data), **self.store_env()))
         assert ran.status == 0, ran
         assert ran.json["findings"] == [], ran
 
@@ -227,10 +227,10 @@ class Server:
                 self.process.kill()
                 self.process.wait()
             self._drop_clients()
-        if (self.data / "waybill.db").exists() or (self.store and self.process is not None):
+        if (self.data / "waybill.db").exists() or (self.store and self.port):
             self.check_store()
         if self.owned_store:
-            postgres.drop_database(self.owned_store)
+            postgres.drop_store(self.owned_store)
             self.owned_store = None
 
 
