@@ -20,7 +20,7 @@
 struct end {
     const char *name; /* as it was given */
     bool is_url;
-    struct data_dir dir;
+    struct own_dir dir;
 };
 
 struct copy_job {
@@ -220,8 +220,8 @@ static enum err_code copy(struct copy_job *j, struct store_copy_result *ret_resu
 int cmd_store_copy(struct cli *cli)
 {
     struct copy_job j = {.cli = cli,
-                         .from = {.dir = DATA_DIR_INIT},
-                         .to = {.dir = DATA_DIR_INIT},
+                         .from = {.dir = OWN_DIR_INIT},
+                         .to = {.dir = OWN_DIR_INIT},
                          .findings = BUF_INIT(TEXT_MAX),
                          .draws = !cli->json && isatty(STDERR_FILENO)};
     struct store_copy_result result;
@@ -240,8 +240,8 @@ int cmd_store_copy(struct cli *cli)
     else if (code == E_OK)
         print_result(&j, &result);
     buf_deinit(&j.findings);
-    data_dir_close(&j.to.dir);
-    data_dir_close(&j.from.dir);
+    own_dir_close(&j.to.dir);
+    own_dir_close(&j.from.dir);
     if (code != E_OK)
         return cli_fail(cli, &err);
     return result.agrees ? CLI_OK : CLI_FAILED;

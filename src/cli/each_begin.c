@@ -21,7 +21,7 @@ static enum err_code open_run(struct each *e, struct err *err)
         each_run_open(data_dir, o->command, &e->run, err) != E_OK)
         return err->code;
     each_run_sweep(data_dir);
-    if (e->run.pid != 0)
+    if (e->run.own.holder != 0)
         return each_run_busy(&e->run, err);
     if (o->failed && !e->run.is_there)
         return err_set(err, E_NOT_FOUND,
@@ -31,7 +31,7 @@ static enum err_code open_run(struct each *e, struct err *err)
         return err->code;
     if (!o->failed && (e->run.is_finished || o->again) && each_run_begin_anew(&e->run, err) != E_OK)
         return err->code;
-    if (each_marks_open(&e->marks, e->run.dir_fd, EACH_RUN_PRINTED, err) != E_OK)
+    if (each_marks_open(&e->marks, e->run.own.fd, EACH_RUN_PRINTED, err) != E_OK)
         return err->code;
     return each_server_start(&e->server, e->run.store, err);
 }

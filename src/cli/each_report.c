@@ -169,7 +169,7 @@ static enum err_code show_run(const struct cli *cli, struct each_run *run, struc
         return err_set(err, E_NOT_FOUND,
                        "there is no such run here: --show is for one that ran, in the same "
                        "directory with the same command");
-    if (run->pid != 0) {
+    if (run->own.holder != 0) {
         buf_addf(&url, "unix:%s/" CLIENT_SOCKET_NAME, run->store);
         return show_all(cli, buf_text(&url), err);
     }

@@ -34,10 +34,7 @@ void each_run_close(struct each_run *r)
     free(r->dir);
     free(r->store);
     free(r->cwd);
-    if (r->dir_fd >= 0)
-        close(r->dir_fd);
-    if (r->lock_fd >= 0)
-        close(r->lock_fd);
+    own_dir_close(&r->own);
     *r = EACH_RUN_INIT;
 }
 
@@ -67,52 +64,22 @@ static enum err_code add_identity(const struct each_command *c, const char *cwd,
 
 /* ---- files ---- */
 
-static enum err_code cannot(struct err *err, const char *what, const char *path)
-{
-    switch (errno) {
-    case ENOSPC:
-    case EDQUOT: return err_errno(err, E_FULL, "%s %s", what, path);
-    case EACCES:
-    case EPERM:
-    case EROFS: return err_errno(err, E_FORBIDDEN, "%s %s", what, path);
-    default: return err_errno(err, E_INTERNAL, "%s %s", what, path);
-    }
-}
-
-/* Each directory on the way; the last for its owner alone. */
-static enum err_code make_dirs(char *path, struct err *err)
-{
-    for (char *at = path + 1; *at != '\0'; at++) {
-        if (*at != '/')
-            continue;
-        *at = '\0';
-        int made = mkdir(path, 0711);
-
-        if (made < 0 && errno != EEXIST)
-            return cannot(err, "make the directory", path);
-        *at = '/';
-    }
-    if (mkdir(path, 0700) < 0 && errno != EEXIST)
-        return cannot(err, "make the directory", path);
-    return E_OK;
-}
-
 static bool is_there(const struct each_run *r, const char *name)
 {
-    return faccessat(r->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+    return faccessat(r->own.fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* On disk when it returns: content, and its name. */
 static enum err_code write_file(const struct each_run *r, const char *name, struct slice content,
                                 struct err *err)
 {
-    int fd = openat(r->dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(r->own.fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0)
-        return cannot(err, "make a file in", r->dir);
+        return err_file(err, "make a file in", r->dir);
     if (write(fd, content.data, content.size) != (ssize_t)content.size || fsync(fd) < 0 ||
-        fsync(r->dir_fd) < 0) {
-        enum err_code code = cannot(err, "write a file in", r->dir);
+        fsync(r->own.fd) < 0) {
+        enum err_code code = err_file(err, "write a file in", r->dir);
 
         close(fd);
         return code;
@@ -126,11 +93,11 @@ static enum err_code check_identity(const struct each_run *r, struct slice ident
                                     struct err *err)
 {
     CLEANUP(buf) struct buf found = BUF_INIT(IDENTITY_MAX + 1);
-    int fd = openat(r->dir_fd, IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(r->own.fd, IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
     if (fd < 0)
         return errno == ENOENT ? write_file(r, IDENTITY, identity, err)
-                               : cannot(err, "open " IDENTITY " in", r->dir);
+                               : err_file(err, "open " IDENTITY " in", r->dir);
     char *room = buf_reserve(&found, identity.size + 1);
     ssize_t n = room == NULL ? -1 : read(fd, room, identity.size + 1);
 
@@ -139,34 +106,6 @@ static enum err_code check_identity(const struct each_run *r, struct slice ident
         return write_file(r, IDENTITY, identity, err); /* cut off when it was first written */
     if (n < 0 || !slice_equal(slice_make(room, (size_t)n), identity))
         return err_set(err, E_CONFLICT, "%s is of another run: remove it", r->dir);
-    return E_OK;
-}
-
-static int read_pid(int fd)
-{
-    char text[24] = "";
-
-    if (pread(fd, text, sizeof(text) - 1, 0) <= 0)
-        return 0;
-    long pid = strtol(text, NULL, 10);
-
-    return pid > 0 && pid <= INT_MAX ? (int)pid : 0;
-}
-
-static enum err_code take_lock(struct each_run *r, struct err *err)
-{
-    r->lock_fd = openat(r->dir_fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (r->lock_fd < 0)
-        return cannot(err, "open the lock in", r->dir);
-    if (flock(r->lock_fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno != EWOULDBLOCK)
-            return cannot(err, "lock", r->dir);
-        r->pid = read_pid(r->lock_fd);
-        r->pid = r->pid > 0 ? r->pid : -1;
-        return E_OK;
-    }
-    if (ftruncate(r->lock_fd, 0) < 0 || dprintf(r->lock_fd, "%d\n", (int)getpid()) < 0)
-        return cannot(err, "write the lock in", r->dir);
     return E_OK;
 }
 
@@ -181,10 +120,7 @@ static enum err_code open_dir(struct each_run *r, const char *data_dir, struct s
     if (path.overflowed)
         return err_set(err, E_INVALID, "the path of the data directory is too long");
     r->store = buf_take(&path);
-    if (make_dirs(r->dir, err) != E_OK)
-        return err->code;
-    r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return r->dir_fd < 0 ? cannot(err, "open the directory", r->dir) : E_OK;
+    return own_dir_open(r->dir, "the directory of the run", LOCK, &r->own, err);
 }
 
 enum err_code each_run_open(const char *data_dir, const struct each_command *command,
@@ -197,9 +133,9 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
     if (r.cwd == NULL)
         return err_errno(err, E_INVALID, "the current directory");
     if (add_identity(command, r.cwd, &identity, err) != E_OK ||
-        open_dir(&r, data_dir, buf_slice(&identity), err) != E_OK || take_lock(&r, err) != E_OK)
+        open_dir(&r, data_dir, buf_slice(&identity), err) != E_OK)
         return err->code;
-    if (r.pid == 0 && check_identity(&r, buf_slice(&identity), err) != E_OK)
+    if (r.own.holder == 0 && check_identity(&r, buf_slice(&identity), err) != E_OK)
         return err->code;
     r.is_there = is_there(&r, EACH_RUN_STORE);
     r.is_finished = is_there(&r, FINISHED);
@@ -210,9 +146,10 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
 
 enum err_code each_run_busy(const struct each_run *r, struct err *err)
 {
-    if (r->pid > 0)
+    if (r->own.holder > 0)
         return err_set(err, E_CONFLICT,
-                       "this run is under way already (process id %d): one at a time", r->pid);
+                       "this run is under way already (process id %d): one at a time",
+                       r->own.holder);
     return err_set(err, E_CONFLICT, "this run is under way already: one at a time");
 }
 
@@ -234,10 +171,10 @@ enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
             return err->code;
     }
     if (r->is_there && nftw(r->store, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
-        return cannot(err, "remove", r->store);
-    if ((unlinkat(r->dir_fd, EACH_RUN_PRINTED, 0) < 0 && errno != ENOENT) ||
-        (unlinkat(r->dir_fd, FINISHED, 0) < 0 && errno != ENOENT))
-        return cannot(err, "remove what the last run left in", r->dir);
+        return err_file(err, "remove", r->store);
+    if ((unlinkat(r->own.fd, EACH_RUN_PRINTED, 0) < 0 && errno != ENOENT) ||
+        (unlinkat(r->own.fd, FINISHED, 0) < 0 && errno != ENOENT))
+        return err_file(err, "remove what the last run left in", r->dir);
     r->is_there = r->is_finished = false;
     return E_OK;
 }
@@ -299,7 +236,7 @@ void each_run_sweep(const char *data_dir)
 
 static void urge(int fd, int64_t waited_us)
 {
-    int pid = read_pid(fd);
+    int pid = own_dir_holder(fd);
 
     if (pid > 1 && waited_us >= STORE_TERM_US)
         kill(pid, waited_us >= STORE_KILL_US ? SIGKILL : SIGTERM);
@@ -310,10 +247,10 @@ enum err_code each_run_wait_for_store(const struct each_run *r, struct err *err)
     const struct timespec pause = {.tv_nsec = LOOK_AGAIN_US * 1000};
     int64_t from_at = clock_mono_us();
     int64_t next_urge_at = from_at + STORE_TERM_US;
-    int fd = openat(r->dir_fd, EACH_RUN_STORE "/" SERVER_LOCK_NAME, O_RDWR | O_CLOEXEC);
+    int fd = openat(r->own.fd, EACH_RUN_STORE "/" SERVER_LOCK_NAME, O_RDWR | O_CLOEXEC);
 
     if (fd < 0)
-        return errno == ENOENT ? E_OK : cannot(err, "open the lock of", r->store);
+        return errno == ENOENT ? E_OK : err_file(err, "open the lock of", r->store);
     while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int64_t now_at = clock_mono_us();
 

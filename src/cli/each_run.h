@@ -12,23 +12,22 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/own_dir.h"
 #include "cli/each_command.h"
 
 #define EACH_RUN_STORE "store"
 #define EACH_RUN_PRINTED "printed"
 
 struct each_run {
-    char *dir;   /* of the run */
-    char *store; /* data directory of its server */
-    char *cwd;   /* where it was started */
-    int dir_fd;
-    int lock_fd;
-    bool is_there;    /* it has a store */
-    bool is_finished; /* and all of it has ended */
-    int pid;          /* of whoever is at it; 0: we are */
+    char *dir;          /* of the run */
+    char *store;        /* data directory of its server */
+    char *cwd;          /* where it was started */
+    struct own_dir own; /* `holder` is at it */
+    bool is_there;      /* it has a store */
+    bool is_finished;   /* and all of it has ended */
 };
 
-#define EACH_RUN_INIT ((struct each_run){.dir_fd = -1, .lock_fd = -1})
+#define EACH_RUN_INIT ((struct each_run){.own = OWN_DIR_INIT})
 
 void each_run_close(struct each_run *r);
 static inline void each_run_cleanup(struct each_run *r)
@@ -36,7 +35,7 @@ static inline void each_run_cleanup(struct each_run *r)
     each_run_close(r);
 }
 
-/* Makes its directory and takes the lock; *ret_run with a pid when somebody else has it. */
+/* Makes its directory and takes the lock; *ret_run has a holder when somebody else is at it. */
 MUST_CHECK enum err_code each_run_open(const char *data_dir, const struct each_command *command,
                                        struct each_run *ret_run, struct err *err);
 

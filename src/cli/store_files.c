@@ -35,7 +35,7 @@ bool store_files_instead(const struct cli *cli, const struct client_reply *reply
 void store_files_deinit(struct store_files *f)
 {
     store_close(f->store);
-    data_dir_close(&f->dir);
+    own_dir_close(&f->dir);
 }
 
 /* A shared store needs no lock of ours. */

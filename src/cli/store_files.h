@@ -11,11 +11,11 @@
 #include "store/store.h"
 
 struct store_files {
-    struct data_dir dir;
+    struct own_dir dir;
     struct store *store;
 };
 
-#define STORE_FILES_INIT ((struct store_files){.dir = DATA_DIR_INIT})
+#define STORE_FILES_INIT ((struct store_files){.dir = OWN_DIR_INIT})
 
 void store_files_deinit(struct store_files *f);
 static inline void store_files_cleanup(struct store_files *f)

@@ -39,7 +39,7 @@
 /* What is open, so that it can be closed again. */
 struct life {
     struct server *server;
-    struct data_dir dir;
+    struct own_dir dir;
     struct definitions definitions;
     struct settings settings;
     struct listeners listeners;
@@ -465,7 +465,7 @@ static void close_all(struct life *life)
     listeners_close(&life->listeners);
     if (life->made_socket)
         (void)unlinkat(life->dir.fd, SERVER_SOCKET_NAME, 0);
-    data_dir_close(&life->dir);
+    own_dir_close(&life->dir);
     if (life->signals.fd >= 0)
         close(life->signals.fd);
     definitions_deinit(&life->definitions);
@@ -481,7 +481,7 @@ static void close_all(struct life *life)
 enum err_code server_run(const struct server_config *config, struct err *err)
 {
     struct server *s = mem_zalloc(sizeof(*s));
-    struct life life = {.server = s, .dir = DATA_DIR_INIT, .signals.fd = -1};
+    struct life life = {.server = s, .dir = OWN_DIR_INIT, .signals.fd = -1};
 
     worker_child_init(&s->worker, s);
     tame_memory();

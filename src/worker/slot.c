@@ -87,7 +87,7 @@ static enum err_code open_all(struct slots *s, const char *state_dir, unsigned c
     if (state_dir_open(state_dir, &s->state, err) != E_OK ||
         state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK ||
         state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err) != E_OK ||
-        records_open(s->state.fd, count + SLOT_ENDS_MAX, &s->records, err) != E_OK)
+        records_open(s->state.own.fd, count + SLOT_ENDS_MAX, &s->records, err) != E_OK)
         return err->code;
     make_places(s, count);
     return E_OK;
@@ -173,12 +173,12 @@ static enum err_code open_base(struct slots *s, struct place *p, struct err *err
     if (p->base_fd >= 0)
         return E_OK;
     snprintf(name, sizeof(name), "%u", p->slot.number);
-    if (!state_make_passable(s->slots_fd, name))
-        return state_refuse(err, "make the directory of", p->slot.dir);
+    if (!own_dir_make(s->slots_fd, name))
+        return err_file(err, "make the directory of", p->slot.dir);
     int fd = openat(s->slots_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
-        return state_refuse(err, "open the directory of", p->slot.dir);
+        return err_file(err, "open the directory of", p->slot.dir);
     p->base_fd = fd;
     return E_OK;
 }
@@ -224,9 +224,9 @@ static enum err_code own(struct slots *s, struct made *m, const struct slot_job 
     struct stat st;
 
     if (owner(s, job) != s->uid && fchown(m->fd, job->user->uid, job->user->gid) < 0)
-        return state_refuse(err, "give the user", path);
+        return err_file(err, "give the user", path);
     if (fstat(m->fd, &st) < 0)
-        return state_refuse(err, "look at", path);
+        return err_file(err, "look at", path);
     m->dev = st.st_dev;
     m->ino = st.st_ino;
     return E_OK;
@@ -239,12 +239,12 @@ static enum err_code make_dir(struct slots *s, struct place *p, const struct slo
     close_fd(&p->dir.fd);
     p->clean = false;
     if (!discard(s, p, DIR_NAME))
-        return state_refuse(err, "remove what is left in", p->slot.dir);
+        return err_file(err, "remove what is left in", p->slot.dir);
     if (mkdirat(p->base_fd, DIR_NAME, DIR_MODE) < 0)
-        return state_refuse(err, "make the directory", p->slot.dir);
+        return err_file(err, "make the directory", p->slot.dir);
     p->dir.fd = openat(p->base_fd, DIR_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (p->dir.fd < 0)
-        return state_refuse(err, "open the directory", p->slot.dir);
+        return err_file(err, "open the directory", p->slot.dir);
     if (own(s, &p->dir, job, p->slot.dir, err) != E_OK)
         return err->code;
     p->clean = true;
@@ -268,11 +268,11 @@ static enum err_code make_job_file(struct slots *s, struct place *p, const struc
 {
     close_fd(&p->job.fd);
     if (!discard(s, p, JOB_NAME))
-        return state_refuse(err, "remove", p->slot.job_path);
+        return err_file(err, "remove", p->slot.job_path);
     p->job.fd = openat(p->base_fd, JOB_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                        JOB_MODE);
     if (p->job.fd < 0)
-        return state_refuse(err, "make", p->slot.job_path);
+        return err_file(err, "make", p->slot.job_path);
     return own(s, &p->job, job, p->slot.job_path, err);
 }
 
@@ -293,11 +293,11 @@ static enum err_code write_job_file(struct slots *s, struct place *p, const stru
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return state_refuse(err, "write", p->slot.job_path);
+            return err_file(err, "write", p->slot.job_path);
         at += (size_t)n;
     }
     if (st.st_size > (off_t)job->json.size && ftruncate(p->job.fd, (off_t)job->json.size) < 0)
-        return state_refuse(err, "write", p->slot.job_path);
+        return err_file(err, "write", p->slot.job_path);
     return E_OK;
 }
 
