@@ -196,7 +196,7 @@ static int take_number(void *ctx, int n, char **values, char **names)
 }
 
 /* x'00' is '\x00' there. */
-static int64_t raw_postgres(const char *sql)
+int64_t raw_postgres(const struct pg_schema *place, const char *sql)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(10000);
 
@@ -209,13 +209,13 @@ static int64_t raw_postgres(const char *sql)
         else
             buf_add_char(&text, *p);
     }
-    return pg_schema_number(&fx.place, buf_text(&text));
+    return pg_schema_number(place, buf_text(&text));
 }
 
 int64_t raw_number(const char *sql)
 {
     if (pg_is_wanted())
-        return raw_postgres(sql);
+        return raw_postgres(&fx.place, sql);
     sqlite3 *db = NULL;
     int64_t value = -1;
     char *message = NULL;

@@ -84,3 +84,6 @@ int findings(struct store *s, enum store_check how, const char *text);
  * written as SQLite has them: x'00'. */
 void raw_sql(const char *sql);
 int64_t raw_number(const char *sql);
+
+/* The same in another place. */
+int64_t raw_postgres(const struct pg_schema *place, const char *sql);

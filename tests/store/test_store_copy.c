@@ -1,7 +1,7 @@
 /*
  * Moving a store: everything goes along, nothing else is written, what is not whole is not opened.
  *
- * Source and target stand on disks of their own.
+ * Source and target stand on disks of their own, or in schemas of their own.
  */
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
@@ -18,16 +18,19 @@
 #include "store/store_queue_log.h"
 #include "store/store_queues.h"
 #include "store/store_record.h"
+#include "store/store_shared.h"
 #include "store/store_work.h"
 #include "store_fixture.h"
 
-enum { JOBS = 3000, OWNER = 1, TOKEN = 500000 };
+enum { OWNER = 1, TOKEN = 500000 };
 
 #define TARGET_DISK "copy-target"
 #define HIGHEST_ID INT64_C(900000)
 
 static struct powercut *target;
+static struct pg_schema place; /* the target on PostgreSQL */
 static int64_t queue;
+static int64_t n_jobs;
 
 /* ---- a store with something of everything ---- */
 
@@ -168,20 +171,22 @@ static void fill(void)
 {
     const int64_t running[] = {OWNER, 2, 3};
 
+    n_jobs = pg_is_wanted() ? 300
+                            : 3000; /* each needs some answers of a database that is far away */
     queue = add_queue("q");
     (void)add_queue("empty one");
     begin();
-    for (int64_t id = 1; id <= JOBS; id++)
+    for (int64_t id = 1; id <= n_jobs; id++)
         add_job(id, queue);
-    add_odd_job(JOBS + 1, slice_make("a\0b", 3), slice_make("\0\xFF", 2));
-    add_odd_job(JOBS + 2, slice_make("a\0c\n", 4), slice_make("", 0));
-    add_odd_job(JOBS + 3, SLICE("\xFFkey"), slice_make(NULL, 0));
+    add_odd_job(n_jobs + 1, slice_make("a\0b", 3), slice_make("\0\xFF", 2));
+    add_odd_job(n_jobs + 2, slice_make("a\0c\n", 4), slice_make("", 0));
+    add_odd_job(n_jobs + 3, SLICE("\xFFkey"), slice_make(NULL, 0));
     claim_jobs(TOKEN, running, ARRAY_LEN(running));
-    for (int64_t id = 4; id < 1000; id++)
+    for (int64_t id = 4; id < n_jobs / 3; id++)
         end_job(id, (enum job_state)(JOB_DONE + id % 4), id % 3 == 0 ? "" : "ended so");
-    for (int64_t id = 1000; id < 1500; id++)
+    for (int64_t id = n_jobs / 3; id < n_jobs / 2; id++)
         wait_in(id, id % 2 == 0 ? JOB_HELD : JOB_SCHEDULED);
-    for (int64_t id = 5; id < 900; id += 10)
+    for (int64_t id = 5; id < n_jobs / 4; id += 10)
         add_record(id);
     stage_jobs();
     add_surroundings();
@@ -192,22 +197,31 @@ static void fill(void)
 static int setup(void **state)
 {
     target = powercut_new(TARGET_DISK, 1);
+    if (pg_is_wanted())
+        pg_schema_make(&place);
     return fixture_setup(state);
 }
 
 static int teardown(void **state)
 {
     (void)fault_arm(NULL);
+    if (pg_is_wanted())
+        pg_schema_drop(&place);
     return fixture_teardown(state) == 0 && powercut_free(target) ? 0 : -1;
 }
 
 /* ---- the target ---- */
 
-static const struct store_config target_config = {.dir = "/copy", .vfs = TARGET_DISK};
+static const struct store_config on_disk = {.dir = "/copy", .vfs = TARGET_DISK};
+
+static struct store_config target_config(void)
+{
+    return pg_is_wanted() ? (struct store_config){.url = place.url} : on_disk;
+}
 
 static enum err_code open_target(enum store_mode mode, struct store **ret_store, struct err *err)
 {
-    struct store_config config = target_config;
+    struct store_config config = target_config();
 
     config.mode = mode;
     return store_open(&config, ret_store, err);
@@ -221,7 +235,7 @@ static int take_number(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
-static int64_t target_number(const char *sql)
+static int64_t disk_number(const char *sql)
 {
     sqlite3 *db = NULL;
     int64_t value = -1;
@@ -233,6 +247,11 @@ static int64_t target_number(const char *sql)
         fail_msg("%s: %s", sql, message);
     sqlite3_close(db);
     return value;
+}
+
+static int64_t target_number(const char *sql)
+{
+    return pg_is_wanted() ? raw_postgres(&place, sql) : disk_number(sql);
 }
 
 /* ---- copying ---- */
@@ -270,8 +289,8 @@ static void take_finding(void *ctx, const char *finding)
 
 static enum err_code copy(struct watcher *w, struct store_copy_result *ret_result, struct err *err)
 {
-    const struct store_copy how = {.from = {.dir = FIXTURE_DIR, .vfs = "store-test"},
-                                   .to = target_config,
+    const struct store_copy how = {.from = fixture_config(STORE_READ),
+                                   .to = target_config(),
                                    .on_progress = watch,
                                    .on_finding = take_finding,
                                    .ctx = w};
@@ -359,6 +378,7 @@ static void everything_goes_along(void **state)
     struct watcher w = {0};
 
     (void)state;
+    only_embedded("there is a test of its own");
     fill();
     ok(copy(&w, &result, &err));
     assert_true(result.agrees);
@@ -373,15 +393,55 @@ static void everything_goes_along(void **state)
         assert_string_equal(result.tables[i].name, tables[i]);
         assert_true(result.tables[i].from.rows > 0);
     }
-    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, JOBS + 5);
+    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, n_jobs + 5);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'definitions'"), 7);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'queues'"), 2);
     assert_int_equal(target_number("SELECT COUNT(*) FROM meta WHERE key = 'copying'"), 0);
 }
 
+static void copy_on(struct store_config from, struct store_config to,
+                    struct store_copy_result *ret_result)
+{
+    const struct store_copy how = {.from = from, .to = to};
+
+    ok(store_copy_run(&how, ret_result, &err));
+    assert_true(ret_result->agrees);
+}
+
+/* By way of an embedded store into another schema: everywhere the same. */
+static void everything_goes_from_postgresql_to_a_disk_and_back(void **state)
+{
+    struct store_copy_result there;
+    struct store_copy_result back;
+    const char *emitted = "SELECT COUNT(*) FROM jobs WHERE id = 1 AND "
+                          "history LIKE '%\"emitted\":%'";
+
+    (void)state;
+    if (!pg_is_wanted())
+        skip();
+    fill();
+    copy_on(fixture_config(STORE_READ), on_disk, &there);
+    assert_int_equal(disk_number(emitted), 0);
+    copy_on(on_disk, target_config(), &back);
+    assert_int_equal(target_number(emitted), 1); /* servers that share it need that */
+    for (int i = 0; i < STORE_COPY_TABLES; i++) {
+        assert_true(there.tables[i].from.rows > 0);
+        assert_int_equal(there.tables[i].from.rows, back.tables[i].to.rows);
+        if (i < STORE_COPY_TABLES - 1)
+            assert_true(there.tables[i].from.sum == back.tables[i].to.sum);
+    }
+    struct store_copy_result third;
+
+    assert_true(powercut_free(target));
+    target = powercut_new(TARGET_DISK, 1);
+    copy_on(target_config(), on_disk, &third);
+    assert_int_equal(disk_number(emitted), 0);
+}
+
 static void the_source_is_not_written_to(void **state)
 {
     (void)state;
+    only_embedded("it counts the writes of a disk");
     fill();
     fixture_reopen();
     int64_t writes = powercut_count(fx.disk, POWERCUT_WRITE);
@@ -393,6 +453,7 @@ static void the_source_is_not_written_to(void **state)
 static void what_a_killed_server_left_is_copied(void **state)
 {
     (void)state;
+    only_embedded("it kills a disk");
     fill();
     powercut_kill(fx.disk);
     copies_well();
@@ -410,8 +471,10 @@ static void counts_of_nodes_are_added_up_and_claims_are_nobodys(void **state)
     raw_sql("UPDATE counts SET n = n - 10 WHERE node = 5");
     copies_well();
     assert_int_equal(target_number("SELECT COUNT(*) FROM counts WHERE node <> 0"), 0);
-    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), JOBS + 5);
+    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), n_jobs + 5);
     assert_int_equal(target_number("SELECT COUNT(*) FROM claims WHERE node = 0"), 1);
+    if (pg_is_wanted())
+        assert_int_equal(target_number("SELECT alive_until_at FROM servers WHERE node = 0"), 1);
 }
 
 static void no_id_is_made_twice(void **state)
@@ -433,7 +496,7 @@ static void an_id_above_the_mark_is_the_mark(void **state)
 
 static void large_jobs_go_along_few_at_a_time(void **state)
 {
-    enum { LARGE = 40, BYTES = 1 << 20 };
+    enum { LARGE = 15, BYTES = 1 << 20 };
     struct store_copy_result result;
     struct watcher w = {0};
     CLEANUP(mem) char *body = mem_zalloc(BYTES);
@@ -461,19 +524,19 @@ static void damage_to_the_target_is_found(void **state)
         "UPDATE payload SET body = x'00FE' WHERE body = x'00FF'",
         "UPDATE payload SET body = NULL WHERE LENGTH(body) = 0",
         "UPDATE payload SET params = ' {\"n\":7}' WHERE id = 7",
-        "UPDATE jobs SET priority = 1 WHERE id = 2000",
+        "UPDATE jobs SET priority = 1 WHERE id = (SELECT MAX(id) FROM jobs WHERE state = 4)",
         "UPDATE ended SET history = NULL WHERE id = 5",
         "DELETE FROM logs WHERE job = 5",
         "UPDATE logs SET data = x'00' WHERE job = 5",
         "UPDATE log_times SET marks = x'' WHERE job = 5",
         "UPDATE progress SET exit = 0 WHERE exit IS NULL",
-        "INSERT INTO workers (id, name, pid, seen_at) VALUES (99, 'x', 1, 1)",
+        "INSERT INTO workers (id, name, pid, seen_at) VALUES (99, 'new', 1, 1)",
         "UPDATE queues SET definition = '{ }'",
         "UPDATE queue_log SET text = 'paused'",
         "UPDATE endings SET jobs = x''",
         "UPDATE claims SET lease_us = 1",
         "UPDATE keys SET content = 1",
-        "UPDATE keys SET key = 'a' WHERE job = 3001",
+        "UPDATE keys SET key = 'a' WHERE job = (SELECT MAX(job) FROM keys)",
         "UPDATE counts SET n = n + 1 WHERE state = 4",
         "UPDATE work SET cursor = 0",
         "UPDATE emits SET contents = NULL",
@@ -485,7 +548,7 @@ static void damage_to_the_target_is_found(void **state)
 
     (void)state;
     fill();
-    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(damages); i += pg_is_wanted() ? 3 : 1) {
         struct watcher w = {.damage = damages[i]};
         struct store_copy_result result = {.agrees = true};
 
@@ -513,15 +576,21 @@ static void a_damaged_source_gives_no_sound_copy(void **state)
     cannot_be_opened();
 }
 
-static void take_new_disk(void)
+static void take_new_target(void)
 {
+    if (pg_is_wanted()) {
+        pg_schema_drop(&place);
+        pg_schema_make(&place);
+        return;
+    }
     assert_true(powercut_free(target));
     target = powercut_new(TARGET_DISK, 1);
 }
 
 static bool is_marked(void)
 {
-    return target_number("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'") == 1 &&
+    return (pg_is_wanted() ||
+            target_number("SELECT COUNT(*) FROM sqlite_master WHERE name = 'meta'") == 1) &&
            target_number("SELECT COUNT(*) FROM meta WHERE key = 'copying'") == 1;
 }
 
@@ -538,7 +607,7 @@ static void a_copy_that_ended_early_is_not_opened_and_can_be_repeated(void **sta
         struct err err = ERR_INIT;
         char plan[40];
 
-        take_new_disk();
+        take_new_target();
         snprintf(plan, sizeof(plan), "commit.before:%d:fail", at);
         assert_true(fault_arm(plan));
         enum err_code code = copy(&w, &result, &err);
@@ -577,7 +646,7 @@ static bool survives_a_cut(int64_t at)
     struct watcher w = {0};
     struct err err = ERR_INIT;
 
-    take_new_disk();
+    take_new_target();
     powercut_watch(target, cut_in_time, &cutter);
     enum err_code code = copy(&w, &result, &err);
 
@@ -594,6 +663,7 @@ static void a_copy_that_lost_its_power_can_be_repeated(void **state)
     int cuts = 0;
 
     (void)state;
+    only_embedded("it cuts the power of a disk");
     fill();
     for (int64_t at = 3; !survives_a_cut(at); at = at * 3 / 2 + 1)
         cuts++;
@@ -608,7 +678,7 @@ static void a_store_with_something_in_it_is_no_target(void **state)
     is_refused(E_CONFLICT, "there are rows in jobs");
     assert_int_equal(target_number("SELECT COUNT(*) FROM jobs") +
                          target_number("SELECT COUNT(*) FROM ended"),
-                     JOBS + 5);
+                     n_jobs + 5);
 }
 
 /* As a server makes it when it is started for the first time. */
@@ -618,7 +688,8 @@ static void make_new_target(const char *sql)
 
     ok(open_target(STORE_WRITE, &s, &err));
     store_close(s);
-    (void)target_number("DELETE FROM queues; DELETE FROM meta WHERE key <> 'running'");
+    (void)target_number(
+        "DELETE FROM queues; DELETE FROM meta WHERE key NOT IN ('running', 'version')");
     (void)target_number("INSERT INTO queues VALUES (1, 'default', 1, '{}', 0, 5, 0)");
     (void)target_number(sql);
 }
@@ -653,6 +724,7 @@ static void a_store_with_definitions_is_not_empty(void **state)
 static void a_source_of_another_version_is_refused(void **state)
 {
     (void)state;
+    only_embedded("the version is SQLite's own");
     fill();
     int64_t version = raw_number("PRAGMA user_version");
 
@@ -673,6 +745,7 @@ static void a_target_of_a_newer_version_is_refused(void **state)
     struct store *s = NULL;
 
     (void)state;
+    only_embedded("the version is SQLite's own");
     fill();
     ok(open_target(STORE_WRITE, &s, &err));
     store_close(s);
@@ -682,11 +755,12 @@ static void a_target_of_a_newer_version_is_refused(void **state)
 
 static void where_there_is_no_source_nothing_is_copied(void **state)
 {
-    struct store_copy how = {.from = {.dir = "/nowhere", .vfs = "store-test"}, .to = target_config};
+    struct store_copy how = {.from = {.dir = "/nowhere", .vfs = "store-test"}, .to = on_disk};
     struct store_copy_result result;
     struct err err = ERR_INIT;
 
     (void)state;
+    only_embedded("it is about a directory");
     assert_int_not_equal(store_copy_run(&how, &result, &err), E_OK);
     assert_non_null(strstr(err.msg, "the source"));
     assert_int_equal(powercut_size(target, "/copy/waybill.db"), -1);
@@ -698,6 +772,7 @@ static void a_full_disk_is_told_and_the_copy_repeated(void **state)
         .io = POWERCUT_GROW, .nth = 200, .times = POWERCUT_FOR_EVER, .code = SQLITE_FULL};
 
     (void)state;
+    only_embedded("it fills a disk");
     fill();
     powercut_fail(target, &full);
     is_refused(E_FULL, "the disk of the store is full");
@@ -706,12 +781,50 @@ static void a_full_disk_is_told_and_the_copy_repeated(void **state)
     copies_well();
 }
 
+static void a_shared_store_is_not_copied_while_somebody_is_there(void **state)
+{
+    struct store_view view;
+
+    (void)state;
+    if (!pg_is_wanted())
+        skip();
+    fill();
+    ok(store_begin_shared(fx.store, STORE_BESIDE, &view, &err));
+    is_refused(E_UNAVAILABLE, "the source: a server, or another copy");
+    store_rollback(fx.store);
+    raw_sql("INSERT INTO servers VALUES (3, 'm', 1, 0, 7, 9000000000000000000, 0, 0, 'h', 5, '1', "
+            "'u', 0)");
+    is_refused(E_UNAVAILABLE, "the source: server m on h is at work there");
+    raw_sql("UPDATE servers SET alive_until_at = 1, ids_mark = 1000000");
+    copies_well();
+    assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'ids'"), 1000000);
+    is_refused(E_CONFLICT, "not empty");
+}
+
+static void a_server_does_not_join_half_of_a_copy(void **state)
+{
+    const struct store_member member = {.name = "m", .host = "h", .version = "1", .url = "u"};
+    struct store_seat seat;
+    struct err refused = ERR_INIT;
+
+    (void)state;
+    if (!pg_is_wanted())
+        skip();
+    raw_sql("INSERT INTO meta VALUES ('copying', 5)");
+    assert_int_equal(store_join(fx.store, &member, US_PER_MIN, &seat, &refused), E_UNAVAILABLE);
+    assert_non_null(strstr(refused.msg, "was not finished"));
+    raw_sql("DELETE FROM meta WHERE key = 'copying'");
+    ok(store_join(fx.store, &member, US_PER_MIN, &seat, &err));
+    store_leave(fx.store);
+}
+
 #define COPY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         COPY_TEST(everything_goes_along),
+        COPY_TEST(everything_goes_from_postgresql_to_a_disk_and_back),
         COPY_TEST(the_source_is_not_written_to),
         COPY_TEST(what_a_killed_server_left_is_copied),
         COPY_TEST(counts_of_nodes_are_added_up_and_claims_are_nobodys),
@@ -729,6 +842,8 @@ int main(void)
         COPY_TEST(a_target_of_a_newer_version_is_refused),
         COPY_TEST(where_there_is_no_source_nothing_is_copied),
         COPY_TEST(a_full_disk_is_told_and_the_copy_repeated),
+        COPY_TEST(a_shared_store_is_not_copied_while_somebody_is_there),
+        COPY_TEST(a_server_does_not_join_half_of_a_copy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
