@@ -12,6 +12,7 @@
 #include "cli/terminal.h"
 
 #define TICK_US US_PER_S
+#define SHARED_TICK_US (3 * US_PER_S)
 #define DRAWS_APART_US (US_PER_S / 5)
 
 struct top {
@@ -19,8 +20,16 @@ struct top {
     struct rates rates;
     int events;
     int64_t drawn_at; /* by the monotonic clock */
-    bool moving;      /* something changes by itself: look again soon */
+    int64_t tick_us;  /* look again after so long though nothing was heard; -1: never */
 };
+
+/* Things that run change by themselves, and of what other servers do ours tells nothing. */
+static int64_t tick_of(const struct overview *o, const json_t *queues)
+{
+    if (overview_running(o) > 0 || rates_moving(queues))
+        return TICK_US;
+    return json_object_get(o->server.json, "servers") != NULL ? SHARED_TICK_US : -1;
+}
 
 /* Asks the server and writes the screen into memory; what went wrong is the screen, too. */
 static void write_screen(struct top *t, const struct screen *s)
@@ -30,13 +39,13 @@ static void write_screen(struct top *t, const struct screen *s)
 
     if (overview_get(t->cli, &o, &err) != E_OK) {
         fprintf(s->out, "waybill: %s\n", err.msg);
-        t->moving = true;
+        t->tick_us = TICK_US;
         return;
     }
     json_t *queues = json_object_get(o.queues.json, "queues");
 
     rates_update(&t->rates, queues, clock_mono_us());
-    t->moving = overview_running(&o) > 0 || rates_moving(queues);
+    t->tick_us = tick_of(&o, queues);
     overview_print(t->cli, s, &o, clock_wall_us());
     fprintf(s->out, "\n%sq quits%s\n", screen_on(s, COLOUR_DIM), screen_off(s, COLOUR_DIM));
 }
@@ -63,7 +72,7 @@ static bool wait_for_change(struct top *t)
 {
     for (;;) {
         char key = 0;
-        enum terminal_event event = terminal_wait(t->events, t->moving ? TICK_US : -1, &key);
+        enum terminal_event event = terminal_wait(t->events, t->tick_us, &key);
 
         if (event == TERMINAL_KEY && (key == 'q' || key == 'Q' || key == 3))
             return false;
@@ -103,14 +112,8 @@ int cmd_top(struct cli *cli)
     CLEANUP(overview) struct overview o = OVERVIEW_INIT;
     struct err err = ERR_INIT;
 
+    if (cli->json || !isatty(STDOUT_FILENO))
+        return cmd_status(cli);
     /* Once before anything else: is there a server? */
-    if (overview_get(cli, &o, &err) != E_OK)
-        return cli_fail(cli, &err);
-    if (cli->json)
-        overview_print_json(&o);
-    else if (!isatty(STDOUT_FILENO))
-        overview_print(cli, &cli->screen, &o, clock_wall_us());
-    else
-        return run_live(cli);
-    return CLI_OK;
+    return overview_get(cli, &o, &err) != E_OK ? cli_fail(cli, &err) : run_live(cli);
 }
