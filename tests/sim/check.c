@@ -367,6 +367,7 @@ static int64_t least(int64_t a, int64_t b)
 static int64_t next_instant(const struct sim *s)
 {
     int64_t us = s->model.n_work > 0 ? 0 : TIME_NEVER;
+    int64_t pause_us = s->shared ? SIM_DUE_PAUSE_US : 0;
 
     for (size_t i = 0; i < s->model.n_emitters; i++)
         if (model_is_settling(&s->model.emitters[i]))
@@ -378,7 +379,7 @@ static int64_t next_instant(const struct sim *s)
         if (j->state == JOB_RUNNING)
             us = least(us, j->lease_at - s->now.steady_at);
         if (j->state == JOB_SCHEDULED)
-            us = least(us, least(j->due_at - s->now.wall_at, US_PER_MIN));
+            us = least(us, least(j->due_at + pause_us - s->now.wall_at, US_PER_MIN));
     }
     for (size_t i = 0; i < s->waiting.count; i++)
         us = least(us, s->waiting.items[i]->deadline_at - s->now.steady_at);

@@ -34,12 +34,21 @@ static void lose_leases(struct sim *s)
     }
 }
 
+/* On a shared store what is due may be in another server's hands: nobody looks again at once. */
+static bool may_stay(const struct sim *s, const struct model_job *j)
+{
+    const struct job *row = world_row(s, j->id);
+
+    return s->shared && j->due_at > s->now.wall_at - SIM_DUE_PAUSE_US && row != NULL &&
+           row->state == JOB_SCHEDULED;
+}
+
 static void wake_due(struct sim *s)
 {
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         struct model_job *j = &s->model.jobs[i];
 
-        if (j->state != JOB_SCHEDULED || j->due_at > s->now.wall_at)
+        if (j->state != JOB_SCHEDULED || j->due_at > s->now.wall_at || may_stay(s, j))
             continue;
         if (!model_move(&s->model, j, JOB_EV_WAKE, JOB_READY))
             sim_fail(s, "a due job cannot become ready");

@@ -1,7 +1,8 @@
 /*
- * sim [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
+ * sim [--postgres] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
  *
- * Runs so many lives (WAYBILL_SEEDS, else 1,000), several at a time.  The first thing that is wrong ends
+ * Runs so many lives (WAYBILL_SEEDS, else 1,000; on the PostgreSQL that WAYBILL_TEST_STORE names
+ * WAYBILL_POSTGRES_SEEDS, else 24), several at a time.  The first thing that is wrong ends
  * the run with the seed and the step; `--first SEED --seeds 1` shows the same again.  A long run must
  * have made every move of the state table that can be made.
  */
@@ -14,13 +15,14 @@
 
 #include "sim.h"
 
-enum { STEPS = 300, SEEDS = 1000, COVERAGE_SEEDS = 200 };
+enum { STEPS = 300, SEEDS = 1000, POSTGRES_SEEDS = 24, COVERAGE_SEEDS = 200, SKIPPED = 77 };
 
 struct options {
     uint64_t first, seeds;
     int steps;
     int jobs;
     bool verbose;
+    bool shared;
 };
 
 /* ---- saying ---- */
@@ -47,8 +49,8 @@ void sim_fail(const struct sim *s, const char *fmt, ...)
     va_start(args, fmt);
     vfprintf(stderr, fmt, args);
     va_end(args);
-    fprintf(stderr, "\nsim: see it again with: sim --first %llu --seeds 1 --verbose\n",
-            (unsigned long long)s->seed);
+    fprintf(stderr, "\nsim: see it again with: sim %s--first %llu --seeds 1 --verbose\n",
+            s->shared ? "--postgres " : "", (unsigned long long)s->seed);
     _exit(1);
 }
 
@@ -65,6 +67,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
 
     s->seed = seed;
     s->verbose = o->verbose;
+    s->shared = o->shared;
     rng_init(&s->rng, seed);
     rng_init(&s->rng, rng_next(&s->rng)); /* neighbours are strangers to each other */
     model_init(&s->model);
@@ -135,19 +138,21 @@ static bool read_number(const char *text, uint64_t *ret_value)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]\n");
+    fprintf(stderr, "usage: sim [--postgres] [--seeds N] [--first SEED] [--steps N] [--jobs N] "
+                    "[--verbose]\n");
     return 2;
 }
 
 static bool read_options(int argc, char **argv, struct options *o)
 {
-    const char *seeds = getenv("WAYBILL_SEEDS");
+    o->shared = argc > 1 && strcmp(argv[1], "--postgres") == 0;
+    const char *seeds = getenv(o->shared ? "WAYBILL_POSTGRES_SEEDS" : "WAYBILL_SEEDS");
     uint64_t steps = STEPS, jobs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
 
-    o->seeds = SEEDS;
+    o->seeds = o->shared ? POSTGRES_SEEDS : SEEDS;
     if (seeds != NULL && !read_number(seeds, &o->seeds))
         return false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = o->shared ? 2 : 1; i < argc; i++) {
         uint64_t *into = strcmp(argv[i], "--seeds") == 0   ? &o->seeds
                          : strcmp(argv[i], "--first") == 0 ? &o->first
                          : strcmp(argv[i], "--steps") == 0 ? &steps
@@ -170,6 +175,10 @@ int main(int argc, char **argv)
 
     if (!read_options(argc, argv, &o))
         return usage();
+    if (o.shared && !pg_is_wanted()) {
+        printf("sim: WAYBILL_TEST_STORE names no PostgreSQL\n");
+        return SKIPPED;
+    }
     struct shared *total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE,
                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 

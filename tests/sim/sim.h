@@ -1,10 +1,13 @@
 /*
- * The simulation: the engine on a disk in memory, under a fake clock, among seeded clients and workers.
+ * The simulation: the engine on a disk in memory or on PostgreSQL, under a fake clock, among seeded clients and workers.
  *
  * One seed is one life of a server: steps of a few requests at a time, interrupted by crashes, power
  * cuts, disk faults, restarts, clock jumps, lost replies and workers that come too late.  After every
  * step the store is read and compared with the model; what must hold always (design, section 9) is
- * checked.  The same seed gives the same life, byte by byte.
+ * checked.  The same seed gives the same life, byte by byte (on PostgreSQL: request by request).
+ *
+ * On PostgreSQL a crash comes before a batch, or between its commit and the answers; connections are lost in
+ * commits.  There is one clock, the database's, which nobody sets: the simulation stands in for it.
  *
  *   sim.c      seeds, coverage                 clients.c, workers.c   make requests
  *   steps.c    one step of a life, its end     judge*.c               feed the model, check the answers
@@ -24,7 +27,9 @@
 #include "engine/engine.h"
 #include "engine/op.h"
 #include "model.h"
+#include "pg_schema.h"
 #include "store/store_emits.h"
+#include "store/store_shared.h"
 #include "store/store_work.h"
 
 enum {
@@ -33,6 +38,8 @@ enum {
     SIM_HELD = 40,   /* leases one worker believes in */
     SIM_WAITING = 5, /* the engine's waiting_max */
 };
+
+#define SIM_DUE_PAUSE_US (20 * US_PER_MS) /* on shared stores due jobs may come so much later */
 
 struct sim;
 
@@ -117,12 +124,15 @@ struct sim {
     struct rng rng;
     struct now now;
 
+    bool shared; /* on PostgreSQL, else on the disk */
     struct powercut *disk;
+    struct pg_schema place;
+    struct store_member member;
     struct store *store;
     struct engine *engine;
     int64_t opened_at; /* steady */
     bool dead;         /* the process was killed in this step */
-    int64_t kill_in;   /* so many disk operations from now; 0: not */
+    int64_t kill_in;   /* so many disk operations from now; 0: not, or before the batch */
     bool kill_by_power;
     uint64_t rollbacks;   /* of this engine, as last seen */
     int64_t resume_at;    /* steady: after failed batches the engine rests until then */
@@ -196,6 +206,14 @@ void world_renew(struct sim *s);
 /* Remembers how the model is, then runs the engine. */
 void world_run(struct sim *s, struct req **reqs, size_t n);
 void world_advance(struct sim *s, int64_t us);
+
+/* Somebody sets the wall clock; a shared store has none that could be set. */
+void world_set_clock(struct sim *s, int64_t us);
+
+/* The process will die in the next batch, or after it; the store fails in it, until it is healed. */
+void world_plan_death(struct sim *s);
+void world_plan_fault(struct sim *s);
+void world_heal(struct sim *s);
 
 /* Folds the log of the database in, which SQLite does by itself now and then. */
 void world_checkpoint(struct sim *s);

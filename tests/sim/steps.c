@@ -5,12 +5,11 @@
  * In the end all work is done, all traces expire, and nothing is left.
  */
 /* SPDX-License-Identifier: MIT */
-#include <sqlite3.h>
-
-#include "powercut_vfs.h"
 #include "sim.h"
 
 enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
+
+#define IDLE_US (10 * US_PER_S) /* so long an idle server that shares its store is quiet at least */
 
 /* ---- saying ---- */
 
@@ -70,7 +69,7 @@ static void pass_time(struct sim *s)
     else if (how < 20)
         world_advance(s, (int64_t)chance(s, 1200) * US_PER_S);
     else if (how < 22) /* somebody sets the clock */
-        s->now.wall_at += ((int64_t)chance(s, 7200) - 3600) * US_PER_S;
+        world_set_clock(s, ((int64_t)chance(s, 7200) - 3600) * US_PER_S);
     else
         world_advance(s, (int64_t)chance(s, (uint64_t)(3 * US_PER_S)));
 }
@@ -93,18 +92,18 @@ static void open_again(struct sim *s)
     if (away == 0)
         s->now.wall_at += (int64_t)chance(s, 300) * US_PER_S;
     else if (away == 1)
-        s->now.wall_at += ((int64_t)chance(s, 600) - 300) * US_PER_S;
+        world_set_clock(s, ((int64_t)chance(s, 600) - 300) * US_PER_S);
     world_open(s);
 }
 
-/* A batch in which the process dies at some disk operation, or right after it. */
+/* A batch in which the process dies at some disk operation, before it or before its answers, or right after it. */
 static void step_crash(struct sim *s, struct req **reqs, size_t n)
 {
-    s->kill_by_power = chance(s, 2) == 0;
-    s->kill_in = 1 + (int64_t)chance(s, 10);
     struct now then = s->now;
 
-    world_run(s, reqs, n);
+    world_plan_death(s);
+    if (s->kill_in != 0)
+        world_run(s, reqs, n);
     sim_say(s, "  the process %s%s", s->dead ? "died in the batch" : "dies after the batch",
             s->kill_by_power ? ", with the power" : "");
     for (size_t i = 0; i < n; i++)
@@ -138,23 +137,6 @@ static void step_restart(struct sim *s)
     world_read(s);
     world_renew(s);
     check_store(s, CHECK_CHEAP);
-}
-
-static void plan_fault(struct sim *s)
-{
-    static const struct powercut_plan plans[] = {{POWERCUT_WRITE, 0, 0, SQLITE_IOERR_WRITE},
-                                                 {POWERCUT_WRITE, 0, 0, SQLITE_FULL},
-                                                 {POWERCUT_SYNC, 0, 0, SQLITE_IOERR_FSYNC},
-                                                 {POWERCUT_GROW, 0, 0, SQLITE_FULL}};
-    struct powercut_plan plan = plans[chance(s, 4)];
-    uint64_t times = chance(s, 3);
-
-    plan.nth = 1 + (int64_t)chance(s, 5);
-    plan.times = times == 0 ? 1 : times == 1 ? 2 + (int64_t)chance(s, 4) : POWERCUT_FOR_EVER;
-    powercut_fail(s->disk, &plan);
-    s->faulty = true;
-    sim_say(s, "  the disk fails: kind %d, nth %lld, %lld times, code %d", (int)plan.io,
-            (long long)plan.nth, (long long)plan.times, plan.code);
 }
 
 static void leave_some(struct sim *s)
@@ -206,11 +188,11 @@ void sim_step(struct sim *s)
         return;
     }
     if (how >= 90)
-        plan_fault(s);
+        world_plan_fault(s);
     uint64_t rollbacks = s->rollbacks;
 
     world_run(s, reqs, n);
-    powercut_heal(s->disk);
+    world_heal(s);
     for (size_t i = 0; i < n; i++)
         say_request(s, reqs[i]);
     judge_run(s, reqs, n);
@@ -307,6 +289,10 @@ void sim_drain(struct sim *s)
     run_and_check(s, set_state(s, MODEL_QUEUES - 1, QUEUE_PAUSE));
     check_store(s, CHECK_ALL);
     check_empty(s);
-    if (engine_next_us(s->engine, s->now) != TIME_NEVER)
-        sim_fail(s, "an idle engine wants to be woken");
+    world_advance(s, US_PER_MIN);
+    run_and_check(s, NULL);
+    int64_t next_us = engine_next_us(s->engine, s->now);
+
+    if (next_us < (s->shared ? IDLE_US : TIME_NEVER))
+        sim_fail(s, "an idle engine wants to be woken in %lld us", (long long)next_us);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
 
+#include "base/fault.h"
 #include "powercut_vfs.h"
 #include "sim.h"
 #include "store/store.h"
@@ -37,6 +38,18 @@ static void on_disk(void *ctx, enum powercut_io io)
         powercut_kill(s->disk);
 }
 
+void world_plan_death(struct sim *s)
+{
+    s->kill_by_power = chance(s, 2) == 0;
+    s->kill_in = 1 + (int64_t)chance(s, 10);
+    if (!s->shared)
+        return;
+    uint64_t when = chance(s, 3); /* before the batch, before its answers, after them */
+
+    s->kill_in = when == 0 ? 0 : 1;
+    s->dead = when < 2;
+}
+
 uint32_t world_settle_rows(const struct sim *s)
 {
     static const uint32_t rows[] = {3, 9, 1000};
@@ -46,8 +59,12 @@ uint32_t world_settle_rows(const struct sim *s)
 
 void world_open(struct sim *s)
 {
-    struct store_config config = {.dir = "/sim", .mode = STORE_WRITE, .vfs = DISK_NAME};
+    struct store_config config = {.dir = "/sim",
+                                  .url = s->shared ? s->place.url : NULL,
+                                  .mode = STORE_WRITE,
+                                  .vfs = DISK_NAME};
     struct engine_config engine = {.node = 1,
+                                   .member = &s->member,
                                    .seed = s->seed,
                                    .on_event = on_event,
                                    .event_ctx = s,
@@ -67,11 +84,20 @@ void world_open(struct sim *s)
         sim_fail(s, "the engine does not open: %s", err.msg);
 }
 
-void world_init(struct sim *s)
+static void make_disk(struct sim *s)
 {
     sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, (int)(s->seed & 0x7FFFFFFF) | 1, NULL);
     s->disk = powercut_new(DISK_NAME, s->seed);
     powercut_watch(s->disk, on_disk, s);
+}
+
+void world_init(struct sim *s)
+{
+    s->member = (struct store_member){.name = "one", .host = "here", .version = "0", .url = ""};
+    if (s->shared)
+        pg_schema_make(&s->place);
+    else
+        make_disk(s);
     s->now.wall_at = BEGIN_AT;
     world_open(s);
 }
@@ -80,7 +106,9 @@ void world_deinit(struct sim *s)
 {
     world_end(s, WORLD_STOP);
     world_drop_waiting(s);
-    if (!powercut_free(s->disk))
+    if (s->shared)
+        pg_schema_drop(&s->place);
+    else if (!powercut_free(s->disk))
         sim_fail(s, "the store left files open");
     arena_deinit(&s->arena);
     VEC_DEINIT(&s->rows);
@@ -113,9 +141,9 @@ void world_renew(struct sim *s)
 void world_end(struct sim *s, enum world_end how)
 {
     s->kill_in = 0;
-    if (how == WORLD_POWER && !s->dead)
+    if (how == WORLD_POWER && !s->dead && !s->shared)
         powercut_cut(s->disk, rng_next(&s->rng));
-    else if (how == WORLD_KILL && !s->dead)
+    else if (how == WORLD_KILL && !s->dead && !s->shared)
         powercut_kill(s->disk);
     if (how != WORLD_STOP)
         s->dead = true;
@@ -150,10 +178,58 @@ void world_checkpoint(struct sim *s)
                                       "PRAGMA wal_checkpoint(TRUNCATE)"};
     sqlite3 *db = NULL;
 
+    if (s->shared)
+        return;
     if (sqlite3_open_v2("/sim/waybill.db", &db, SQLITE_OPEN_READWRITE, DISK_NAME) != SQLITE_OK ||
         sqlite3_exec(db, how[chance(s, 3)], NULL, NULL, NULL) != SQLITE_OK)
         sim_fail(s, "no checkpoint: %s", sqlite3_errmsg(db));
     sqlite3_close(db);
+}
+
+static void plan_disk_fault(struct sim *s)
+{
+    static const struct powercut_plan plans[] = {{POWERCUT_WRITE, 0, 0, SQLITE_IOERR_WRITE},
+                                                 {POWERCUT_WRITE, 0, 0, SQLITE_FULL},
+                                                 {POWERCUT_SYNC, 0, 0, SQLITE_IOERR_FSYNC},
+                                                 {POWERCUT_GROW, 0, 0, SQLITE_FULL}};
+    struct powercut_plan plan = plans[chance(s, 4)];
+    uint64_t times = chance(s, 3);
+
+    plan.nth = 1 + (int64_t)chance(s, 5);
+    plan.times = times == 0 ? 1 : times == 1 ? 2 + (int64_t)chance(s, 4) : POWERCUT_FOR_EVER;
+    powercut_fail(s->disk, &plan);
+    sim_say(s, "  the disk fails: kind %d, nth %lld, %lld times, code %d", (int)plan.io,
+            (long long)plan.nth, (long long)plan.times, plan.code);
+}
+
+void world_set_clock(struct sim *s, int64_t us)
+{
+    if (!s->shared)
+        s->now.wall_at += us;
+}
+
+void world_plan_fault(struct sim *s)
+{
+    static const char *const plans[] = {"commit.before:1:fail", "commit.before:1:fail-all",
+                                        "commit.cut:1:fail", "commit.lost:1:fail"};
+    const char *plan = plans[chance(s, 4)];
+
+    s->faulty = true;
+    if (!s->shared) {
+        plan_disk_fault(s);
+        return;
+    }
+    sim_say(s, "  the store fails: %s", plan);
+    if (!fault_arm(plan))
+        sim_fail(s, "no such fault: %s", plan);
+}
+
+void world_heal(struct sim *s)
+{
+    if (s->shared)
+        (void)fault_arm(NULL);
+    else
+        powercut_heal(s->disk);
 }
 
 void world_advance(struct sim *s, int64_t us)
