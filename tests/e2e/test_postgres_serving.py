@@ -107,6 +107,14 @@ def test_the_option_is_heeded_before_the_environment_and_that_before_definitions
     assert store_of(server.start())["url"] == database
 
 
+def test_an_embedded_store_that_was_left_behind_is_told_of(servers, database):
+    server = servers(store=Server.EMBEDDED).start()
+    server.stop()
+    server.store = database
+    server.start()
+    assert "waybill.db in the data directory is not used" in server.log_text()
+
+
 def test_an_embedded_store_says_so_and_has_no_other_servers(servers):
     server = servers(store=Server.EMBEDDED).start()
     assert store_of(server)["kind"] == "embedded"
@@ -380,8 +388,9 @@ def test_without_its_database_a_server_refuses_at_once_and_says_so(own_cluster, 
     assert "database" in client.get("/readyz").error(503, "unavailable")["message"]
     eventually(lambda: away(server), "the gauge")
     assert store_of(server)["up"] is False
-    ran = server.cli("add", "work")
-    assert ran.status == 5, ran
+    assert server.cli("add", "work").status == server.cli("status").status == 5
+    ran = server.cli("check")
+    assert ran.status == 2 and "CRITICAL" in ran.out and "database" in ran.out, ran
     own_cluster.start()
     eventually(lambda: client.get("/readyz").status == 200, "recovery")
     assert client.state(job_id) == "ready"
@@ -431,6 +440,23 @@ def test_a_program_runs_through_an_outage_and_its_end_is_told_afterwards(own_clu
     job = server.tcp().show(job_id)
     assert job["attempt"] == 1 and job.get("lost", 0) == 0, job
     assert server.tcp().get(f"/v1/jobs/{job_id}/log").body == b"through\n"
+
+
+def test_a_wait_in_the_shell_lasts_through_an_outage(own_cluster, servers):
+    server = servers(store=new_database(own_cluster)).start()
+    client = server.tcp()
+    job_id = client.submit()
+    job = client.take()
+    call = Background(server.cli, "wait", job_id)
+    eventually(lambda: client.waiting() == 1)
+    own_cluster.stop()
+    eventually(lambda: client.post("/v1/jobs", {"queue": "work"}).status == 503, "the loss")
+    late = Background(server.cli, "wait", job_id).result()
+    assert late.status == 5, late
+    own_cluster.start()
+    eventually(lambda: client.get("/readyz").status == 200, "recovery")
+    client.end(job)
+    assert call.result().status == 0
 
 
 def test_a_followed_log_goes_on_after_an_outage(own_cluster, servers):
