@@ -31,6 +31,14 @@ void db_close(struct db *db, enum db_close how)
         db->driver->close(db, how);
 }
 
+enum err_code db_post(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
+                      struct err *err)
+{
+    struct db_call call = {.sql = sql, .args = args, .n_args = n_args};
+
+    return db->driver->post(db, &call, err);
+}
+
 enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
                      struct db_taker *taker, struct err *err)
 {

@@ -95,6 +95,9 @@ enum db_close {
 /* Functions that a database has no use for are NULL; those who call them say what to do instead. */
 struct db_driver {
     enum err_code (*run)(struct db *db, struct db_call *calls, size_t n, struct err *err);
+    /* Carries out a call of whose rows and count nobody wants to know.  An error may show only in what comes
+     * after it, at the latest in the commit. */
+    enum err_code (*post)(struct db *db, struct db_call *call, struct err *err);
     enum err_code (*begin)(struct db *db, struct err *err);
     enum err_code (*commit)(struct db *db, struct err *err);
     void (*rollback)(struct db *db); /* without a transaction it does nothing */
@@ -170,8 +173,14 @@ static inline bool db_is_away(const struct db *db)
     return atomic_load_explicit(&db->away, memory_order_relaxed);
 }
 
-/* One call, written in place: db_do(db, SQL_X, err, db_i(1), db_t(name)). */
-#define db_do(db, sql_, err, ...) db_do_rows(db, sql_, NULL, NULL, err, __VA_ARGS__)
+/* One call, written in place: db_do(db, SQL_X, err, db_i(1), db_t(name)).  Nothing is known of what it did, but
+ * that an error in it makes the commit fail. */
+#define db_do(db, sql_, err, ...)                             \
+    db_post(db, sql_, (const struct db_value[]){__VA_ARGS__}, \
+            sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value), err)
+
+MUST_CHECK enum err_code db_post(struct db *db, enum sql sql, const struct db_value *args,
+                                 size_t n_args, struct err *err);
 
 /* The same with a taker of rows. */
 #define db_do_rows(db, sql_, fn, ctx_, err, ...)                                     \

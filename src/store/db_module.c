@@ -117,10 +117,11 @@ static enum err_code open_module(const char *path, const struct db_module **ret_
         return err_set(err, E_UNAVAILABLE, "%s is no module of waybill", path);
     const struct db_module *module = get();
 
-    if (strcmp(module->version, WAYBILL_VERSION) != 0)
+    if (strcmp(module->version, WAYBILL_VERSION) != 0 || module->seam != DB_SEAM)
         return err_set(err, E_UNAVAILABLE,
-                       "%s is of waybill %s, this one is %s: install both from one package", path,
-                       module->version, WAYBILL_VERSION);
+                       "%s is of another waybill (%s) than this one (%s): install both from one "
+                       "package",
+                       path, module->version, WAYBILL_VERSION);
     *ret_module = module;
     return E_OK;
 }

@@ -29,6 +29,9 @@ struct db_config {
     int64_t read_limit_us; /* 0: none */
 };
 
+/* Grows with whatever the two sides share. */
+#define DB_SEAM (sizeof(struct db_driver) + sizeof(struct db) + sizeof(struct db_call) + SQL_COUNT)
+
 struct db_listener;
 
 /* The text is NULL after a connection that was lost is there again. */
@@ -43,6 +46,7 @@ struct db_wait {
 
 struct db_module {
     const char *version;
+    size_t seam; /* DB_SEAM: of programs and modules that were not built together */
     enum err_code (*open)(const struct db_config *config, struct db **ret_db, struct err *err);
 
     /* Never fails for want of a connection: it keeps trying while it waits. */

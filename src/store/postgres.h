@@ -2,12 +2,13 @@
  * PostgreSQL behind the seam of db.h: the module postgres.so.
  *
  * Statements are prepared on their first use in a connection.  A transaction begins with its first statement, in
- * the same round trip; several calls go in one pipeline.  A connection that is lost outside of a transaction, or
+ * the same round trip; several calls go in one pipeline, and what nobody waits for is not waited for.  A connection that is lost outside of a transaction, or
  * before anything of it was answered, is made again at once; inside of one nothing is ever repeated here.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include "base/vec.h"
 #include "store/db_module.h"
 #include "store/postgres_link.h"
 #include "store/postgres_values.h"
@@ -32,7 +33,10 @@ struct pg_db {
     struct pg_statement *statements; /* host->n_texts */
     struct pg_params params;
     enum pg_tx tx;
+    VEC(enum sql) posted; /* sent, and not answered yet: the connection is in a pipeline */
 };
+
+extern const struct db_driver pg_driver;
 
 static inline struct pg_db *pg_of(struct db *db)
 {
@@ -44,6 +48,12 @@ MUST_CHECK enum err_code pg_connect(struct pg_db *pg, struct err *err);
 
 /* Takes the failure in: a lost connection is dropped, a conflict marked.  Returns err's code. */
 enum err_code pg_fail(struct pg_db *pg, const PGresult *result, struct err *err);
+
+enum err_code pg_run(struct db *db, struct db_call *calls, size_t n, struct err *err);
+enum err_code pg_post(struct db *db, struct db_call *call, struct err *err);
+
+/* Waits for the answers to all that was posted. */
+MUST_CHECK enum err_code pg_settle(struct pg_db *pg, struct err *err);
 
 /* Statements without results, as text: migrations and what surrounds them. */
 MUST_CHECK enum err_code pg_script(struct pg_db *pg, const char *text, struct err *err);

@@ -198,6 +198,11 @@ static enum err_code sqlite_run(struct db *base, struct db_call *calls, size_t n
     return E_OK;
 }
 
+static enum err_code sqlite_post(struct db *db, struct db_call *call, struct err *err)
+{
+    return sqlite_run(db, call, 1, err);
+}
+
 static int64_t col_int(const struct db_row *row, int column)
 {
     return sqlite3_column_int64(stmt_of(row), column);
@@ -539,6 +544,7 @@ static enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts
 
 static const struct db_driver sqlite_driver = {
     .run = sqlite_run,
+    .post = sqlite_post,
     .begin = sqlite_begin,
     .commit = sqlite_commit,
     .rollback = sqlite_rollback,

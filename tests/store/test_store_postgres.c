@@ -240,6 +240,64 @@ static void an_error_in_a_pipeline_stops_the_rest(void **state)
     assert_int_equal(raw_number("SELECT COUNT(*) FROM claims"), 0);
 }
 
+static enum err_code post_claim(struct err *err)
+{
+    return db_do(fx.store->db, SQL_CLAIM_ADD, err, db_i(5), db_i(1), db_i(1), db_i(1),
+                 db_b(SLICE("12345678")));
+}
+
+/* Nobody waits for a statement of which nothing is asked. */
+static void an_error_of_what_was_posted_shows_in_what_comes_after(void **state)
+{
+    struct err why = ERR_INIT;
+    int64_t value = 0;
+
+    (void)state;
+    begin();
+    ok(store_meta_set(fx.store, "mark", 1, &err));
+    ok(post_claim(&err));
+    ok(post_claim(&err));
+    ok(store_meta_set(fx.store, "mark", 2, &err));
+    assert_int_equal(store_meta_get(fx.store, "mark", &value, &why), E_UNAVAILABLE);
+    assert_non_null(strstr(why.msg, "claim_add"));
+    assert_true(store_is_conflict(fx.store));
+    store_rollback(fx.store);
+    begin();
+    ok(store_meta_set(fx.store, "mark", 1, &err));
+    ok(post_claim(&err));
+    ok(post_claim(&err));
+    assert_int_equal(store_commit(fx.store, &why), E_UNAVAILABLE);
+    assert_true(store_is_conflict(fx.store));
+    store_rollback(fx.store);
+    assert_int_equal(meta_of(fx.store, "mark"), -1);
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM claims"), 0);
+}
+
+/* Asks for itself, and posts. */
+static void take_and_ask(void *ctx, const struct db_row *row)
+{
+    int64_t *seen = ctx;
+
+    seen[0] = db_col_int(row, 0);
+    ok(store_meta_set(fx.store, "mark", seen[0] + 1, &err));
+    seen[1] = meta_of(fx.store, "mark");
+}
+
+static void takers_may_run_statements_themselves(void **state)
+{
+    int64_t seen[2] = {0};
+
+    (void)state;
+    begin();
+    for (int i = 1; i <= 3; i++) {
+        ok(store_meta_set(fx.store, "mark", 10 * i, &err));
+        ok(db_do_rows(fx.store->db, SQL_META_GET, take_and_ask, seen, &err, db_t(SLICE("mark"))));
+        assert_int_equal(seen[0], 10 * i);
+        assert_int_equal(seen[1], 10 * i + 1);
+    }
+    commit();
+}
+
 /* ---- connections ---- */
 
 static void a_connection_that_died_between_transactions_is_made_again(void **state)
@@ -274,6 +332,7 @@ static void a_reader_asks_again(void **state)
 static void a_transaction_that_lost_its_connection_is_over(void **state)
 {
     struct err why = ERR_INIT;
+    int64_t value = 0;
 
     (void)state;
     struct store *s = open_named("inside", STORE_WRITE);
@@ -281,7 +340,7 @@ static void a_transaction_that_lost_its_connection_is_over(void **state)
     ok(store_begin(s, &err));
     ok(store_meta_set(s, "mark", 1, &err));
     assert_int_equal(kill_backends("inside"), 1);
-    assert_int_equal(store_meta_set(s, "mark", 2, &why), E_UNAVAILABLE);
+    assert_int_equal(store_meta_get(s, "mark", &value, &why), E_UNAVAILABLE);
     assert_true(store_is_away(s));
     assert_int_equal(store_meta_set(s, "mark", 3, &why), E_UNAVAILABLE); /* nothing goes past it */
     assert_int_equal(store_commit(s, &why), E_UNAVAILABLE);
@@ -291,6 +350,24 @@ static void a_transaction_that_lost_its_connection_is_over(void **state)
     set_meta(s, "mark", 4);
     assert_false(store_is_away(s));
     assert_int_equal(meta_of(s, "mark"), 4);
+    store_close(s);
+}
+
+static void what_was_posted_is_lost_with_its_connection(void **state)
+{
+    struct err why = ERR_INIT;
+
+    (void)state;
+    struct store *s = open_named("posted", STORE_WRITE);
+
+    set_meta(s, "mark", 1);
+    ok(store_begin(s, &err));
+    ok(store_meta_set(s, "mark", 2, &err));
+    ok(store_meta_set(s, "mark", 3, &err));
+    assert_int_equal(kill_backends("posted"), 1);
+    assert_int_equal(store_commit(s, &why), E_UNAVAILABLE);
+    store_rollback(s);
+    assert_int_equal(meta_of(s, "mark"), 1);
     store_close(s);
 }
 
@@ -668,9 +745,12 @@ int main(void)
         STORE_TEST(sets_come_in_the_order_in_which_they_are_asked_for),
         STORE_TEST(calls_of_one_run_are_carried_out_in_order),
         STORE_TEST(an_error_in_a_pipeline_stops_the_rest),
+        STORE_TEST(an_error_of_what_was_posted_shows_in_what_comes_after),
+        STORE_TEST(takers_may_run_statements_themselves),
         STORE_TEST(a_connection_that_died_between_transactions_is_made_again),
         STORE_TEST(a_reader_asks_again),
         STORE_TEST(a_transaction_that_lost_its_connection_is_over),
+        STORE_TEST(what_was_posted_is_lost_with_its_connection),
         STORE_TEST(a_commit_whose_answer_is_lost_is_unknown),
         STORE_TEST(a_backend_that_dies_in_its_commit_leaves_it_unknown),
         STORE_TEST(while_it_is_away_everything_fails_at_once),
