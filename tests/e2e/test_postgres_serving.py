@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from postgres import Cluster, ask
+from screens import Terminal
 from waiting import PATIENCE, Background, eventually
 from waybill import QUEUES, Server
 
@@ -311,6 +312,18 @@ def test_a_log_is_followed_through_another_server(servers, database):
     a.tcp().end(job, log={"offset": 8, "text": "three"})
     assert reply.result().body == b"one two three"
     wire.close()
+
+
+def test_the_live_screen_shows_what_another_server_does(servers, database):
+    a, b = pair(servers, database)
+    terminal = Terminal("top", "--data", b.data)
+    try:
+        terminal.until("q quits")
+        mark = terminal.mark()
+        a.tcp().submit("other")
+        terminal.until("other: 1 ready", start=mark)
+    finally:
+        terminal.close()
 
 
 def test_a_backup_is_the_databases_business_and_a_check_is_ours(servers, database, directory):
