@@ -93,3 +93,10 @@ void json_add_key(struct buf *b, const char *name);
 /* A comma, unless b is empty or `{` or `[` is its last byte. */
 void json_add_comma(struct buf *b);
 void json_add_bool(struct buf *b, bool value);
+
+/* A whole member: json_add_key and its value. */
+void json_put_string(struct buf *b, const char *name, struct slice utf8);
+void json_put_int(struct buf *b, const char *name, int64_t value);
+void json_put_bool(struct buf *b, const char *name, bool value);
+void json_put_time(struct buf *b, const char *name, int64_t at);
+void json_put_raw(struct buf *b, const char *name, struct slice json); /* as it is */

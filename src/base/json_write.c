@@ -67,3 +67,33 @@ void json_add_bool(struct buf *b, bool value)
 {
     buf_add_str(b, value ? "true" : "false");
 }
+
+void json_put_string(struct buf *b, const char *name, struct slice utf8)
+{
+    json_add_key(b, name);
+    json_add_string(b, utf8);
+}
+
+void json_put_int(struct buf *b, const char *name, int64_t value)
+{
+    json_add_key(b, name);
+    buf_add_int(b, value);
+}
+
+void json_put_bool(struct buf *b, const char *name, bool value)
+{
+    json_add_key(b, name);
+    json_add_bool(b, value);
+}
+
+void json_put_time(struct buf *b, const char *name, int64_t at)
+{
+    json_add_key(b, name);
+    json_add_time(b, at);
+}
+
+void json_put_raw(struct buf *b, const char *name, struct slice json)
+{
+    json_add_key(b, name);
+    buf_add_slice(b, json);
+}

@@ -23,8 +23,7 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
     else if (filter_add_json(&cli->args, b->states, &body, err) != E_OK)
         return err->code;
     if (b->to_queue != NULL) {
-        json_add_key(&body, "queue");
-        json_add_string(&body, slice_of(b->to_queue));
+        json_put_string(&body, "queue", slice_of(b->to_queue));
     }
     buf_add_char(&body, '}');
     const struct client_request r = {

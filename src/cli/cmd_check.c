@@ -17,14 +17,11 @@ static void print_file_json(const char *file, size_t queues, const struct err *e
 
     buf_add_str(&line, "{\"file\":");
     json_add_string(&line, slice_of(file));
-    json_add_key(&line, "ok");
-    json_add_bool(&line, err->code == E_OK);
+    json_put_bool(&line, "ok", err->code == E_OK);
     if (err->code == E_OK) {
-        json_add_key(&line, "queues");
-        buf_add_int(&line, (int64_t)queues);
+        json_put_int(&line, "queues", (int64_t)queues);
     } else {
-        json_add_key(&line, "error");
-        json_add_string(&line, slice_of(err->msg));
+        json_put_string(&line, "error", slice_of(err->msg));
     }
     buf_add_char(&line, '}');
     puts(buf_text(&line));

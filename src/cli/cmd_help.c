@@ -13,8 +13,7 @@ static void add_text(struct buf *b, const char *key, const char *text)
 {
     if (text == NULL)
         return;
-    json_add_key(b, key);
-    json_add_string(b, slice_of(text));
+    json_put_string(b, key, slice_of(text));
 }
 
 static void add_options(struct buf *b, const struct command *c)
@@ -31,8 +30,7 @@ static void add_options(struct buf *b, const struct command *c)
         add_text(b, "name", o->name);
         add_text(b, "letter", o->letter != '\0' ? letter : NULL);
         add_text(b, "value", o->value.name);
-        json_add_key(b, "repeats");
-        json_add_bool(b, o->repeats);
+        json_put_bool(b, "repeats", o->repeats);
         add_text(b, "help", o->help);
         buf_add_char(b, '}');
     }
@@ -47,10 +45,8 @@ static void add_arguments(struct buf *b, const struct command *c)
         json_add_comma(b);
         buf_add_char(b, '{');
         add_text(b, "name", a->value.name);
-        json_add_key(b, "optional");
-        json_add_bool(b, a->optional);
-        json_add_key(b, "repeats");
-        json_add_bool(b, a->repeats);
+        json_put_bool(b, "optional", a->optional);
+        json_put_bool(b, "repeats", a->repeats);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');

@@ -150,8 +150,7 @@ static void print_result_json(const struct copy_job *j, const struct store_copy_
     json_add_string(&out, buf_slice(&end));
     buf_clear(&end);
     show_end(&j->to, &end);
-    json_add_key(&out, "to");
-    json_add_string(&out, buf_slice(&end));
+    json_put_string(&out, "to", buf_slice(&end));
     buf_addf(&out, ",\"ok\":%s,\"bytes\":%" PRId64 ",\"tables\":[", r->agrees ? "true" : "false",
              r->bytes);
     for (int i = 0; i < STORE_COPY_TABLES; i++) {

@@ -11,15 +11,13 @@ static void add_text(struct buf *out, const char *name, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_add_key(out, name);
-    json_add_string(out, text);
+    json_put_string(out, name, text);
 }
 
 static void add_output(struct buf *out, struct slice output)
 {
     if (utf8_valid(output)) {
-        json_add_key(out, "output");
-        json_add_string(out, output);
+        json_put_string(out, "output", output);
         return;
     }
     json_add_key(out, "output_base64");
@@ -35,8 +33,7 @@ static void copy_member(struct buf *out, const char *name, struct slice object, 
 
     if (object.size == 0 || !json_find(object, from, &value) || json_type_of(value) == JSON_T_NULL)
         return;
-    json_add_key(out, name);
-    buf_add_slice(out, value);
+    json_put_raw(out, name, value);
 }
 
 void each_json_add_end(struct buf *out, int64_t line, const struct worker_end *end)

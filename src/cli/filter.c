@@ -52,8 +52,7 @@ static void add_text(struct buf *out, const char *name, const char *value)
 {
     if (value == NULL)
         return;
-    json_add_key(out, name);
-    json_add_string(out, slice_of(value));
+    json_put_string(out, name, slice_of(value));
 }
 
 static void add_states(struct buf *out, const char *states)

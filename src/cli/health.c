@@ -159,8 +159,7 @@ static void print_findings(const struct cli *cli, const struct findings *f)
 
     buf_addf(&line, "{\"status\":\"%s\",\"text\":", health_names[f->health]);
     json_add_string(&line, buf_slice(&f->text));
-    json_add_key(&line, "data");
-    json_add_string(&line, slice_of(f->data.size > 0 ? buf_text(&f->data) + 1 : ""));
+    json_put_string(&line, "data", slice_of(f->data.size > 0 ? buf_text(&f->data) + 1 : ""));
     buf_add_char(&line, '}');
     puts(buf_text(&line));
 }

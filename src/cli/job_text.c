@@ -64,8 +64,7 @@ static enum err_code add_body(const struct args *a, struct buf *out, struct err 
     if (read_body(given, &body, err) != E_OK)
         return err->code;
     if (utf8_valid(buf_slice(&body)) && memchr(buf_text(&body), '\0', body.size) == NULL) {
-        json_add_key(out, "body");
-        json_add_string(out, buf_slice(&body));
+        json_put_string(out, "body", buf_slice(&body));
         return E_OK;
     }
     json_add_key(out, "body_base64");
@@ -99,8 +98,7 @@ static void add_text(const struct args *a, const char *option, struct buf *out)
 
     if (text == NULL)
         return;
-    json_add_key(out, option);
-    json_add_string(out, slice_of(text));
+    json_put_string(out, option, slice_of(text));
 }
 
 static enum err_code add_pairs(const struct args *a, const char *option, const char *key,
@@ -124,8 +122,7 @@ static enum err_code add_due(const struct args *a, struct buf *out, struct err *
         return err_set(err, E_INVALID, "--delay and --at exclude each other");
     if (value_time(at_text, clock_wall_us(), &due_at, err) != E_OK)
         return err->code;
-    json_add_key(out, "due_at");
-    json_add_time(out, due_at);
+    json_put_time(out, "due_at", due_at);
     return E_OK;
 }
 
@@ -140,8 +137,7 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
     add_text(a, "key", out);
     add_text(a, "timeout", out);
     if (args_has(a, "priority")) {
-        json_add_key(out, "priority");
-        buf_add_int(out, args_int(a, "priority", 0));
+        json_put_int(out, "priority", args_int(a, "priority", 0));
     }
     if (args_has(a, "retry"))
         buf_addf(out, ",\"retry\":{\"max\":%" PRId64 "}", args_int(a, "retry", 0));

@@ -67,8 +67,7 @@ static enum err_code add_dir(const struct definition_read *r, struct buf *json)
                        "the directory %s of the file has a name that is not UTF-8",
                        quote_text(&quote, dir));
     json->size--;
-    json_add_key(json, "dir");
-    json_add_string(json, dir);
+    json_put_string(json, "dir", dir);
     buf_add_char(json, '}');
     return E_OK;
 }

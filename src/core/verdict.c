@@ -198,26 +198,20 @@ void verdict_add_finish(const struct verdict *v, struct buf *b)
 {
     char length[DURATION_TEXT_SIZE];
 
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(job_outcome_name(v->outcome)));
+    json_put_string(b, "state", slice_of(job_outcome_name(v->outcome)));
     if (v->exited) {
-        json_add_key(b, "exit");
-        buf_add_int(b, v->exit);
+        json_put_int(b, "exit", v->exit);
     }
     if (v->cause != JOB_CAUSE_NONE) {
-        json_add_key(b, "cause");
-        json_add_string(b, slice_of(job_cause_name(v->cause)));
+        json_put_string(b, "cause", slice_of(job_cause_name(v->cause)));
     }
     if (v->has_text) {
-        json_add_key(b, "text");
-        json_add_string(b, slice_of(v->text));
+        json_put_string(b, "text", slice_of(v->text));
     }
     if (v->final) {
-        json_add_key(b, "final");
-        json_add_bool(b, true);
+        json_put_bool(b, "final", true);
     }
     if (v->delayed) {
-        json_add_key(b, "delay");
-        json_add_string(b, slice_of(duration_format(v->delay_us, length)));
+        json_put_string(b, "delay", slice_of(duration_format(v->delay_us, length)));
     }
 }

@@ -332,8 +332,7 @@ static void add_reply(struct op *op, const struct act_result *r)
         buf_add_str(b, ",\"deleted\":true}");
         return;
     }
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(job_state_name(r->state)));
+    json_put_string(b, "state", slice_of(job_state_name(r->state)));
     if (r->cancelling)
         buf_add_str(b, ",\"cancelling\":true");
     buf_add_char(b, '}');

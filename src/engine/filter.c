@@ -69,14 +69,10 @@ bool filter_matches(const struct job_filter *f, int64_t queue, const struct job 
 void filter_to_json(const struct job_filter *f, struct slice target, struct buf *out)
 {
     buf_addf(out, "{\"states\":%u,\"before\":%lld", f->states, (long long)f->ended_before_at);
-    json_add_key(out, "queue");
-    json_add_string(out, f->queue);
-    json_add_key(out, "text");
-    json_add_string(out, f->text);
-    json_add_key(out, "labels");
-    buf_add_slice(out, f->labels.size > 0 ? f->labels : SLICE("{}"));
-    json_add_key(out, "target");
-    json_add_string(out, target);
+    json_put_string(out, "queue", f->queue);
+    json_put_string(out, "text", f->text);
+    json_put_raw(out, "labels", f->labels.size > 0 ? f->labels : SLICE("{}"));
+    json_put_string(out, "target", target);
     buf_add_char(out, '}');
 }
 

@@ -178,8 +178,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
     if (!found)
         return E_OK;
     op->reply.size--; /* the brace */
-    json_add_key(&op->reply, "state");
-    json_add_string(&op->reply, slice_of(job_state_name(j.state)));
+    json_put_string(&op->reply, "state", slice_of(job_state_name(j.state)));
     buf_add_char(&op->reply, '}');
     return E_OK;
 }

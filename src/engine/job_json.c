@@ -31,10 +31,8 @@ void json_add_lease(struct buf *b, int64_t id, int64_t token)
 void json_add_error(struct buf *b, const struct err *err)
 {
     buf_add_char(b, '{');
-    json_add_key(b, "code");
-    json_add_string(b, slice_of(err_name(err->code)));
-    json_add_key(b, "message");
-    json_add_string(b, slice_of(err->msg));
+    json_put_string(b, "code", slice_of(err_name(err->code)));
+    json_put_string(b, "message", slice_of(err->msg));
     buf_add_char(b, '}');
 }
 
@@ -60,8 +58,7 @@ void json_add_body(struct buf *b, struct slice body)
     if (body.data == NULL)
         return;
     if (is_text(body)) {
-        json_add_key(b, "body");
-        json_add_string(b, body);
+        json_put_string(b, "body", body);
         return;
     }
     json_add_key(b, "body_base64");
@@ -115,30 +112,21 @@ static void add_raw(struct buf *b, const char *key, struct slice json)
 {
     if (json.size == 0)
         return;
-    json_add_key(b, key);
-    buf_add_slice(b, json);
+    json_put_raw(b, key, json);
 }
 
 static void add_text(struct buf *b, const char *key, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_add_key(b, key);
-    json_add_string(b, text);
-}
-
-static void add_int(struct buf *b, const char *key, int64_t value)
-{
-    json_add_key(b, key);
-    buf_add_int(b, value);
+    json_put_string(b, key, text);
 }
 
 static void add_time(struct buf *b, const char *key, int64_t at)
 {
     if (at == 0)
         return;
-    json_add_key(b, key);
-    json_add_time(b, at);
+    json_put_time(b, key, at);
 }
 
 /* timeout, retry, command: as they were handed in, a checked object without white space around it. */
@@ -205,9 +193,9 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
     if (j->lost > 0)
-        add_int(b, "lost", j->lost);
+        json_put_int(b, "lost", j->lost);
     if (j->log_size > 0)
-        add_int(b, "log_size", j->log_size);
+        json_put_int(b, "log_size", j->log_size);
     if (url != NULL) {
         buf_add_str(b, ",\"url\":\"");
         buf_add_str(b, url);
@@ -221,11 +209,10 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
 static void add_ending(struct buf *b, const struct job *j)
 {
     if (j->cause != JOB_CAUSE_NONE) {
-        json_add_key(b, "cause");
-        json_add_string(b, slice_of(job_cause_name(j->cause)));
+        json_put_string(b, "cause", slice_of(job_cause_name(j->cause)));
     }
     if (j->exited)
-        add_int(b, "exit", j->exit);
+        json_put_int(b, "exit", j->exit);
     if (job_state_ended(j->state))
         add_time(b, "finished_at", j->finished_at);
     add_raw(b, "result", j->result);
@@ -234,13 +221,11 @@ static void add_ending(struct buf *b, const struct job *j)
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
 {
     json_add_id(b, "id", j->id.v);
-    json_add_key(b, "queue");
-    json_add_string(b, queue);
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(job_state_name(j->state)));
-    add_int(b, "priority", j->priority);
-    add_int(b, "attempt", j->attempt);
-    add_int(b, "lost", j->lost);
+    json_put_string(b, "queue", queue);
+    json_put_string(b, "state", slice_of(job_state_name(j->state)));
+    json_put_int(b, "priority", j->priority);
+    json_put_int(b, "attempt", j->attempt);
+    json_put_int(b, "lost", j->lost);
     add_time(b, "created_at", job_created_at(j));
     add_time(b, "due_at", j->due_at);
     add_time(b, "started_at", j->started_at);
@@ -251,8 +236,8 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
     add_options(b, j->options);
     add_text(b, "text", j->text);
     if (j->done != 0 || j->total != 0) {
-        add_int(b, "done", j->done);
-        add_int(b, "total", j->total);
+        json_put_int(b, "done", j->done);
+        json_put_int(b, "total", j->total);
         add_text(b, "unit", j->unit);
     }
     if (j->state == JOB_RUNNING) {
@@ -260,8 +245,7 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
         add_time(b, "expected_at", j->expected_at);
     }
     if (j->cancelling) {
-        json_add_key(b, "cancelling");
-        json_add_bool(b, true);
+        json_put_bool(b, "cancelling", true);
     }
     add_ending(b, j);
 }
@@ -270,14 +254,11 @@ void json_add_progress(struct buf *b, const struct progress_entry *e, struct sli
                        struct slice worker)
 {
     buf_add_char(b, '{');
-    add_int(b, "number", e->number);
-    json_add_key(b, "name");
-    json_add_string(b, queue);
-    json_add_key(b, "queue");
-    json_add_string(b, queue);
-    add_int(b, "attempt", e->attempt);
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(job_outcome_name(e->outcome)));
+    json_put_int(b, "number", e->number);
+    json_put_string(b, "name", queue);
+    json_put_string(b, "queue", queue);
+    json_put_int(b, "attempt", e->attempt);
+    json_put_string(b, "state", slice_of(job_outcome_name(e->outcome)));
     json_add_key(b, "status");
     if (e->exited)
         buf_add_int(b, e->exit);
@@ -286,8 +267,7 @@ void json_add_progress(struct buf *b, const struct progress_entry *e, struct sli
     else
         buf_add_str(b, "null");
     if (e->cause != JOB_CAUSE_NONE) {
-        json_add_key(b, "cause");
-        json_add_string(b, slice_of(job_cause_name(e->cause)));
+        json_put_string(b, "cause", slice_of(job_cause_name(e->cause)));
     }
     add_time(b, "started_at", e->started_at);
     add_time(b, "ended_at", e->ended_at);

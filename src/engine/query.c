@@ -94,19 +94,13 @@ static void add_work(void *ctx, const struct stored_work *w)
     json_add_comma(b);
     buf_add_char(b, '{');
     json_add_id(b, "id", w->id);
-    json_add_key(b, "action");
-    json_add_string(b, slice_of(bulk_action_name(w->kind)));
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(w->finished_at == 0 ? "working" : "done"));
-    json_add_key(b, "changed");
-    buf_add_int(b, w->changed);
-    json_add_key(b, "refused");
-    buf_add_int(b, w->refused);
-    json_add_key(b, "created_at");
-    json_add_time(b, w->created_at);
+    json_put_string(b, "action", slice_of(bulk_action_name(w->kind)));
+    json_put_string(b, "state", slice_of(w->finished_at == 0 ? "working" : "done"));
+    json_put_int(b, "changed", w->changed);
+    json_put_int(b, "refused", w->refused);
+    json_put_time(b, "created_at", w->created_at);
     if (w->finished_at != 0) {
-        json_add_key(b, "finished_at");
-        json_add_time(b, w->finished_at);
+        json_put_time(b, "finished_at", w->finished_at);
     }
     buf_add_char(b, '}');
 }

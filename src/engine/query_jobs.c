@@ -112,13 +112,10 @@ static void add_reason(struct buf *b, const struct query_view *v, const struct j
         return;
     json_add_key(b, "reason");
     buf_add_char(b, '{');
-    json_add_key(b, "code");
-    json_add_string(b, slice_of(r.code));
-    json_add_key(b, "text");
-    json_add_string(b, slice_of(r.text));
+    json_put_string(b, "code", slice_of(r.code));
+    json_put_string(b, "text", slice_of(r.text));
     if (r.until_at != 0) {
-        json_add_key(b, "until");
-        json_add_time(b, r.until_at);
+        json_put_time(b, "until", r.until_at);
     }
     buf_add_char(b, '}');
 }
@@ -132,8 +129,7 @@ static void add_fields(struct buf *b, const struct query_view *v, const struct q
 
     json_add_job_fields(b, j, view_queue_name(v, j->queue));
     if (worker.size > 0) {
-        json_add_key(b, "worker");
-        json_add_string(b, worker);
+        json_put_string(b, "worker", worker);
     }
     json_add_job_url(b, q->url, j->id.v);
     add_reason(b, v, j);
@@ -166,8 +162,7 @@ static enum err_code add_cursor(struct buf *b, struct query_view *v, const struc
         return err->code;
     if (cursor.size == 0)
         return E_OK;
-    json_add_key(b, "cursor");
-    buf_add_slice(b, cursor);
+    json_put_raw(b, "cursor", cursor);
     return E_OK;
 }
 

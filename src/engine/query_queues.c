@@ -77,12 +77,9 @@ static void add_broken(struct buf *b, const struct broken_queue *broken)
     for (; broken != NULL; broken = broken->next) {
         json_add_comma(b);
         buf_add_char(b, '{');
-        json_add_key(b, "worker");
-        json_add_string(b, broken->worker->name);
-        json_add_key(b, "host");
-        json_add_string(b, worker_place(broken->worker));
-        json_add_key(b, "text");
-        json_add_string(b, broken->text);
+        json_put_string(b, "worker", broken->worker->name);
+        json_put_string(b, "host", worker_place(broken->worker));
+        json_put_string(b, "text", broken->text);
         buf_add_char(b, '}');
     }
     buf_add_char(b, ']');
@@ -96,26 +93,19 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
         return err->code;
     buf_add_char(b, '{');
-    json_add_key(b, "name");
-    json_add_string(b, q->name);
-    json_add_key(b, "state");
-    json_add_string(b, slice_of(queue_state_name(q->state)));
-    json_add_key(b, "served");
-    json_add_bool(b, view_is_served(v, q->name));
+    json_put_string(b, "name", q->name);
+    json_put_string(b, "state", slice_of(queue_state_name(q->state)));
+    json_put_bool(b, "served", view_is_served(v, q->name));
     add_broken(b, view_broken(v, q->name));
     json_add_key(b, "counts");
     add_counts(b, counts, q->id);
     if (next != 0) {
         json_add_id(b, "next", next);
-        json_add_key(b, "next_created_at");
-        json_add_time(b, id_time(next));
+        json_put_time(b, "next_created_at", id_time(next));
     }
-    json_add_key(b, "changed_at");
-    json_add_time(b, q->changed_at);
-    json_add_key(b, "restarts");
-    buf_add_int(b, q->restarts);
-    json_add_key(b, "definition");
-    buf_add_slice(b, q->definition);
+    json_put_time(b, "changed_at", q->changed_at);
+    json_put_int(b, "restarts", q->restarts);
+    json_put_raw(b, "definition", q->definition);
     buf_add_char(b, '}');
     return E_OK;
 }
@@ -159,12 +149,9 @@ static void add_line(void *ctx, const struct queue_log_line *line)
 
     json_add_comma(b);
     buf_add_char(b, '{');
-    json_add_key(b, "at");
-    json_add_time(b, line->at);
-    json_add_key(b, "what");
-    json_add_string(b, line->what);
-    json_add_key(b, "text");
-    json_add_string(b, line->text);
+    json_put_time(b, "at", line->at);
+    json_put_string(b, "what", line->what);
+    json_put_string(b, "text", line->text);
     buf_add_char(b, '}');
 }
 

@@ -169,10 +169,8 @@ static enum err_code look_at_job(struct running *r, int64_t id, int64_t token, s
     json_add_comma(r->jobs);
     buf_add_char(r->jobs, '{');
     json_add_id(r->jobs, "id", id);
-    json_add_key(r->jobs, "queue");
-    json_add_string(r->jobs, view_queue_name(r->view, j.queue));
-    json_add_key(r->jobs, "started_at");
-    json_add_time(r->jobs, j.started_at);
+    json_put_string(r->jobs, "queue", view_queue_name(r->view, j.queue));
+    json_put_time(r->jobs, "started_at", j.started_at);
     buf_add_char(r->jobs, '}');
     return E_OK;
 }
@@ -193,16 +191,14 @@ static void add_text(struct buf *b, const char *key, struct slice text)
 {
     if (text.size == 0)
         return;
-    json_add_key(b, key);
-    json_add_string(b, text);
+    json_put_string(b, key, text);
 }
 
 static void add_number(struct buf *b, const char *key, int64_t n)
 {
     if (n == 0)
         return;
-    json_add_key(b, key);
-    buf_add_int(b, n);
+    json_put_int(b, key, n);
 }
 
 static void add_worker(const struct query_view *v, struct buf *b, const struct stored_worker *w)
@@ -211,15 +207,11 @@ static void add_worker(const struct query_view *v, struct buf *b, const struct s
     add_text(b, "host", w->host);
     add_number(b, "pid", w->pid);
     add_text(b, "version", w->version);
-    json_add_key(b, "queues");
-    buf_add_slice(b, w->queues.size > 0 ? w->queues : SLICE("{}"));
+    json_put_raw(b, "queues", w->queues.size > 0 ? w->queues : SLICE("{}"));
     add_number(b, "slots", w->slots);
-    json_add_key(b, "broken");
-    buf_add_slice(b, w->broken.size > 0 ? w->broken : SLICE("{}"));
-    json_add_key(b, "seen_at");
-    json_add_time(b, w->seen_at);
-    json_add_key(b, "live");
-    json_add_bool(b, view_worker_lives(v, w));
+    json_put_raw(b, "broken", w->broken.size > 0 ? w->broken : SLICE("{}"));
+    json_put_time(b, "seen_at", w->seen_at);
+    json_put_bool(b, "live", view_worker_lives(v, w));
 }
 
 static enum err_code add_running(struct query_view *v, struct buf *b, const struct held_claim *held,
@@ -230,8 +222,7 @@ static enum err_code add_running(struct query_view *v, struct buf *b, const stru
 
     if (look_at_claims(&r, held, err) != E_OK)
         return err->code;
-    json_add_key(b, "running");
-    buf_add_int(b, r.count);
+    json_put_int(b, "running", r.count);
     json_add_key(b, "jobs");
     buf_add_char(b, '[');
     buf_add_slice(b, buf_slice(&jobs));

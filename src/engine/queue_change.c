@@ -183,8 +183,7 @@ static void add_change(struct op *op, struct slice name, const char *change)
     json_add_comma(b);
     buf_add_str(b, "{\"kind\":\"queue\",\"name\":");
     json_add_string(b, name);
-    json_add_key(b, "change");
-    json_add_string(b, slice_of(change));
+    json_put_string(b, "change", slice_of(change));
     buf_add_char(b, '}');
 }
 

@@ -113,8 +113,7 @@ static void add_line(struct buf *b, size_t line, const struct plan *p)
     if (p->refused.code == E_OK) {
         json_add_id(b, "id", p->id);
     } else {
-        json_add_key(b, "line");
-        buf_add_int(b, (int64_t)line);
+        json_put_int(b, "line", (int64_t)line);
         json_add_key(b, "error");
         json_add_error(b, &p->refused);
     }

@@ -79,8 +79,7 @@ void exchange_close(const struct engine *e, struct op *op)
         buf_add_char(b, ']');
     }
     if (op->exchange.has_definitions) {
-        json_add_key(b, "definitions");
-        buf_add_int(b, e->definitions);
+        json_put_int(b, "definitions", e->definitions);
     }
     buf_add_char(b, '}');
     buf_clear(&op->jobs);

@@ -67,18 +67,13 @@ static void add_peer(void *ctx, const struct store_peer *p)
         buf_add_char(out, ',');
     buf_addf(out, "{\"node\":%" PRIu32 ",\"name\":", p->node);
     json_add_string(out, p->name);
-    json_add_key(out, "host");
-    json_add_string(out, p->host);
+    json_put_string(out, "host", p->host);
     buf_addf(out, ",\"pid\":%" PRId64 ",\"version\":", p->pid);
     json_add_string(out, p->version);
-    json_add_key(out, "url");
-    json_add_string(out, p->url);
-    json_add_key(out, "joined_at");
-    json_add_time(out, p->joined_at);
-    json_add_key(out, "alive_until_at");
-    json_add_time(out, p->alive_until_at);
-    json_add_key(out, "self");
-    json_add_bool(out, slice_is(p->name, f->self));
+    json_put_string(out, "url", p->url);
+    json_put_time(out, "joined_at", p->joined_at);
+    json_put_time(out, "alive_until_at", p->alive_until_at);
+    json_put_bool(out, "self", slice_is(p->name, f->self));
     buf_add_char(out, '}');
 }
 
@@ -162,8 +157,7 @@ static void write_shared(struct buf *out, const struct server *s, const struct f
 
     buf_add_str(out, ",\"store\":{\"kind\":\"postgresql\",\"url\":");
     json_add_string(out, slice_of(s->store_url));
-    json_add_key(out, "up");
-    json_add_bool(out, up);
+    json_put_bool(out, "up", up);
     if (up)
         buf_addf(out, ",\"version\":%d,\"bytes\":%" PRId64, f->facts.version, f->facts.bytes);
     buf_addf(out, "},\"disk_free\":%" PRId64, f->facts.disk_free);

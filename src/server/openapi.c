@@ -12,8 +12,7 @@ static const enum err_code common_errors[] = {E_BAD_REQUEST, E_UNAUTHORIZED, E_F
 
 static void add_text(struct buf *out, const char *name, const char *text)
 {
-    json_add_key(out, name);
-    json_add_string(out, slice_of(text));
+    json_put_string(out, name, slice_of(text));
 }
 
 static void add_param(struct buf *out, const char *name, const char *in, const char *type,
@@ -25,8 +24,7 @@ static void add_param(struct buf *out, const char *name, const char *in, const c
     buf_add_char(out, '{');
     add_text(out, "name", name);
     add_text(out, "in", in);
-    json_add_key(out, "required");
-    json_add_bool(out, in_path);
+    json_put_bool(out, "required", in_path);
     if (help != NULL)
         add_text(out, "description", help);
     buf_addf(out, ",\"schema\":{\"type\":\"%s\"}}", type);

@@ -45,8 +45,7 @@ static void add_number(struct buf *b, const char *key, int64_t value)
 {
     if (value == 0)
         return;
-    json_add_key(b, key);
-    buf_add_int(b, value);
+    json_put_int(b, key, value);
 }
 
 struct slice history_format(const struct job *j, struct arena *arena)
@@ -60,20 +59,16 @@ struct slice history_format(const struct job *j, struct arena *arena)
     NUMBERS(X)
 #undef X
     if (tells_of_attempt(j)) {
-        json_add_key(&b, "at");
-        buf_add_int(&b, j->attempt);
+        json_put_int(&b, "at", j->attempt);
     }
     if (j->exited) {
-        json_add_key(&b, "exit");
-        buf_add_int(&b, j->exit);
+        json_put_int(&b, "exit", j->exit);
     }
     if (j->text.size > 0) {
-        json_add_key(&b, "text");
-        json_add_string(&b, j->text);
+        json_put_string(&b, "text", j->text);
     }
     if (j->unit.size > 0) {
-        json_add_key(&b, "unit");
-        json_add_string(&b, j->unit);
+        json_put_string(&b, "unit", j->unit);
     }
     buf_add_char(&b, '}');
     return arena_copy(arena, buf_slice(&b));

@@ -271,19 +271,14 @@ void account_status_again(struct account *a)
 
 void account_add_status(struct account *a, struct buf *b)
 {
-    json_add_key(b, "text");
-    json_add_string(b, buf_slice(&a->text));
+    json_put_string(b, "text", buf_slice(&a->text));
     if (a->has_done) {
-        json_add_key(b, "done");
-        buf_add_int(b, a->done);
-        json_add_key(b, "total");
-        buf_add_int(b, a->total);
-        json_add_key(b, "unit");
-        json_add_string(b, slice_of(a->unit));
+        json_put_int(b, "done", a->done);
+        json_put_int(b, "total", a->total);
+        json_put_string(b, "unit", slice_of(a->unit));
     }
     if (a->has_left) {
-        json_add_key(b, "left");
-        buf_add_int(b, (a->left_us + US_PER_S - 1) / US_PER_S);
+        json_put_int(b, "left", (a->left_us + US_PER_S - 1) / US_PER_S);
     }
     a->changed = false;
 }

@@ -136,12 +136,9 @@ static void begin_body(struct account *a, bool visible)
     buf_clear(&a->body);
     buf_add_str(&a->body, "{\"id\":");
     json_add_string(&a->body, slice_of(a->id));
-    json_add_key(&a->body, "lease");
-    json_add_string(&a->body, slice_of(a->lease));
-    json_add_key(&a->body, "seq");
-    buf_add_int(&a->body, a->seq + 1);
-    json_add_key(&a->body, "visible");
-    json_add_bool(&a->body, visible);
+    json_put_string(&a->body, "lease", slice_of(a->lease));
+    json_put_int(&a->body, "seq", a->seq + 1);
+    json_put_bool(&a->body, "visible", visible);
 }
 
 static void make_visible_batch(struct account *a)

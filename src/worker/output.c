@@ -327,8 +327,7 @@ int64_t output_add_piece(struct output *o, struct buf *b, size_t max)
     o->fresh = true;
     buf_addf(b, "{\"offset\":%" PRId64, o->piece_first + o->shift);
     if (utf8_valid(piece) && memchr(piece.data, '\0', piece.size) == NULL) {
-        json_add_key(b, "text");
-        json_add_string(b, piece);
+        json_put_string(b, "text", piece);
     } else {
         json_add_key(b, "base64");
         buf_add_char(b, '"');
