@@ -125,7 +125,7 @@ static const struct command workers_verbs[] = {
 static const struct command store_verbs[] = {
     {
         .name = "copy",
-        .help = "Move a store: from a data directory to PostgreSQL, back, or to another one",
+        .help = "Move a store into PostgreSQL, back, or to another place",
         .about =
             "No server may be at work on either.  The target is new or empty.  The source stays as it\n"
             "is.  Everything is read back and compared: the exit status is 0 only when all of it\n"
