@@ -477,10 +477,11 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     e->has_work = e->has_work || pulse->work;
     if (pulse->changes != e->changes)
         e->changes = -1;
-    if (pulse->ready && e->waiting != NULL) {
-        queues_reset_ready(e);
-        e->woken = true;
-    }
+    if (!pulse->ready)
+        return;
+    for (size_t i = 0; i < e->queues.count; i++)
+        ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died untold */
+    e->woken = true;
 }
 
 static enum err_code beat(struct engine *e, struct err *err)

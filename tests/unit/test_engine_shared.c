@@ -163,6 +163,18 @@ static void who_claims_an_empty_queue_asks_the_store_once(void **state)
     assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 1);
 }
 
+static void what_nobody_told_of_is_found_with_the_next_beat(void **state)
+{
+    struct pair *p = *state;
+    struct granted g[1];
+
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 0);
+    submit_one(p->a, "default"); /* and it is gone before it tells */
+    fixture_pass(p->b, 16 * US_PER_S);
+    batch_run(p->b);
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 1);
+}
+
 static void a_key_is_known_to_both(void **state)
 {
     struct pair *p = *state;
@@ -353,6 +365,7 @@ int main(void)
         SHARED_TEST(no_job_is_granted_by_both),
         SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),
         SHARED_TEST(who_claims_an_empty_queue_asks_the_store_once),
+        SHARED_TEST(what_nobody_told_of_is_found_with_the_next_beat),
         SHARED_TEST(a_key_is_known_to_both),
         SHARED_TEST(a_queue_that_one_server_defined_is_there_at_the_other),
         SHARED_TEST(failures_in_a_row_count_over_all_servers),
