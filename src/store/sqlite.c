@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/sqlite.h"
 
-#include <limits.h>
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 
 enum {
@@ -24,22 +21,6 @@ enum {
     PROGRESS_OPS = 2000, /* how often a reader looks at its time limit */
 };
 
-struct statement {
-    sqlite3_stmt *stmt;
-    int n_args;
-    int *places; /* of $1, $2, …: SQLite numbers names in the order in which they occur */
-};
-
-struct sqlite_db {
-    struct db base; /* must be first */
-    sqlite3 *handle;
-    char *path;
-    struct statement statements[SQL_COUNT];
-    bool read_only;
-    int64_t read_limit_us;
-    int64_t read_until; /* monotonic; 0: no limit */
-};
-
 struct sqlite_row {
     struct db_row base; /* must be first */
     sqlite3_stmt *stmt;
@@ -47,17 +28,12 @@ struct sqlite_row {
 
 static const struct db_driver sqlite_driver;
 
-static struct sqlite_db *sqlite_of(struct db *db)
-{
-    return (struct sqlite_db *)db;
-}
-
 static sqlite3_stmt *stmt_of(const struct db_row *row)
 {
     return ((const struct sqlite_row *)row)->stmt;
 }
 
-static enum err_code code_of(int rc)
+enum err_code sqlite_code(int rc)
 {
     switch (rc & 0xFF) {
     case SQLITE_FULL: return E_FULL;
@@ -73,9 +49,9 @@ static enum err_code code_of(int rc)
 }
 
 /* The words for what people can do something about, SQLite's own for the rest. */
-static enum err_code fail(struct sqlite_db *db, int rc, struct err *err)
+enum err_code sqlite_fail(struct sqlite_db *db, int rc, struct err *err)
 {
-    enum err_code code = code_of(rc);
+    enum err_code code = sqlite_code(rc);
 
     if (code == E_FULL)
         return err_set(err, E_FULL, "the disk of the store is full: free space, then repeat");
@@ -85,16 +61,16 @@ static enum err_code fail(struct sqlite_db *db, int rc, struct err *err)
                    db->handle == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db->handle), rc);
 }
 
-static enum err_code exec(struct sqlite_db *db, const char *sql, struct err *err)
+enum err_code sqlite_exec(struct sqlite_db *db, const char *sql, struct err *err)
 {
     int rc = sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
 
-    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+    return rc == SQLITE_OK ? E_OK : sqlite_fail(db, rc, err);
 }
 
 /* ---- statements ---- */
 
-static enum err_code map_args(struct statement *st, const char *name, struct err *err)
+static enum err_code map_args(struct sqlite_statement *st, const char *name, struct err *err)
 {
     st->n_args = sqlite3_bind_parameter_count(st->stmt);
     st->places = mem_zalloc(sizeof(int) * (size_t)(st->n_args + 1));
@@ -111,12 +87,12 @@ static enum err_code map_args(struct statement *st, const char *name, struct err
 
 static enum err_code prepare(struct sqlite_db *db, enum sql sql, struct err *err)
 {
-    struct statement *st = &db->statements[sql];
+    struct sqlite_statement *st = &db->statements[sql];
     int rc = sqlite3_prepare_v3(db->handle, sql_texts[sql].sqlite, -1, SQLITE_PREPARE_PERSISTENT,
                                 &st->stmt, NULL);
 
     if (rc != SQLITE_OK) {
-        fail(db, rc, err);
+        sqlite_fail(db, rc, err);
         return err_wrap(err, "statement %s", sql_texts[sql].name);
     }
     return map_args(st, sql_texts[sql].name, err);
@@ -136,7 +112,7 @@ static int bind_one(sqlite3_stmt *stmt, int place, const struct db_value *v)
     return SQLITE_MISUSE;
 }
 
-static int step_all(struct sqlite_db *db, struct statement *st, struct db_call *call)
+static int step_all(struct sqlite_db *db, struct sqlite_statement *st, struct db_call *call)
 {
     struct sqlite_row row = {.base = {&sqlite_driver}, .stmt = st->stmt};
     int rc;
@@ -152,7 +128,7 @@ static int step_all(struct sqlite_db *db, struct statement *st, struct db_call *
 
 static enum err_code run_one(struct sqlite_db *db, struct db_call *call, struct err *err)
 {
-    struct statement *st = &db->statements[call->sql];
+    struct sqlite_statement *st = &db->statements[call->sql];
 
     if (st->places == NULL && prepare(db, call->sql, err) != E_OK)
         return err->code;
@@ -167,7 +143,7 @@ static enum err_code run_one(struct sqlite_db *db, struct db_call *call, struct 
         sqlite3_reset(st->stmt);
         return E_OK;
     }
-    fail(db, rc, err);
+    sqlite_fail(db, rc, err);
     sqlite3_reset(st->stmt);
     return err_wrap(err, "%s", sql_texts[call->sql].name);
 }
@@ -183,7 +159,7 @@ static enum err_code check_clock(struct sqlite_db *db, struct err *err)
 {
     if (sqlite3_get_autocommit(db->handle))
         start_clock(db);
-    return fault_hit("read.slow") ? fail(db, SQLITE_INTERRUPT, err) : E_OK;
+    return fault_hit("read.slow") ? sqlite_fail(db, SQLITE_INTERRUPT, err) : E_OK;
 }
 
 static enum err_code sqlite_run(struct db *base, struct db_call *calls, size_t n, struct err *err)
@@ -270,12 +246,12 @@ static int take_int(void *ctx, int n, char **values, char **names)
     return 0;
 }
 
-static enum err_code pragma_int(struct sqlite_db *db, const char *pragma, int64_t *ret,
-                                struct err *err)
+enum err_code sqlite_ask_int(struct sqlite_db *db, const char *pragma, int64_t *ret,
+                             struct err *err)
 {
     int rc = sqlite3_exec(db->handle, pragma, take_int, ret, NULL);
 
-    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
+    return rc == SQLITE_OK ? E_OK : sqlite_fail(db, rc, err);
 }
 
 static int newest_migration(void)
@@ -293,7 +269,7 @@ static enum err_code refuse_newer(struct sqlite_db *db, struct err *err)
 {
     int64_t version = 0;
 
-    if (pragma_int(db, "PRAGMA user_version", &version, err) != E_OK)
+    if (sqlite_ask_int(db, "PRAGMA user_version", &version, err) != E_OK)
         return err->code;
     if (version <= newest_migration())
         return E_OK;
@@ -315,7 +291,8 @@ static enum err_code require_wal(struct sqlite_db *db, struct err *err)
 {
     int64_t wal = 0;
 
-    if (pragma_int(db, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", &wal, err) != E_OK)
+    if (sqlite_ask_int(db, "SELECT journal_mode = 'wal' FROM pragma_journal_mode", &wal, err) !=
+        E_OK)
         return err->code;
     return wal == 1 ? E_OK
                     : err_set(err, E_UNAVAILABLE,
@@ -337,14 +314,14 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
             sqlite3_progress_handler(db->handle, PROGRESS_OPS, watch_time, db);
         db->read_only = true;
         db->read_limit_us = config->read_limit_us;
-        return exec(db, "PRAGMA query_only=ON; PRAGMA cache_size=-1024", err);
+        return sqlite_exec(db, "PRAGMA query_only=ON; PRAGMA cache_size=-1024", err);
     }
     snprintf(pragmas, sizeof(pragmas),
              "PRAGMA page_size=%d; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;"
              "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
              "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
              PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
-    return exec(db, pragmas, err) != E_OK ? err->code : require_wal(db, err);
+    return sqlite_exec(db, pragmas, err) != E_OK ? err->code : require_wal(db, err);
 }
 
 /* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them costs a
@@ -383,7 +360,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
 
     if (rc != SQLITE_OK) {
-        fail(db, rc, err);
+        sqlite_fail(db, rc, err);
         err_wrap(err, "open %s", config->path);
     } else if (refuse_newer(db, err) != E_OK || configure(db, config, err) != E_OK) {
         err_wrap(err, "open %s", config->path);
@@ -403,8 +380,8 @@ static enum err_code run_migration(struct sqlite_db *db, const struct sql_migrat
     char set_version[64];
 
     snprintf(set_version, sizeof(set_version), "PRAGMA user_version=%d", m->number);
-    if (db_begin(&db->base, err) != E_OK || exec(db, m->text, err) != E_OK ||
-        exec(db, set_version, err) != E_OK || db_commit(&db->base, err) != E_OK) {
+    if (db_begin(&db->base, err) != E_OK || sqlite_exec(db, m->text, err) != E_OK ||
+        sqlite_exec(db, set_version, err) != E_OK || db_commit(&db->base, err) != E_OK) {
         db_rollback(&db->base);
         return err_wrap(err, "migration %04d_%s", m->number, m->name);
     }
@@ -417,7 +394,7 @@ static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct er
     int64_t version = 0;
     int newest = newest_migration();
 
-    if (pragma_int(db, "PRAGMA user_version", &version, err) != E_OK)
+    if (sqlite_ask_int(db, "PRAGMA user_version", &version, err) != E_OK)
         return err->code;
     if (db->read_only)
         newest = (int)version;
@@ -430,115 +407,6 @@ static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct er
             return err->code;
     }
     *ret_version = newest;
-    return E_OK;
-}
-
-/* ---- care ---- */
-
-struct findings {
-    store_finding_fn *on_finding;
-    void *ctx;
-};
-
-static int take_finding(void *ctx, int n, char **values, char **names)
-{
-    struct findings *f = ctx;
-
-    (void)n;
-    (void)names;
-    if (values[0] != NULL && strcmp(values[0], "ok") != 0)
-        f->on_finding(f->ctx, values[0]);
-    return 0;
-}
-
-static enum err_code sqlite_check(struct db *base, enum store_check how,
-                                  store_finding_fn *on_finding, void *ctx, struct err *err)
-{
-    struct sqlite_db *db = sqlite_of(base);
-    struct findings f = {on_finding, ctx};
-    const char *pragma = how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)"
-                                                 : "PRAGMA quick_check(100)";
-
-    db->read_until = 0; /* a check takes the time it takes */
-    int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);
-
-    if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB) {
-        on_finding(ctx, sqlite3_errmsg(db->handle)); /* too broken to be checked further */
-        return E_OK;
-    }
-    return rc == SQLITE_OK ? E_OK : fail(db, rc, err);
-}
-
-static enum err_code sqlite_backup(struct db *base, const char *path, struct err *err)
-{
-    struct sqlite_db *db = sqlite_of(base);
-    sqlite3 *to = NULL;
-    int rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-
-    db->read_until = 0;
-    if (rc == SQLITE_OK) {
-        sqlite3_backup *b = sqlite3_backup_init(to, "main", db->handle, "main");
-
-        /* All in one step: one snapshot, so that writers meanwhile do not make it start again. */
-        rc = b == NULL ? SQLITE_OK : sqlite3_backup_step(b, -1);
-        if (rc == SQLITE_DONE)
-            rc = SQLITE_OK;
-        int finish_rc = sqlite3_backup_finish(b);
-
-        if (rc == SQLITE_OK)
-            rc = b == NULL ? sqlite3_errcode(to) : finish_rc;
-    }
-    if (rc != SQLITE_OK)
-        err_set(err, code_of(rc), "backup to %s: %s", path, sqlite3_errstr(rc));
-    sqlite3_close_v2(to);
-    return rc == SQLITE_OK ? E_OK : err->code;
-}
-
-static enum err_code sqlite_shrink(struct db *db, int pages, struct err *err)
-{
-    char pragma[64];
-
-    snprintf(pragma, sizeof(pragma), "PRAGMA incremental_vacuum(%d)", pages);
-    return exec(sqlite_of(db), pragma, err);
-}
-
-static int64_t wal_bytes(const char *path)
-{
-    char wal[PATH_MAX + 8];
-    struct stat st;
-
-    snprintf(wal, sizeof(wal), "%s-wal", path);
-    return stat(wal, &st) == 0 ? st.st_size : 0;
-}
-
-static int64_t disk_free(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    CLEANUP(mem)
-    char *dir = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(slash - path) + 1);
-    struct statvfs vfs;
-
-    return statvfs(dir, &vfs) == 0 ? (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize : 0;
-}
-
-static enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts, struct err *err)
-{
-    struct sqlite_db *db = sqlite_of(base);
-    int64_t page_size = 0;
-    int64_t page_count = 0;
-    int64_t free_count = 0;
-
-    if (pragma_int(db, "PRAGMA page_size", &page_size, err) != E_OK ||
-        pragma_int(db, "PRAGMA page_count", &page_count, err) != E_OK ||
-        pragma_int(db, "PRAGMA freelist_count", &free_count, err) != E_OK)
-        return err->code;
-    *ret_facts = (struct store_facts){
-        .bytes = page_size * page_count,
-        .free_bytes = page_size * free_count,
-        .wal_bytes = wal_bytes(db->path),
-        .disk_free = disk_free(db->path),
-    };
-    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", db->path);
     return E_OK;
 }
 

@@ -1,0 +1,117 @@
+/*
+ * What an embedded database has besides statements: files to be checked, copied, shrunk and measured.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "store/sqlite_internal.h"
+
+struct findings {
+    store_finding_fn *on_finding;
+    void *ctx;
+};
+
+static int take_finding(void *ctx, int n, char **values, char **names)
+{
+    struct findings *f = ctx;
+
+    (void)n;
+    (void)names;
+    if (values[0] != NULL && strcmp(values[0], "ok") != 0)
+        f->on_finding(f->ctx, values[0]);
+    return 0;
+}
+
+enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
+                           void *ctx, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    struct findings f = {on_finding, ctx};
+    const char *pragma = how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)"
+                                                 : "PRAGMA quick_check(100)";
+
+    db->read_until = 0; /* a check takes the time it takes */
+    int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);
+
+    if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB) {
+        on_finding(ctx, sqlite3_errmsg(db->handle)); /* too broken to be checked further */
+        return E_OK;
+    }
+    return rc == SQLITE_OK ? E_OK : sqlite_fail(db, rc, err);
+}
+
+enum err_code sqlite_backup(struct db *base, const char *path, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    sqlite3 *to = NULL;
+    int rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+    db->read_until = 0;
+    if (rc == SQLITE_OK) {
+        sqlite3_backup *b = sqlite3_backup_init(to, "main", db->handle, "main");
+
+        /* All in one step: one snapshot, so that writers meanwhile do not make it start again. */
+        rc = b == NULL ? SQLITE_OK : sqlite3_backup_step(b, -1);
+        if (rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+        int finish_rc = sqlite3_backup_finish(b);
+
+        if (rc == SQLITE_OK)
+            rc = b == NULL ? sqlite3_errcode(to) : finish_rc;
+    }
+    if (rc != SQLITE_OK)
+        err_set(err, sqlite_code(rc), "backup to %s: %s", path, sqlite3_errstr(rc));
+    sqlite3_close_v2(to);
+    return rc == SQLITE_OK ? E_OK : err->code;
+}
+
+enum err_code sqlite_shrink(struct db *db, int pages, struct err *err)
+{
+    char pragma[64];
+
+    snprintf(pragma, sizeof(pragma), "PRAGMA incremental_vacuum(%d)", pages);
+    return sqlite_exec(sqlite_of(db), pragma, err);
+}
+
+static int64_t wal_bytes(const char *path)
+{
+    char wal[PATH_MAX + 8];
+    struct stat st;
+
+    snprintf(wal, sizeof(wal), "%s-wal", path);
+    return stat(wal, &st) == 0 ? st.st_size : 0;
+}
+
+static int64_t disk_free(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(mem)
+    char *dir = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(slash - path) + 1);
+    struct statvfs vfs;
+
+    return statvfs(dir, &vfs) == 0 ? (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize : 0;
+}
+
+enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    int64_t page_size = 0;
+    int64_t page_count = 0;
+    int64_t free_count = 0;
+
+    if (sqlite_ask_int(db, "PRAGMA page_size", &page_size, err) != E_OK ||
+        sqlite_ask_int(db, "PRAGMA page_count", &page_count, err) != E_OK ||
+        sqlite_ask_int(db, "PRAGMA freelist_count", &free_count, err) != E_OK)
+        return err->code;
+    *ret_facts = (struct store_facts){
+        .bytes = page_size * page_count,
+        .free_bytes = page_size * free_count,
+        .wal_bytes = wal_bytes(db->path),
+        .disk_free = disk_free(db->path),
+    };
+    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", db->path);
+    return E_OK;
+}
