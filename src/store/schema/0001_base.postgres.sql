@@ -77,7 +77,9 @@ CREATE TABLE endings (
     state BIGINT NOT NULL,
     finished_at BIGINT NOT NULL,
     jobs BYTEA NOT NULL         -- ids, 8 bytes each, little endian
-);
+) WITH (toast_tuple_target = 8160);
+
+ALTER TABLE endings ALTER jobs SET STORAGE EXTERNAL; -- ids are not worth compressing
 
 CREATE INDEX endings_by_time ON endings (queue, state, finished_at);
 

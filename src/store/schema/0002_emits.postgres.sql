@@ -25,6 +25,8 @@ CREATE TABLE emits (
     contents BYTEA               -- hashes of what came with the keys, 8 bytes a job; NULL: no keys
 );
 
+ALTER TABLE emits ALTER jobs SET STORAGE EXTERNAL, ALTER contents SET STORAGE EXTERNAL;
+
 CREATE UNIQUE INDEX emits_by_owner ON emits (owner, token, seq);
 CREATE INDEX emits_visible ON emits (owner, token, seq) WHERE staged = 1 AND visible = 1;
 
