@@ -41,10 +41,11 @@ def a_database(cluster):
 
 
 @pytest.fixture(name="own_cluster")
-def a_cluster_for_one_test():
-    """One that the test may stop.  Ask for it before `servers`: they look at their store when they are done."""
-    with Cluster(fast=True) as made:
-        yield made
+def a_cluster_that_may_be_stopped(cluster):
+    """Ask for it before `servers`: they look at their store when they are done."""
+    yield cluster
+    if not cluster.running():
+        cluster.start()
 
 
 def new_database(cluster, more=""):
@@ -509,8 +510,9 @@ def test_term_ends_a_server_whose_database_is_away(own_cluster, servers):
 
 def test_a_database_that_hangs_holds_up_neither_health_nor_a_stop(own_cluster, servers):
     server = servers(store=new_database(own_cluster)).start()
-    backends = [int(row[0]) for row in ask(own_cluster.url(), "SELECT pid FROM pg_stat_activity"
-                                           " WHERE application_name = 'waybill'")]
+    backends = [int(row[0]) for row in ask(server.store, "SELECT pid FROM pg_stat_activity WHERE"
+                                           " datname = current_database()"
+                                           " AND application_name = 'waybill'")]
     assert len(backends) == 4
     for pid in backends:
         os.kill(pid, signal.SIGSTOP)
