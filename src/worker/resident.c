@@ -14,41 +14,10 @@
 #include "worker/environment.h"
 #include "worker/line_reader.h"
 #include "worker/program.h"
-#include "worker/worker_internal.h"
+#include "worker/resident_internal.h"
 
-#define JOB_LINE_MAX ((size_t)16 << 20)
 #define STOP_US (10 * US_PER_S) /* from the end of its input to TERM, and from there to KILL */
 #define LOOK_AGAIN_US (5 * US_PER_MS)
-#define MARK_SIZE 64
-
-struct resident {
-    struct carrier carrier;
-    struct worker *worker;
-    struct resident *prev, *next; /* of the worker's */
-    char *queue;
-    char *json;        /* its queue's definition when it was started */
-    struct task *task; /* in hand, or NULL */
-    int64_t task_id;
-    struct slot *slot;
-    struct channel *channel;
-    struct line_reader lines;
-    struct tree_job job;
-    struct arena arena;
-    char mark[MARK_SIZE];
-
-    uv_poll_t input; /* while a line does not fit into the pipe */
-    int input_fd;
-    struct buf line; /* being written */
-    size_t written;
-
-    bool ended;         /* the program; what it started may be left */
-    bool retired;       /* no more jobs for it */
-    bool closing;       /* the loop still holds its handle */
-    int64_t idle_at;    /* steady: since when it has no job */
-    int64_t timeout_at; /* of the job in hand */
-    int64_t kill_at;
-    int exit;
-};
 
 /* ---- its input ---- */
 
@@ -92,7 +61,7 @@ static void on_writable(uv_poll_t *poll, int status, int events)
     write_on(poll->data);
 }
 
-static void hand_over(struct resident *r, struct task *t)
+void resident_hand_over(struct resident *r, struct task *t)
 {
     struct worker *w = r->worker;
     int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->offer->def.timeout_us;
@@ -116,7 +85,7 @@ static void hand_over(struct resident *r, struct task *t)
 }
 
 /* A free one is told by the end of its input; a job in hand is brought to its end first. */
-static void retire(struct resident *r)
+void resident_retire(struct resident *r)
 {
     r->retired = true;
     if (r->task == NULL && r->input_fd >= 0) {
@@ -132,7 +101,8 @@ static void release_task(struct resident *r)
     struct task *t = STEAL(r->task);
 
     if (r->written < r->line.size)
-        retire(r); /* it answered without having read: the next line would be the end of this one */
+        resident_retire(
+            r); /* it answered without having read: the next line would be the end of this one */
     task_note_end(t);
     record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
     r->idle_at = worker_now(r->worker);
@@ -142,7 +112,7 @@ static void release_task(struct resident *r)
     task_settle(t);
 }
 
-static void on_output(void *ctx, struct slice data)
+void resident_output(void *ctx, struct slice data)
 {
     struct resident *r = ctx;
 
@@ -231,7 +201,7 @@ static void take_lines(struct resident *r)
         channel_pause_words(r->channel, account_is_full(r->task->account));
 }
 
-static void on_words(void *ctx, struct slice data)
+void resident_words(void *ctx, struct slice data)
 {
     struct resident *r = ctx;
 
@@ -246,7 +216,7 @@ static void on_input_closed(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void resident_free(struct resident *r)
+void resident_free(struct resident *r)
 {
     struct worker *w = r->worker;
 
@@ -346,9 +316,9 @@ static int64_t pass_idle(struct resident *r, int64_t now)
     if (!r->retired && f != NULL && now < r->idle_at + f->def.idle_us)
         return r->idle_at + f->def.idle_us;
     if (!r->retired)
-        retire(r);
+        resident_retire(r);
     if (r->input_fd >= 0)
-        retire(r);
+        resident_retire(r);
     if (now >= r->idle_at + STOP_US && r->kill_at == TIME_NEVER)
         resident_stop(&r->carrier, now + STOP_US);
     return r->kill_at != TIME_NEVER ? r->kill_at : r->idle_at + STOP_US;
@@ -399,7 +369,7 @@ static void resident_abandon(struct carrier *c)
     resident_free(r);
 }
 
-static const struct carrier_ops resident_ops = {
+const struct carrier_ops resident_ops = {
     .event = resident_event,
     .stop = resident_stop,
     .pass = resident_pass,
@@ -407,152 +377,6 @@ static const struct carrier_ops resident_ops = {
     .reply = resident_reply,
     .abandon = resident_abandon,
 };
-
-/* ---- its start ---- */
-
-static enum err_code open_input(struct resident *r, int *ret_theirs, struct err *err)
-{
-    int fds[2];
-
-    if (pipe2(fds, O_CLOEXEC) < 0 || fcntl(fds[1], F_SETFL, O_NONBLOCK) < 0)
-        return err_errno(err, E_UNAVAILABLE, "cannot make a pipe");
-    *ret_theirs = fds[0];
-    r->input_fd = fds[1];
-    ASSERT(uv_poll_init(r->worker->loop, &r->input, r->input_fd) == 0);
-    r->input.data = r;
-    r->closing = true;
-    return E_OK;
-}
-
-static enum err_code fill_command(struct resident *r, const struct offer *f, char ***ret_argv,
-                                  struct err *err)
-{
-    struct template_values values = {.queue = slice_of(f->name), .now_at = clock_wall_us()};
-
-    return template_command_fill(&f->command, &values, &r->arena, ret_argv, err);
-}
-
-static enum err_code spawn_it(struct resident *r, const struct offer *f, int input, struct err *err)
-{
-    struct worker *w = r->worker;
-    struct channel_ends ends = channel_ends(r->channel);
-    CLEANUP(mem) char *path = NULL;
-    char **argv;
-
-    if (fill_command(r, f, &argv, err) != E_OK ||
-        spawn_find(slice_of(argv[0]), arena_strdup(&r->arena, f->def.dir), w->path, &path, err) !=
-            E_OK)
-        return err->code;
-    struct spawn s = program_spawn(w, f, r->slot);
-
-    s.path = path;
-    s.argv = argv;
-    s.envp = environment_of_resident(&(struct environment_of){.base = w->environment,
-                                                              .server_url = link_server(w->link),
-                                                              .user = f->user},
-                                     slice_of(f->name), slice_of(r->mark), &r->arena);
-    s.in = input;
-    s.out = ends.out;
-    s.words = ends.words;
-    s.replies = ends.replies;
-    return spawn_start(&s, &r->slot->record->process, err);
-}
-
-static enum err_code set_up(struct resident *r, struct offer *f, struct err *err)
-{
-    struct channel_config config = {.on_output = on_output, .on_words = on_words, .ctx = r};
-    struct slot_job job = {.lease = slice_of(r->mark), .json = SLICE("{}")};
-    int input = -1;
-
-    if (program_slot(r->worker, f, &job, &r->slot, err) != E_OK ||
-        channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
-        open_input(r, &input, err) != E_OK)
-        return err->code;
-    enum err_code code = spawn_it(r, f, input, err);
-
-    close(input);
-    return code;
-}
-
-static enum err_code resident_new(struct worker *w, struct offer *f, struct resident **ret_resident,
-                                  struct err *err)
-{
-    struct resident *r = mem_zalloc(sizeof(*r));
-
-    r->carrier.ops = &resident_ops;
-    r->worker = w;
-    r->queue = mem_strdup(f->name);
-    r->json = mem_strdup(f->json);
-    r->input_fd = -1;
-    r->lines = LINE_READER_INIT(WORD_LINE_MAX);
-    r->line = BUF_INIT(2 * JOB_BYTES_MAX + JOB_LINE_MAX);
-    r->timeout_at = r->kill_at = TIME_NEVER;
-    r->idle_at = worker_now(w);
-    snprintf(r->mark, sizeof(r->mark), "resident-%d-%lld-%llu", (int)getpid(),
-             (long long)clock_boot_us(), (unsigned long long)++w->residents_made);
-    r->next = w->residents;
-    if (r->next != NULL)
-        r->next->prev = r;
-    w->residents = r;
-    if (set_up(r, f, err) != E_OK) {
-        resident_free(r);
-        return err->code;
-    }
-    r->job = (struct tree_job){.lease = r->mark, .dir = r->slot->dir, .owner = &r->carrier};
-    tree_add(w->tree, &r->job, &r->slot->record->process);
-    channel_begin(r->channel);
-    *ret_resident = r;
-    return E_OK;
-}
-
-/* The one that was free last: the others may reach their idle time. */
-static struct resident *find_free(struct worker *w, const struct offer *f)
-{
-    struct resident *best = NULL;
-
-    for (struct resident *r = w->residents; r != NULL; r = r->next)
-        if (r->task == NULL && !r->retired && !r->ended && strcmp(r->queue, f->name) == 0 &&
-            strcmp(r->json, f->json) == 0 && (best == NULL || r->idle_at > best->idle_at))
-            best = r;
-    return best;
-}
-
-/* Free ones of other queues make room when there are too many. */
-static void limit_free(struct worker *w)
-{
-    struct resident *oldest = NULL;
-    int n = 0;
-
-    for (struct resident *r = w->residents; r != NULL; r = r->next) {
-        if (r->task != NULL || r->retired || r->ended)
-            continue;
-        n++;
-        if (oldest == NULL || r->idle_at < oldest->idle_at)
-            oldest = r;
-    }
-    if (n > w->config.slots)
-        retire(oldest);
-}
-
-enum err_code resident_start(struct task *t, bool *ret_own, struct err *err)
-{
-    struct worker *w = t->worker;
-    struct resident *r = find_free(w, t->offer);
-
-    *ret_own = false;
-    if (end_earlier_run(t, err) != E_OK)
-        return err->code;
-    if (t->json.size + sizeof("{\"job\":}") > JOB_LINE_MAX) {
-        *ret_own = true;
-        return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB: no resident takes it",
-                       JOB_LINE_MAX >> 20);
-    }
-    if (r == NULL && resident_new(w, t->offer, &r, err) != E_OK)
-        return err->code;
-    hand_over(r, t);
-    limit_free(w);
-    return E_OK;
-}
 
 /* ---- all of them ---- */
 
@@ -576,14 +400,14 @@ void residents_retire(struct worker *w, const struct offer *f)
 {
     for (struct resident *r = w->residents; r != NULL; r = r->next)
         if (strcmp(r->queue, f->name) == 0)
-            retire(r);
+            resident_retire(r);
 }
 
 bool residents_end(struct worker *w)
 {
     for (struct resident *r = w->residents; r != NULL; r = r->next)
         if (r->task == NULL && !r->ended) {
-            retire(r);
+            resident_retire(r);
             resident_stop(&r->carrier, worker_now(w) + US_PER_S);
         }
     return w->residents == NULL;

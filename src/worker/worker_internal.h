@@ -83,6 +83,13 @@ void worker_wake_at(struct worker *w, int64_t steady_at);
 /* A job that was granted: it is started, or goes back. */
 void worker_take_job(struct worker *w, struct slice json);
 
+/* Starts what waits in memory and has room now. */
+void worker_start_waiting(struct worker *w);
+
+/* The beginning and the end of the loop's part in it. */
+void worker_enter_loop(struct worker *w);
+void worker_deinit(struct worker *w);
+
 /* What runs for a queue is to be given back, or started anew. */
 void worker_offer_changed(struct worker *w, const struct offer_change *change);
 
