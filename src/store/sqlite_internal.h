@@ -43,8 +43,8 @@ MUST_CHECK enum err_code sqlite_ask_int(struct sqlite_db *db, const char *sql, i
 
 /* ---- care: sqlite_care.c ---- */
 
-enum err_code sqlite_check(struct db *db, enum store_check how, store_finding_fn *on_finding,
+enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err);
-enum err_code sqlite_backup(struct db *db, const char *path, struct err *err);
+enum err_code sqlite_backup(struct db *base, const char *path, struct err *err);
 enum err_code sqlite_shrink(struct db *db, int pages, struct err *err);
-enum err_code sqlite_facts(struct db *db, struct store_facts *ret_facts, struct err *err);
+enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts, struct err *err);

@@ -25,7 +25,7 @@ struct store_config {
     enum store_mode mode;
     const char *vfs;       /* SQLite VFS by name; NULL: the system's (tests bring their own) */
     int64_t read_limit_us; /* STORE_READ: a transaction may take so long; 0: no limit */
-    bool half_copied;      /* open it even if a copy into it was not finished: for store_copy.h alone */
+    bool half_copied; /* open it even if a copy into it was not finished: for store_copy.h alone */
 };
 
 /* Opens, creates or migrates.  E_INVALID when the URL is of no store that we know, E_UNAVAILABLE when the store
