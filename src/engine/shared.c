@@ -463,8 +463,7 @@ static enum err_code adopt(struct engine *e, struct err *err)
 
     if (begin(e, STORE_BESIDE, &view, err) != E_OK || store_adopt(e->store, &claims, err) != E_OK)
         return err->code;
-    e->has_written = true;
-    if (claims > 0 && load_claims(e, err) != E_OK)
+    if (engine_write(e, err) != E_OK || (claims > 0 && load_claims(e, err) != E_OK))
         return err->code;
     return engine_commit(e, err);
 }
