@@ -535,6 +535,9 @@ static void damage_to_the_target_is_found(void **state)
         "UPDATE queue_log SET text = 'paused'",
         "UPDATE endings SET jobs = x''",
         "UPDATE claims SET lease_us = 1",
+        "UPDATE claims SET worker = lease_us, lease_us = worker",
+        "UPDATE payload SET params = CASE id WHEN 7 THEN '{\"n\":8}' ELSE '{\"n\":7}' END "
+        "WHERE id IN (7, 8)",
         "UPDATE keys SET content = 1",
         "UPDATE keys SET key = 'a' WHERE job = (SELECT MAX(job) FROM keys)",
         "UPDATE counts SET n = n + 1 WHERE state = 4",
@@ -796,6 +799,11 @@ static void a_shared_store_is_not_copied_while_somebody_is_there(void **state)
             "'u', 0)");
     is_refused(E_UNAVAILABLE, "the source: server m on h is at work there");
     raw_sql("UPDATE servers SET alive_until_at = 1, ids_mark = 1000000");
+    make_new_target(
+        "INSERT INTO servers VALUES (3, 'm', 1, 0, 7, 9000000000000000000, 0, 0, 'h', 5, "
+        "'1', 'u', 0)");
+    is_refused(E_UNAVAILABLE, "the target: server m on h is at work there");
+    (void)target_number("UPDATE servers SET alive_until_at = 0");
     copies_well();
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'ids'"), 1000000);
     is_refused(E_CONFLICT, "not empty");
