@@ -536,8 +536,8 @@ static void damage_to_the_target_is_found(void **state)
         "UPDATE endings SET jobs = x''",
         "UPDATE claims SET lease_us = 1",
         "UPDATE claims SET worker = lease_us, lease_us = worker",
-        "UPDATE payload SET params = CASE id WHEN 7 THEN '{\"n\":8}' ELSE '{\"n\":7}' END "
-        "WHERE id IN (7, 8)",
+        ("UPDATE payload SET params = CASE id WHEN 7 THEN '{\"n\":8}' ELSE '{\"n\":7}' END "
+         "WHERE id IN (7, 8)"),
         "UPDATE keys SET content = 1",
         "UPDATE keys SET key = 'a' WHERE job = (SELECT MAX(job) FROM keys)",
         "UPDATE counts SET n = n + 1 WHERE state = 4",
