@@ -135,6 +135,22 @@ static void no_job_is_granted_by_both(void **state)
     assert_sound(p->a);
 }
 
+static void what_was_listed_and_not_granted_is_the_others_as_well(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *outdated = op_claim(p->a, "default", 1);
+
+    submit_many(p->a, "default", 3);
+    outdated->op.exchange.has_definitions = true; /* it gets nothing, but is counted with */
+    batch_add(p->a, outdated);
+    run_op(p->a, op_claim(p->a, "default", 1));
+    struct granted theirs = claim_one(p->b, "default");
+    struct granted mine = claim_one(p->a, "default");
+
+    assert_true(theirs.id != mine.id);
+    assert_sound(p->a);
+}
+
 static void a_claim_that_waits_is_served_when_news_come_of_a_job(void **state)
 {
     struct pair *p = *state;
@@ -304,6 +320,11 @@ static void a_server_that_was_taken_for_dead_joins_again(void **state)
     run_op(p->b, op_finish(p->b, g.id, g.token, JOB_OUT_DONE));
     assert_int_equal(state_of(p->a, id), JOB_DONE);
     assert_true(submit_one(p->b, "default") != 0);
+    claim_one(p->b, "default");
+    assert_int_equal(pg_schema_number(&p->a->place,
+                                      "SELECT COUNT(*) FROM claims WHERE node NOT IN "
+                                      "(SELECT node FROM servers WHERE alive_until_at > 0)"),
+                     0); /* somebody looks after them all */
     assert_sound(p->a);
 }
 
@@ -363,6 +384,7 @@ int main(void)
         SHARED_TEST(a_job_that_one_server_took_in_is_run_through_the_other),
         SHARED_TEST(ids_of_two_servers_never_clash),
         SHARED_TEST(no_job_is_granted_by_both),
+        SHARED_TEST(what_was_listed_and_not_granted_is_the_others_as_well),
         SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),
         SHARED_TEST(who_claims_an_empty_queue_asks_the_store_once),
         SHARED_TEST(what_nobody_told_of_is_found_with_the_next_beat),
