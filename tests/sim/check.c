@@ -201,7 +201,7 @@ static void check_record(struct sim *s, const struct model_job *j)
     struct err err = ERR_INIT;
     int missing = 0;
 
-    if (store_progress_load(s->store, j->id, take_entry, &r, &err) != E_OK)
+    if (store_progress_load(s->at->store, j->id, take_entry, &r, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     for (int n = next_in_record(j, r.n); n < j->n_record; n = next_in_record(j, n + 1))
         missing++;
@@ -214,7 +214,7 @@ static void check_log(struct sim *s, const struct model_job *j)
     struct err err = ERR_INIT;
     int64_t size = 0;
 
-    if (store_log_size(s->store, j->id, &size, &err) != E_OK)
+    if (store_log_size(s->at->store, j->id, &size, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if (size != j->log_size)
         sim_fail(s, "the log of job %lld has %lld bytes, it should have %lld", (long long)j->id,
@@ -227,7 +227,7 @@ static void check_cursor(struct sim *s, const struct model_job *j)
     struct err err = ERR_INIT;
     struct slice cursor = {0};
 
-    if (store_cursor_find(s->store, j->id, &arena, &cursor, &err) != E_OK)
+    if (store_cursor_find(s->at->store, j->id, &arena, &cursor, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if ((cursor.size == 0 ? 0 : json_int(cursor)) != j->cursor)
         sim_fail(s, "the cursor of job %lld is %.*s, it should be %lld", (long long)j->id,
@@ -261,7 +261,7 @@ static void check_counts(struct sim *s)
     struct counted k = {.s = s};
     struct err err = ERR_INIT;
 
-    if (store_counts_load(s->store, take_count, &k, &err) != E_OK)
+    if (store_counts_load(s->at->store, take_count, &k, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     for (size_t i = 0; i < s->model.n_jobs; i++)
         k.n[s->model.jobs[i].queue][s->model.jobs[i].state]--;
@@ -298,7 +298,7 @@ static void check_claims(struct sim *s)
     struct err err = ERR_INIT;
     size_t running = 0;
 
-    if (store_claims_load(s->store, take_claim, &k, &err) != E_OK)
+    if (store_claims_load(s->at->store, take_claim, &k, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     for (size_t i = 0; i < s->model.n_jobs; i++)
         running += s->model.jobs[i].state == JOB_RUNNING;
@@ -315,7 +315,7 @@ static void check_keys(struct sim *s)
         uint64_t content = 0;
 
         snprintf(text, sizeof(text), "key-%d", k);
-        if (store_key_find(s->store, slice_of(text), &job, &content, &err) != E_OK)
+        if (store_key_find(s->at->store, slice_of(text), &job, &content, &err) != E_OK)
             sim_fail(s, "%s", err.msg);
         if (job != s->model.keys[k].job)
             sim_fail(s, "%s belongs to job %lld, it should belong to %lld", text, (long long)job,
@@ -353,7 +353,7 @@ void check_store(struct sim *s, enum check how)
     struct err err = ERR_INIT;
 
     check_keys(s);
-    if (store_verify(s->store, STORE_CHECK_FULL, on_finding, s, &err) != E_OK)
+    if (store_verify(s->at->store, STORE_CHECK_FULL, on_finding, s, &err) != E_OK)
         sim_fail(s, "the store cannot be checked: %s", err.msg);
 }
 
@@ -376,31 +376,32 @@ static int64_t next_instant(const struct sim *s)
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         const struct model_job *j = &s->model.jobs[i];
 
-        if (j->state == JOB_RUNNING)
+        if (j->state == JOB_RUNNING && j->server == sim_at(s))
             us = least(us, j->lease_at - s->now.steady_at);
         if (j->state == JOB_SCHEDULED)
             us = least(us, least(j->due_at + pause_us - s->now.wall_at, US_PER_MIN));
     }
-    for (size_t i = 0; i < s->waiting.count; i++)
-        us = least(us, s->waiting.items[i]->deadline_at - s->now.steady_at);
-    for (size_t i = 0; i < s->waits.count; i++)
-        us = least(us, s->waits.items[i]->deadline_at - s->now.steady_at);
+    for (size_t i = 0; i < s->at->waiting.count; i++)
+        us = least(us, s->at->waiting.items[i]->deadline_at - s->now.steady_at);
+    for (size_t i = 0; i < s->at->waits.count; i++)
+        us = least(us, s->at->waits.items[i]->deadline_at - s->now.steady_at);
     return us < 0 ? 0 : us;
 }
 
 void check_next(struct sim *s)
 {
-    int64_t next_us = engine_next_us(s->engine, s->now);
+    int64_t next_us = engine_next_us(s->at->engine, s->now);
     int64_t latest_us = next_instant(s);
 
-    if (s->now.steady_at < s->resume_at) /* it rests after a failure, but not longer */
-        latest_us = latest_us < s->resume_at - s->now.steady_at ? s->resume_at - s->now.steady_at
-                                                                : latest_us;
+    if (s->now.steady_at < s->at->resume_at) /* it rests after a failure, but not longer */
+        latest_us = latest_us < s->at->resume_at - s->now.steady_at
+                        ? s->at->resume_at - s->now.steady_at
+                        : latest_us;
     if (next_us > latest_us)
         sim_fail(s, "the engine wants to sleep %lld us, something is due in %lld us",
                  (long long)next_us, (long long)latest_us);
-    s->eager = next_us == 0 && latest_us > 0 ? s->eager + 1 : 0;
-    if (s->eager > 2) /* a second look may be needed, not one after the other */
+    s->at->eager = next_us == 0 && latest_us > 0 ? s->at->eager + 1 : 0;
+    if (s->at->eager > 2) /* a second look may be needed, not one after the other */
         sim_fail(s, "the engine wants to run again and again and has nothing to do");
 }
 
@@ -416,7 +417,7 @@ void check_empty(struct sim *s)
             s, "%zu jobs are left after all have expired: %lld, which is %s since %lld, and others",
             s->rows.count, (long long)s->rows.items[0].id.v, job_state_name(s->rows.items[0].state),
             (long long)s->rows.items[0].finished_at);
-    if (store_claims_load(s->store, take_claim, &k, &err) != E_OK)
+    if (store_claims_load(s->at->store, take_claim, &k, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if (k.rows > 0)
         sim_fail(s, "%zu claims are left though nothing runs", k.rows);

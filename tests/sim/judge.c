@@ -14,9 +14,10 @@
 
 static void send_back_claims(struct sim *s, int worker)
 {
-    for (size_t i = 0; i < s->waiting.count && worker < MODEL_WORKERS - 1; i++)
-        if (s->waiting.items[i]->worker == worker && s->waiting.items[i]->op.exchange.commands)
-            s->waiting.items[i]->sent_back = true;
+    for (size_t i = 0; i < s->at->waiting.count && worker < MODEL_WORKERS - 1; i++)
+        if (s->at->waiting.items[i]->worker == worker &&
+            s->at->waiting.items[i]->op.exchange.commands)
+            s->at->waiting.items[i]->sent_back = true;
 }
 
 static void lose_leases(struct sim *s)
@@ -26,7 +27,7 @@ static void lose_leases(struct sim *s)
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         struct model_job *j = &s->model.jobs[i];
 
-        if (j->state != JOB_RUNNING || j->lease_at > s->now.steady_at)
+        if (j->state != JOB_RUNNING || j->lease_at > s->now.steady_at || j->server != sim_at(s))
             continue;
         send_back_claims(s, j->worker);
         model_end_attempt(&s->model, j, &end);
@@ -126,7 +127,8 @@ static void give_grace(struct sim *s)
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         struct model_job *j = &s->model.jobs[i];
 
-        if (j->state == JOB_RUNNING && j->lease_at < s->now.steady_at + j->lease_us)
+        if (j->state == JOB_RUNNING && j->server == sim_at(s) &&
+            j->lease_at < s->now.steady_at + j->lease_us)
             j->lease_at = s->now.steady_at + j->lease_us;
     }
 }
@@ -134,7 +136,7 @@ static void give_grace(struct sim *s)
 /* Each for itself, in the order they came; nothing is done that was not asked for. */
 static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
 {
-    s->resume_at = s->now.steady_at + REST_US;
+    s->at->resume_at = s->now.steady_at + REST_US;
     give_grace(s);
     for (size_t i = 0; i < n; i++) {
         if (store_failed(reqs[i]))
@@ -150,31 +152,31 @@ static void drop_answered(struct sim *s)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < s->waiting.count; i++) {
-        struct req *r = s->waiting.items[i];
+    for (size_t i = 0; i < s->at->waiting.count; i++) {
+        struct req *r = s->at->waiting.items[i];
 
         if (r->waits && r->answered)
             sim_fail(s, "a waiting claimer is answered though there is nothing to say: %s",
                      buf_text(&r->op.reply));
         if (r->waits)
-            s->waiting.items[kept++] = r;
+            s->at->waiting.items[kept++] = r;
         else
             req_free(r);
     }
-    s->waiting.count = kept;
+    s->at->waiting.count = kept;
     kept = 0;
-    for (size_t i = 0; i < s->waits.count; i++) {
-        struct req *r = s->waits.items[i];
+    for (size_t i = 0; i < s->at->waits.count; i++) {
+        struct req *r = s->at->waits.items[i];
 
         if (r->waits && r->answered)
             sim_fail(s, "who waits for job %lld is answered though it goes on",
                      (long long)r->op.wait.id);
         if (r->waits)
-            s->waits.items[kept++] = r;
+            s->at->waits.items[kept++] = r;
         else
             req_free(r);
     }
-    s->waits.count = kept;
+    s->at->waits.count = kept;
 }
 
 /* The last event of a job tells the state it is in. */
@@ -216,10 +218,10 @@ static void check_changes_were_told(const struct sim *s)
 
 void judge_run(struct sim *s, struct req **reqs, size_t n)
 {
-    uint64_t rollbacks = atomic_load(&engine_get_stats(s->engine)->rollbacks);
-    uint64_t failed = rollbacks - s->rollbacks;
+    uint64_t rollbacks = atomic_load(&engine_get_stats(s->at->engine)->rollbacks);
+    uint64_t failed = rollbacks - s->at->rollbacks;
 
-    s->rollbacks = rollbacks;
+    s->at->rollbacks = rollbacks;
     s->no_evidence = false;
     if (failed > 0 && !s->faulty)
         sim_fail(s, "a batch was rolled back though nothing was wrong with the disk");
@@ -231,7 +233,7 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
             if (store_failed(reqs[i]))
                 sim_fail(s, "op of kind %d failed: %s", (int)reqs[i]->op.kind, reqs[i]->op.err.msg);
         begin_batch(s);
-        judge_phases(s, reqs, n, s->now.steady_at >= s->resume_at ? SWEEPS : RESTS);
+        judge_phases(s, reqs, n, s->now.steady_at >= s->at->resume_at ? SWEEPS : RESTS);
         judge_answers(s, reqs, n);
     }
     check_events(s);
@@ -253,7 +255,7 @@ static void follow_log(struct sim *s, const struct log_append *l)
 
     if (j == NULL)
         return;
-    if (store_log_size(s->store, j->id, &size, &err) != E_OK)
+    if (store_log_size(s->at->store, j->id, &size, &err) != E_OK)
         sim_fail(s, "%s", err.msg);
     if (size == l->offset + (int64_t)l->data.size)
         j->log_size = size;
@@ -271,7 +273,7 @@ static void follow_logs(struct sim *s, struct req **reqs, size_t n)
 
 void judge_crash(struct sim *s, struct req **reqs, size_t n)
 {
-    bool rested = s->now.steady_at < s->rested_until;
+    bool rested = s->now.steady_at < s->at->rested_until;
     bool promised = false;
 
     for (size_t i = 0; i < n; i++)

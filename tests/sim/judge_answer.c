@@ -7,8 +7,22 @@
 
 /* ---- cancels ---- */
 
+/* Which server remembers which cancel is its own business: only what a touch says is held to the model. */
+static bool tells_cancels(const struct req *r)
+{
+    struct slice list, item;
+
+    if (!is_known(r) || !json_find(buf_slice(&r->op.reply), "cancel", &list))
+        return false;
+    struct json_iter it = json_items(list);
+
+    return json_next_item(&it, &item);
+}
+
 static bool has_untold(const struct sim *s, const struct req *r)
 {
+    if (s->n_servers > 1)
+        return tells_cancels(r);
     for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
         const struct model_job *j = &s->model.jobs[i];
 
@@ -20,7 +34,8 @@ static bool has_untold(const struct sim *s, const struct req *r)
 
 static void tell_cancels(struct sim *s, struct req *r)
 {
-    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
+    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1 && s->n_servers == 1;
+         i++) {
         struct model_job *j = &s->model.jobs[i];
 
         if (j->note != NOTE_UNTOLD || j->worker != r->worker)
@@ -120,7 +135,7 @@ static void check_touched(const struct sim *s, const struct req *r)
                      (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
     }
     it = list_of(s, r, "cancel");
-    while (json_next_item(&it, &item))
+    while (json_next_item(&it, &item) && s->n_servers == 1)
         if (!is_wanted_cancel(r, reply_id(s, item, "id"), reply_id(s, item, "lease")))
             sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
                      buf_text(&r->op.reply));
@@ -212,8 +227,8 @@ static void must_be_answered(const struct sim *s, const struct req *r, const cha
 
 static void answer_waiting(struct sim *s)
 {
-    for (size_t i = 0; i < s->waiting.count; i++) {
-        struct req *r = s->waiting.items[i];
+    for (size_t i = 0; i < s->at->waiting.count; i++) {
+        struct req *r = s->at->waiting.items[i];
         bool now = r->want.n_grants > 0 || r->deadline_at <= s->now.steady_at || has_untold(s, r) ||
                    names_gone_queue(s, r) || is_outdated(s, r) || r->sent_back;
 
@@ -235,8 +250,8 @@ static bool target_lives(struct sim *s, const struct req *r)
 
 static void answer_waits(struct sim *s)
 {
-    for (size_t i = 0; i < s->waits.count; i++) {
-        struct req *r = s->waits.items[i];
+    for (size_t i = 0; i < s->at->waits.count; i++) {
+        struct req *r = s->at->waits.items[i];
 
         const struct model_job *j = model_find(&s->model, r->op.wait.id);
 
@@ -251,10 +266,10 @@ static size_t waiting_now(const struct sim *s)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->waiting.count; i++)
-        n += s->waiting.items[i]->waits;
-    for (size_t i = 0; i < s->waits.count; i++)
-        n += s->waits.items[i]->waits;
+    for (size_t i = 0; i < s->at->waiting.count; i++)
+        n += s->at->waiting.items[i]->waits;
+    for (size_t i = 0; i < s->at->waits.count; i++)
+        n += s->at->waits.items[i]->waits;
     return n;
 }
 
@@ -277,8 +292,8 @@ static bool may_wait(struct sim *s, struct req *r, int64_t wait_us)
 /* The other claims of the same worker are answered, whatever they wait for. */
 static void wake_others(struct sim *s, const struct req *r)
 {
-    for (size_t i = 0; i < s->waiting.count; i++) {
-        struct req *other = s->waiting.items[i];
+    for (size_t i = 0; i < s->at->waiting.count; i++) {
+        struct req *other = s->at->waiting.items[i];
 
         if (!other->waits || other->worker != r->worker)
             continue;
@@ -296,7 +311,7 @@ static void answer_claim(struct sim *s, struct req *r)
     bool at_once = r->want.n_grants > 0 || r->want.hurry || has_untold(s, r);
 
     if (!at_once && may_wait(s, r, r->op.exchange.wait_us)) {
-        VEC_PUSH(&s->waiting, r);
+        VEC_PUSH(&s->at->waiting, r);
         return;
     }
     must_be_answered(s, r, "there is nothing to wait for");
@@ -307,7 +322,7 @@ static void answer_claim(struct sim *s, struct req *r)
 static void answer_wait(struct sim *s, struct req *r)
 {
     if (target_lives(s, r) && may_wait(s, r, r->op.wait.wait_us)) {
-        VEC_PUSH(&s->waits, r);
+        VEC_PUSH(&s->at->waits, r);
         return;
     }
     must_be_answered(s, r, "there is nothing to wait for");

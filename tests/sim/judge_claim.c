@@ -220,6 +220,7 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     j->lease_us = r->op.exchange.lease_us;
     j->lease_at = s->now.steady_at + j->lease_us;
     j->worker = r->worker;
+    j->server = sim_at(s);
     j->attempt++;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
@@ -259,8 +260,8 @@ bool names_gone_queue(const struct sim *s, const struct req *r)
 
 void judge_waiting_claims(struct sim *s)
 {
-    for (size_t i = 0; i < s->waiting.count && !s->no_evidence; i++) {
-        struct req *r = s->waiting.items[i];
+    for (size_t i = 0; i < s->at->waiting.count && !s->no_evidence; i++) {
+        struct req *r = s->at->waiting.items[i];
 
         if (r->waits && !r->gone && !r->sent_back && r->deadline_at > s->now.steady_at &&
             !is_outdated(s, r) && !names_gone_queue(s, r))

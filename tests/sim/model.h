@@ -74,6 +74,7 @@ struct model_job {
     int64_t token;              /* of the last claim; 0: never claimed */
     int64_t lease_us, lease_at; /* steady: when it runs out */
     int worker;                 /* of the last claim; -1: none */
+    int server;                 /* that granted it, or looks after it since */
     int attempt, failures, lost, laters;
     int64_t finished_at;
     int key;       /* -1: none */

@@ -1,5 +1,5 @@
 /*
- * sim [--postgres] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
+ * sim [--postgres [--servers 2]] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
  *
  * Runs so many lives (WAYBILL_SEEDS, else 1,000; on the PostgreSQL that WAYBILL_TEST_STORE names
  * WAYBILL_POSTGRES_SEEDS, else 24), several at a time.  The first thing that is wrong ends
@@ -23,6 +23,7 @@ struct options {
     int jobs;
     bool verbose;
     bool shared;
+    int servers;
 };
 
 /* ---- saying ---- */
@@ -50,7 +51,10 @@ void sim_fail(const struct sim *s, const char *fmt, ...)
     vfprintf(stderr, fmt, args);
     va_end(args);
     fprintf(stderr, "\nsim: see it again with: sim %s--first %llu --seeds 1 --verbose\n",
-            s->shared ? "--postgres " : "", (unsigned long long)s->seed);
+            s->n_servers > 1 ? "--postgres --servers 2 "
+            : s->shared      ? "--postgres "
+                             : "",
+            (unsigned long long)s->seed);
     _exit(1);
 }
 
@@ -68,6 +72,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     s->seed = seed;
     s->verbose = o->verbose;
     s->shared = o->shared;
+    s->n_servers = o->servers;
     rng_init(&s->rng, seed);
     rng_init(&s->rng, rng_next(&s->rng)); /* neighbours are strangers to each other */
     model_init(&s->model);
@@ -138,8 +143,10 @@ static bool read_number(const char *text, uint64_t *ret_value)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: sim [--postgres] [--seeds N] [--first SEED] [--steps N] [--jobs N] "
-                    "[--verbose]\n");
+    fprintf(
+        stderr,
+        "usage: sim [--postgres [--servers 2]] [--seeds N] [--first SEED] [--steps N] [--jobs N] "
+        "[--verbose]\n");
     return 2;
 }
 
@@ -147,17 +154,18 @@ static bool read_options(int argc, char **argv, struct options *o)
 {
     o->shared = argc > 1 && strcmp(argv[1], "--postgres") == 0;
     const char *seeds = getenv(o->shared ? "WAYBILL_POSTGRES_SEEDS" : "WAYBILL_SEEDS");
-    uint64_t steps = STEPS, jobs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t steps = STEPS, jobs = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), servers = 1;
 
     o->seeds = o->shared ? POSTGRES_SEEDS : SEEDS;
     if (seeds != NULL && !read_number(seeds, &o->seeds))
         return false;
     for (int i = o->shared ? 2 : 1; i < argc; i++) {
-        uint64_t *into = strcmp(argv[i], "--seeds") == 0   ? &o->seeds
-                         : strcmp(argv[i], "--first") == 0 ? &o->first
-                         : strcmp(argv[i], "--steps") == 0 ? &steps
-                         : strcmp(argv[i], "--jobs") == 0  ? &jobs
-                                                           : NULL;
+        uint64_t *into = strcmp(argv[i], "--seeds") == 0     ? &o->seeds
+                         : strcmp(argv[i], "--first") == 0   ? &o->first
+                         : strcmp(argv[i], "--steps") == 0   ? &steps
+                         : strcmp(argv[i], "--jobs") == 0    ? &jobs
+                         : strcmp(argv[i], "--servers") == 0 ? &servers
+                                                             : NULL;
 
         if (strcmp(argv[i], "--verbose") == 0)
             o->verbose = true;
@@ -166,7 +174,9 @@ static bool read_options(int argc, char **argv, struct options *o)
     }
     o->steps = (int)steps;
     o->jobs = (int)(jobs < 1 ? 1 : jobs > o->seeds ? o->seeds : jobs);
-    return o->seeds > 0 && steps < 1000000;
+    o->servers = (int)servers;
+    return o->seeds > 0 && steps < 1000000 && servers >= 1 &&
+           servers <= (o->shared ? SIM_SERVERS : 1);
 }
 
 int main(int argc, char **argv)

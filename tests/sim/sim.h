@@ -6,6 +6,8 @@
  * step the store is read and compared with the model; what must hold always (design, section 9) is
  * checked.  The same seed gives the same life, byte by byte (on PostgreSQL: request by request).
  *
+ * With two servers one of them works at a time; before the other takes over, both hear what there is to hear.
+ *
  * On PostgreSQL a crash comes before a batch, or between its commit and the answers; connections are lost in
  * commits.  There is one clock, the database's, which nobody sets: the simulation stands in for it.
  *
@@ -37,6 +39,7 @@ enum {
     SIM_REQS = 4,    /* of one batch */
     SIM_HELD = 40,   /* leases one worker believes in */
     SIM_WAITING = 5, /* the engine's waiting_max */
+    SIM_SERVERS = 2, /* at most */
 };
 
 #define SIM_DUE_PAUSE_US (20 * US_PER_MS) /* on shared stores due jobs may come so much later */
@@ -117,6 +120,23 @@ struct event_seen {
     enum job_state state;
 };
 
+/* A server: the process, and who waits there. */
+struct sim_server {
+    struct store_member member;
+    struct store *store; /* NULL: it is down */
+    struct engine *engine;
+    int64_t opened_at;    /* steady */
+    uint64_t rollbacks;   /* of this engine, as last seen */
+    int64_t resume_at;    /* steady: after failed batches the engine rests until then */
+    int64_t rested_until; /* the same of the process before this one */
+    int eager;            /* runs after which it wanted to run at once, for nothing */
+
+    uint64_t read_commits;     /* as many and one when the store was read; 0: it was not yet */
+    VEC(struct req *) waiting; /* claims, the oldest first */
+    VEC(struct req *) waits;   /* for the end of a job */
+    VEC(char *) news;          /* of other servers, not heard yet */
+};
+
 struct sim {
     uint64_t seed;
     int step;
@@ -127,25 +147,20 @@ struct sim {
     bool shared; /* on PostgreSQL, else on the disk */
     struct powercut *disk;
     struct pg_schema place;
-    struct store_member member;
-    struct store *store;
-    struct engine *engine;
-    int64_t opened_at; /* steady */
-    bool dead;         /* the process was killed in this step */
-    int64_t kill_in;   /* so many disk operations from now; 0: not, or before the batch */
+    struct store_listener *listener; /* with several servers */
+    struct sim_server servers[SIM_SERVERS];
+    int n_servers;
+    bool synced;           /* all news have come */
+    struct sim_server *at; /* the one that works now */
+    bool dead;             /* the process was killed in this step */
+    int64_t kill_in;       /* so many disk operations from now; 0: not, or before the batch */
     bool kill_by_power;
-    uint64_t rollbacks;   /* of this engine, as last seen */
-    int64_t resume_at;    /* steady: after failed batches the engine rests until then */
-    int64_t rested_until; /* the same of the process before this one */
-    bool faulty;          /* the disk may fail in this step */
-    bool crashing;        /* the process dies in this step: what leaves no trace is not asked */
-    int eager;            /* runs after which it wanted to run at once, for nothing */
+    bool faulty;   /* the disk may fail in this step */
+    bool crashing; /* the process dies in this step: what leaves no trace is not asked */
 
     struct model model;
     VEC(struct event_seen) before; /* the states of all jobs before the step */
     bool no_evidence;              /* the store shows nothing of an unanswered request */
-    VEC(struct req *) waiting;     /* claims, the oldest first */
-    VEC(struct req *) waits;       /* for the end of a job */
     struct held held[MODEL_WORKERS][SIM_HELD];
     size_t n_held[MODEL_WORKERS];
     int64_t serial;              /* makes params unique */
@@ -154,8 +169,7 @@ struct sim {
     VEC(struct event_seen) events;
 
     /* What the store holds, read after each step in which there was a commit. */
-    uint64_t read_commits; /* how many there were then, and one; 0: it was not read yet */
-    bool unchanged;        /* the last look was not needed */
+    bool unchanged; /* the last look was not needed */
     struct arena arena;
     VEC(struct job) rows;          /* by id */
     VEC(struct stored_work) works; /* under way; their texts are not kept */
@@ -177,6 +191,12 @@ void sim_say(const struct sim *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 static inline uint64_t chance(struct sim *s, uint64_t of)
 {
     return rng_below(&s->rng, of);
+}
+
+/* The number of the server that works now. */
+static inline int sim_at(const struct sim *s)
+{
+    return (int)(s->at - s->servers);
 }
 
 /* ---- steps.c ---- */
@@ -202,6 +222,10 @@ void world_drop_waiting(struct sim *s);
 
 /* After a restart: leases get a full period, nobody remembers whom cancels were told. */
 void world_renew(struct sim *s);
+
+/* With two servers: the other one works from now on.  It is started when it was down, and otherwise has to hear what
+ * was told since it worked last. */
+void world_change_places(struct sim *s);
 
 /* Remembers how the model is, then runs the engine. */
 void world_run(struct sim *s, struct req **reqs, size_t n);

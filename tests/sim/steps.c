@@ -9,14 +9,15 @@
 
 enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
 
+#define BEAT_US (16 * US_PER_S) /* a server looks around at least so often */
 #define IDLE_US (10 * US_PER_S) /* so long an idle server that shares its store is quiet at least */
 
 /* ---- saying ---- */
 
 static void say_request(const struct sim *s, const struct req *r)
 {
-    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act",  "bulk",
-                                                     "queue",  "log",      "wait", "emit"};
+    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act",  "bulk", "queue",
+                                                     "log",    "wait",     "emit", "news"};
     const struct op *op = &r->op;
 
     if (!s->verbose)
@@ -60,7 +61,7 @@ static void say_request(const struct sim *s, const struct req *r)
 static void pass_time(struct sim *s)
 {
     uint64_t how = chance(s, 100);
-    int64_t next_us = engine_next_us(s->engine, s->now);
+    int64_t next_us = engine_next_us(s->at->engine, s->now);
 
     if (how < 12 && next_us < US_PER_HOUR)
         world_advance(s, next_us);
@@ -75,13 +76,14 @@ static void pass_time(struct sim *s)
 }
 
 static void run_and_check(struct sim *s, struct req *r);
+static void check_after(struct sim *s);
 
 static void check_after(struct sim *s)
 {
     s->faulty = false;
     check_store(s, s->step % FULL_CHECK_EVERY == 0 ? CHECK_ALL : CHECK_CHEAP);
     check_next(s);
-    if (s->eager > 0)
+    if (s->at->eager > 0)
         run_and_check(s, NULL);
 }
 
@@ -139,11 +141,67 @@ static void step_restart(struct sim *s)
     check_store(s, CHECK_CHEAP);
 }
 
+/* ---- two servers ---- */
+
+/* The other one looks after what this one granted: each lease gets a full period. */
+static void adopt(struct sim *s, int from)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        if (s->model.jobs[i].server == from) {
+            s->model.jobs[i].server = sim_at(s);
+            s->model.jobs[i].lease_at = s->now.steady_at + s->model.jobs[i].lease_us;
+        }
+}
+
+static void hear(struct sim *s)
+{
+    VEC(struct req *) reqs = VEC_INIT;
+
+    for (size_t i = 0; i < s->at->news.count; i++) {
+        struct req *r = client_nothing(s, OP_NEWS);
+
+        r->op.news.text = client_text(r, "%s", s->at->news.items[i]);
+        VEC_PUSH(&reqs, r);
+        free(s->at->news.items[i]);
+    }
+    VEC_CLEAR(&s->at->news);
+    world_run(s, reqs.items, reqs.count);
+    judge_run(s, reqs.items, reqs.count);
+    VEC_DEINIT(&reqs);
+    check_after(s);
+}
+
+enum parting { STAYS, LEAVES };
+
+/* This server tells what it has to tell, or leaves, or dies; the other one goes on after its next beat. */
+static void step_change_places(struct sim *s, enum parting parting)
+{
+    int from = sim_at(s);
+
+    world_advance(s, BEAT_US);
+    run_and_check(s, NULL);
+    if (parting == LEAVES) {
+        world_end(s, chance(s, 2) == 0 ? WORLD_STOP : WORLD_KILL);
+        world_drop_waiting(s);
+    }
+    world_advance(s, BEAT_US);
+    bool was_down = s->servers[1 - from].store == NULL;
+
+    world_change_places(s);
+    sim_say(s, "  %s: server %d %s, server %d %s", "other hands", from,
+            parting == LEAVES ? "leaves" : "stays", sim_at(s), was_down ? "comes" : "goes on");
+    if (was_down)
+        world_renew(s);
+    if (parting == LEAVES)
+        adopt(s, from);
+    hear(s);
+}
+
 static void leave_some(struct sim *s)
 {
-    for (size_t i = 0; i < s->waiting.count; i++)
+    for (size_t i = 0; i < s->at->waiting.count; i++)
         if (chance(s, 20) == 0)
-            s->waiting.items[i]->gone = true;
+            s->at->waiting.items[i]->gone = true;
 }
 
 static struct req *set_state(struct sim *s, int queue, enum queue_state state);
@@ -166,6 +224,8 @@ void sim_step(struct sim *s)
     struct req **reqs = s->batch;
 
     s->n_batch = 0;
+    if (s->n_servers > 1 && chance(s, 6) == 0)
+        step_change_places(s, chance(s, 4) == 0 ? LEAVES : STAYS);
     pass_time(s);
     sim_say(s, "wall %lld steady %lld", (long long)s->now.wall_at, (long long)s->now.steady_at);
     leave_some(s);
@@ -189,7 +249,7 @@ void sim_step(struct sim *s)
     }
     if (how >= 90)
         world_plan_fault(s);
-    uint64_t rollbacks = s->rollbacks;
+    uint64_t rollbacks = s->at->rollbacks;
 
     world_run(s, reqs, n);
     world_heal(s);
@@ -197,7 +257,7 @@ void sim_step(struct sim *s)
         say_request(s, reqs[i]);
     judge_run(s, reqs, n);
     check_after(s);
-    if (s->rollbacks > rollbacks)
+    if (s->at->rollbacks > rollbacks)
         bury(s);
 }
 
@@ -277,6 +337,8 @@ void sim_drain(struct sim *s)
 {
     sim_say(s, "the end begins");
     s->n_held[0] = 0;
+    if (s->n_servers > 1)
+        step_change_places(s, LEAVES);
     finish_all(s);
     world_advance(s,
                   400 * US_PER_DAY); /* more than the clock was ever set back, and all retention */
@@ -291,7 +353,7 @@ void sim_drain(struct sim *s)
     check_empty(s);
     world_advance(s, US_PER_MIN);
     run_and_check(s, NULL);
-    int64_t next_us = engine_next_us(s->engine, s->now);
+    int64_t next_us = engine_next_us(s->at->engine, s->now);
 
     if (next_us < (s->shared ? IDLE_US : TIME_NEVER))
         sim_fail(s, "an idle engine wants to be woken in %lld us", (long long)next_us);

@@ -70,6 +70,15 @@ static const struct log_append *some_log(struct sim *s, struct req *r, struct he
     return l;
 }
 
+/* What is emitted in a batch that ends the attempt leaves no trace for a look after a crash. */
+static bool would_end_emits(const struct sim *s)
+{
+    for (size_t i = 0; i < s->n_batch && s->crashing; i++)
+        if (s->batch[i]->op.kind == OP_EMIT)
+            return true;
+    return false;
+}
+
 static void fill_finish(struct sim *s, struct req *r, size_t *n)
 {
     bool made_up;
@@ -77,7 +86,7 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     const struct model_job *j = model_find(&s->model, lease.id);
     enum job_outcome outcome = some_outcome(s, lease.id);
 
-    if (is_named(r, *n, lease.id) || (j != NULL && !is_target(s, j)))
+    if (is_named(r, *n, lease.id) || (j != NULL && !is_target(s, j)) || would_end_emits(s))
         return;
     /* Requests of one batch came at the same time: which of two different ones is first is open. */
     for (size_t i = 0; i < s->n_batch; i++)
@@ -211,7 +220,7 @@ struct req *worker_claim(struct sim *s)
 
     r->worker = (int)chance(s, MODEL_WORKERS);
     size_t n_finish = chance(s, 3) == 0 ? fill_finishes(s, r, 1 + chance(s, 3)) : 0;
-    bool all = chance(s, 8) == 0;
+    bool all = chance(s, 8) == 0 && !would_end_emits(s);
     size_t n_touch = all                 ? touch_all(s, r, n_finish)
                      : chance(s, 4) == 0 ? fill_touches(s, r, 1 + chance(s, 3))
                                          : 0;
@@ -286,7 +295,6 @@ struct req *worker_log(struct sim *s)
     return r;
 }
 
-/* What is emitted in a batch that ends the attempt leaves no trace for a look after a crash. */
 static bool may_emit(const struct sim *s, const struct model_job *j)
 {
     for (size_t i = 0; i < s->n_batch && s->crashing; i++)

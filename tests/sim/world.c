@@ -64,7 +64,7 @@ void world_open(struct sim *s)
                                   .mode = STORE_WRITE,
                                   .vfs = DISK_NAME};
     struct engine_config engine = {.node = 1,
-                                   .member = &s->member,
+                                   .member = &s->at->member,
                                    .seed = s->seed,
                                    .on_event = on_event,
                                    .event_ctx = s,
@@ -72,16 +72,76 @@ void world_open(struct sim *s)
                                    .settle_rows = world_settle_rows(s)};
     struct err err = ERR_INIT;
 
-    s->now.steady_at = s->opened_at = s->now.wall_at;
+    s->now.steady_at = s->at->opened_at = s->now.wall_at;
     s->dead = false;
-    s->rollbacks = 0;
-    s->read_commits = 0;
-    s->rested_until = s->resume_at;
-    s->resume_at = 0;
-    if (store_open(&config, &s->store, &err) != E_OK)
+    s->at->rollbacks = 0;
+    s->at->read_commits = 0;
+    s->at->rested_until = s->at->resume_at;
+    s->at->resume_at = 0;
+    if (store_open(&config, &s->at->store, &err) != E_OK)
         sim_fail(s, "the store does not open: %s", err.msg);
-    if (engine_open(s->store, &engine, s->now, &s->engine, &err) != E_OK)
+    if (engine_open(s->at->store, &engine, s->now, &s->at->engine, &err) != E_OK)
         sim_fail(s, "the engine does not open: %s", err.msg);
+}
+
+/* ---- several servers ---- */
+
+#define SYNC "sim"
+#define SYNC_WITHIN_MS 100
+enum { SYNC_TRIES = 300 };
+
+static void forget_news(struct sim_server *server)
+{
+    for (size_t i = 0; i < server->news.count; i++)
+        free(server->news.items[i]);
+    VEC_CLEAR(&server->news);
+}
+
+static void on_news(void *ctx, const char *news)
+{
+    struct sim *s = ctx;
+
+    if (news == NULL)
+        return;
+    s->synced = s->synced || strcmp(news, SYNC) == 0;
+    for (int i = 0; i < s->n_servers; i++)
+        if (s->servers[i].store != NULL && strcmp(news, SYNC) != 0)
+            VEC_PUSH(&s->servers[i].news, mem_strdup(news));
+}
+
+/* All that was told so far has come when what we tell ourselves has. */
+static void gather_news(struct sim *s)
+{
+    s->synced = false;
+    pg_schema_run(&s->place, "SELECT pg_notify('waybill.' || current_schema(), '" SYNC "')");
+    for (int i = 0; i < SYNC_TRIES && !s->synced; i++)
+        store_listener_wait(s->listener, -1, SYNC_WITHIN_MS, on_news, s);
+    if (!s->synced)
+        sim_fail(s, "news do not arrive");
+}
+
+static void listen_to_servers(struct sim *s)
+{
+    struct store_config config = {.url = s->place.url, .mode = STORE_READ};
+    struct err err = ERR_INIT;
+
+    if (store_listener_open(&config, &s->listener, &err) != E_OK)
+        sim_fail(s, "nobody listens: %s", err.msg);
+    store_listener_wait(s->listener, -1, SYNC_WITHIN_MS, on_news, s); /* it connects */
+    gather_news(s);
+}
+
+void world_change_places(struct sim *s)
+{
+    /* How long the others take it to be alive goes by real time, which does not count here. */
+    pg_schema_run(&s->place,
+                  "UPDATE servers SET alive_until_at = 4102444800000000 WHERE alive_until_at > 1");
+    gather_news(s);
+    s->at = &s->servers[1 - sim_at(s)];
+    s->at->read_commits = 0;
+    s->dead = false;
+    if (s->at->store == NULL)
+        world_open(s);
 }
 
 static void make_disk(struct sim *s)
@@ -93,19 +153,39 @@ static void make_disk(struct sim *s)
 
 void world_init(struct sim *s)
 {
-    s->member = (struct store_member){.name = "one", .host = "here", .version = "0", .url = ""};
+    static const char *const names[SIM_SERVERS] = {"one", "two"};
+
+    for (int i = 0; i < s->n_servers; i++)
+        s->servers[i].member = (struct store_member){
+            .name = names[i], .host = "here", .version = "0", .url = ""};
+    s->at = s->servers;
     if (s->shared)
         pg_schema_make(&s->place);
     else
         make_disk(s);
     s->now.wall_at = BEGIN_AT;
     world_open(s);
+    if (s->n_servers > 1)
+        listen_to_servers(s);
+}
+
+static void deinit_server(struct sim *s, struct sim_server *server)
+{
+    s->at = server;
+    if (server->store != NULL)
+        world_end(s, WORLD_STOP);
+    world_drop_waiting(s);
+    forget_news(server);
+    VEC_DEINIT(&server->waiting);
+    VEC_DEINIT(&server->waits);
+    VEC_DEINIT(&server->news);
 }
 
 void world_deinit(struct sim *s)
 {
-    world_end(s, WORLD_STOP);
-    world_drop_waiting(s);
+    for (int i = 0; i < s->n_servers; i++)
+        deinit_server(s, &s->servers[i]);
+    store_listener_close(s->listener);
     if (s->shared)
         pg_schema_drop(&s->place);
     else if (!powercut_free(s->disk))
@@ -116,25 +196,27 @@ void world_deinit(struct sim *s)
     VEC_DEINIT(&s->emitters);
     VEC_DEINIT(&s->events);
     VEC_DEINIT(&s->before);
-    VEC_DEINIT(&s->waiting);
-    VEC_DEINIT(&s->waits);
 }
 
 void world_drop_waiting(struct sim *s)
 {
-    for (size_t i = 0; i < s->waiting.count; i++)
-        req_free(s->waiting.items[i]);
-    for (size_t i = 0; i < s->waits.count; i++)
-        req_free(s->waits.items[i]);
-    VEC_CLEAR(&s->waiting);
-    VEC_CLEAR(&s->waits);
+    for (size_t i = 0; i < s->at->waiting.count; i++)
+        req_free(s->at->waiting.items[i]);
+    for (size_t i = 0; i < s->at->waits.count; i++)
+        req_free(s->at->waits.items[i]);
+    VEC_CLEAR(&s->at->waiting);
+    VEC_CLEAR(&s->at->waits);
 }
 
 void world_renew(struct sim *s)
 {
     for (size_t i = 0; i < s->model.n_jobs; i++) {
-        s->model.jobs[i].note = NOTE_NONE;
-        s->model.jobs[i].lease_at = s->opened_at + s->model.jobs[i].lease_us;
+        struct model_job *j = &s->model.jobs[i];
+
+        if (j->server != sim_at(s))
+            continue;
+        j->note = NOTE_NONE;
+        j->lease_at = s->at->opened_at + j->lease_us;
     }
 }
 
@@ -147,13 +229,14 @@ void world_end(struct sim *s, enum world_end how)
         powercut_kill(s->disk);
     if (how != WORLD_STOP)
         s->dead = true;
-    engine_close(s->engine);
+    engine_close(s->at->engine);
     if (how == WORLD_STOP)
-        store_close(s->store);
+        store_close(s->at->store);
     else
-        store_abandon(s->store);
-    s->engine = NULL;
-    s->store = NULL;
+        store_abandon(s->at->store);
+    s->at->engine = NULL;
+    s->at->store = NULL;
+    forget_news(s->at);
 }
 
 void world_run(struct sim *s, struct req **reqs, size_t n)
@@ -168,7 +251,7 @@ void world_run(struct sim *s, struct req **reqs, size_t n)
         reqs[i]->op.next = list;
         list = &reqs[i]->op;
     }
-    engine_run(s->engine, list, s->now);
+    engine_run(s->at->engine, list, s->now);
 }
 
 void world_checkpoint(struct sim *s)
@@ -300,23 +383,24 @@ static void take_emitter(void *ctx, const struct stored_emitter *m)
 void world_read(struct sim *s)
 {
     struct err err = ERR_INIT;
-    uint64_t commits = atomic_load(&engine_get_stats(s->engine)->commits);
+    uint64_t commits = atomic_load(&engine_get_stats(s->at->engine)->commits);
 
-    s->unchanged = s->read_commits == commits + 1;
+    s->unchanged = s->at->read_commits == commits + 1;
     if (s->unchanged)
         return;
-    s->read_commits = commits + 1;
+    s->at->read_commits = commits + 1;
     VEC_CLEAR(&s->rows);
     VEC_CLEAR(&s->works);
     VEC_CLEAR(&s->emitters);
     arena_clear(&s->arena);
     memset(s->queues, 0, sizeof(s->queues));
-    if (store_list_up(s->store, STRETCH_LIVE, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
-        store_list_up(s->store, STRETCH_ENDED, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
-        store_queues_load(s->store, take_queue, s, &err) != E_OK ||
-        store_definitions_get(s->store, &s->definitions, &err) != E_OK ||
-        store_work_load(s->store, take_work, s, &err) != E_OK ||
-        store_emitters_load(s->store, take_emitter, s, &err) != E_OK)
+    if (store_list_up(s->at->store, STRETCH_LIVE, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
+        store_list_up(s->at->store, STRETCH_ENDED, 0, INT64_MAX, 10000, take_row, s, &err) !=
+            E_OK ||
+        store_queues_load(s->at->store, take_queue, s, &err) != E_OK ||
+        store_definitions_get(s->at->store, &s->definitions, &err) != E_OK ||
+        store_work_load(s->at->store, take_work, s, &err) != E_OK ||
+        store_emitters_load(s->at->store, take_emitter, s, &err) != E_OK)
         sim_fail(s, "the store cannot be read: %s", err.msg);
     if (s->rows.count > 0)
         qsort(s->rows.items, s->rows.count, sizeof(s->rows.items[0]), by_id);
