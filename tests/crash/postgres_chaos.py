@@ -12,6 +12,8 @@ within 5 s of PostgreSQL taking connections, no process is left, and the store p
 as JSON.
 """
 import random
+import shutil
+import subprocess
 import sys
 import time
 
@@ -19,7 +21,7 @@ from chaos_load import KINDS, Submitter, write_programs
 from claimer import Claimer, double_finishes
 from turmoil import Turmoil, free_port, main
 from client import Client  # turmoil.py has shown the way to tests/e2e
-from postgres import Cluster, Error
+from postgres import Cluster, Error, program
 from waiting import eventually
 from waybill import Server
 from worker import Worker
@@ -29,6 +31,7 @@ BACKLOG = 90
 CLAIMERS = 5
 RECOVERS_WITHIN_S = 5
 WORKERS_A_SERVER = 2
+LOGGED = {"log_statement": "all", "log_line_prefix": "%m [%p] %x ", "log_min_messages": "info"}
 
 
 class Anywhere(Client):
@@ -52,13 +55,14 @@ class PostgresChaos(Turmoil):
     @staticmethod
     def add_options(parser):
         parser.add_argument("--servers", type=int, default=3)
+        parser.add_argument("--log-statements", action="store_true", help="by PostgreSQL, for --keep")
 
     def __init__(self, args):
         super().__init__(args)
         self.accepting_from = []  # instants at which PostgreSQL took connections again
         self.recoveries = []
         self.claimers = []
-        self.cluster = Cluster()
+        self.cluster = Cluster(settings=LOGGED if args.log_statements else None)
         try:
             self.cluster.start()
             self.make_servers()
@@ -196,7 +200,15 @@ class PostgresChaos(Turmoil):
 
     def end(self):
         super().end()
+        if self.failed() or self.args.keep:
+            self.keep_store()
         self.cluster.close()
+
+    def keep_store(self):
+        """What PostgreSQL held, and what it said, for whoever looks for the cause."""
+        with (self.dir / "store.sql").open("wb") as dump:
+            subprocess.run([program("pg_dump"), self.cluster.url()], stdout=dump, check=False)
+        shutil.copy(self.cluster.log, self.dir / "postgres.log")
 
     def give_up(self):
         super().give_up()

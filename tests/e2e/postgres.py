@@ -23,7 +23,7 @@ def _load():
 
 
 tool = _load()
-Cluster, Error = tool.Cluster, tool.Error
+Cluster, Error, program = tool.Cluster, tool.Error, tool.program
 
 
 def new_store():
