@@ -72,7 +72,9 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
 struct claim_taker {
     struct job *jobs;
     size_t n, at;
-    size_t n_taken; /* of jobs: those behind stay ready */
+    struct db_value
+        *taken; /* ids; what another server is at is not among them, and must not be claimed */
+    size_t n_taken;
     size_t bytes, bytes_max;
     struct arena *arena;
 };
@@ -120,7 +122,7 @@ static void take_claimed(void *ctx, const struct db_row *row)
     j->attempt = (int)db_col_int(row, 2);
     take_payload(t, row, j);
     take_past(row, j);
-    t->n_taken = t->at;
+    t->taken[t->n_taken++] = db_i(id);
 }
 
 enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
@@ -140,9 +142,10 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
         j->lease_until_at = claim->until_at;
         j->worker = claim->worker;
     }
+    t.taken = arena_array(arena, n, sizeof(*t.taken));
     if (db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
         return err->code;
-    rows.n_rows = t.n_taken;
+    rows = (struct db_rows){t.taken, t.n_taken, 1};
     return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
                  db_i(claim->until_at), db_i(claim->worker));
 }

@@ -103,7 +103,7 @@ enum err_code shared_outcome(struct store *s, struct err *err)
 struct seat_taker {
     int64_t node, incarnation, ids_mark;
     bool found;
-    bool alive;
+    bool anothers; /* another process lives under the name */
 };
 
 static void take_seat(void *ctx, const struct db_row *row)
@@ -121,7 +121,7 @@ static void take_own_seat(void *ctx, const struct db_row *row)
     struct seat_taker *t = ctx;
 
     take_seat(t, row);
-    t->alive = db_col_int(row, 3) != 0;
+    t->anothers = db_col_int(row, 3) != 0;
 }
 
 static enum err_code new_node(struct store *s, struct seat_taker *t, struct err *err)
@@ -144,10 +144,10 @@ static enum err_code find_seat(struct store *s, const struct store_member *m, st
 {
     struct db_taker taker = {.on_row = take_seat, .ctx = t};
 
-    if (db_do_rows(s->db, SQL_SERVER_BY_NAME, take_own_seat, t, err, db_t(slice_of(m->name))) !=
-        E_OK)
+    if (db_do_rows(s->db, SQL_SERVER_BY_NAME, take_own_seat, t, err, db_t(slice_of(m->name)),
+                   db_i(m->pid), db_t(slice_of(m->host))) != E_OK)
         return err->code;
-    if (t->found && t->alive && s->incarnation != 0 && t->incarnation != s->incarnation)
+    if (t->found && t->anothers && s->incarnation != 0 && t->incarnation != s->incarnation)
         return err_set(err, E_CONFLICT,
                        "another server runs under the name of this one: each needs a data "
                        "directory of its own, with a server-id of its own");

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "engine_fixture.h"
+#include "store/store_jobs.h"
 #include "store/store_shared.h"
 #include "testing.h"
 
@@ -149,6 +150,27 @@ static void what_was_listed_and_not_granted_is_the_others_as_well(void **state)
 
     assert_true(theirs.id != mine.id);
     assert_sound(p->a);
+}
+
+/* It is not waited for either: whoever holds it may take long. */
+static void what_another_server_is_at_is_passed_over(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+    struct store_claim claim = {.token = 1, .lease_us = US_PER_S};
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct store_view view;
+    struct job job = {.id = {id}};
+    struct err err = ERR_INIT;
+
+    assert_int_equal(store_begin_shared(p->a->store, STORE_BESIDE, &view, &err), E_OK);
+    assert_int_equal(store_job_lock(p->a->store, id, &err), E_OK);
+    assert_int_equal(store_begin_shared(p->b->store, STORE_BESIDE, &view, &err), E_OK);
+    assert_int_equal(store_jobs_claim(p->b->store, &claim, &job, 1, &arena, &err), E_OK);
+    assert_int_equal(job.state, JOB_NONE);
+    store_rollback(p->a->store);
+    assert_int_equal(store_commit(p->b->store, &err), E_OK);
+    assert_int_equal(state_of(p->a, id), JOB_READY);
 }
 
 static void a_claim_that_waits_is_served_when_news_come_of_a_job(void **state)
@@ -384,6 +406,7 @@ int main(void)
         SHARED_TEST(a_job_that_one_server_took_in_is_run_through_the_other),
         SHARED_TEST(ids_of_two_servers_never_clash),
         SHARED_TEST(no_job_is_granted_by_both),
+        SHARED_TEST(what_another_server_is_at_is_passed_over),
         SHARED_TEST(what_was_listed_and_not_granted_is_the_others_as_well),
         SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),
         SHARED_TEST(who_claims_an_empty_queue_asks_the_store_once),

@@ -23,6 +23,7 @@ RETURNING value;
 -- only: postgres
 SELECT node, incarnation, ids_mark,
        alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)
+           AND (pid <> $2 OR host <> $3)
 FROM servers WHERE name = $1 FOR UPDATE;
 
 -- Of a server whose claims have gone to others.
