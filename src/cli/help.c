@@ -24,8 +24,9 @@ static const char environment_help[] =
     "                directory, if there is one, else http://127.0.0.1:6769\n"
     "WAYBILL_DATA    the data directory; without it /var/lib/waybill for root, else\n"
     "                ~/.local/share/waybill\n"
-    "WAYBILL_STORE   serve: the store that it shares with other servers, a URL like\n"
-    "                postgresql://USER@HOST/DATABASE; without it the store is in the data directory\n"
+    "WAYBILL_STORE   the store that servers share, a URL like postgresql://USER@HOST/DATABASE: for\n"
+    "                serve, and for check --store where no server runs; without it the store is in\n"
+    "                the data directory\n"
     "WAYBILL_TOKEN   the token for what needs one\n"
     "NO_COLOR        no colours, please\n";
 
