@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <sys/stat.h>
@@ -18,7 +19,7 @@
 
 /* One end of the copy. */
 struct end {
-    const char *name; /* as it was given */
+    char *name;
     bool is_url;
     struct own_dir dir;
 };
@@ -55,11 +56,29 @@ static bool same_dir(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static enum err_code name_end(struct end *e, const char *name, struct err *err)
+/* A password in a URL stays in our memory: in the list of processes nobody sees it. */
+static enum err_code name_end(struct end *e, const char *given, struct err *err)
 {
-    e->name = name;
-    e->is_url = strstr(name, "://") != NULL;
-    return e->is_url ? store_url_check(slice_of(name), err) : E_OK;
+    e->name = mem_strdup(given);
+    e->is_url = strstr(given, "://") != NULL;
+    if (!e->is_url)
+        return E_OK;
+    store_url_hide((char *)(uintptr_t)given);
+    return store_url_check(slice_of(e->name), err);
+}
+
+/* What is made in it must be its owner's. */
+static enum err_code require_owner(const char *dir, struct err *err)
+{
+    struct stat st;
+
+    if (stat(dir, &st) < 0 || st.st_uid == geteuid())
+        return E_OK;
+    return err_set(
+        err, E_FORBIDDEN,
+        "%s belongs to another user (%u), whose server could not open the copy: run this as "
+        "that user",
+        dir, (unsigned)st.st_uid);
 }
 
 /* Holds the data directories, as a server would. */
@@ -72,9 +91,17 @@ static enum err_code take_ends(struct copy_job *j, struct err *err)
         return err->code;
     if (!j->from.is_url && !j->to.is_url && same_dir(j->from.name, j->to.name))
         return err_set(err, E_CONFLICT, "source and target are the same directory: name another");
+    if (!j->to.is_url && require_owner(j->to.name, err) != E_OK)
+        return err->code;
     if (!j->from.is_url && data_dir_open(j->from.name, &j->from.dir, err) != E_OK)
         return err->code;
     return j->to.is_url ? E_OK : data_dir_open(j->to.name, &j->to.dir, err);
+}
+
+static void end_close(struct end *e)
+{
+    own_dir_close(&e->dir);
+    free(e->name);
 }
 
 static struct store_config config_of(const struct end *e)
@@ -239,8 +266,8 @@ int cmd_store_copy(struct cli *cli)
     else if (code == E_OK)
         print_result(&j, &result);
     buf_deinit(&j.findings);
-    own_dir_close(&j.to.dir);
-    own_dir_close(&j.from.dir);
+    end_close(&j.to);
+    end_close(&j.from);
     if (code != E_OK)
         return cli_fail(cli, &err);
     return result.agrees ? CLI_OK : CLI_FAILED;

@@ -127,10 +127,11 @@ static const struct command store_verbs[] = {
         .name = "copy",
         .help = "Move a store into PostgreSQL, back, or to another place",
         .about =
-            "No server may be at work on either.  The target is new or empty.  The source stays as it\n"
-            "is.  Everything is read back and compared: the exit status is 0 only when all of it\n"
-            "is the same.  Until then no server opens the target; interrupted or killed, the same\n"
-            "command begins anew.",
+            "No server may be at work on either.  The target is new or empty.  The source\n"
+            "stays as it is.  Everything is read back and compared: the exit status is 0 only\n"
+            "when all of it is the same.  Until then no server opens the target; interrupted\n"
+            "or killed, the same command begins anew.  Afterwards both hold the same jobs:\n"
+            "serve only one of them.",
         .examples =
             "waybill store copy --from /var/lib/waybill --to postgresql://waybill@db/waybill\n"
             "waybill store copy --from postgresql://waybill@db/waybill --to /var/lib/waybill",

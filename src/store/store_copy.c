@@ -220,7 +220,7 @@ static enum err_code copy_facts(struct copying *c, struct store_copy_side *side,
         if (store_meta_set(c->to, c->facts.list.items[i].key, c->facts.list.items[i].value, err) !=
             E_OK)
             return err->code;
-    if (copy_leave_claims(c->to, err) != E_OK)
+    if (copy_leave_claims(c->to, err) != E_OK || copy_analyze(c->to, err) != E_OK)
         return err->code;
     *side = facts_sum(&c->facts);
     return E_OK;

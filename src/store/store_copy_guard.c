@@ -96,7 +96,7 @@ static enum err_code require_no_server(struct store *s, struct err *err)
         return E_OK;
     return err_set(err, E_UNAVAILABLE,
                    "%s %s is at work there (%d in all): stop every server; one that was killed is "
-                   "taken for dead after some seconds",
+                   "taken for dead within a minute",
                    "server", live.first, live.count);
 }
 
@@ -237,6 +237,13 @@ enum err_code copy_leave_claims(struct store *s, struct err *err)
     if (store_meta_get(s, META_IDS, &floor, err) != E_OK)
         return err->code;
     return db_do(s->db, SQL_COPY_PUT_DEAD_SERVER, err, db_i(floor));
+}
+
+enum err_code copy_analyze(struct store *s, struct err *err)
+{
+    struct db_taker nobody = {0};
+
+    return store_is_shared(s) ? db_one(s->db, SQL_COPY_ANALYZE, NULL, 0, &nobody, err) : E_OK;
 }
 
 struct open_emitters {

@@ -32,6 +32,9 @@ MUST_CHECK enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, stru
 /* Copied claims are a dead server's, so that one of those who come takes them over.  In a transaction. */
 MUST_CHECK enum err_code copy_leave_claims(struct store *s, struct err *err);
 
+/* Makes a shared store ready for questions about what has come all at once.  In a transaction. */
+MUST_CHECK enum err_code copy_analyze(struct store *s, struct err *err);
+
 /* On a shared store a running job itself tells that it has emitted something, on an embedded one only its emitter does.
  * In a transaction. */
 MUST_CHECK enum err_code copy_mark_emitters(struct store *s, struct err *err);

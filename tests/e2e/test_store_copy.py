@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import os
 import shutil
 import signal
 import sqlite3
@@ -11,6 +12,7 @@ import subprocess
 import pytest
 
 from postgres import Cluster, ask
+from screens import Terminal
 from waiting import eventually
 from waybill import BIN, Server, plain_env, run_waybill
 
@@ -270,6 +272,20 @@ def test_people_see_a_table(embedded, database):
     assert "both agree" in lines[-1] and database in lines[-1]
 
 
+def test_on_a_terminal_it_shows_how_far_it_is(embedded, database):
+    server = embedded().start()
+    server.tcp().submit_many([{"queue": "work"}] * MANY)
+    server.stop()
+    screen = Terminal("store", "copy", "--from", server.data, "--to", database)
+    try:
+        screen.until(r"copying \w+  \d+ rows")
+        screen.until(r"checking the target  \d{4,} rows")
+        screen.until(r"both agree")
+        assert screen.wait() == 0
+    finally:
+        screen.close()
+
+
 # ---- what is refused
 
 
@@ -345,6 +361,17 @@ def test_what_is_no_store_is_refused(embedded, cluster, database, tmp_path):
     missing = cluster.url("missing").replace("waybill@", "waybill:geheim@")
     assert "geheim" not in refused(5, "missing", server.data, missing)
     assert run_waybill("store", "copy", "--from", server.data).status == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_directory_of_another_user_is_no_target(embedded, tmp_path):
+    server = embedded().start()
+    server.stop()
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    os.chown(foreign, 65534, 65534)
+    refused(4, "belongs to another user (65534)", server.data, foreign)
+    assert list(foreign.iterdir()) == []
 
 
 # ---- interrupted

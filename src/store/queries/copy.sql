@@ -39,6 +39,12 @@ VALUES (0, '(copy)', 1, 0, $1, 1, 0, 0, 0, 0)
 ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
        ids_mark = CASE WHEN servers.ids_mark > excluded.ids_mark THEN servers.ids_mark ELSE excluded.ids_mark END;
 
+-- Its planner knows nothing yet of what has come all at once.
+-- name: copy_analyze
+-- only: postgres
+ANALYZE queues, workers, jobs, ended, endings, payload, progress, claims, keys, counts, logs, log_times, queue_log,
+    work, emitters, emits, cursors;
+
 -- name: copy_read_meta
 SELECT key, value FROM meta ORDER BY key;
 
