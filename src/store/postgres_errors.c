@@ -117,13 +117,17 @@ static const char *find_hint(const char *line)
 
 enum err_code pg_explain_connect(PGconn *conn, struct err *err)
 {
+    const char *message = conn == NULL ? "out of memory" : PQerrorMessage(conn);
+    const char *advice = strstr(message, "\n\t"); /* libpq's; ours is shorter */
+    CLEANUP(mem)
+    char *text = mem_strndup(message,
+                             advice == NULL ? strlen(message) : (size_t)(advice - message));
     char line[600];
-    const char *fatal;
-    const char *hint;
 
-    pg_flatten(conn == NULL ? "out of memory" : PQerrorMessage(conn), line, sizeof(line));
-    hint = find_hint(line);
-    fatal = strstr(line, "FATAL: "); /* the server's own words are the short ones */
+    pg_flatten(text, line, sizeof(line));
+    const char *hint = find_hint(line);
+    const char *fatal = strstr(line, "FATAL: "); /* the server's own words are the short ones */
+
     if (hint == NULL)
         return err_set(err, E_UNAVAILABLE, "%s", fatal != NULL ? fatal + 7 : line);
     return err_set(err, E_UNAVAILABLE, "%.160s: %s", fatal != NULL ? fatal + 7 : line, hint);

@@ -17,8 +17,9 @@ static bool carries_nothing(const struct job *j)
            j->options.size == 0;
 }
 
-/* One statement for a set of at most so many rows: what it borrows stays small. */
-enum { SET_ROWS = 256 };
+/* One statement for a set of at most so many rows, and of so many bytes but for the last row: what it borrows, and
+ * what goes over a connection at once, stays small. */
+enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
 enum { HOT_COLUMNS = 5, PAYLOAD_COLUMNS = 6 };
 
@@ -55,13 +56,26 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
                                     : db_do(s->db, SQL_PAYLOAD_INSERT, err, db_r(&carried_rows));
 }
 
+/* How many of the jobs make the next set. */
+static size_t set_size(const struct job *jobs, size_t n)
+{
+    size_t bytes = 0;
+    size_t i = 0;
+
+    for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++)
+        bytes += jobs[i].params.size + jobs[i].body.size + jobs[i].labels.size +
+                 jobs[i].options.size;
+    return i;
+}
+
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
-    for (size_t first = 0; first < n; first += SET_ROWS) {
-        size_t count = n - first < SET_ROWS ? n - first : SET_ROWS;
+    for (size_t done = 0; done < n;) {
+        size_t count = set_size(jobs + done, n - done);
 
-        if (insert_set(s, jobs + first, count, err) != E_OK)
+        if (insert_set(s, jobs + done, count, err) != E_OK)
             return err->code;
+        done += count;
     }
     return E_OK;
 }
@@ -125,6 +139,32 @@ static void take_claimed(void *ctx, const struct db_row *row)
     t->taken[t->n_taken++] = db_i(id);
 }
 
+/* When what all of them carry was read as they were locked, nothing has to be read. */
+static bool take_held(const struct store *s, struct claim_taker *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct held_job *held = map_find(&s->held, t->jobs[i].id.v);
+
+        if (held == NULL || !held->known)
+            return false;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        struct job *j = &t->jobs[i];
+        const struct held_job *held = map_find(&s->held, j->id.v);
+
+        j->queue = held->queue;
+        j->state = JOB_RUNNING;
+        j->priority = held->priority;
+        j->attempt = 1;
+        j->key = held->key;
+        j->params = held->params;
+        j->labels = held->labels;
+        j->options = held->options;
+        t->taken[t->n_taken++] = db_i(j->id.v);
+    }
+    return true;
+}
+
 enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
                                size_t n, struct arena *arena, struct err *err)
 {
@@ -143,7 +183,8 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
         j->worker = claim->worker;
     }
     t.taken = arena_array(arena, n, sizeof(*t.taken));
-    if (db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
+    if (!take_held(s, &t) &&
+        db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
         return err->code;
     rows = (struct db_rows){t.taken, t.n_taken, 1};
     return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),

@@ -417,12 +417,35 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
 }
 
+static void large_jobs_are_added_in_several_sets(void **state)
+{
+    enum { LARGE = 3 << 20 };
+    CLEANUP(mem) char *body = mem_zalloc(LARGE);
+    int64_t queue_of_large = add_queue("large");
+    struct job jobs[7];
+
+    (void)state;
+    for (int64_t i = 0; i < 7; i++)
+        jobs[i] = (struct job){.id = {1000 + i},
+                               .queue = queue_of_large,
+                               .state = JOB_READY,
+                               .body = slice_make(body, LARGE - (size_t)i)};
+    begin();
+    ok(store_jobs_insert(fx.store, jobs, 7, &err));
+    commit();
+    for (int64_t i = 0; i < 7; i++) {
+        assert_int_equal(get_job(1000 + i).body.size, LARGE - i);
+        arena_clear(&fx.arena);
+    }
+}
+
 int main(void)
 {
 #define JOB_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         JOB_TEST(a_job_comes_back_as_it_was_put),
         JOB_TEST(no_body_and_an_empty_body_are_told_apart),
+        JOB_TEST(large_jobs_are_added_in_several_sets),
         JOB_TEST(a_job_can_be_read_without_what_it_carries),
         JOB_TEST(a_claim_makes_ready_jobs_running),
         JOB_TEST(a_claim_passes_over_what_is_not_ready),
