@@ -2,7 +2,7 @@
  * sim [--postgres [--servers 2]] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
  *
  * Runs so many lives (WAYBILL_SEEDS, else 1,000; on the PostgreSQL that WAYBILL_TEST_STORE names
- * WAYBILL_POSTGRES_SEEDS, else 24), several at a time.  The first thing that is wrong ends
+ * WAYBILL_POSTGRES_SEEDS, else 8), several at a time.  The first thing that is wrong ends
  * the run with the seed and the step; `--first SEED --seeds 1` shows the same again.  A long run must
  * have made every move of the state table that can be made.
  */
@@ -15,7 +15,7 @@
 
 #include "sim.h"
 
-enum { STEPS = 300, SEEDS = 1000, POSTGRES_SEEDS = 24, COVERAGE_SEEDS = 200, SKIPPED = 77 };
+enum { STEPS = 300, SEEDS = 1000, POSTGRES_SEEDS = 8, COVERAGE_SEEDS = 200, SKIPPED = 77 };
 
 struct options {
     uint64_t first, seeds;
