@@ -9,7 +9,9 @@
 #include "base/clock.h"
 #include "store/postgres_errors.h"
 
-enum { PAUSE_MIN_US = 50000, PAUSE_MAX_US = 2000000, SCRIPT_MAX = 2000 };
+enum { PAUSE_MIN_US = 50000, PAUSE_MAX_US = 1000000, SCRIPT_MAX = 2000 };
+
+enum { SERVER_MIN = 140000 };
 
 /* The channel of news is named after the schema, and names have at most 63 bytes. */
 enum { SCHEMA_MAX = 55 };
@@ -91,7 +93,7 @@ static PGconn *connect_to(const char *url, bool read_only)
  * be those for small tables. */
 static const char writer_settings[] =
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
-    "SET enable_bitmapscan = off; SET enable_material = off;"
+    "SET enable_bitmapscan = off; SET enable_material = off; SET enable_memoize = off;"
     "SET plan_cache_mode = force_generic_plan;"
     "SET default_transaction_read_only = off;";
 
@@ -133,6 +135,9 @@ static enum err_code begin_session(struct pg_link *l, PGconn *conn, struct err *
 {
     CLEANUP(buf) struct buf script = BUF_INIT(SCRIPT_MAX);
 
+    if (PQserverVersion(conn) < SERVER_MIN)
+        return err_set(err, E_UNAVAILABLE, "the server is PostgreSQL %s: use %d or newer",
+                       PQparameterStatus(conn, "server_version"), SERVER_MIN / 10000);
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
     add_settings(&script, &l->session);
     PGresult *result = PQexec(conn, buf_text(&script));

@@ -2,7 +2,7 @@
  * A connection to PostgreSQL that comes back: settings of the session, losses, and pauses between attempts.
  *
  * The URL goes to libpq as it is, so that password files, TLS and services work as they do there.  A link that
- * is lost tries again at once, then after pauses of 50 ms that double up to 2 s, each spread by chance so that
+ * is lost tries again at once, then after pauses of 50 ms that double up to 1 s, each spread by chance so that
  * servers do not come back in step.  Before its time an attempt fails at once.  One thread's own.
  */
 /* SPDX-License-Identifier: MIT */
