@@ -180,8 +180,10 @@ enum err_code pg_link_up(struct pg_link *l, struct err *err)
         return E_OK;
     if (pg_link_pause_us(l) > 0)
         return err_set(err, E_UNAVAILABLE, "the database is away: %s", l->why);
-    if (check_url(l->url, err) != E_OK)
+    if (check_url(l->url, err) != E_OK) {
+        put_off(l, err->msg);
         return err->code;
+    }
     if (try_connect(l, err) == E_OK)
         return E_OK;
     put_off(l, err->msg);

@@ -732,6 +732,13 @@ static void a_listener_stops_when_it_is_told(void **state)
     assert_true(clock_mono_us() - at < 20 * US_PER_S);
     assert_int_equal(h.missed, 1);
     store_listener_close(l);
+    config.url = "postgresql://x%zz"; /* nor does it spin when that is hopeless */
+    ok(store_listener_open(&config, &l, &err));
+    at = clock_mono_us();
+    for (int i = 0; i < 8; i++)
+        store_listener_wait(l, -1, 60000, hear, &h);
+    assert_true(clock_mono_us() - at > 100 * US_PER_MS);
+    store_listener_close(l);
     close(ends[0]);
     close(ends[1]);
 }
