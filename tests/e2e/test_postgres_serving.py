@@ -286,6 +286,33 @@ def test_a_job_is_cancelled_through_another_server_than_its_workers(servers, dat
     eventually(lambda: b.tcp().state(job_id) == "cancelled", "the end of the program")
 
 
+def test_a_lease_lives_by_touches_through_another_server(servers, database):
+    a, b = pair(servers, database)
+    a.tcp().submit()
+    job = a.tcp().claim(lease="1s")["jobs"][0]
+    client, until = b.tcp(), time.monotonic() + 5
+
+    def touched_long_enough():
+        assert client.touch(job)["lost"] == []
+        return time.monotonic() > until
+
+    eventually(touched_long_enough, "five leases")
+    shown = a.tcp().show(job["id"])
+    assert (shown["state"], shown["attempt"], shown["lost"]) == ("running", 1, 0), shown
+    client.end(job)
+
+
+def test_a_lease_that_nobody_touches_runs_out_for_all_servers(servers, database):
+    a, b = pair(servers, database)
+    job_id = a.tcp().submit()
+    old = a.tcp().claim(lease="1s")["jobs"][0]
+    b.tcp().touch(old)
+    fresh = b.tcp().take(wait="30s")
+    assert fresh["id"] == job_id and fresh["lease"] != old["lease"]
+    assert a.tcp().finish(old)["error"]["code"] == "stale_lease"
+    a.tcp().end(fresh)
+
+
 def test_definitions_put_through_one_server_hold_for_all(servers, database):
     a, b = pair(servers, database)
     call = Background(b.tcp().claim, "work", wait="50s", definitions=definitions_of(b))
