@@ -298,6 +298,51 @@ static void takers_may_run_statements_themselves(void **state)
     commit();
 }
 
+struct locker {
+    pthread_t thread;
+    struct store *store;
+    int64_t wants;
+    enum err_code code;
+};
+
+static void *lock_other(void *ctx)
+{
+    struct locker *l = ctx;
+    struct err why = ERR_INIT;
+
+    l->code = store_job_lock(l->store, l->wants, &why);
+    return NULL;
+}
+
+static void of_two_that_wait_for_each_other_one_gives_way(void **state)
+{
+    int64_t queue = add_queue("q");
+    struct locker lockers[2] = {{.wants = 2}, {.wants = 1}};
+    int given_way = 0;
+
+    (void)state;
+    begin();
+    add_job(1, queue);
+    add_job(2, queue);
+    commit();
+    for (int i = 0; i < 2; i++) {
+        lockers[i].store = fixture_open(STORE_WRITE);
+        ok(store_begin(lockers[i].store, &err));
+        ok(store_job_lock(lockers[i].store, i + 1, &err));
+    }
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&lockers[i].thread, NULL, lock_other, &lockers[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(lockers[i].thread, NULL);
+    for (int i = 0; i < 2; i++) {
+        given_way += lockers[i].code == E_UNAVAILABLE;
+        assert_int_equal(store_is_conflict(lockers[i].store), lockers[i].code != E_OK);
+        store_rollback(lockers[i].store);
+        store_close(lockers[i].store);
+    }
+    assert_int_equal(given_way, 1);
+}
+
 /* ---- connections ---- */
 
 static void a_connection_that_died_between_transactions_is_made_again(void **state)
@@ -754,6 +799,7 @@ int main(void)
         STORE_TEST(an_error_in_a_pipeline_stops_the_rest),
         STORE_TEST(an_error_of_what_was_posted_shows_in_what_comes_after),
         STORE_TEST(takers_may_run_statements_themselves),
+        STORE_TEST(of_two_that_wait_for_each_other_one_gives_way),
         STORE_TEST(a_connection_that_died_between_transactions_is_made_again),
         STORE_TEST(a_reader_asks_again),
         STORE_TEST(a_transaction_that_lost_its_connection_is_over),
