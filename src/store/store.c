@@ -121,6 +121,8 @@ void store_close(struct store *s)
     if (s->mode == STORE_WRITE && !s->broken && !s->shared)
         mark_stopped(s);
     db_close(s->db, DB_CLOSE_CLEAN);
+    map_deinit(&s->held);
+    arena_deinit(&s->held_arena);
     free(s->url);
     free(s);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/store_internal.h"
+#include "store/store_rows.h"
 
 struct ref_taker {
     struct ready_ref *refs;
@@ -28,15 +29,59 @@ enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref 
     return E_OK;
 }
 
+/* ---- held ones, and what they carry ---- */
+
+struct held_taker {
+    struct store *store;
+    int64_t queue;
+    struct ref_taker refs;
+    struct db_value *fresh; /* ids of those that are as they were made */
+    size_t n_fresh;
+};
+
+static void take_locked(void *ctx, const struct db_row *row)
+{
+    struct held_taker *t = ctx;
+    const struct ready_ref *ref = &t->refs.refs[t->refs.n];
+
+    take_ref(&t->refs, row);
+    if (db_col_int(row, 2) == 0)
+        return;
+    struct held_job *held = arena_zalloc(&t->store->held_arena, sizeof(*held));
+
+    held->queue = t->queue;
+    held->priority = ref->priority;
+    map_put(&t->store->held, ref->id, held);
+    t->fresh[t->n_fresh++] = db_i(ref->id);
+}
+
+static void take_light(void *ctx, const struct db_row *row)
+{
+    struct store *s = ctx;
+    struct held_job *held = map_find(&s->held, db_col_int(row, 0));
+
+    held->known = true;
+    held->key = copy_text(db_col_text(row, 1), &s->held_arena);
+    held->params = copy_text(db_col_text(row, 2), &s->held_arena);
+    held->labels = copy_text(db_col_text(row, 3), &s->held_arena);
+    held->options = copy_text(db_col_text(row, 4), &s->held_arena);
+}
+
 enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
                                size_t *ret_n, struct err *err)
 {
-    struct ref_taker t = {.refs = refs};
+    struct held_taker t = {.store = s, .queue = queue, .refs = {.refs = refs}};
 
-    if (db_do_rows(s->db, SQL_READY_LOCK, take_ref, &t, err, db_i(queue), db_i((int64_t)limit)) !=
-        E_OK)
+    t.fresh = arena_array(&s->held_arena, limit, sizeof(*t.fresh));
+    if (db_do_rows(s->db, SQL_READY_LOCK, take_locked, &t, err, db_i(queue),
+                   db_i((int64_t)limit)) != E_OK)
         return err->code;
-    *ret_n = t.n;
+    struct db_rows fresh = {t.fresh, t.n_fresh, 1};
+
+    if (t.n_fresh > 0 &&
+        db_do_rows(s->db, SQL_PAYLOAD_LIGHT, take_light, s, err, db_r(&fresh)) != E_OK)
+        return err->code;
+    *ret_n = t.refs.n;
     return E_OK;
 }
 

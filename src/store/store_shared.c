@@ -33,6 +33,9 @@ enum err_code store_begin_shared(struct store *s, enum store_company company,
     };
 
     s->conflict = false;
+    map_deinit(&s->held);
+    s->held = MAP_INIT;
+    arena_clear(&s->held_arena);
     if (store_begin(s, err) != E_OK)
         return err->code;
     return db_run(s->db, calls, ARRAY_LEN(calls), err);

@@ -106,6 +106,48 @@ static void a_claim_of_large_jobs_gets_as_many_as_fit_a_reply(void **state)
     free(body);
 }
 
+/* Much and little, a body, a past, nothing at all. */
+static void submit_kinds(struct fixture *f, char much[static 3000])
+{
+    struct submit_item items[4] = {item_of("default"), item_of("default"), item_of("default"),
+                                   item_of("default")};
+
+    items[0].params = SLICE("{\"n\":1}");
+    items[0].labels = SLICE("{\"who\":\"me\"}");
+    items[0].options = SLICE("{\"command\":[\"true\"]}");
+    items[0].priority = 3;
+    snprintf(much, 3000, "{\"long\":\"%0*d\"}", 2900, 7);
+    items[1].params = slice_of(much);
+    items[2].params = SLICE("{\"n\":3}");
+    items[2].body = SLICE("words");
+    assert_int_equal(run_op(f, op_submit(f, items, 4))->op.err.code, E_OK);
+}
+
+static void a_claim_tells_what_its_jobs_carry(void **state)
+{
+    struct fixture *f = *state;
+    char much[3000];
+    struct granted g;
+
+    submit_kinds(f, much);
+    struct test_op *t = run_op(f, op_claim(f, "default", 1));
+
+    assert_true(reply_has(t, "\"params\":{\"n\":1}") && reply_has(t, "{\"who\":\"me\"}") &&
+                reply_has(t, "[\"true\"]") && reply_has(t, "\"attempt\":1") &&
+                reply_has(t, "\"priority\":3"));
+    assert_int_equal(granted_of(t, &g, 1), 1);
+    run_op(f, op_finish(f, g.id, g.token, JOB_OUT_RETURNED));
+    assert_true(reply_has(run_op(f, op_claim(f, "default", 1)), "{\"who\":\"me\"}"));
+    assert_true(reply_has(run_op(f, op_claim(f, "default", 1)), much));
+    assert_true(reply_has(run_op(f, op_claim(f, "default", 1)), "\"body\":\"words\""));
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", 1)), &g, 1), 1);
+    submit_kinds(f, much);
+    t = run_op(f, op_claim(f, "default", 4));
+    assert_true(reply_has(t, "\"params\":{\"n\":1}") && reply_has(t, much) &&
+                reply_has(t, "\"body\":\"words\""));
+    assert_sound(f);
+}
+
 /* ---- who gets what ---- */
 
 static struct test_op *op_claim_two(struct fixture *f, int max_a, int max_b, int max)
@@ -269,6 +311,7 @@ int main(void)
         ENGINE_TEST(a_claimer_that_runs_programs_gets_only_jobs_with_a_command),
         ENGINE_TEST(no_job_is_granted_twice_when_the_ready_list_is_filled_again),
         ENGINE_TEST(a_claim_of_large_jobs_gets_as_many_as_fit_a_reply),
+        ENGINE_TEST(a_claim_tells_what_its_jobs_carry),
         ENGINE_TEST(across_queues_the_highest_priority_goes_first_then_the_oldest),
         ENGINE_TEST(a_claim_gets_no_more_than_it_asked_for_of_each_queue),
         ENGINE_TEST(who_waits_longest_is_served_first),

@@ -221,11 +221,19 @@ SELECT priority, id FROM jobs
 WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
 
--- The same for one batch, in which nobody else gets them.
+-- The same for one batch, in which nobody else gets them; and whether they are as they were made.
 -- name: ready_lock
 -- only: postgres
-SELECT priority, id FROM jobs WHERE state = 4 AND queue = $1
+SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs WHERE state = 4 AND queue = $1
 ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
+
+-- What those carry that carry little, once they are held: what another server has changed before is seen.
+-- name: payload_light
+-- only: postgres
+SELECT id, key, params, labels, options FROM payload
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL
+  AND COALESCE(OCTET_LENGTH(params), 0) + COALESCE(OCTET_LENGTH(labels), 0)
+      + COALESCE(OCTET_LENGTH(options), 0) < 2000;
 
 -- What another server is at is left to it.
 -- name: due_scan
