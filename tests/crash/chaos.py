@@ -41,7 +41,7 @@ class Chaos(Turmoil):
                         Worker(self.server, "two", slots=2, url=self.proxy.url, args=options)]
         for worker in self.workers:
             worker.start()
-        self.submitter = Submitter(self.server.tcp, random.Random(self.rng.random()), BACKLOG)
+        self.submitters = [Submitter(self.server.tcp, random.Random(self.rng.random()), BACKLOG)]
 
     # ---- what happens
 

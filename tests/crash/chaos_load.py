@@ -106,13 +106,14 @@ def write_programs(directory, place):
 
 
 class Submitter:
-    """Hands in jobs for as long as it is told; repeats with the same key what was not answered."""
+    """Hands in jobs of some kinds for as long as it is told; repeats with the same key what was not answered."""
 
     def __init__(self, make_client, rng, backlog, kinds=None):
         self.make_client = make_client
         self.rng = rng
         self.backlog = backlog
         self.kinds = kinds or KINDS
+        self.queues = {QUEUE_OF.get(kind, "work") for kind in self.kinds} | {"leaf"}
         self.attempted = 0
         self.acknowledged = {}  # id: kind
         self.faults = []
@@ -124,7 +125,7 @@ class Submitter:
         seconds = self.rng.choice([0, 0, 0.01, 0.05, 0.2, 0.6])
         self.attempted += 1
         return {"queue": QUEUE_OF.get(kind, "work"),
-                "key": f"chaos-{self.attempted}",
+                "key": f"{kind}-{self.attempted}",
                 "params": {"kind": kind, "seconds": str(seconds)}}
 
     def _hand_in(self, client, jobs):
@@ -149,7 +150,7 @@ class Submitter:
 
     def _waiting(self, client):
         counts = client.counts()
-        return sum(n for states in counts.values() for state, n in states.items()
+        return sum(n for queue in self.queues for state, n in counts.get(queue, {}).items()
                    if state in ("ready", "running", "scheduled", "staged"))
 
     def _run(self):

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-from chaos_load import KINDS, Submitter, write_programs
+from chaos_load import Submitter, write_programs
 from claimer import Claimer, double_finishes
 from turmoil import Turmoil, free_port, main
 from client import Client  # turmoil.py has shown the way to tests/e2e
@@ -27,7 +27,7 @@ from waybill import Server
 from worker import Worker
 
 LEASE_S = 3
-BACKLOG = 90
+BACKLOG = 60
 CLAIMERS = 5
 RECOVERS_WITHIN_S = 5
 WORKERS_A_SERVER = 2
@@ -88,8 +88,8 @@ class PostgresChaos(Turmoil):
             self.workers.append(Worker(server, f"w{n}", url=self.url_of(server), args=options,
                                        data=self.dir / f"w{n}"))
             self.workers[-1].start()
-        self.submitter = Submitter(self.anywhere, self.luck(), BACKLOG,
-                                   {**KINDS, "hand": 25})
+        self.submitters = [Submitter(self.anywhere, self.luck(), BACKLOG),
+                           Submitter(self.anywhere, self.luck(), BACKLOG, {"hand": 1})]
         self.claimers = [Claimer(f"hand{n}", self.anywhere(), self.luck(), self.place, LEASE_S)
                          for n in range(CLAIMERS)]
 

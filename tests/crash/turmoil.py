@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What chaos.py and postgres_chaos.py have in common: things happen at random under load, then calm, then judgement.
 
-Who derives from Turmoil makes `servers`, `workers` and `submitter`, has a method for each of its HAPPENINGS (name: weight), and
+Who derives from Turmoil makes `servers`, `workers` and `submitters`, has a method for each of its HAPPENINGS (name: weight), and
 brings everything back in calm().
 """
 import argparse
@@ -47,7 +47,7 @@ class Turmoil:
         self.rng = random.Random(args.seed)
         self.dir = Path(tempfile.mkdtemp(prefix="waybill-chaos."))
         self.place = self.dir / "place"
-        self.servers, self.workers, self.submitter = [], [], None
+        self.servers, self.workers, self.submitters = [], [], []
         self.later = []  # (when, what): things that are to follow
         self.done = Counter()
         self.broken, self.left = [], []
@@ -114,10 +114,16 @@ class Turmoil:
             self.broken.append(f"{fault}: {waiting[:5]}")
 
     def judge(self):
-        judge = Judge(self.servers[0].tcp(), self.place, self.submitter.acknowledged)
+        judge = Judge(self.servers[0].tcp(), self.place, self.acknowledged())
         judge.run()
         self.judgement = judge
-        self.broken += judge.broken + self.submitter.faults
+        self.broken += judge.broken
+        for submitter in self.submitters:
+            self.broken += submitter.faults
+
+    def acknowledged(self):
+        return {job_id: kind for submitter in self.submitters
+                for job_id, kind in submitter.acknowledged.items()}
 
     def end(self):
         for one in self.workers + self.servers:
@@ -135,11 +141,14 @@ class Turmoil:
 
     def run(self):
         faulthandler.dump_traceback_later(self.args.seconds + 3 * DRAIN_S, exit=True)
-        self.submitter.thread.start()
+        for submitter in self.submitters:
+            submitter.thread.start()
         self.rage()
-        self.submitter.stop.set()
+        for submitter in self.submitters:
+            submitter.stop.set()
         self.calm()
-        self.submitter.thread.join(60)
+        for submitter in self.submitters:
+            submitter.thread.join(60)
         self.drain()
         self.judge()
         self.end()
@@ -160,8 +169,8 @@ class Turmoil:
         return any(self.found().values())
 
     def verdict(self):
-        return {"attempted": self.submitter.attempted,
-                "acknowledged": len(self.submitter.acknowledged), **self.judgement.counts(),
+        return {"attempted": sum(submitter.attempted for submitter in self.submitters),
+                "acknowledged": len(self.acknowledged()), **self.judgement.counts(),
                 **{word: len(texts) for word, texts in self.found().items()},
                 "happened": sum(self.done.values()), "seed": self.args.seed}
 
