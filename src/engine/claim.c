@@ -319,6 +319,11 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
 {
     int64_t worker = worker_number(e, op->exchange.worker.name);
 
+    if (worker == 0 && e->shared) { /* it may have come from another server */
+        if (worker_seen(e, &op->exchange, err) != E_OK)
+            return err->code;
+        worker = worker_number(e, op->exchange.worker.name);
+    }
     if (worker == 0)
         return E_OK;
     struct held_list held = held_of(e, &op->exchange);

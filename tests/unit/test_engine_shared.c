@@ -385,6 +385,27 @@ static void a_lease_is_extended_through_any_server_by_its_own_length(void **stat
     assert_int_equal(state_of(p->a, g[0].id), JOB_READY);
 }
 
+static void a_worker_that_comes_from_another_server_says_what_it_holds(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *claim = op_claim(p->a, "default", 2);
+    struct test_op *all = op_claim(p->b, "default", 0);
+    struct granted g[2];
+
+    submit_many(p->a, "default", 2);
+    assert_int_equal(granted_of(run_op(p->a, claim), g, 2), 2);
+    struct touch_item *held = arena_array(&all->op.arena, 1, sizeof(*held));
+
+    *held = (struct touch_item){.id = g[0].id, .token = g[0].token};
+    all->op.exchange.all = true;
+    all->op.exchange.touch = held;
+    all->op.exchange.n_touch = 1;
+    run_op(p->b, all);
+    assert_int_equal(state_of(p->b, g[0].id), JOB_RUNNING);
+    assert_int_equal(state_of(p->b, g[1].id), JOB_READY);
+    assert_sound(p->a);
+}
+
 static void due_jobs_are_woken_once_whoever_sees_them(void **state)
 {
     struct pair *p = *state;
@@ -421,6 +442,7 @@ int main(void)
         SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),
         SHARED_TEST(a_server_that_comes_again_has_its_node_and_its_claims),
         SHARED_TEST(a_lease_is_extended_through_any_server_by_its_own_length),
+        SHARED_TEST(a_worker_that_comes_from_another_server_says_what_it_holds),
         SHARED_TEST(due_jobs_are_woken_once_whoever_sees_them),
     };
 
