@@ -112,6 +112,24 @@ def test_a_job_is_given_to_one_of_many_that_claim_at_both(both, a, queue):
     assert sorted(got) == sorted(ids)
 
 
+def test_a_worker_that_moves_to_the_other_is_believed_about_what_it_holds(a, b, queue):
+    a.submit_many([{"queue": queue}] * 2)
+    held, unknown = a.claim(queue, worker="mover", max=2)["jobs"]
+    touch = [{"id": held["id"], "lease": held["lease"]}]
+    assert b.claim(queue, worker="mover", max=0, all=True, touch=touch)["lost"] == []
+    shown = b.show(unknown["id"])
+    assert (shown["state"], shown["attempt"], shown["lost"]) == ("ready", 0, 0), shown
+    b.end(held)
+    assert a.take(queue, worker="other")["id"] == unknown["id"]
+
+
+def test_a_claim_names_a_queue_that_the_other_has_just_made(a, b):
+    for most in (0, 1):
+        name = f"fresh {next(NUMBERS)}"
+        define(a, name)
+        assert b.claim(name, max=most)["jobs"] == []
+
+
 def test_a_finish_is_repeated_at_the_other(a, b, queue):
     a.submit(queue)
     job = a.take(queue)
