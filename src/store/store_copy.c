@@ -332,7 +332,9 @@ static enum err_code unmark(struct copying *c, struct err *err)
 
     if (begin(c, err) != E_OK || db_one(c->to->db, SQL_COPY_UNMARK, NULL, 0, &taker, err) != E_OK)
         return err->code;
-    return commit(c, err);
+    if (commit(c, err) == E_OK)
+        return E_OK;
+    return err_wrap(err, "the copy is whole, but if a server will not open it, repeat it");
 }
 
 /* ---- the two stores ---- */

@@ -401,6 +401,20 @@ def test_a_copy_that_was_killed_can_be_repeated(embedded, servers, database, com
         assert server.start().tcp().counts() == {"work": {"ready": MANY}}
 
 
+@pytest.mark.parametrize("fault", ["commit.cut", "commit.lost"])
+@pytest.mark.parametrize("commits", [1, 3, 5])
+def test_a_copy_that_lost_its_connection_can_be_repeated(embedded, servers, database, fault, commits):
+    source = embedded().start()
+    source.tcp().submit_many([{"queue": "work", "params": {"n": n}} for n in range(MANY)])
+    source.stop()
+    ran = copy(source.data, database, WAYBILL_FAULT=f"{fault}:{commits}:fail")
+    assert ran.status == 5 and ran.out == "", ran
+    server = servers("pg", definitions="queues: {}", store=database)
+    if "the copy is whole" not in ran.err or fault == "commit.cut":
+        copied(source.data, database)
+    assert server.start().tcp().counts() == {"work": {"ready": MANY}}
+
+
 def new_name(server):
     return server.dir / f"new{next(NUMBERS)}"
 
