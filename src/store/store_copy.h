@@ -1,13 +1,13 @@
 /*
  * Moving a store: everything in it goes from one place to another, of whatever kind the two are.
  *
- * Nobody works on either meanwhile.  Who calls holds the data directories; of a shared store the lock that every
- * server needs is taken here, and it is refused while a server's time has not passed.  The source is read in one
- * transaction and never written to.
+ * Nobody works on either meanwhile.  Who calls holds the data directories; of a shared store the
+ * lock that every server needs is taken here, and it is refused while a server's time has not
+ * passed.  The source is read in one transaction and never written to.
  *
- * The target is empty, or what an earlier copy has left unfinished, which is thrown away.  From the first row until
- * everything was read back and found to be the same it carries a mark, with which no store is opened: a copy that was
- * interrupted does no harm and can be repeated.
+ * The target is empty, or what an earlier copy has left unfinished, which is thrown away.  From the
+ * first row until everything was read back and found to be the same it carries a mark, with which
+ * no store is opened: a copy that was interrupted does no harm and can be repeated.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -55,9 +55,9 @@ struct store_copy_result {
     bool agrees; /* all of it: the target may be used */
 };
 
-/* E_OK also when the two do not agree: the target stays unusable then.  E_CONFLICT: the target is not empty, or both
- * are the same; E_UNAVAILABLE: a server is at work there, or it cannot be reached; E_INVALID: the source is of another
- * version. */
+/* E_OK also when the two do not agree: the target stays unusable then.  E_CONFLICT: the target is
+ * not empty, or both are the same; E_UNAVAILABLE: a server is at work there, or it cannot be
+ * reached; E_INVALID: the source is of another version. */
 MUST_CHECK enum err_code store_copy_run(const struct store_copy *copy,
                                         struct store_copy_result *ret_result, struct err *err);
 

@@ -1,8 +1,9 @@
 /*
- * The tables of a store whole: read in the order of their keys, a bounded part at a time, summed up and added.
+ * The tables of a store whole: read in the order of their keys, a bounded part at a time, summed up
+ * and added.
  *
- * A sum is over the values as we read them, so that two databases of different kinds can be compared.  A row
- * more or less, another order or another value gives another one.
+ * A sum is over the values as we read them, so that two databases of different kinds can be
+ * compared.  A row more or less, another order or another value gives another one.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`waybill store copy`: a store moves into PostgreSQL and back, whole, and only while nobody is at it."""
+"""`waybill store copy`: a store moves into PostgreSQL and back, while nobody is at it."""
 import hashlib
 import itertools
 import json
