@@ -171,11 +171,11 @@ static bool claim_must_look(const struct engine *e, const struct op *op)
 
     if (claim_is_outdated(e, x))
         return false;
-    for (size_t i = 0; x->max > 0 && i < x->n_queues; i++) {
+    for (size_t i = 0; i < x->n_queues; i++) {
         const struct queue *q = queue_find(e, x->queues[i].name);
+        bool wanted = x->max > 0 && x->queues[i].max > 0;
 
-        if (q == NULL ||
-            (x->queues[i].max > 0 && queue_state_starts(q->state) && !is_known_empty(q)))
+        if (q == NULL || (wanted && queue_state_starts(q->state) && !is_known_empty(q)))
             return true;
     }
     return false;

@@ -235,6 +235,7 @@ static void a_queue_that_one_server_defined_is_there_at_the_other(void **state)
     struct pair *p = *state;
 
     define_queue(p->a, "import", "{\"own_command\":true}");
+    assert_int_equal(run_op(p->b, op_claim(p->b, "import", 0))->op.err.code, E_OK);
     assert_true(submit_one(p->b, "import") != 0);
     run_op(p->b, op_queue_state(p->b, "import", QUEUE_DOWN));
     struct submit_item item = item_of("import");
