@@ -5,6 +5,7 @@ import pytest
 from waiting import eventually, parse_time
 
 MANY = 4000
+ONCE = pytest.mark.embedded("one such moment is enough there")
 
 
 def bulk(admin, action, wanted_filter, **more):
@@ -130,6 +131,7 @@ def test_bulk_actions_are_listed(client, admin):
     admin.refused(404, "not_found", "GET", "/v1/bulk/0000000000001")
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("action", ["cancel", "retry", "hold", "release", "now", "move", "delete"])
 def test_an_empty_filter_is_refused(client, admin, action):
     client.submit()
@@ -140,6 +142,7 @@ def test_an_empty_filter_is_refused(client, admin, action):
     assert client.counts() == {"work": {"ready": 1}}
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("body, word", [
     ({"action": "cancle", "filter": {"queue": "work"}}, "cancel"),
     ({"action": "clone", "filter": {"queue": "work"}}, "action"),
@@ -177,7 +180,7 @@ def test_others_are_served_while_a_bulk_action_is_under_way(client, admin):
     ("move", {"other": {"ready": MANY}}),
     ("delete", {}),
 ])
-@pytest.mark.parametrize("commits", [4, 6, 8])
+@pytest.mark.parametrize("commits", [pytest.param(4, marks=ONCE), 6, pytest.param(8, marks=ONCE)])
 def test_a_bulk_action_goes_on_after_a_kill_in_the_middle(servers, action, result, commits):
     server = servers().start()
     fill(server.tcp())

@@ -187,6 +187,7 @@ def test_leases_run_in_a_queue_that_is_paused(client, admin):
     assert client.show(job_id)["lost"] == 1
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("lease", ["999ms", "25h", 0, -1, "x", [], "1s5"])
 def test_a_lease_out_of_bounds_is_refused(client, lease):
     client.submit()

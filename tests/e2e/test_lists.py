@@ -112,6 +112,7 @@ def test_paging_is_not_disturbed_by_what_happens_meanwhile(server, client):
     call.result()
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("query, word", [
     ("state=redy", "ready"),
     ("state=ready,", "state"),
@@ -203,6 +204,7 @@ def test_many_wait_for_one_job(server, client):
     assert {call.result()["state"] for call in calls} == {"done"}
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("wait", ["61s", "-1s", "x", ""])
 def test_a_wait_out_of_bounds_is_refused(client, wait):
     job_id = client.submit()

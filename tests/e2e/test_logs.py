@@ -58,6 +58,7 @@ def test_a_gap_is_refused(client, job):
     assert read(client, job).body == b"abc"
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("query",
                          ["", "lease={lease}", "offset=0", "lease={lease}&offset=-1",
                           "lease={lease}&offset=x",
@@ -105,6 +106,7 @@ def test_a_range_outside_is_refused(client, job, asked):
     assert reply.headers["Content-Range"] == "bytes */20"
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("asked",
                          ["bytes=-0", "bytes=5-2", "lines=1-2", "bytes=a-b", "bytes=0-1,3-4",
                           "bytes=99999999999999999999-"])

@@ -158,6 +158,7 @@ def test_the_default_queue_is_there_and_stays(client, admin):
     client.submit("default")
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("definition, words", [
     ({"retri": {}}, ["retri", "retry"]),
     ({"retry": {"maxx": 1}}, ["retry", "maxx", "max"]),
@@ -184,6 +185,7 @@ def test_a_bad_definition_is_refused_with_its_place(client, admin, definition, w
     client.refused(404, "not_found", "GET", "/v1/queues/bad")
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("name", ["a%2Fb", ".hidden", "x" * 201, "%01", "%ff", "%E2%82"])
 def test_a_bad_name_is_refused(admin, name):
     reply = admin.request("PUT", f"/v1/queues/{name}", {})

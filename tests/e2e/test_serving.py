@@ -140,6 +140,7 @@ def test_a_port_in_use_is_told(servers):
         refused_start(servers(listen=f"127.0.0.1:{port}"), str(port), "in use", status=5)
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("listen",
                          ["127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000", ":", "nonsense:0x",
                           "127.0.0.1:-1"])
@@ -239,6 +240,7 @@ def test_hup_with_a_file_that_is_gone_keeps_the_old_ones(server):
     assert server.tcp().get("/v1/queues/work").status == 200
 
 
+@pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("text, words", [
     ("queues:\n  a: {slotz: 1}\n", ["queues.yaml:2", "slots"]),
     ("queues:\n  a:\n    retry: {max: lots}\n", ["queues.yaml:3", "max"]),

@@ -230,7 +230,7 @@ class Server:
         if (self.data / "waybill.db").exists() or (self.store and self.port):
             self.check_store()
         if self.owned_store:
-            postgres.drop_store(self.owned_store)
+            postgres.give_back(self.owned_store)
             self.owned_store = None
 
 
