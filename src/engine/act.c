@@ -283,8 +283,7 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
     counts_add(&e->counts, q->id, j->state, -1);
     if (j->state == JOB_READY)
         ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
-    if (e->waits != NULL)
-        VEC_PUSH(&e->ended, j->id.v);
+    note_over(e, j);
     note_event(e, j, q, "deleted");
     e->tally.deleted++;
     e->removed_some = true;

@@ -38,10 +38,20 @@ bool cancels_tell(struct engine *e, struct op *op)
     return any;
 }
 
+bool cancels_can_tell(const struct engine *e, int64_t worker)
+{
+    for (const struct op *op = e->waiting; op != NULL; op = op->next)
+        if (worker_number(e, op->exchange.worker.name) == worker)
+            return true;
+    return false;
+}
+
 static void keep(struct engine *e, const struct cancel_note *asked)
 {
     if (asked->worker == 0)
         return; /* it has no name to be known by: a touch tells it */
+    if (e->shared && !cancels_can_tell(e, asked->worker))
+        return; /* it may never come here: a touch tells it, or the server it waits at */
     struct cancel_note *copy = mem_alloc(sizeof(*copy));
 
     *copy = *asked;

@@ -102,7 +102,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         } else if (jobs[i].state == JOB_READY) {
             put_back(e, &jobs[i]);
         } else {
-            e->look_again = e->shared; /* another server was faster */
+            e->passed_over = e->shared; /* another server is at it */
         }
     buf_deinit(&g.common);
     if (granted == 0)
@@ -178,7 +178,7 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
             continue;
         if (queue_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
             return false;
-        *ret_any = queue_state_starts(queues[i]->state) && ready_first(&queues[i]->ready) != NULL;
+        *ret_any = queue_starts(queues[i]) && ready_first(&queues[i]->ready) != NULL;
     }
     return true;
 }

@@ -20,6 +20,14 @@ void note_event(struct engine *e, const struct job *j, const struct queue *q, co
                                          .what = what}));
 }
 
+void note_over(struct engine *e, const struct job *j)
+{
+    if (e->waits != NULL)
+        VEC_PUSH(&e->ended, j->id.v);
+    if (j->watched)
+        shared_tell_ended(e, j->id.v);
+}
+
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what)
 {
@@ -39,10 +47,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
     if (job_state_ended(j->state)) {
         retain_note(e, q, j);
         VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
-        if (e->waits != NULL)
-            VEC_PUSH(&e->ended, j->id.v);
-        if (j->watched)
-            shared_tell_ended(e, j->id.v);
+        note_over(e, j);
     }
     note_event(e, j, q, what);
 }

@@ -118,8 +118,7 @@ static void note_dropped(struct engine *e, const struct job *j)
     struct queue *q = queue_by_id(e, j->queue);
 
     counts_add(&e->counts, q->id, JOB_STAGED, -1);
-    if (e->waits != NULL)
-        VEC_PUSH(&e->ended, j->id.v);
+    note_over(e, j);
     note_event(e, j, q, "dropped");
     e->removed_some = true;
 }

@@ -304,8 +304,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     struct err err = ERR_INIT;
     bool shrink = e->removed_some;
 
-    e->woken = e->look_again;
-    e->look_again = false;
+    e->woken = false;
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
@@ -385,6 +384,7 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     e->given = now;
     e->now = shared_now(e, now);
     shared_beat(e);
+    shared_look_again(e);
     VEC_CLEAR(&e->batch);
     for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->batch, op);
@@ -406,8 +406,6 @@ int64_t engine_next_us(const struct engine *e, struct now given)
     int64_t wall = sweep_next_wall_at(e);
     int64_t us = TIME_NEVER;
 
-    if (e->shared && e->woken)
-        steady = now.steady_at;
     if (e->wake_at < steady)
         steady = e->wake_at;
     if (shared_next_at(e) < steady)

@@ -38,6 +38,7 @@ struct queue {
     int64_t noted_at; /* steady: when an attempt was noted in its log last; 0: never */
     size_t unsaid;    /* attempts that were not, since then */
     struct queue_def def;
+    bool is_beyond;     /* a newer waybill, on the same store, has defined it: it is let be here */
     struct arena arena; /* of def */
     struct ready ready;
     struct map outside; /* ready ones that bring no command, where the queue has none: see pick.c */
@@ -62,6 +63,7 @@ struct known_worker {
     struct stored_worker row;
     char *texts; /* of row */
     bool unsaid; /* shared stores: that it was seen is told with the next beat */
+    bool stale;  /* shared stores: another server has written its row since */
 };
 
 /* A running job whose cancel was asked for: its worker is told as soon as it asks for work. */
@@ -147,7 +149,8 @@ struct engine {
     int64_t told_at;   /* steady: when that was told last */
     bool is_unsettled; /* some staged jobs may have to be released or dropped */
     bool has_work;     /* some chunked work may be unfinished */
-    bool look_again;   /* others were faster: who waits is to be looked at again */
+    bool passed_over;  /* of the batch: others hold jobs that are ready; they may stay so */
+    int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     uint64_t batch_number;
 
     int64_t due_at;    /* wall: no scheduled job is due earlier */
@@ -213,6 +216,9 @@ void shared_clear(struct engine *e);
 
 /* Says that we live, and looks after what others have left.  A failure is told and tried again. */
 void shared_beat(struct engine *e);
+
+/* Looks again at what others held a moment ago. */
+void shared_look_again(struct engine *e);
 int64_t shared_next_at(const struct engine *e);
 
 /* A batch has failed: perhaps because the others have taken this server for dead. */
@@ -221,6 +227,7 @@ void shared_mend(struct engine *e);
 /* Tells the others with the commit. */
 void shared_tell_ended(struct engine *e, int64_t id);
 void shared_tell_cancel(struct engine *e, const struct cancel_note *note);
+void shared_tell_worker(struct engine *e, int64_t number);
 
 /* What another server tells. */
 void shared_hear(struct engine *e, const struct news *news);
@@ -259,6 +266,12 @@ MUST_CHECK enum err_code queue_add_default(struct engine *e, struct err *err);
 enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
                             struct err *err);
 
+/* Whether jobs of it may be started. */
+static inline bool queue_starts(const struct queue *q)
+{
+    return queue_state_starts(q->state) && !q->is_beyond;
+}
+
 /* Whether the queue takes a job with these params and options (JSON objects or empty): it is open, takes
  * its own command if there is one, and the params fill what the command names. */
 enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
@@ -295,6 +308,9 @@ MUST_CHECK enum err_code queue_note_broken(struct engine *e, struct slice was,
  * new. */
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what);
+
+/* The job has ended, or is gone: those who wait for it are told after the commit. */
+void note_over(struct engine *e, const struct job *j);
 
 /* Something happened to a job: those who listen are told after the commit. */
 void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what);
@@ -371,6 +387,9 @@ void claims_ungrant(struct engine *e);
 /* Adds the cancels that the op's worker has not been told of; true when there are any. */
 bool cancels_tell(struct engine *e, struct op *op);
 
+/* Whether a claim of that worker waits here, and so can be told. */
+bool cancels_can_tell(const struct engine *e, int64_t worker);
+
 /* After the commit: what the batch has asked for, told, or made needless. */
 void cancels_apply(struct engine *e);
 void cancels_free(struct engine *e);
@@ -394,6 +413,9 @@ MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 /* Those of whom the next beat tells; *ret_n of them, in the batch's arena. */
 const int64_t *workers_unsaid(struct engine *e, size_t *ret_n);
 void workers_are_said(struct engine *e);
+
+/* Another server has written the row of a worker. */
+void worker_changed(struct engine *e, int64_t number);
 
 /* Whether there is something to note of a claiming worker. */
 bool worker_is_news(struct engine *e, const struct exchange *x);

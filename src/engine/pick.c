@@ -32,16 +32,27 @@ static bool is_bare(const struct picker *p, const struct queue *q)
 /* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
 enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
 {
+    struct ready *r = &q->ready;
+    bool others = false;
+
+    if (r->count > 0 || r->complete)
+        return E_OK;
     if (!e->shared || !held)
-        return ready_fill(&q->ready, e->store, q->id, err);
-    return ready_fill_held(&q->ready, e->store, q->id, q->wanted, err);
+        return ready_fill(r, e->store, q->id, err);
+    if (ready_fill_held(r, e->store, q->id, q->wanted, err) != E_OK)
+        return err->code;
+    if (r->complete &&
+        store_ready_others(e->store, q->id, r->refs, r->count, &e->arena, &others, err) != E_OK)
+        return err->code;
+    e->passed_over = e->passed_over || others;
+    return E_OK;
 }
 
 /* Before anything is taken: until the claim is written, what is picked is still ready in the store. */
 static enum err_code fill_lists(const struct picker *p, struct err *err)
 {
     for (size_t i = 0; i < p->x->n_queues; i++)
-        if (p->left[i] > 0 && queue_state_starts(p->queues[i]->state) &&
+        if (p->left[i] > 0 && queue_starts(p->queues[i]) &&
             queue_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
             return err->code;
     return E_OK;
@@ -67,7 +78,7 @@ static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *
     for (size_t i = 0; i < p->x->n_queues; i++) {
         const struct queue *q = p->queues[i];
 
-        if (p->left[i] <= 0 || !queue_state_starts(q->state))
+        if (p->left[i] <= 0 || !queue_starts(q))
             continue;
         const struct ready_ref *first = first_of(p, i);
 

@@ -95,7 +95,13 @@ void queue_define(struct queue *q, struct slice json)
     struct arena arena = ARENA_INIT;
     char *copy = mem_strndup(json.data, json.size);
 
-    ASSERT(queue_def_parse_stored(slice_of(copy), &arena, &def, &err) == E_OK);
+    q->is_beyond = queue_def_parse_stored(slice_of(copy), &arena, &def, &err) != E_OK;
+    if (q->is_beyond) {
+        struct slice why = slice_of(err.msg);
+
+        ASSERT(queue_def_parse_stored(SLICE("{}"), &arena, &def, &err) == E_OK);
+        def.fault = slice_of(arena_strdup(&arena, why));
+    }
     free(q->json);
     arena_deinit(&q->arena);
     q->json = copy;

@@ -9,7 +9,7 @@
  * News are lines: the node that tells, a letter, numbers.
  *   r QUEUE…         jobs of these queues are ready        q      queues have changed
  *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
- *   x                a server has left
+ *   w WORKER         what is known of a worker has changed  x    a server has left
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -28,6 +28,7 @@
 #define BEATS_MISSED 3
 
 #define TELL_PAUSE_US (5 * US_PER_MS)
+#define LOOK_PAUSE_US (20 * US_PER_MS)
 
 static int64_t beat_us(const struct engine *e)
 {
@@ -145,7 +146,7 @@ enum err_code shared_open(struct engine *e, struct err *err)
     e->shared = true;
     e->given = e->now;
     e->news = BUF_INIT(STORE_NEWS_MAX);
-    e->tell_at = TIME_NEVER;
+    e->tell_at = e->look_at = TIME_NEVER;
     return join(e, err);
 }
 
@@ -175,7 +176,7 @@ static bool claim_must_look(const struct engine *e, const struct op *op)
         const struct queue *q = queue_find(e, x->queues[i].name);
         bool wanted = x->max > 0 && x->queues[i].max > 0;
 
-        if (q == NULL || (wanted && queue_state_starts(q->state) && !is_known_empty(q)))
+        if (q == NULL || (wanted && queue_starts(q) && !is_known_empty(q)))
             return true;
     }
     return false;
@@ -273,6 +274,12 @@ void shared_tell_cancel(struct engine *e, const struct cancel_note *note)
                  note->worker);
 }
 
+void shared_tell_worker(struct engine *e, int64_t number)
+{
+    if (e->shared && add_news(e, 48))
+        buf_addf(&e->news, " w %" PRId64, number);
+}
+
 /* What is ready and was not given to anybody: others may be waiting for it. */
 static void note_ready(struct engine *e)
 {
@@ -351,9 +358,12 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
-        if (!is_known_empty(q))
+        if (!is_known_empty(q) || e->passed_over)
             ready_reset(&q->ready);
     }
+    if (e->passed_over)
+        e->look_at = e->now.steady_at + LOOK_PAUSE_US;
+    e->passed_over = false;
     buf_clear(&e->news);
     e->is_unsettled = e->is_unsettled || e->settling.count > 0;
     emitters_free(e);
@@ -375,11 +385,8 @@ static void hear_ready(struct engine *e, int64_t queue)
 
 static void hear_cancel(struct engine *e, const struct cancel_note *note)
 {
-    for (const struct op *op = e->waiting; op != NULL; op = op->next)
-        if (worker_number(e, op->exchange.worker.name) == note->worker) {
-            VEC_PUSH(&e->new_cancels, *note);
-            return; /* a worker that does not wait here is told by its next touch */
-        }
+    if (cancels_can_tell(e, note->worker))
+        VEC_PUSH(&e->new_cancels, *note);
 }
 
 static bool next_number(const char **at, int64_t *ret)
@@ -412,6 +419,10 @@ static void hear_item(struct engine *e, char letter, const char **at)
         if (next_number(at, &note.job) && next_number(at, &note.token) &&
             next_number(at, &note.worker))
             hear_cancel(e, &note);
+        break;
+    case 'w':
+        if (next_number(at, &number))
+            worker_changed(e, number);
         break;
     case 'q':
         e->changes = -1;
@@ -522,6 +533,14 @@ void shared_beat(struct engine *e)
     e->beat_at = e->now.steady_at + BEAT_FAILED_US;
 }
 
+void shared_look_again(struct engine *e)
+{
+    if (!e->shared || e->look_at > e->now.steady_at)
+        return;
+    e->look_at = TIME_NEVER;
+    e->woken = true;
+}
+
 void shared_mend(struct engine *e)
 {
     if (e->shared && !store_is_member(e->store))
@@ -532,7 +551,9 @@ int64_t shared_next_at(const struct engine *e)
 {
     if (!e->shared)
         return TIME_NEVER;
-    return e->tell_at < e->beat_at ? e->tell_at : e->beat_at;
+    int64_t next_at = e->tell_at < e->beat_at ? e->tell_at : e->beat_at;
+
+    return e->look_at < next_at ? e->look_at : next_at;
 }
 
 /* ---- single jobs ---- */

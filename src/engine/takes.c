@@ -43,6 +43,11 @@ enum err_code queue_takes(const struct queue *q, struct slice params, struct sli
         return err_set(refused, E_QUEUE_DOWN,
                        "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", q->name,
                        queue_state_name(q->state));
+    if (q->is_beyond)
+        return err_set(refused, E_QUEUE_DOWN,
+                       "queue '%s' was defined by a newer waybill than this server, which lets it "
+                       "be: %s",
+                       q->name, q->def.fault.data);
     if (!q->def.own_command && options.size > 0 && json_find(options, "command", &command))
         return err_set(refused, E_INVALID,
                        "queue '%s' takes no commands with its jobs: its definition needs "

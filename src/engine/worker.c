@@ -49,7 +49,7 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     struct known_worker *w = mem_alloc(sizeof(*w));
 
     w->row = *row;
-    w->unsaid = false;
+    w->unsaid = w->stale = false;
     w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
     names_add(&e->worker_names, w->row.name, w);
@@ -175,6 +175,13 @@ void workers_are_said(struct engine *e)
         e->workers.items[i]->unsaid = false;
 }
 
+void worker_changed(struct engine *e, int64_t number)
+{
+    for (size_t i = 0; i < e->workers.count; i++)
+        if (e->workers.items[i]->row.id == number)
+            e->workers.items[i]->stale = true;
+}
+
 static bool is_due(const struct engine *e, const struct known_worker *w)
 {
     return e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
@@ -184,7 +191,7 @@ static bool is_due(const struct engine *e, const struct known_worker *w)
 static bool is_news(const struct engine *e, const struct stored_worker *row,
                     const struct known_worker *w)
 {
-    return w == NULL || !is_as_known(row, &w->row) || (!e->shared && is_due(e, w));
+    return w == NULL || w->stale || !is_as_known(row, &w->row) || (!e->shared && is_due(e, w));
 }
 
 bool worker_is_news(struct engine *e, const struct exchange *x)
@@ -195,11 +202,47 @@ bool worker_is_news(struct engine *e, const struct exchange *x)
     return x->worker.name.size > 0 && is_news(e, &row, w);
 }
 
+static void set_row(struct engine *e, struct known_worker *w, const struct stored_worker *row)
+{
+    char *old = w->texts; /* the row may stand in it, and so does the key of its name */
+
+    names_remove(&e->worker_names, w->row.name);
+    w->row = *row;
+    w->texts = keep_texts(&w->row);
+    names_add(&e->worker_names, w->row.name, w);
+    free(old);
+}
+
+struct refreshing {
+    struct engine *e;
+    struct known_worker *worker;
+};
+
+static void take_fresh(void *ctx, const struct stored_worker *row)
+{
+    struct refreshing *r = ctx;
+
+    set_row(r->e, r->worker, row);
+}
+
+/* One that is gone from the store is written anew with whatever it says next. */
+static enum err_code refresh(struct engine *e, struct known_worker *w, struct err *err)
+{
+    struct refreshing r = {e, w};
+
+    w->row.pid = -1;
+    w->stale = false;
+    return store_worker_find(e->store, w->row.id, take_fresh, &r, err);
+}
+
 enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
 {
     if (x->worker.name.size == 0)
         return E_OK;
     struct known_worker *w = names_find(&e->worker_names, x->worker.name);
+
+    if (w != NULL && w->stale && refresh(e, w, err) != E_OK)
+        return err->code;
     struct stored_worker row = seen_row(e, x, w);
 
     if (!is_news(e, &row, w)) {
@@ -215,16 +258,11 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
     if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK ||
         queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, &row, err) != E_OK)
         return err->code;
+    shared_tell_worker(e, row.id);
     if (w == NULL) {
         take_worker(e, &row);
         return E_OK;
     }
-    char *old = w->texts; /* the row may stand in it, and so does the key of its name */
-
-    names_remove(&e->worker_names, w->row.name);
-    w->row = row;
-    w->texts = keep_texts(&w->row);
-    names_add(&e->worker_names, w->row.name, w);
-    free(old);
+    set_row(e, w, &row);
     return E_OK;
 }

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "store/history.h"
 #include "store/store_internal.h"
 #include "store/store_rows.h"
 
@@ -195,8 +196,9 @@ struct staged_taker {
 static void take_staged(void *ctx, const struct db_row *row)
 {
     struct staged_taker *t = ctx;
+    struct job *j = &t->jobs[t->n++];
 
-    t->jobs[t->n++] = (struct job){
+    *j = (struct job){
         .id = {db_col_int(row, 0)},
         .queue = db_col_int(row, 1),
         .state = JOB_STAGED,
@@ -204,6 +206,8 @@ static void take_staged(void *ctx, const struct db_row *row)
         .due_at = db_col_int(row, 3),
         .key = copy_text(db_col_text(row, 4), t->arena),
     };
+    if (!db_col_null(row, 5))
+        history_parse(db_col_text(row, 5), t->arena, j);
 }
 
 enum err_code store_staged_load(struct store *s, const struct stored_emit *e, struct arena *arena,

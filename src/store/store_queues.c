@@ -148,6 +148,14 @@ static void take_worker(void *ctx, const struct db_row *row)
     t->on_worker(t->ctx, &w);
 }
 
+enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker, void *ctx,
+                                struct err *err)
+{
+    struct worker_taker t = {on_worker, ctx};
+
+    return db_do_rows(s->db, SQL_WORKER_FIND, take_worker, &t, err, db_i(id));
+}
+
 enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                  struct err *err)
 {

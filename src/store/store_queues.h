@@ -67,5 +67,8 @@ MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_w
 /* Unless it was seen since. */
 MUST_CHECK enum err_code store_worker_remove(struct store *s, const struct stored_worker *w,
                                              struct err *err);
+/* The row of that number, if there is one. */
+MUST_CHECK enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker,
+                                           void *ctx, struct err *err);
 MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                             struct err *err);

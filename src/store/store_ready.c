@@ -85,6 +85,22 @@ enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref 
     return E_OK;
 }
 
+enum err_code store_ready_others(struct store *s, int64_t queue, const struct ready_ref *refs,
+                                 size_t n, struct arena *arena, bool *ret_others, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n + 1, sizeof(*ids));
+    struct db_rows rows = {ids, n, 1};
+    struct taken_int got = {0};
+
+    for (size_t i = 0; i < n; i++)
+        ids[i] = db_i(refs[i].id);
+    if (db_do_rows(s->db, SQL_READY_OTHERS, take_one_int, &got, err, db_r(&rows), db_i(queue)) !=
+        E_OK)
+        return err->code;
+    *ret_others = got.found;
+    return E_OK;
+}
+
 struct id_taker {
     int64_t *ids;
     size_t n;

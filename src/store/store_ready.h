@@ -27,6 +27,11 @@ MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct
 MUST_CHECK enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs,
                                           size_t limit, size_t *ret_n, struct err *err);
 
+/* Shared stores: whether there are more ready jobs than those, which other servers hold. */
+MUST_CHECK enum err_code store_ready_others(struct store *s, int64_t queue,
+                                            const struct ready_ref *refs, size_t n,
+                                            struct arena *arena, bool *ret_others, struct err *err);
+
 /* Which of these jobs bring a command of their own. */
 MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n,
                                                  bool *ret_has, struct arena *arena,

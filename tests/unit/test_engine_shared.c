@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "engine_fixture.h"
@@ -213,6 +214,28 @@ static void what_nobody_told_of_is_found_with_the_next_beat(void **state)
     assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "default", 1)), g, 1), 1);
 }
 
+/* Held for a moment only: the queue was not empty, and who waits looks again. */
+static void what_another_server_let_go_is_found(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *claim = op_claim(p->b, "default", 1);
+    int64_t id = submit_one(p->a, "default");
+    struct store_view view;
+    struct granted g[1];
+    struct err err = ERR_INIT;
+
+    assert_int_equal(store_begin_shared(p->a->store, STORE_BESIDE, &view, &err), E_OK);
+    assert_int_equal(store_job_lock(p->a->store, id, &err), E_OK);
+    claim->op.exchange.wait_us = 30 * US_PER_S;
+    run_op(p->b, claim);
+    assert_false(claim->answered);
+    store_rollback(p->a->store);
+    assert_true(engine_next_us(p->b->engine, p->b->now) <= 100 * US_PER_MS);
+    fixture_pass(p->b, 100 * US_PER_MS);
+    batch_run(p->b);
+    assert_int_equal(granted_of(claim, g, 1), 1);
+}
+
 static void a_key_is_known_to_both(void **state)
 {
     struct pair *p = *state;
@@ -241,6 +264,25 @@ static void a_queue_that_one_server_defined_is_there_at_the_other(void **state)
     struct submit_item item = item_of("import");
 
     assert_int_equal(run_op(p->a, op_submit(p->a, &item, 1))->op.err.code, E_QUEUE_DOWN);
+}
+
+static void a_queue_that_a_newer_waybill_defined_is_let_be(void **state)
+{
+    struct pair *p = *state;
+    struct submit_item item = item_of("later");
+
+    define_queue(p->a, "later", "{\"own_command\":true}");
+    submit_one(p->a, "later");
+    pg_schema_run(&p->a->place, "UPDATE queues SET definition = '{\"of_tomorrow\":1}' "
+                                "WHERE name = 'later';"
+                                "UPDATE meta SET value = value + 1 WHERE key = 'changes'");
+    struct test_op *refused = run_op(p->b, op_submit(p->b, &item, 1));
+    struct granted g[1];
+
+    assert_int_equal(refused->op.err.code, E_QUEUE_DOWN);
+    assert_non_null(strstr(refused->op.err.msg, "of_tomorrow"));
+    assert_int_equal(granted_of(run_op(p->b, op_claim(p->b, "later", 1)), g, 1), 0);
+    assert_true(submit_one(p->b, "default") != 0);
 }
 
 static void failures_in_a_row_count_over_all_servers(void **state)
@@ -295,6 +337,37 @@ static void who_waits_for_a_job_hears_that_it_ended_at_the_other_server(void **s
     deliver(p, p->a);
     assert_true(wait->answered);
     assert_int_equal(state_of(p->a, id), JOB_DONE);
+}
+
+static void who_waits_for_a_job_hears_that_it_was_deleted_at_the_other_server(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+    struct test_op *wait = run_op(p->a, op_wait(p->a, id, 30 * US_PER_S));
+
+    run_op(p->b, op_act(p->b, ACT_DELETE, id));
+    deliver(p, p->a);
+    assert_true(wait->answered);
+}
+
+/* A worker's requests may go to several servers. */
+static void what_a_worker_says_of_itself_holds_wherever_it_said_it_last(void **state)
+{
+    struct pair *p = *state;
+    struct fixture *turn[] = {p->b, p->a, p->b};
+    const char *broken[] = {"", "{\"default\":\"no such program\"}", ""};
+
+    for (int i = 0; i < 3; i++) {
+        struct test_op *claim = op_claim(turn[i], "default", 1);
+
+        claim->op.exchange.worker.described = true;
+        claim->op.exchange.worker.queues = SLICE("{\"default\":1}");
+        claim->op.exchange.worker.broken = slice_of(broken[i]);
+        run_op(turn[i], claim);
+        deliver(p, turn[(i + 1) % 2]);
+    }
+    assert_int_equal(
+        pg_schema_number(&p->a->place, "SELECT COUNT(*) FROM workers WHERE broken IS NOT NULL"), 0);
 }
 
 static void chunked_work_means_the_jobs_of_all_servers(void **state)
@@ -433,11 +506,15 @@ int main(void)
         SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),
         SHARED_TEST(who_claims_an_empty_queue_asks_the_store_once),
         SHARED_TEST(what_nobody_told_of_is_found_with_the_next_beat),
+        SHARED_TEST(what_another_server_let_go_is_found),
         SHARED_TEST(a_key_is_known_to_both),
         SHARED_TEST(a_queue_that_one_server_defined_is_there_at_the_other),
+        SHARED_TEST(a_queue_that_a_newer_waybill_defined_is_let_be),
         SHARED_TEST(failures_in_a_row_count_over_all_servers),
         SHARED_TEST(a_cancel_reaches_the_worker_that_waits_at_the_other_server),
         SHARED_TEST(who_waits_for_a_job_hears_that_it_ended_at_the_other_server),
+        SHARED_TEST(who_waits_for_a_job_hears_that_it_was_deleted_at_the_other_server),
+        SHARED_TEST(what_a_worker_says_of_itself_holds_wherever_it_said_it_last),
         SHARED_TEST(chunked_work_means_the_jobs_of_all_servers),
         SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
         SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),

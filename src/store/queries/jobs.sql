@@ -227,6 +227,11 @@ ORDER BY priority DESC, id LIMIT $4;
 SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs WHERE state = 4 AND queue = $1
 ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
+-- Whether others hold some that are ready: a scan that passes over them has not seen the queue empty.
+-- name: ready_others
+-- only: postgres
+SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS BIGINT[]))) LIMIT 1;
+
 -- What those carry that carry little, once they are held: what another server has changed before is seen.
 -- name: payload_light
 -- only: postgres

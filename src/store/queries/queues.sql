@@ -32,6 +32,9 @@ RETURNING id;
 -- name: worker_remove
 DELETE FROM workers WHERE id = $1 AND seen_at <= $2;
 
+-- name: worker_find
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers WHERE id = $1;
+
 -- name: worker_load
 SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers
 ORDER BY name;
