@@ -3,11 +3,6 @@
 
 #include "core/quote.h"
 
-/* A part of a text. */
-struct span {
-    size_t from, to;
-};
-
 static bool begins(struct slice text, struct slice with)
 {
     return text.size >= with.size && memcmp(text.data, with.data, with.size) == 0;
@@ -16,97 +11,78 @@ static bool begins(struct slice text, struct slice with)
 /* Behind `scheme://`; the whole when there is none. */
 static size_t skip_scheme(struct slice url)
 {
-    const char *mark = url.size == 0 ? NULL : memmem(url.data, url.size, "://", 3);
+    const char *colon = memchr(url.data, ':', url.size);
+    size_t at = colon == NULL ? 0 : (size_t)(colon - url.data);
 
-    return mark == NULL ? 0 : (size_t)(mark - url.data) + 3;
+    return begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
 }
 
-/* The first of these characters, from there on; the end when there is none. */
-static size_t find_any(struct slice url, size_t from, const char *any)
-{
-    while (from < url.size && strchr(any, url.data[from]) == NULL)
-        from++;
-    return from;
-}
-
-/* USER:PASSWORD@: a password may have an @ or a / in it that somebody forgot to encode, so the last @ counts. */
-static struct span in_authority(struct slice url)
+/* USER:PASSWORD@: libpq takes / ? and @ as they are in some places, and people forget to encode them in others.
+ * So all from the first colon to the last @ counts: an @ in an option hides more than it needs to. */
+static void mark_authority(struct slice url, char *marks)
 {
     size_t begin = skip_scheme(url);
-    size_t at = find_any(url, begin, "?");
+    const char *at = memrchr(url.data + begin, '@', url.size - begin);
+    size_t end = at == NULL ? begin : (size_t)(at - url.data);
+    const char *colon = memchr(url.data + begin, ':', end - begin);
 
-    while (at > begin && url.data[at - 1] != '@')
-        at--;
-    size_t colon = find_any(slice_make(url.data, at), begin, ":");
-
-    if (at == begin || colon + 1 >= at)
-        return (struct span){0, 0};
-    return (struct span){colon + 1, at - 1};
+    if (colon != NULL)
+        memset(marks + (colon + 1 - url.data), 1, (size_t)(at - colon) - 1);
 }
 
 /* Options whose values nobody may see: password, sslpassword. */
-static bool is_secret(struct slice name)
+static void mark_options(struct slice url, char *marks)
 {
-    static const char word[] = "password";
-    size_t size = sizeof(word) - 1;
+    struct slice word = SLICE("password=");
 
-    return name.size >= size && memcmp(name.data + name.size - size, word, size) == 0;
-}
+    for (size_t i = 0; i < url.size; i++) {
+        size_t value = i + word.size;
 
-/* The value of the next secret option behind `from`. */
-static struct span in_options(struct slice url, size_t from)
-{
-    while (from < url.size) {
-        size_t begin = from + (url.data[from] == '?' || url.data[from] == '&');
-        size_t end = find_any(url, begin, "&");
-        size_t equals = find_any(slice_make(url.data, end), begin, "=");
-
-        if (equals < end && is_secret(slice_make(url.data + begin, equals - begin)))
-            return (struct span){equals + 1, end};
-        from = end > from ? end : from + 1;
+        if (!begins(slice_make(url.data + i, url.size - i), word))
+            continue;
+        while (value < url.size && url.data[value] != '&')
+            marks[value++] = 1;
     }
-    return (struct span){0, 0};
 }
 
-/* The next password at or behind `from`; empty: there is none. */
-static struct span next_secret(struct slice url, size_t from)
+/* A byte for each of the URL's: 1 where a password is. */
+static char *mark_secrets(struct slice url)
 {
-    struct span s = in_authority(url);
+    char *marks = mem_zalloc(url.size + 1);
 
-    if (s.to > s.from && s.from >= from)
-        return s;
-    size_t options = find_any(url, skip_scheme(url), "?");
-
-    return in_options(url, options > from ? options : from);
+    if (url.size > 0) {
+        mark_authority(url, marks);
+        mark_options(url, marks);
+    }
+    return marks;
 }
 
 bool store_url_has_password(struct slice url)
 {
-    struct span s = next_secret(url, 0);
+    CLEANUP(mem) char *marks = mark_secrets(url);
 
-    return s.to > s.from;
+    return memchr(marks, 1, url.size) != NULL;
 }
 
 void store_url_show(struct slice url, struct buf *out)
 {
-    size_t done = 0;
+    CLEANUP(mem) char *marks = mark_secrets(url);
 
-    for (struct span s; s = next_secret(url, done), s.to > 0; done = s.to) {
-        buf_add(out, url.data + done, s.from - done);
-        buf_add_str(out, "***");
+    for (size_t i = 0; i < url.size; i++) {
+        if (!marks[i])
+            buf_add_char(out, url.data[i]);
+        else if (!marks[i + 1])
+            buf_add_str(out, "***");
     }
-    buf_add(out, url.data + done, url.size - done);
 }
 
 void store_url_hide(char *url)
 {
-    struct slice text = slice_of(url);
-    struct span s = next_secret(text, 0);
+    CLEANUP(mem) char *marks = mark_secrets(slice_of(url));
 
-    while (s.to > 0) {
-        memset(url + s.from, '*', s.to - s.from);
-        s = next_secret(text, s.to);
-    }
+    for (size_t i = 0; url[i] != '\0'; i++)
+        if (marks[i])
+            url[i] = '*';
 }
 
 enum err_code store_url_check(struct slice url, struct err *err)

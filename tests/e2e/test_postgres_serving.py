@@ -19,7 +19,7 @@ pytestmark = pytest.mark.embedded("has a PostgreSQL of its own")
 NUMBERS = itertools.count(1)
 AT_ONCE_S = 2 * PATIENCE  # far below the pace at which servers look around by themselves
 LOCKED = "locked"
-PASSWORD = "right-one"
+PASSWORD = "right?one"  # libpq takes it unencoded
 
 
 @pytest.fixture(scope="module", name="cluster")
