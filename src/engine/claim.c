@@ -174,11 +174,11 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
 
     *ret_any = op->generation != e->generation || claim_is_outdated(e, &op->exchange);
     for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
-        if (op->exchange.queues[i].max == 0)
+        if (op->exchange.queues[i].max == 0 || !queue_starts(queues[i]))
             continue;
         if (queue_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
             return false;
-        *ret_any = queue_starts(queues[i]) && ready_first(&queues[i]->ready) != NULL;
+        *ret_any = ready_first(&queues[i]->ready) != NULL;
     }
     return true;
 }

@@ -45,7 +45,10 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     if (!e->shared || was->emitted)
         return E_OK;
     now.emitted = true;
-    return store_job_update(e->store, was, &now, &hit, err);
+    if (store_job_update(e->store, was, &now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    return E_OK;
 }
 
 /* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before them. */

@@ -76,9 +76,10 @@ enum err_code engine_commit(struct engine *e, struct err *err)
 
     if (!e->in_transaction)
         return E_OK;
-    if (e->has_written && (endings_write(e, err) != E_OK ||
-                           counts_write(&e->counts, e->store, e->node, err) != E_OK ||
-                           mark_ids(e, &mark, err) != E_OK))
+    if (e->has_written &&
+        ((e->shared && queue_write_streaks(e, err) != E_OK) || endings_write(e, err) != E_OK ||
+         counts_write(&e->counts, e->store, e->node, err) != E_OK ||
+         mark_ids(e, &mark, err) != E_OK))
         return err->code;
     if (store_commit(e->store, err) != E_OK)
         return err->code;
@@ -114,7 +115,7 @@ void clear_batch(struct engine *e)
     VEC_CLEAR(&e->told);
     counts_clear(&e->counts);
     arena_clear(&e->arena);
-    e->queues_changed = e->definitions_raised = e->removed_some = false;
+    e->queues_changed = e->workers_changed = e->definitions_raised = e->removed_some = false;
     e->has_written = false;
     e->tally = (struct tally){0};
     shared_clear(e);
@@ -159,11 +160,13 @@ static void undo_batch(struct engine *e)
 {
     struct err err = ERR_INIT;
 
-    e->stale = true;
+    e->stale = !e->shared || e->workers_changed;
+    e->has_work = e->is_unsettled = e->shared;
     e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
-    e->changes = -1;
+    if (e->queues_changed)
+        e->changes = -1;
     claims_ungrant(e);
     look_again(e);
     clear_batch(e);
@@ -291,7 +294,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         if (ops[i]->kind == OP_NEWS)
             shared_hear(e, &ops[i]->news);
     if (reload(e, err) != E_OK ||
-        (shared_must_begin(e, ops, n) && shared_begin(e, ops, n, err) != E_OK))
+        (shared_must_begin(e, ops, n) && shared_begin(e, ops, n, err) != E_OK) ||
+        shared_watch_again(e, err) != E_OK)
         return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
         claims_grant(e, ops, n, err) != E_OK)
@@ -304,7 +308,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     struct err err = ERR_INIT;
     bool shrink = e->removed_some;
 
-    e->woken = false;
+    e->woken = e->watch_again = false;
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);

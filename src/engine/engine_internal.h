@@ -44,9 +44,14 @@ struct queue {
     struct map outside; /* ready ones that bring no command, where the queue has none: see pick.c */
 
     /* Of the batch, on shared stores. */
-    size_t wanted;    /* jobs that claims of the batch may ask for */
-    bool made_ready;  /* some of its jobs became ready */
-    uint64_t cleared; /* the batch that has found or made its streak 0 */
+    size_t wanted;   /* jobs that claims of the batch may ask for */
+    bool made_ready; /* some of its jobs became ready */
+    struct streak {
+        int first;      /* failures in a row before the first success */
+        int longest;    /* behind one */
+        int last;       /* at the end */
+        bool succeeded; /* there was one */
+    } streak_seen;
 
     bool untold; /* shared stores: others are to be told that some of its jobs are ready */
 };
@@ -151,7 +156,7 @@ struct engine {
     bool has_work;     /* some chunked work may be unfinished */
     bool passed_over;  /* of the batch: others hold jobs that are ready; they may stay so */
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
-    uint64_t batch_number;
+    bool watch_again;  /* what was told of ended jobs may have been missed */
 
     int64_t due_at;    /* wall: no scheduled job is due earlier */
     int64_t retain_at; /* wall: nothing is to be removed earlier */
@@ -163,6 +168,7 @@ struct engine {
     bool has_written;
     struct buf news; /* for the other servers */
     bool queues_changed;
+    bool workers_changed;
     bool definitions_raised;
     bool removed_some;
     struct counts counts;
@@ -239,6 +245,9 @@ MUST_CHECK enum err_code shared_hold_job(struct engine *e, int64_t id, struct er
 MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over,
                                       struct err *err);
 
+/* News may have been missed: those who wait are judged again. */
+MUST_CHECK enum err_code shared_watch_again(struct engine *e, struct err *err);
+
 /* A batch has failed, or what follows one. */
 void tell_trouble(struct engine *e, const struct err *err);
 
@@ -283,6 +292,9 @@ enum err_code queue_fills(const struct queue *q, struct slice params, struct sli
 /* An attempt of one of its jobs ended well or failed: stop_after counts. */
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
                                             struct err *err);
+
+/* Shared stores: writes the streaks of the batch, in the order of the queues. */
+MUST_CHECK enum err_code queue_write_streaks(struct engine *e, struct err *err);
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
 
 /* ---- what happened to queues (queue_log.c) ---- */

@@ -146,6 +146,20 @@ enum err_code queue_add_default(struct engine *e, struct err *err)
     return queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
 }
 
+/* What the store does not know of them goes on. */
+static void keep_unstored(struct engine *e, const struct queue_list *old)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        struct queue *q = map_find(&e->queues.by_id, old->items[i]->id);
+
+        if (q == NULL)
+            continue;
+        q->noted_at = old->items[i]->noted_at;
+        q->unsaid = old->items[i]->unsaid;
+        q->untold = old->items[i]->untold;
+    }
+}
+
 /* When they cannot be read, those that are there stay. */
 enum err_code queues_load(struct engine *e, struct err *err)
 {
@@ -159,6 +173,7 @@ enum err_code queues_load(struct engine *e, struct err *err)
         e->queues = old;
         return err->code;
     }
+    keep_unstored(e, &old);
     list_deinit(&old);
     e->definitions = definitions;
     e->generation++;

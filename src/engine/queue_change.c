@@ -6,6 +6,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -95,21 +96,54 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* All servers count one streak. */
-static enum err_code count_shared_streak(struct engine *e, struct queue *q, bool failed,
-                                         struct err *err)
+/* All servers count one streak: what the batch has seen is added to it in the end. */
+static void see_streak(struct streak *s, bool failed)
 {
-    int streak = 0;
+    s->last = failed ? s->last + 1 : 0;
+    s->succeeded = s->succeeded || !failed;
+    if (!s->succeeded)
+        s->first = s->last;
+    else if (s->last > s->longest)
+        s->longest = s->last;
+}
 
-    if (!failed && q->cleared == e->batch_number)
-        return E_OK;
-    if (engine_write(e, err) != E_OK ||
-        store_queue_streak(e->store, q->id, failed, &streak, err) != E_OK)
+static enum err_code write_streak(struct engine *e, struct queue *q, struct err *err)
+{
+    const struct streak *s = &q->streak_seen;
+    int known = 0;
+
+    if (s->first + s->longest == 0) /* they all went well */
+        return store_queue_streak_set(e->store, q->id, 0, err);
+    if (store_queue_streak_lock(e->store, q->id, &known, err) != E_OK)
         return err->code;
-    q->cleared = failed ? 0 : e->batch_number;
-    return streak >= q->def.stop_after && queue_state_starts(q->state)
-               ? stop_queue(e, q, streak, err)
-               : E_OK;
+    int most = known + s->first > s->longest ? known + s->first : s->longest;
+
+    if (most >= q->def.stop_after && queue_state_starts(q->state))
+        return stop_queue(e, q, most, err);
+    return store_queue_streak_set(e->store, q->id, s->succeeded ? s->last : known + s->last, err);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct queue *x = *(struct queue *const *)a;
+    const struct queue *y = *(struct queue *const *)b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+enum err_code queue_write_streaks(struct engine *e, struct err *err)
+{
+    struct queue **seen = arena_array(&e->arena, e->queues.count + 1, sizeof(*seen));
+    size_t n = 0;
+
+    for (size_t i = 0; i < e->queues.count; i++)
+        if (e->queues.items[i]->streak_seen.succeeded || e->queues.items[i]->streak_seen.first > 0)
+            seen[n++] = e->queues.items[i];
+    qsort(seen, n, sizeof(*seen), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (write_streak(e, seen[i], err) != E_OK)
+            return err->code;
+    return E_OK;
 }
 
 enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
@@ -118,8 +152,10 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
 
     if (q->def.stop_after == 0)
         return E_OK;
-    if (e->shared)
-        return count_shared_streak(e, q, failed, err);
+    if (e->shared) {
+        see_streak(&q->streak_seen, failed);
+        return E_OK;
+    }
     if (streak == q->streak)
         return E_OK;
     if (streak >= q->def.stop_after && queue_state_starts(q->state))

@@ -53,6 +53,8 @@ static void set_clock(struct engine *e, int64_t now_at)
 {
     if (!e->config.clock_of_store)
         return;
+    if (now_at + US_PER_S < e->now.steady_at) /* another host has the database now, say */
+        e->told_at = e->resume_at = e->beat_at = now_at;
     e->ahead_us = now_at - e->given.steady_at;
     e->now = (struct now){now_at, now_at};
 }
@@ -192,7 +194,7 @@ bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
 {
     if (!e->shared)
         return false;
-    if (sweep_is_due(e) || e->is_unsettled || e->changes < 0)
+    if (sweep_is_due(e) || e->is_unsettled || e->changes < 0 || e->watch_again)
         return true;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind != OP_NEWS &&
@@ -358,6 +360,7 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
+        q->streak_seen = (struct streak){0};
         if (!is_known_empty(q) || e->passed_over)
             ready_reset(&q->ready);
     }
@@ -367,7 +370,6 @@ void shared_clear(struct engine *e)
     buf_clear(&e->news);
     e->is_unsettled = e->is_unsettled || e->settling.count > 0;
     emitters_free(e);
-    e->batch_number++;
 }
 
 /* ---- hearing ---- */
@@ -438,8 +440,7 @@ static void hear_everything(struct engine *e)
 {
     e->changes = -1;
     e->woken = e->stirred = true;
-    for (struct op *op = e->waits; op != NULL; op = op->next)
-        op->deadline_at = 0; /* they ask anew */
+    e->watch_again = true;
     e->beat_at = e->now.steady_at;
     queues_reset_ready(e);
 }
@@ -589,6 +590,21 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
     struct job now = was;
 
     now.watched = true;
-    return engine_write(e, err) != E_OK ? err->code
-                                        : store_job_update(e->store, &was, &now, &hit, err);
+    if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    return E_OK;
+}
+
+enum err_code shared_watch_again(struct engine *e, struct err *err)
+{
+    for (struct op *op = e->waits; e->watch_again && op != NULL; op = op->next) {
+        bool over = false;
+
+        if (shared_watch(e, op->wait.id, &over, err) != E_OK)
+            return err->code;
+        if (over)
+            VEC_PUSH(&e->ended, op->wait.id);
+    }
+    return E_OK;
 }

@@ -6,13 +6,15 @@
 enum err_code store_queue_log_add(struct store *s, int64_t queue, const struct queue_log_line *line,
                                   struct err *err)
 {
-    struct taken_int last = {0};
+    struct taken_int last = {.value = line->seq - 1};
 
-    if (db_do_rows(s->db, SQL_QUEUE_LOG_LAST, take_one_int, &last, err, db_i(queue)) != E_OK ||
-        db_do(s->db, SQL_QUEUE_LOG_ADD, err, db_i(queue), db_i(last.value + 1), db_i(line->at),
+    if (line->seq == 0 &&
+        db_do_rows(s->db, SQL_QUEUE_LOG_LAST, take_one_int, &last, err, db_i(queue)) != E_OK)
+        return err->code;
+    if (db_do(s->db, SQL_QUEUE_LOG_ADD, err, db_i(queue), db_i(last.value + 1), db_i(line->at),
               db_t(line->what), db_t(line->text)) != E_OK)
         return err->code;
-    return db_do(s->db, SQL_QUEUE_LOG_CUT, err, db_i(queue), db_i(last.value + 1 - QUEUE_LOG_ROWS));
+    return db_do(s->db, SQL_QUEUE_LOG_CUT, err, db_i(queue), db_i(QUEUE_LOG_ROWS));
 }
 
 struct line_taker {

@@ -14,6 +14,7 @@ struct store;
 enum { QUEUE_LOG_ROWS = 1000 };
 
 struct queue_log_line {
+    int64_t seq; /* its place; 0: behind the last.  Servers that share a store give one each */
     int64_t at;
     struct slice what; /* one word */
     struct slice text; /* may be empty */

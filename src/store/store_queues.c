@@ -60,16 +60,19 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
                  db_i(q->streak), db_i(q->changed_at), db_i(q->restarts));
 }
 
-enum err_code store_queue_streak(struct store *s, int64_t id, bool failed, int *ret_streak,
-                                 struct err *err)
+enum err_code store_queue_streak_lock(struct store *s, int64_t id, int *ret_streak, struct err *err)
 {
     struct taken_int got = {0};
 
-    if (db_do_rows(s->db, SQL_QUEUE_STREAK, take_one_int, &got, err, db_i(id), db_i(failed)) !=
-        E_OK)
+    if (db_do_rows(s->db, SQL_QUEUE_STREAK_LOCK, take_one_int, &got, err, db_i(id)) != E_OK)
         return err->code;
     *ret_streak = (int)got.value;
     return E_OK;
+}
+
+enum err_code store_queue_streak_set(struct store *s, int64_t id, int streak, struct err *err)
+{
+    return db_do(s->db, SQL_QUEUE_STREAK_SET, err, db_i(id), db_i(streak));
 }
 
 enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err)

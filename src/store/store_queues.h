@@ -34,9 +34,11 @@ MUST_CHECK enum err_code store_queue_add(struct store *s, const struct stored_qu
                                          int64_t *ret_id, struct err *err);
 MUST_CHECK enum err_code store_queue_set(struct store *s, const struct stored_queue *q,
                                          struct err *err);
-/* Shared stores: counts a failure, or begins anew. */
-MUST_CHECK enum err_code store_queue_streak(struct store *s, int64_t id, bool failed,
-                                            int *ret_streak, struct err *err);
+/* Shared stores: the failures in a row, held until the transaction ends; and what they are now. */
+MUST_CHECK enum err_code store_queue_streak_lock(struct store *s, int64_t id, int *ret_streak,
+                                                 struct err *err);
+MUST_CHECK enum err_code store_queue_streak_set(struct store *s, int64_t id, int streak,
+                                                struct err *err);
 MUST_CHECK enum err_code store_queue_remove(struct store *s, int64_t id, struct err *err);
 
 /* The number of the definitions, 1 at first: it grows with each change of them. */

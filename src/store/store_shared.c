@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/store_shared.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -203,14 +204,16 @@ bool store_is_member(const struct store *s)
 void store_leave(struct store *s)
 {
     struct err ignored = ERR_INIT;
+    char news[16];
 
     if (!s->is_member)
         return;
     s->is_member = false;
+    snprintf(news, sizeof(news), "%u x", (unsigned)s->seat.node);
     /* Whoever misses it finds out when the time of the row has passed. */
     if (db_do(s->db, SQL_SERVER_LEAVE, &ignored, db_i(s->seat.node), db_i(s->incarnation)) !=
             E_OK ||
-        store_tell(s, SLICE("0 x"), &ignored) != E_OK)
+        store_tell(s, slice_of(news), &ignored) != E_OK)
         return;
 }
 
@@ -341,8 +344,10 @@ enum err_code store_tell(struct store *s, struct slice news, struct err *err)
 enum err_code store_job_lock(struct store *s, int64_t id, struct err *err)
 {
     const struct db_value args[] = {db_i(id)};
+    /* Twice among the living: it may have come back from the ended while we waited for it there. */
     struct db_call calls[] = {{.sql = SQL_JOB_LOCK, .args = args, .n_args = 1},
-                              {.sql = SQL_ENDED_LOCK, .args = args, .n_args = 1}};
+                              {.sql = SQL_ENDED_LOCK, .args = args, .n_args = 1},
+                              {.sql = SQL_JOB_LOCK, .args = args, .n_args = 1}};
 
     return db_run(s->db, calls, ARRAY_LEN(calls), err);
 }

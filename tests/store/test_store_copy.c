@@ -160,9 +160,10 @@ static void add_surroundings(void)
     work.cursor = 1234;
     work.changed = 1000;
     ok(store_work_step(fx.store, &work, &err));
-    ok(store_queue_log_add(fx.store, queue,
-                           &(struct queue_log_line){NOW_AT, SLICE("state"), SLICE("paused\0x")},
-                           &err));
+    ok(store_queue_log_add(
+        fx.store, queue,
+        &(struct queue_log_line){.at = NOW_AT, .what = SLICE("state"), .text = SLICE("paused\0x")},
+        &err));
     ok(store_definitions_set(fx.store, 7, &err));
     ok(store_meta_set(fx.store, META_IDS, HIGHEST_ID, &err));
 }

@@ -10,10 +10,13 @@ UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5, res
 WHERE id = $1;
 
 -- Failures in a row, as all servers see them.
--- name: queue_streak
+-- name: queue_streak_lock
 -- only: postgres
-UPDATE queues SET streak = CASE WHEN $2 = 1 THEN streak + 1 ELSE 0 END
-WHERE id = $1 AND ($2 = 1 OR streak <> 0) RETURNING streak;
+SELECT streak FROM queues WHERE id = $1 FOR UPDATE;
+
+-- name: queue_streak_set
+-- only: postgres
+UPDATE queues SET streak = $2 WHERE id = $1 AND streak <> $2;
 
 -- name: queue_remove
 DELETE FROM queues WHERE id = $1;
@@ -46,7 +49,12 @@ SELECT COALESCE(MAX(seq), 0) FROM queue_log WHERE queue = $1;
 INSERT INTO queue_log (queue, seq, at, what, text) VALUES ($1, $2, $3, $4, $5);
 
 -- name: queue_log_cut
-DELETE FROM queue_log WHERE queue = $1 AND seq <= $2;
+-- store: sqlite
+DELETE FROM queue_log WHERE queue = $1
+  AND seq <= (SELECT seq FROM queue_log WHERE queue = $1 ORDER BY seq DESC LIMIT 1 OFFSET $2);
+-- store: postgres
+DELETE FROM queue_log WHERE queue = $1 AND seq IN
+    (SELECT seq FROM queue_log WHERE queue = $1 ORDER BY seq DESC OFFSET $2 FOR UPDATE SKIP LOCKED);
 
 -- name: queue_log_read
 SELECT at, what, text FROM queue_log WHERE queue = $1 ORDER BY seq DESC LIMIT $2;

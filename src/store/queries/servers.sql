@@ -69,7 +69,8 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        EXISTS (SELECT 1 FROM servers WHERE alive_until_at > 0 AND alive_until_at < now_at AND node <> $1),
        EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
        EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
-       EXISTS (SELECT 1 FROM jobs WHERE state = 4),
+       EXISTS (SELECT 1 FROM queues AS q WHERE q.state IN (1, 3) -- those that start jobs
+                   AND EXISTS (SELECT 1 FROM jobs AS j WHERE j.state = 4 AND j.queue = q.id)),
        COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0)
 FROM clock;
 
