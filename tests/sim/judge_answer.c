@@ -7,7 +7,7 @@
 
 /* ---- cancels ---- */
 
-/* Which server remembers which cancel is its own business: only what a touch says is held to the model. */
+/* On a shared store only what a touch says is a promise: a server remembers cancels only of workers that wait there. */
 static bool tells_cancels(const struct req *r)
 {
     struct slice list, item;
@@ -21,7 +21,7 @@ static bool tells_cancels(const struct req *r)
 
 static bool has_untold(const struct sim *s, const struct req *r)
 {
-    if (s->n_servers > 1)
+    if (s->shared)
         return tells_cancels(r);
     for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1; i++) {
         const struct model_job *j = &s->model.jobs[i];
@@ -34,8 +34,7 @@ static bool has_untold(const struct sim *s, const struct req *r)
 
 static void tell_cancels(struct sim *s, struct req *r)
 {
-    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1 && s->n_servers == 1;
-         i++) {
+    for (size_t i = 0; i < s->model.n_jobs && r->worker < MODEL_WORKERS - 1 && !s->shared; i++) {
         struct model_job *j = &s->model.jobs[i];
 
         if (j->note != NOTE_UNTOLD || j->worker != r->worker)
@@ -135,7 +134,7 @@ static void check_touched(const struct sim *s, const struct req *r)
                      (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
     }
     it = list_of(s, r, "cancel");
-    while (json_next_item(&it, &item) && s->n_servers == 1)
+    while (json_next_item(&it, &item) && !s->shared)
         if (!is_wanted_cancel(r, reply_id(s, item, "id"), reply_id(s, item, "lease")))
             sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
                      buf_text(&r->op.reply));
