@@ -18,7 +18,10 @@ static const struct meaning_of meanings[] = {
     {"40003", {E_UNAVAILABLE, PG_LOST}, NULL},
     {"40", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same rows"},
     {"23505", {E_UNAVAILABLE, PG_CONFLICT}, "another server has added the same"},
-    {"55P03", {E_UNAVAILABLE, PG_CONFLICT}, "another server holds the same rows for too long"},
+    /* Servers hold nothing for so long: it is not theirs, and repeating it would only hang. */
+    {"55P03",
+     {E_UNAVAILABLE, PG_PLAIN},
+     "somebody holds a lock in the database for too long: pg_locks and pg_stat_activity tell who"},
     {"57014", {E_TOO_SLOW, PG_PLAIN}, "the store took too long: narrow the request"},
     {"53100",
      {E_FULL, PG_PLAIN},

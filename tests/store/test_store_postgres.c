@@ -343,6 +343,27 @@ static void of_two_that_wait_for_each_other_one_gives_way(void **state)
     assert_int_equal(given_way, 1);
 }
 
+static void a_lock_that_is_held_for_long_is_no_conflict(void **state)
+{
+    PGconn *c = PQconnectdb(fx.place.url);
+    struct err why = ERR_INIT;
+
+    (void)state;
+    raw_sql("CREATE FUNCTION want() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = '20ms' AS"
+            " $$BEGIN LOCK TABLE cursors; RETURN NULL; END$$;"
+            "CREATE TRIGGER want AFTER INSERT ON meta FOR EACH ROW EXECUTE FUNCTION want()");
+    PQclear(PQexec(c, "BEGIN; LOCK TABLE cursors"));
+    begin();
+    assert_int_equal(store_meta_set(fx.store, "mark", 1, &why), E_UNAVAILABLE);
+    assert_non_null(strstr(why.msg, "pg_locks"));
+    assert_false(store_is_conflict(fx.store));
+    store_rollback(fx.store);
+    PQfinish(c);
+    begin();
+    ok(store_meta_set(fx.store, "mark", 1, &err));
+    commit();
+}
+
 /* ---- connections ---- */
 
 static void a_connection_that_died_between_transactions_is_made_again(void **state)
@@ -800,6 +821,7 @@ int main(void)
         STORE_TEST(an_error_of_what_was_posted_shows_in_what_comes_after),
         STORE_TEST(takers_may_run_statements_themselves),
         STORE_TEST(of_two_that_wait_for_each_other_one_gives_way),
+        STORE_TEST(a_lock_that_is_held_for_long_is_no_conflict),
         STORE_TEST(a_connection_that_died_between_transactions_is_made_again),
         STORE_TEST(a_reader_asks_again),
         STORE_TEST(a_transaction_that_lost_its_connection_is_over),
