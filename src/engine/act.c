@@ -69,7 +69,7 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
             return E_OK;
         ret->changed = true;
         VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker}));
-        shared_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
+        news_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
         return store_job_update(e->store, j, &now, &hit, err);
     }
     now.state = job_state_next(j->state, JOB_EV_CANCEL);

@@ -206,7 +206,7 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
     }
     w->row.finished_at = e->now.wall_at;
     VEC_PUSH(&e->ended, w->row.id);
-    shared_tell_ended(e, w->row.id);
+    news_tell_ended(e, w->row.id);
 }
 
 /* It removes whatever waits in a queue. */

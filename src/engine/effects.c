@@ -25,7 +25,7 @@ void note_over(struct engine *e, const struct job *j)
     if (e->waits != NULL)
         VEC_PUSH(&e->ended, j->id.v);
     if (j->watched)
-        shared_tell_ended(e, j->id.v);
+        news_tell_ended(e, j->id.v);
 }
 
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,

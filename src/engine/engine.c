@@ -292,7 +292,7 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         reset_op(ops[i]);
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind == OP_NEWS)
-            shared_hear(e, &ops[i]->news);
+            news_hear(e, &ops[i]->news);
     if (reload(e, err) != E_OK ||
         (shared_must_begin(e, ops, n) && shared_begin(e, ops, n, err) != E_OK) ||
         shared_watch_again(e, err) != E_OK)
@@ -312,7 +312,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
-    shared_settled(e);
+    news_settled(e);
     if (shrink && store_shrink(e->store, SHRINK_PAGES, &err) != E_OK)
         tell_trouble(e, &err);
 }

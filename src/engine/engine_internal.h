@@ -214,9 +214,6 @@ MUST_CHECK enum err_code shared_begin_late(struct engine *e, struct err *err);
 /* Between the batch's last write and its commit. */
 MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
 
-/* After a commit, or when the time has come: what others may be waiting for. */
-void shared_settled(struct engine *e);
-
 /* The batch is over, one way or the other. */
 void shared_clear(struct engine *e);
 
@@ -230,14 +227,6 @@ int64_t shared_next_at(const struct engine *e);
 /* A batch has failed: perhaps because the others have taken this server for dead. */
 void shared_mend(struct engine *e);
 
-/* Tells the others with the commit. */
-void shared_tell_ended(struct engine *e, int64_t id);
-void shared_tell_cancel(struct engine *e, const struct cancel_note *note);
-void shared_tell_worker(struct engine *e, int64_t number);
-
-/* What another server tells. */
-void shared_hear(struct engine *e, const struct news *news);
-
 /* Holds a job that is about to be judged by what store_job_load and its kin tell. */
 MUST_CHECK enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err);
 
@@ -250,6 +239,22 @@ MUST_CHECK enum err_code shared_watch_again(struct engine *e, struct err *err);
 
 /* A batch has failed, or what follows one. */
 void tell_trouble(struct engine *e, const struct err *err);
+
+/* ---- news between servers (news.c); none on an embedded store ---- */
+
+/* Tells the others with the commit. */
+void news_tell_ended(struct engine *e, int64_t id);
+void news_tell_cancel(struct engine *e, const struct cancel_note *note);
+void news_tell_worker(struct engine *e, int64_t number);
+
+/* What another server tells. */
+void news_hear(struct engine *e, const struct news *news);
+
+/* The batch's last but one write: what it has to tell. */
+MUST_CHECK enum err_code news_write(struct engine *e, struct err *err);
+
+/* After a commit, or when the time has come: what others may be waiting for. */
+void news_settled(struct engine *e);
 
 /* ---- queues (queue.c) ---- */
 

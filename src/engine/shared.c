@@ -5,11 +5,6 @@
  * database's time and whether queues have changed, and holds what it judges against the others.  Lists of ready
  * jobs are filled for one batch by a scan that passes over what others hold; only that a queue was empty is
  * remembered, until news says otherwise.  Claims in memory are those of this server's node.
- *
- * News are lines: the node that tells, a letter, numbers.
- *   r QUEUE…         jobs of these queues are ready        q      queues have changed
- *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
- *   w WORKER         what is known of a worker has changed  x    a server has left
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -27,7 +22,6 @@
 #define BEAT_FAILED_US (200 * US_PER_MS)
 #define BEATS_MISSED 3
 
-#define TELL_PAUSE_US (5 * US_PER_MS)
 #define LOOK_PAUSE_US (20 * US_PER_MS)
 
 static int64_t beat_us(const struct engine *e)
@@ -251,98 +245,11 @@ enum err_code shared_begin_late(struct engine *e, struct err *err)
     return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
 }
 
-/* ---- news ---- */
-
-/* A line is closed by the next, or by the commit; what does not fit is left to the others' own beats. */
-static bool add_news(struct engine *e, size_t room)
-{
-    if (e->news.size + room > STORE_NEWS_MAX)
-        return false;
-    if (e->news.size == 0)
-        buf_addf(&e->news, "%u", (unsigned)e->node);
-    return true;
-}
-
-void shared_tell_ended(struct engine *e, int64_t id)
-{
-    if (e->shared && add_news(e, 48))
-        buf_addf(&e->news, " e %" PRId64, id);
-}
-
-void shared_tell_cancel(struct engine *e, const struct cancel_note *note)
-{
-    if (e->shared && add_news(e, 96))
-        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64, note->job, note->token,
-                 note->worker);
-}
-
-void shared_tell_worker(struct engine *e, int64_t number)
-{
-    if (e->shared && add_news(e, 48))
-        buf_addf(&e->news, " w %" PRId64, number);
-}
-
-/* What is ready and was not given to anybody: others may be waiting for it. */
-static void note_ready(struct engine *e)
-{
-    for (size_t i = 0; i < e->queues.count; i++) {
-        struct queue *q = e->queues.items[i];
-
-        q->untold = q->untold || q->ready.count > 0 || (q->made_ready && !q->ready.complete);
-        if (q->untold && e->tell_at == TIME_NEVER)
-            e->tell_at = e->told_at + TELL_PAUSE_US;
-    }
-}
-
-/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits for those of all
- * other servers.  If it gets lost with this server, the others' beats find the jobs. */
-static void tell_ready(struct engine *e)
-{
-    struct err err = ERR_INIT;
-
-    if (e->tell_at > e->now.steady_at)
-        return;
-    buf_clear(&e->news);
-    for (size_t i = 0; i < e->queues.count; i++) {
-        struct queue *q = e->queues.items[i];
-
-        if (q->untold && add_news(e, 48))
-            buf_addf(&e->news, " r %" PRId64, q->id);
-        q->untold = false;
-    }
-    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), &err) != E_OK)
-        tell_trouble(e, &err);
-    buf_clear(&e->news);
-    e->told_at = e->now.steady_at;
-    e->tell_at = TIME_NEVER;
-}
-
-void shared_settled(struct engine *e)
-{
-    if (e->shared)
-        tell_ready(e);
-}
-
-static enum err_code tell_changes(struct engine *e, struct err *err)
-{
-    int64_t changes = 0;
-
-    if (!e->queues_changed)
-        return E_OK;
-    if (store_queues_changed(e->store, &changes, err) != E_OK)
-        return err->code;
-    e->changes = changes == e->changes + 1 ? changes : -1;
-    if (add_news(e, 16))
-        buf_add_str(&e->news, " q");
-    return E_OK;
-}
+/* ---- the end of a batch ---- */
 
 enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
 {
-    if (tell_changes(e, err) != E_OK)
-        return err->code;
-    note_ready(e);
-    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), err) != E_OK)
+    if (news_write(e, err) != E_OK)
         return err->code;
     int64_t soon_at = e->now.steady_at + beat_us(e);
 
@@ -370,100 +277,6 @@ void shared_clear(struct engine *e)
     buf_clear(&e->news);
     e->is_unsettled = e->is_unsettled || e->settling.count > 0;
     emitters_free(e);
-}
-
-/* ---- hearing ---- */
-
-/* Somebody who waits here may want to know. */
-static void hear_ready(struct engine *e, int64_t queue)
-{
-    struct queue *q = map_find(&e->queues.by_id, queue);
-
-    if (q == NULL)
-        return;
-    ready_reset(&q->ready);
-    e->woken = true;
-}
-
-static void hear_cancel(struct engine *e, const struct cancel_note *note)
-{
-    if (cancels_can_tell(e, note->worker))
-        VEC_PUSH(&e->new_cancels, *note);
-}
-
-static bool next_number(const char **at, int64_t *ret)
-{
-    char *end = NULL;
-    long long value = strtoll(*at, &end, 10);
-
-    if (end == *at)
-        return false;
-    *at = end;
-    *ret = value;
-    return true;
-}
-
-static void hear_item(struct engine *e, char letter, const char **at)
-{
-    struct cancel_note note;
-    int64_t number;
-
-    switch (letter) {
-    case 'r':
-        if (next_number(at, &number))
-            hear_ready(e, number);
-        break;
-    case 'e':
-        if (next_number(at, &number))
-            VEC_PUSH(&e->ended, number);
-        break;
-    case 'c':
-        if (next_number(at, &note.job) && next_number(at, &note.token) &&
-            next_number(at, &note.worker))
-            hear_cancel(e, &note);
-        break;
-    case 'w':
-        if (next_number(at, &number))
-            worker_changed(e, number);
-        break;
-    case 'q':
-        e->changes = -1;
-        e->woken = true;
-        break;
-    case 'x': e->beat_at = e->now.steady_at; break;
-    default: break;
-    }
-}
-
-/* The connection was lost: anything may have happened. */
-static void hear_everything(struct engine *e)
-{
-    e->changes = -1;
-    e->woken = e->stirred = true;
-    e->watch_again = true;
-    e->beat_at = e->now.steady_at;
-    queues_reset_ready(e);
-}
-
-void shared_hear(struct engine *e, const struct news *news)
-{
-    CLEANUP(mem)
-    char *text = mem_strndup(news->text.data == NULL ? "" : news->text.data, news->text.size);
-    const char *at = text;
-    int64_t node = 0;
-
-    if (news->missed) {
-        hear_everything(e);
-        return;
-    }
-    if (!next_number(&at, &node) || node == (int64_t)e->node)
-        return;
-    while (*at != '\0') {
-        char letter = *at++;
-
-        if (letter != ' ')
-            hear_item(e, letter, &at);
-    }
 }
 
 /* ---- looking after each other ---- */

@@ -258,7 +258,7 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
     if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK ||
         queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, &row, err) != E_OK)
         return err->code;
-    shared_tell_worker(e, row.id);
+    news_tell_worker(e, row.id);
     e->workers_changed = true;
     if (w == NULL) {
         take_worker(e, &row);
