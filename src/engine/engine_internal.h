@@ -167,6 +167,7 @@ struct engine {
     bool in_transaction;
     bool has_written;
     struct buf news; /* for the other servers */
+    bool news_full;
     bool queues_changed;
     bool workers_changed;
     bool definitions_raised;

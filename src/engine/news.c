@@ -5,6 +5,7 @@
  *   r QUEUE…         jobs of these queues are ready        q      queues have changed
  *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
  *   w WORKER         what is known of a worker has changed  x    a server has left
+ *   a                more than fits a line: everything is to be looked at
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -17,14 +18,17 @@
 
 /* ---- telling ---- */
 
-/* A line is closed by the next, or by the commit; what does not fit is left to the others' own beats. */
+/* Whether there is room for more.  When there is none any more, the others are told to look at everything. */
 static bool add_news(struct engine *e, size_t room)
 {
-    if (e->news.size + room > STORE_NEWS_MAX)
-        return false;
     if (e->news.size == 0)
         buf_addf(&e->news, "%u", (unsigned)e->node);
-    return true;
+    if (e->news_full)
+        return false;
+    e->news_full = e->news.size + room > STORE_NEWS_MAX - 16;
+    if (e->news_full)
+        buf_add_str(&e->news, " a");
+    return !e->news_full;
 }
 
 void news_tell_ended(struct engine *e, int64_t id)
@@ -67,6 +71,7 @@ static void tell_ready(struct engine *e)
     if (e->tell_at > e->now.steady_at)
         return;
     buf_clear(&e->news);
+    e->news_full = false;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
@@ -77,6 +82,7 @@ static void tell_ready(struct engine *e)
     if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), &err) != E_OK)
         tell_trouble(e, &err);
     buf_clear(&e->news);
+    e->news_full = false;
     e->told_at = e->now.steady_at;
     e->tell_at = TIME_NEVER;
 }
@@ -140,6 +146,16 @@ static bool next_number(const char **at, int64_t *ret)
     return true;
 }
 
+/* The connection was lost: anything may have happened. */
+static void hear_everything(struct engine *e)
+{
+    e->changes = -1;
+    e->woken = e->stirred = true;
+    e->watch_again = true;
+    e->beat_at = e->now.steady_at;
+    queues_reset_ready(e);
+}
+
 static void hear_item(struct engine *e, char letter, const char **at)
 {
     struct cancel_note note;
@@ -167,19 +183,10 @@ static void hear_item(struct engine *e, char letter, const char **at)
         e->changes = -1;
         e->woken = true;
         break;
+    case 'a': hear_everything(e); break;
     case 'x': e->beat_at = e->now.steady_at; break;
     default: break;
     }
-}
-
-/* The connection was lost: anything may have happened. */
-static void hear_everything(struct engine *e)
-{
-    e->changes = -1;
-    e->woken = e->stirred = true;
-    e->watch_again = true;
-    e->beat_at = e->now.steady_at;
-    queues_reset_ready(e);
 }
 
 void news_hear(struct engine *e, const struct news *news)

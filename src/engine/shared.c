@@ -275,6 +275,7 @@ void shared_clear(struct engine *e)
         e->look_at = e->now.steady_at + LOOK_PAUSE_US;
     e->passed_over = false;
     buf_clear(&e->news);
+    e->news_full = false;
     e->is_unsettled = e->is_unsettled || e->settling.count > 0;
     emitters_free(e);
 }
