@@ -15,3 +15,7 @@ CREATE TABLE servers (
     url TEXT,
     joined_at BIGINT NOT NULL
 ) WITH (fillfactor = 50);
+
+-- What a dead node has granted, and what a worker holds that tells all it knows of.
+CREATE INDEX claims_node ON claims (node, token);
+CREATE INDEX claims_worker ON claims (worker, token);
