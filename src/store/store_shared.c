@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/id.h"
+#include "base/log.h"
 #include "store/store_copy.h"
 #include "store/store_internal.h"
 #include "store/store_meta.h"
@@ -79,27 +80,40 @@ static void take_signed(void *ctx, const struct db_row *row)
     t->committed = t->known && db_col_int(row, now ? 1 : 3) == t->store->batch;
 }
 
+/* Asks until the store can say.  Nobody is answered meanwhile, so the log has to tell. */
+static void wait_for_signed(struct store *s, struct signed_taker *t, const struct err *lost)
+{
+    struct err again = ERR_INIT;
+    bool told = false;
+
+    while (db_do_rows(s->db, SQL_SERVER_SIGNED, take_signed, t, &again, db_i(s->seat.node)) !=
+           E_OK) {
+        if (!told)
+            log_warn("a commit got no answer (%s): everybody waits until the store can tell "
+                     "whether it took effect",
+                     lost->msg);
+        told = true;
+        again = ERR_INIT;
+        (void)usleep(OUTCOME_PAUSE_MS * 1000);
+    }
+    if (told && t->known)
+        log_warn("the commit that got no answer %s",
+                 t->committed ? "took effect" : "did not take effect");
+}
+
 /* Whether the last signature is in the store; waits until the store can say. */
 enum err_code shared_outcome(struct store *s, struct err *err)
 {
-    struct err lost = *err;
+    struct signed_taker t = {.store = s};
 
-    for (;;) {
-        struct signed_taker t = {.store = s};
-        struct err again = ERR_INIT;
-
-        if (db_do_rows(s->db, SQL_SERVER_SIGNED, take_signed, &t, &again, db_i(s->seat.node)) ==
-            E_OK) {
-            *err = lost;
-            if (t.known)
-                return t.committed ? E_OK : err->code;
-            return err_set(
-                err, E_UNAVAILABLE,
-                "the connection was lost in a commit, and this server was replaced since: "
-                "nobody can tell whether it took effect");
-        }
-        (void)usleep(OUTCOME_PAUSE_MS * 1000);
-    }
+    wait_for_signed(s, &t, err);
+    if (t.known)
+        return t.committed ? E_OK : err->code;
+    err_set(err, E_UNAVAILABLE,
+            "the connection was lost in a commit, and this server was replaced since: nobody can "
+            "tell whether it took effect");
+    log_error("%s", err->msg);
+    return err->code;
 }
 
 /* ---- membership ---- */

@@ -6,6 +6,7 @@
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fault.h"
@@ -515,26 +516,33 @@ static int begin_within(struct store *s, int64_t us)
     return refusals;
 }
 
-static void while_it_is_away_everything_fails_at_once(void **state)
+/* The store through a role of its own, which can be kept out. */
+static struct store *open_as_guest(char role[static 100])
 {
-    struct err why = ERR_INIT;
-    char role[100];
-    char tail[256];
-
-    (void)state;
-    snprintf(role, sizeof(role), "%s_guest", fx.place.name);
-    run_as_owner("CREATE ROLE %s LOGIN", role);
     char grant[600];
+    char tail[256];
+    struct store *s = NULL;
 
+    snprintf(role, 100, "%s_guest", fx.place.name);
+    run_as_owner("CREATE ROLE %s LOGIN", role);
     snprintf(grant, sizeof(grant),
              "GRANT ALL ON SCHEMA %s TO %s; GRANT ALL ON ALL TABLES IN SCHEMA %s TO %s",
              fx.place.name, role, fx.place.name, role);
     raw_sql(grant);
     snprintf(tail, sizeof(tail), "user=%s&application_name=%s", role, role);
     struct store_config config = {.url = url_with(tail), .mode = STORE_WRITE};
-    struct store *s = NULL;
 
     ok(store_open(&config, &s, &err));
+    return s;
+}
+
+static void while_it_is_away_everything_fails_at_once(void **state)
+{
+    struct err why = ERR_INIT;
+    char role[100];
+    struct store *s = open_as_guest(role);
+
+    (void)state;
     run_as_owner("ALTER ROLE %s NOLOGIN", role);
     assert_int_equal(kill_backends(role), 1);
     assert_int_equal(store_begin(s, &why), E_OK); /* nobody has noticed yet */
@@ -554,6 +562,66 @@ static void while_it_is_away_everything_fails_at_once(void **state)
     set_meta(s, "mark", 2);
     store_close(s);
     run_as_owner("DROP OWNED BY %s; DROP ROLE %s", role);
+}
+
+static void *commit_there(void *ctx)
+{
+    struct locker *l = ctx;
+    struct err why = ERR_INIT;
+
+    l->code = store_commit(l->store, &why);
+    return NULL;
+}
+
+/* Commits, the answer gets lost, and the store is away for a while. */
+static enum err_code commit_into_the_dark(struct store *s, const char *role, const char *plan)
+{
+    struct locker l = {.store = s};
+    int64_t until = clock_mono_us() + WITHIN_S * US_PER_S;
+    struct store_view view;
+
+    ok(store_begin_shared(s, STORE_BESIDE, &view, &err));
+    ok(store_sign(s, US_PER_MIN, 1, &err));
+    run_as_owner("ALTER ROLE %s NOLOGIN", role);
+    assert_true(fault_arm(plan));
+    assert_int_equal(pthread_create(&l.thread, NULL, commit_there, &l), 0);
+    while (!store_is_away(s) && clock_mono_us() < until)
+        poll(NULL, 0, 1);
+    run_as_owner("ALTER ROLE %s LOGIN", role);
+    pthread_join(l.thread, NULL);
+    fault_arm(NULL);
+    store_rollback(s);
+    return l.code;
+}
+
+static void the_log_tells_of_a_commit_whose_fate_is_being_looked_up(void **state)
+{
+    static const struct store_member member = {"me", "here", "1", "http://here", 1};
+    struct store_seat seat;
+    char role[100], text[1000] = "";
+    struct store *s = open_as_guest(role);
+    int log = memfd_create("log", MFD_CLOEXEC), errors = dup(STDERR_FILENO);
+
+    (void)state;
+    ok(store_join(s, &member, US_PER_MIN, &seat, &err));
+    dup2(log, STDERR_FILENO);
+    enum err_code lost = commit_into_the_dark(s, role, "commit.lost:1:fail");
+    enum err_code cut = commit_into_the_dark(s, role, "commit.cut:1:fail");
+
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
+    close(log);
+    store_close(s);
+    run_as_owner("DROP OWNED BY %s; DROP ROLE %s", role);
+    assert_int_equal(lost, E_OK);
+    assert_int_equal(cut, E_UNAVAILABLE);
+    const char *first = strstr(text, "a commit got no answer (fault behind the commit)");
+
+    assert_non_null(first);
+    assert_non_null(first = strstr(first, "the commit that got no answer took effect"));
+    assert_non_null(first = strstr(first, "a commit got no answer (fault in the commit)"));
+    assert_non_null(strstr(first, "the commit that got no answer did not take effect"));
 }
 
 static void a_reader_whose_time_is_up_says_so(void **state)
@@ -832,6 +900,7 @@ int main(void)
         STORE_TEST(a_commit_whose_answer_is_lost_is_unknown),
         STORE_TEST(a_backend_that_dies_in_its_commit_leaves_it_unknown),
         STORE_TEST(while_it_is_away_everything_fails_at_once),
+        STORE_TEST(the_log_tells_of_a_commit_whose_fate_is_being_looked_up),
         STORE_TEST(a_reader_whose_time_is_up_says_so),
         STORE_TEST(what_cannot_be_reached_says_why),
         STORE_TEST(a_database_of_another_encoding_is_refused),
