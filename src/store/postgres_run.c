@@ -138,12 +138,11 @@ static enum err_code enter_pipeline(struct pg_db *pg, struct err *err)
     return pg_fail(pg, NULL, err);
 }
 
+/* With the parameters that are set. */
 static enum err_code send_call(struct pg_db *pg, const struct db_call *call, struct err *err)
 {
     const struct pg_params *p = &pg->params;
 
-    if (set_params(pg, call, err) != E_OK)
-        return err->code;
     if (PQsendQueryPrepared(pg->link.conn, pg->host->texts[call->sql].name, p->count, p->values,
                             p->lengths, p->formats, 1))
         return E_OK;
@@ -165,7 +164,8 @@ static enum err_code send_all(struct pg_db *pg, struct run *run, struct err *err
     if (run->begins && send_begin(pg, err) != E_OK)
         return err->code;
     for (; run->sent < run->n; run->sent++)
-        if (send_call(pg, &run->calls[run->sent], err) != E_OK)
+        if (set_params(pg, &run->calls[run->sent], err) != E_OK ||
+            send_call(pg, &run->calls[run->sent], err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -328,8 +328,9 @@ enum err_code pg_post(struct db *db, struct db_call *call, struct err *err)
 
     if (pg->tx != PG_TX_OPEN)
         return pg_run(db, call, 1, err);
-    if (see_prepared(pg, call, err) != E_OK || enter_pipeline(pg, err) != E_OK ||
-        send_call(pg, call, err) != E_OK)
+    /* A parameter that does not fit must not leave an empty pipeline behind. */
+    if (see_prepared(pg, call, err) != E_OK || set_params(pg, call, err) != E_OK ||
+        enter_pipeline(pg, err) != E_OK || send_call(pg, call, err) != E_OK)
         return err->code;
     VEC_PUSH(&pg->posted, call->sql);
     pg_params_rest(&pg->params);

@@ -275,6 +275,27 @@ static void an_error_of_what_was_posted_shows_in_what_comes_after(void **state)
 }
 
 /* Asks for itself, and posts. */
+static void a_parameter_that_does_not_fit_costs_no_connection(void **state)
+{
+    static const char backend[] =
+        "SELECT COALESCE(MAX(pid), 0) FROM pg_stat_activity WHERE application_name = 'misfit'";
+    struct store *s = open_named("misfit", STORE_WRITE);
+    struct err why = ERR_INIT;
+
+    (void)state;
+    int64_t before = raw_number(backend);
+
+    ok(store_begin(s, &err));
+    ok(store_meta_set(s, "mark", 1, &err));
+    assert_int_equal(db_do(s->db, SQL_META_SET, &why, db_t(SLICE("mark")),
+                           db_t(SLICE("no number"))),
+                     E_INTERNAL);
+    store_rollback(s);
+    assert_int_equal(meta_of(s, "mark"), -1);
+    assert_int_equal(raw_number(backend), before);
+    store_close(s);
+}
+
 static void take_and_ask(void *ctx, const struct db_row *row)
 {
     int64_t *seen = ctx;
@@ -890,6 +911,7 @@ int main(void)
         STORE_TEST(calls_of_one_run_are_carried_out_in_order),
         STORE_TEST(an_error_in_a_pipeline_stops_the_rest),
         STORE_TEST(an_error_of_what_was_posted_shows_in_what_comes_after),
+        STORE_TEST(a_parameter_that_does_not_fit_costs_no_connection),
         STORE_TEST(takers_may_run_statements_themselves),
         STORE_TEST(of_two_that_wait_for_each_other_one_gives_way),
         STORE_TEST(a_lock_that_is_held_for_long_is_no_conflict),
