@@ -121,8 +121,8 @@ enum err_code pg_migrate(struct db *db, int *ret_version, struct err *err)
         struct err ignored = ERR_INIT;
 
         if (migrate_locked(pg, err) != E_OK || pg_script(pg, "COMMIT", err) != E_OK) {
-            if (pg->link.conn != NULL && pg_script(pg, "ROLLBACK", &ignored) != E_OK)
-                return err->code;
+            if (pg->link.conn != NULL)
+                (void)!pg_script(pg, "ROLLBACK", &ignored);
             return err->code;
         }
         version = newest;

@@ -114,6 +114,14 @@ static void mark_stopped(struct store *s)
         store_rollback(s);
 }
 
+static void free_store(struct store *s)
+{
+    map_deinit(&s->held);
+    arena_deinit(&s->held_arena);
+    free(s->url);
+    free(s);
+}
+
 void store_close(struct store *s)
 {
     if (s == NULL)
@@ -121,17 +129,13 @@ void store_close(struct store *s)
     if (s->mode == STORE_WRITE && !s->broken && !s->shared)
         mark_stopped(s);
     db_close(s->db, DB_CLOSE_CLEAN);
-    map_deinit(&s->held);
-    arena_deinit(&s->held_arena);
-    free(s->url);
-    free(s);
+    free_store(s);
 }
 
 void store_abandon(struct store *s)
 {
     db_close(s->db, DB_CLOSE_PLAIN);
-    free(s->url);
-    free(s);
+    free_store(s);
 }
 
 bool store_is_shared(const struct store *s)
