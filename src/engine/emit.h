@@ -4,8 +4,9 @@
  * What is emitted is staged: it belongs to the attempt, nobody can claim it, and the commit that ends the
  * attempt decides about it: done releases, any other end drops.  That fate is written down, and a bounded number
  * of rows is settled in the same commit, small attempts first; what is left goes on in the next ones, one request
- * of an attempt after the other.  What is emitted as visible is made at once, but for a job that has a cursor it is staged until
- * the next cursor, or the end, releases it: an attempt that begins at the cursor makes nothing twice.
+ * of an attempt after the other.  What is emitted as visible is made at once, but for a job that has a cursor
+ * it is staged until the next cursor, or the end, releases it: an attempt that begins at the cursor makes nothing
+ * twice.
  *
  * In memory, read from the store at open: the attempts that run and have emitted (so that a finish knows
  * at no cost that it has nothing to settle), and those with something to be worked off.

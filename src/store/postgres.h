@@ -2,8 +2,9 @@
  * PostgreSQL behind the seam of db.h: the module postgres.so.
  *
  * Statements are prepared on their first use in a connection.  A transaction begins with its first statement, in
- * the same round trip; several calls go in one pipeline, and what nobody waits for is not waited for.  A connection that is lost outside of a transaction, or
- * before anything of it was answered, is made again at once; inside of one nothing is ever repeated here.
+ * the same round trip; several calls go in one pipeline, and what nobody waits for is not waited for.
+ * A connection that is lost outside of a transaction, or before anything of it was answered, is made again at
+ * once; inside of one nothing is ever repeated here.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -59,7 +59,8 @@ enum store_check { STORE_CHECK_QUICK, STORE_CHECK_FULL };
 typedef void store_finding_fn(void *ctx, const char *finding);
 
 /* Calls back for each thing that is wrong: SQLite's own check (a shared store's files are its database's
- * business), and with FULL the kept counts and the invariants between tables.  Works on a reader.  E_OK also when there are findings. */
+ * business), and with FULL the kept counts and the invariants between tables.  Works on a reader.  E_OK also
+ * when there are findings. */
 MUST_CHECK enum err_code store_verify(struct store *s, enum store_check how,
                                       store_finding_fn *on_finding, void *ctx, struct err *err);
 
