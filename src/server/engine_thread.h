@@ -1,9 +1,9 @@
 /*
  * The engine's thread: takes all ops that wait, runs them in one commit, sends them home.
  *
- * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It never waits to gather more
- * ops; it sleeps until the next op or the engine's next instant.  What a batch has finished goes home in
- * one go, so that the HTTP thread is woken once a batch.
+ * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It never waits to
+ * gather more ops; it sleeps until the next op or the engine's next instant.  What a batch has finished goes home
+ * in one go, so that the HTTP thread is woken once a batch.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
