@@ -59,6 +59,7 @@ WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0;
 SELECT incarnation, batch, former, former_batch FROM servers WHERE node = $1 FOR UPDATE;
 
 -- Workers in order, and none that another server is at: two beats never wait for each other.
+-- Ready jobs are looked for queue by queue, as a value: made a join by the planner, it reads all of them.
 -- name: server_beat
 -- only: postgres
 WITH clock AS (SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_at),
@@ -72,7 +73,7 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
        EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
        EXISTS (SELECT 1 FROM queues AS q WHERE q.state IN (1, 3) -- those that start jobs
-                   AND EXISTS (SELECT 1 FROM jobs AS j WHERE j.state = 4 AND j.queue = q.id)),
+                   AND (SELECT j.state FROM jobs AS j WHERE j.state = 4 AND j.queue = q.id LIMIT 1) IS NOT NULL),
        COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0)
 FROM clock;
 
