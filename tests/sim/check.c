@@ -99,6 +99,18 @@ static const struct stored_emitter *stored_like(const struct sim *s, const struc
     return NULL;
 }
 
+/* The first request of an attempt that is not settled yet; 0: none is left. */
+static int64_t first_left(const struct sim *s, const struct stored_emitter *m)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct stored_emit emit = {.seq = 0};
+    struct err err = ERR_INIT;
+
+    if (store_emit_first(s->at->store, m, &arena, &emit, &err) != E_OK)
+        sim_fail(s, "%s", err.msg);
+    return emit.id == 0 ? 0 : emit.seq;
+}
+
 static const char *differ_emits(const struct sim *s)
 {
     for (size_t i = 0; i < s->model.n_emitters; i++) {
@@ -114,6 +126,12 @@ static const char *differ_emits(const struct sim *s)
                           (long long)e->owner, (long long)is->seq, (long long)is->visible_upto,
                           (int)is->fate, (long long)is->staged, (long long)e->seq,
                           (long long)e->upto, (int)e->fate, model_staged(e));
+        int64_t left = first_left(s, is);
+        int64_t should = e->n_emits == 0 ? 0 : e->emits[0].seq;
+
+        if (left != should)
+            return DIFFER("emits of job %lld: those from %lld on are left, should be from %lld",
+                          (long long)e->owner, (long long)left, (long long)should);
     }
     return s->emitters.count == s->model.n_emitters
                ? NULL
