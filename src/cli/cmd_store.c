@@ -106,8 +106,10 @@ static void end_close(struct end *e)
 
 static struct store_config config_of(const struct end *e)
 {
-    return e->is_url ? (struct store_config){.url = e->name}
-                     : (struct store_config){.dir = e->name};
+    struct store_config config = {.dir = NULL};
+
+    *(e->is_url ? &config.url : &config.dir) = e->name;
+    return config;
 }
 
 static void show_end(const struct end *e, struct buf *out)

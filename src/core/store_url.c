@@ -57,13 +57,6 @@ static char *mark_secrets(struct slice url)
     return marks;
 }
 
-bool store_url_has_password(struct slice url)
-{
-    CLEANUP(mem) char *marks = mark_secrets(url);
-
-    return memchr(marks, 1, url.size) != NULL;
-}
-
 void store_url_show(struct slice url, struct buf *out)
 {
     CLEANUP(mem) char *marks = mark_secrets(url);

@@ -21,7 +21,5 @@ MUST_CHECK enum err_code store_url_check(struct slice url, struct err *err);
 /* The same without its passwords: for people. */
 void store_url_show(struct slice url, struct buf *out);
 
-bool store_url_has_password(struct slice url);
-
 /* Overwrites them where they stand. */
 void store_url_hide(char *url);

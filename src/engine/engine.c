@@ -338,6 +338,18 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
     answer_all(e, NULL, 0); /* those who wait, and whose time is up */
 }
 
+/* What may have happened must not be done again. */
+static void refuse_all(struct engine *e, struct op **ops, size_t n, const struct err *err)
+{
+    tell_trouble(e, err);
+    for (size_t i = 0; i < n; i++) {
+        reset_op(ops[i]);
+        ops[i]->err = *err;
+        answer(ops[i]);
+    }
+    answer_all(e, NULL, 0);
+}
+
 static void run_batch(struct engine *e, struct op **ops, size_t n)
 {
     struct err err = ERR_INIT;
@@ -348,10 +360,15 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
             settle_batch(e, ops, n);
             return;
         }
+        bool unsure = e->shared && store_outcome_is_lost(e->store);
         bool lost_race = e->shared && store_is_conflict(e->store) && races++ < RACES_MAX;
 
         undo_batch(e);
         shared_mend(e);
+        if (unsure) {
+            refuse_all(e, ops, n, &err);
+            return;
+        }
         if (lost_race)
             attempts--;
         else

@@ -86,6 +86,6 @@ void engine_look_for_gone(struct engine *e);
 /* How long until engine_run should be called though no op came: 0 when there is work left to do at once,
  * TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while something is
  * due by the wall clock, which may be set meanwhile. */
-int64_t engine_next_us(const struct engine *e, struct now now);
+int64_t engine_next_us(const struct engine *e, struct now given);
 
 const struct engine_stats *engine_get_stats(const struct engine *e);

@@ -104,6 +104,9 @@ static enum err_code explain(const char *path, const char *why, struct err *err)
     return err_set(err, E_UNAVAILABLE, "load %s: %s", path, why);
 }
 
+/* The module stays for as long as the process lives. */
+static void *loaded_handle;
+
 static enum err_code open_module(const char *path, const struct db_module **ret_module,
                                  struct err *err)
 {
@@ -113,15 +116,20 @@ static enum err_code open_module(const char *path, const struct db_module **ret_
         return explain(path, dlerror(), err);
     db_module_fn *get = (db_module_fn *)dlsym(handle, DB_MODULE_SYMBOL);
 
-    if (get == NULL)
+    if (get == NULL) {
+        dlclose(handle);
         return err_set(err, E_UNAVAILABLE, "%s is no module of waybill", path);
+    }
     const struct db_module *module = get();
 
-    if (strcmp(module->version, WAYBILL_VERSION) != 0 || module->seam != DB_SEAM)
-        return err_set(err, E_UNAVAILABLE,
-                       "%s is of another waybill (%s) than this one (%s): install both from one "
-                       "package",
-                       path, module->version, WAYBILL_VERSION);
+    if (strcmp(module->version, WAYBILL_VERSION) != 0 || module->seam != DB_SEAM) {
+        err_set(err, E_UNAVAILABLE,
+                "%s is of another waybill (%s) than this one (%s): install both from one package",
+                path, module->version, WAYBILL_VERSION);
+        dlclose(handle);
+        return err->code;
+    }
+    loaded_handle = handle;
     *ret_module = module;
     return E_OK;
 }

@@ -33,7 +33,8 @@ struct store {
     bool is_member;
     struct map held; /* by id: struct held_job, until the next transaction */
     struct arena held_arena;
-    bool conflict; /* the store's own judgement that somebody else was faster */
+    bool outcome_lost; /* of the last commit, for good */
+    bool conflict;     /* the store's own judgement that somebody else was faster */
 };
 
 /* What became of a commit whose connection was lost: E_OK when it happened.  Waits until the database tells. */

@@ -70,8 +70,9 @@ static void take_light(void *ctx, const struct db_row *row)
 enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
                                size_t *ret_n, struct err *err)
 {
-    struct held_taker t = {.store = s, .queue = queue, .refs = {.refs = refs}};
+    struct held_taker t = {.store = s, .queue = queue};
 
+    t.refs.refs = refs;
     t.fresh = arena_array(&s->held_arena, limit, sizeof(*t.fresh));
     if (db_do_rows(s->db, SQL_READY_LOCK, take_locked, &t, err, db_i(queue),
                    db_i((int64_t)limit)) != E_OK)

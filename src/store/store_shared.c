@@ -34,7 +34,7 @@ enum err_code store_begin_shared(struct store *s, enum store_company company,
         {.sql = SQL_SERVER_VIEW, .on_row = take_view, .ctx = ret_view},
     };
 
-    s->conflict = false;
+    s->conflict = s->outcome_lost = false;
     map_deinit(&s->held);
     s->held = MAP_INIT;
     arena_clear(&s->held_arena);
@@ -57,6 +57,11 @@ enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark, st
     s->is_member = false;
     return err_set(err, E_UNAVAILABLE,
                    "the other servers have taken this one for dead: it joins them again");
+}
+
+bool store_outcome_is_lost(const struct store *s)
+{
+    return s->outcome_lost;
 }
 
 bool store_is_conflict(const struct store *s)
@@ -109,6 +114,7 @@ enum err_code shared_outcome(struct store *s, struct err *err)
     wait_for_signed(s, &t, err);
     if (t.known)
         return t.committed ? E_OK : err->code;
+    s->outcome_lost = true;
     err_set(err, E_UNAVAILABLE,
             "the connection was lost in a commit, and this server was replaced since: nobody can "
             "tell whether it took effect");

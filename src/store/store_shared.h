@@ -81,6 +81,9 @@ MUST_CHECK enum err_code store_begin_shared(struct store *s, enum store_company 
 MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark,
                                     struct err *err);
 
+/* Nobody can tell whether the last commit took effect: it must not be repeated. */
+bool store_outcome_is_lost(const struct store *s);
+
 /* The error says that somebody else was faster: roll back, and run again. */
 bool store_is_conflict(const struct store *s);
 

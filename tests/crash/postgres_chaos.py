@@ -167,11 +167,10 @@ class PostgresChaos(Turmoil):
             self.start_postgres()
         self.all_goes_on()
         self.later = []
+        for server in self.servers:  # those that live go on with what they have in memory: it is judged, too
+            if not server.running():
+                server.start()
         eventually(lambda: self.recovery_times()[-1:] != [float("inf")], "a finish that is accepted", 60)
-        for server in self.servers:
-            if server.running():
-                server.stop()
-            server.start()
         for worker in self.workers:
             if not worker.running():
                 worker.spawn()

@@ -217,7 +217,9 @@ static const struct store_config on_disk = {.dir = "/copy", .vfs = TARGET_DISK};
 
 static struct store_config target_config(void)
 {
-    return pg_is_wanted() ? (struct store_config){.url = place.url} : on_disk;
+    struct store_config shared = {.url = place.url};
+
+    return pg_is_wanted() ? shared : on_disk;
 }
 
 static enum err_code open_target(enum store_mode mode, struct store **ret_store, struct err *err)

@@ -507,14 +507,19 @@ static void a_backend_that_dies_in_its_commit_leaves_it_unknown(void **state)
     assert_int_equal(raw_number("SELECT COUNT(*) FROM cursors"), 0);
 }
 
-static void run_as_owner(const char *fmt, const char *role)
+static void alter_role(const char *verb, const char *role, const char *how)
 {
     char sql[256];
 
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(sql, sizeof(sql), fmt, role, role);
-#pragma GCC diagnostic pop
+    snprintf(sql, sizeof(sql), "%s ROLE %s %s", verb, role, how);
+    raw_sql(sql);
+}
+
+static void drop_role(const char *role)
+{
+    char sql[256];
+
+    snprintf(sql, sizeof(sql), "DROP OWNED BY %s; DROP ROLE %s", role, role);
     raw_sql(sql);
 }
 
@@ -545,7 +550,7 @@ static struct store *open_as_guest(char role[static 100])
     struct store *s = NULL;
 
     snprintf(role, 100, "%s_guest", fx.place.name);
-    run_as_owner("CREATE ROLE %s LOGIN", role);
+    alter_role("CREATE", role, "LOGIN");
     snprintf(grant, sizeof(grant),
              "GRANT ALL ON SCHEMA %s TO %s; GRANT ALL ON ALL TABLES IN SCHEMA %s TO %s",
              fx.place.name, role, fx.place.name, role);
@@ -564,7 +569,7 @@ static void while_it_is_away_everything_fails_at_once(void **state)
     struct store *s = open_as_guest(role);
 
     (void)state;
-    run_as_owner("ALTER ROLE %s NOLOGIN", role);
+    alter_role("ALTER", role, "NOLOGIN");
     assert_int_equal(kill_backends(role), 1);
     assert_int_equal(store_begin(s, &why), E_OK); /* nobody has noticed yet */
     assert_int_equal(store_meta_set(s, "mark", 1, &why), E_UNAVAILABLE);
@@ -577,12 +582,12 @@ static void while_it_is_away_everything_fails_at_once(void **state)
         assert_non_null(strstr(why.msg, "away"));
     }
     assert_true(clock_mono_us() - at < 2 * US_PER_S);
-    run_as_owner("ALTER ROLE %s LOGIN", role);
+    alter_role("ALTER", role, "LOGIN");
     begin_within(s, WITHIN_S * US_PER_S);
     assert_false(store_is_away(s));
     set_meta(s, "mark", 2);
     store_close(s);
-    run_as_owner("DROP OWNED BY %s; DROP ROLE %s", role);
+    drop_role(role);
 }
 
 static void *commit_there(void *ctx)
@@ -603,12 +608,12 @@ static enum err_code commit_into_the_dark(struct store *s, const char *role, con
 
     ok(store_begin_shared(s, STORE_BESIDE, &view, &err));
     ok(store_sign(s, US_PER_MIN, 1, &err));
-    run_as_owner("ALTER ROLE %s NOLOGIN", role);
+    alter_role("ALTER", role, "NOLOGIN");
     assert_true(fault_arm(plan));
     assert_int_equal(pthread_create(&l.thread, NULL, commit_there, &l), 0);
     while (!store_is_away(s) && clock_mono_us() < until)
         poll(NULL, 0, 1);
-    run_as_owner("ALTER ROLE %s LOGIN", role);
+    alter_role("ALTER", role, "LOGIN");
     pthread_join(l.thread, NULL);
     fault_arm(NULL);
     store_rollback(s);
@@ -634,7 +639,7 @@ static void the_log_tells_of_a_commit_whose_fate_is_being_looked_up(void **state
     assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
     close(log);
     store_close(s);
-    run_as_owner("DROP OWNED BY %s; DROP ROLE %s", role);
+    drop_role(role);
     assert_int_equal(lost, E_OK);
     assert_int_equal(cut, E_UNAVAILABLE);
     const char *first = strstr(text, "a commit got no answer (fault behind the commit)");

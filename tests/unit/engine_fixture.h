@@ -49,7 +49,7 @@ int fixture_teardown(void **state);
 
 /* On PostgreSQL: another server on the same store, which goes before it. */
 struct fixture *fixture_join(const struct fixture *f);
-void fixture_leave(struct fixture *guest);
+void fixture_leave(struct fixture *f);
 
 /* The process is gone: nothing is closed, the store is opened again. */
 void fixture_crash(struct fixture *f);
