@@ -245,7 +245,7 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
         return err->code;
     struct stored_worker row = seen_row(e, x, w);
 
-    if (!is_news(e, &row, w)) {
+    if (w != NULL && !is_news(e, &row, w)) {
         if (e->shared && is_due(e, w)) {
             w->row.seen_at = e->now.wall_at;
             w->unsaid = true;
