@@ -131,6 +131,7 @@ static void *read_on(void *ctx)
     struct reader *r = ctx;
     sqlite3 *db = connect(disk);
 
+    sqlite3_busy_timeout(db, 10000);
     while (!atomic_load(&r->stop) || r->looks == 0) {
         int64_t rows = number(db, "SELECT COUNT(*) FROM t");
 
@@ -149,6 +150,7 @@ static void readers_in_other_threads_see_whole_commits(void **state)
     (void)state;
     sqlite3 *a = open_on(disk, full);
 
+    sqlite3_busy_timeout(a, 10000); /* a reader that comes in may hold it up for a moment */
     must(a, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB); PRAGMA wal_autocheckpoint=30");
     for (size_t i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, read_on, &readers[i]), 0);
