@@ -129,8 +129,9 @@ static enum err_code join(struct engine *e, struct err *err)
     e->beat_at = e->now.steady_at;
     enum err_code code = load_all(e, err);
 
-    if (code != E_OK) {
+    if (code != E_OK) { /* what its node has granted is not looked after yet */
         store_rollback(e->store);
+        store_unseat(e->store);
         e->in_transaction = false;
     }
     return code;

@@ -216,6 +216,11 @@ enum err_code store_join(struct store *s, const struct store_member *member, int
     return E_OK;
 }
 
+void store_unseat(struct store *s)
+{
+    s->is_member = false;
+}
+
 bool store_is_member(const struct store *s)
 {
     return s->is_member;

@@ -42,6 +42,9 @@ MUST_CHECK enum err_code store_join(struct store *s, const struct store_member *
 /* A clean stop: the node is free, others look after its claims at once.  Outside of transactions. */
 void store_leave(struct store *s);
 
+/* What comes after joining has failed: it must join again. */
+void store_unseat(struct store *s);
+
 /* False: the others have taken this server for dead; it must join again, and read everything anew. */
 bool store_is_member(const struct store *s);
 
