@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/json.h"
 #include "engine_fixture.h"
 #include "store/store_jobs.h"
@@ -441,25 +440,6 @@ static void a_server_that_comes_again_has_its_node_and_its_claims(void **state)
     assert_int_equal(state_of(p->b, id), JOB_READY);
 }
 
-/* The store fails between joining and reading what the node has granted. */
-static void a_server_that_joined_in_part_joins_again(void **state)
-{
-    struct pair *p = *state;
-    int64_t id = submit_one(p->b, "default");
-
-    claim_one(p->b, "default");
-    kill_server(p, p->b);
-    fixture_pass(p->b, 20 * US_PER_S);
-    assert_true(fault_arm("commit.before:2:fail"));
-    batch_run(p->b); /* it finds itself dead, joins, and fails to read */
-    assert_true(fault_arm(NULL));
-    fixture_pass(p->b, US_PER_S);
-    batch_run(p->b);
-    fixture_pass(p->b, LEASE_DEFAULT_US + US_PER_S);
-    batch_run(p->b);
-    assert_int_equal(state_of(p->b, id), JOB_READY);
-}
-
 static void a_lease_is_extended_through_any_server_by_its_own_length(void **state)
 {
     struct pair *p = *state;
@@ -539,7 +519,6 @@ int main(void)
         SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
         SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),
         SHARED_TEST(a_server_that_comes_again_has_its_node_and_its_claims),
-        SHARED_TEST(a_server_that_joined_in_part_joins_again),
         SHARED_TEST(a_lease_is_extended_through_any_server_by_its_own_length),
         SHARED_TEST(a_worker_that_comes_from_another_server_says_what_it_holds),
         SHARED_TEST(due_jobs_are_woken_once_whoever_sees_them),
