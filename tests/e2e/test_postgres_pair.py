@@ -23,6 +23,7 @@ def two_servers():
     path = tempfile.mkdtemp(prefix="waybill-e2e.")
     with Cluster(fast=True) as cluster:
         made = [Server(f"{path}/{name}", store=cluster.url()) for name in ("a", "b")]
+        made[0].cluster = cluster
         try:
             for server in made:
                 server.start()
@@ -277,3 +278,27 @@ def test_kept_counts_agree_with_what_both_did(both, a, b, queue):
         shown[job["state"]] = shown.get(job["state"], 0) + 1
     assert a.counts()[queue] == b.counts()[queue] == shown
     assert sum(shown.values()) == 400
+
+
+# ---- failures
+
+def fail_all(client, worker, queues, backwards):
+    """Claims of both queues, and says of each job that it failed, in one order or the other."""
+    while jobs := client.claim({name: 3 for name in queues}, worker=worker, max=6)["jobs"]:
+        jobs.sort(key=lambda job: job["queue"], reverse=backwards)
+        client.ok("POST", "/v1/finish", {"finish": [
+            {"id": job["id"], "lease": job["lease"], "state": "failed", "exit": 1} for job in jobs]})
+
+
+def test_servers_whose_jobs_fail_do_not_wait_for_each_other(both, a):
+    names = [f"queue {next(NUMBERS)}" for _ in range(2)]
+    for name in names:
+        define(a, name, stop_after=100000, retry={"max": 0})
+        a.submit_many([{"queue": name}] * 300)
+    said = len(both[0].cluster.log_text())
+    calls = [Background(fail_all, server.unix(), f"failing {place} {k}", names, place == 1)
+             for place, server in enumerate(both) for k in range(2)]
+    for call in calls:
+        call.result()
+    assert [queue_of(a, name)["counts"]["failed"] for name in names] == [300, 300]
+    assert "deadlock" not in both[0].cluster.log_text()[said:]
