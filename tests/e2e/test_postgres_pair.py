@@ -302,3 +302,37 @@ def test_servers_whose_jobs_fail_do_not_wait_for_each_other(both, a):
         call.result()
     assert [queue_of(a, name)["counts"]["failed"] for name in names] == [300, 300]
     assert "deadlock" not in both[0].cluster.log_text()[said:]
+
+
+# ---- rows that come and go while they are judged
+
+REVIVED = """
+BEGIN;
+INSERT INTO jobs SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, history
+FROM ended WHERE id = {0};
+INSERT INTO counts SELECT queue, 4, 0, 1 FROM ended WHERE id = {0} UNION ALL SELECT queue, 6, 0, -1 FROM ended WHERE id = {0};
+DELETE FROM ended WHERE id = {0}"""
+
+
+def waits_at(session, statement):
+    return session.ask("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+                       f"AND query LIKE '{statement}%'") != []
+
+
+def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
+    """A third server, played by hand, runs it again while this one is asked to delete it."""
+    job_id = a.submit(queue, params={"n": 1})
+    a.end(a.take(queue))
+    cluster = both[0].cluster
+    with cluster.session() as other, cluster.session() as pause, cluster.session() as look:
+        number = look.ask("SELECT MAX(id) FROM ended")[0][0]
+        other.ask(REVIVED.format(number))
+        deleting = Background(a.ok, "DELETE", f"/v1/jobs/{job_id}")
+        eventually(lambda: waits_at(look, "SELECT 1 FROM ended"), "the delete waits for the job")
+        pause.ask("BEGIN; LOCK TABLE claims IN EXCLUSIVE MODE")  # between its judgement and its writing
+        other.ask("COMMIT")
+        eventually(lambda: waits_at(look, "DELETE FROM claims"), "the delete is about to write")
+        taken = look.ask(f"SELECT id FROM jobs WHERE id = {number} FOR UPDATE SKIP LOCKED")
+        pause.ask("COMMIT")
+    deleting.result()
+    assert taken == [], "nobody else could have claimed it meanwhile"
