@@ -76,10 +76,9 @@ enum err_code engine_commit(struct engine *e, struct err *err)
 
     if (!e->in_transaction)
         return E_OK;
-    if (e->has_written &&
-        ((e->shared && queue_write_streaks(e, err) != E_OK) || endings_write(e, err) != E_OK ||
-         counts_write(&e->counts, e->store, e->node, err) != E_OK ||
-         mark_ids(e, &mark, err) != E_OK))
+    if (e->has_written && (endings_write(e, err) != E_OK ||
+                           counts_write(&e->counts, e->store, e->node, err) != E_OK ||
+                           mark_ids(e, &mark, err) != E_OK))
         return err->code;
     if (store_commit(e->store, err) != E_OK)
         return err->code;
@@ -298,7 +297,7 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         shared_watch_again(e, err) != E_OK)
         return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
-        claims_grant(e, ops, n, err) != E_OK)
+        queue_write_streaks(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return engine_commit(e, err);
 }

@@ -46,12 +46,6 @@ struct queue {
     /* Of the batch, on shared stores. */
     size_t wanted;   /* jobs that claims of the batch may ask for */
     bool made_ready; /* some of its jobs became ready */
-    struct streak {
-        int first;      /* failures in a row before the first success */
-        int longest;    /* behind one */
-        int last;       /* at the end */
-        bool succeeded; /* there was one */
-    } streak_seen;
 
     bool untold; /* shared stores: others are to be told that some of its jobs are ready */
 };
@@ -98,6 +92,12 @@ struct looked {
 struct tally {
     uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained;
     uint64_t outcomes[JOB_OUT_COUNT];
+};
+
+/* An attempt of a queue with stop_after has ended well or failed. */
+struct seen_end {
+    struct queue *queue;
+    bool failed;
 };
 
 struct ended_job {
@@ -177,8 +177,9 @@ struct engine {
     VEC(struct live_claim *) new_claims;
     VEC(struct closing) closings;
     VEC(struct looked) looked_at;
-    VEC(struct job) new_jobs;      /* submitted, to be written together */
-    VEC(struct ended_job) endings; /* for retention */
+    VEC(struct job) new_jobs;       /* submitted, to be written together */
+    VEC(struct seen_end) seen_ends; /* shared stores: for the streaks, in the order they came */
+    VEC(struct ended_job) endings;  /* for retention */
     VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
@@ -299,7 +300,8 @@ enum err_code queue_fills(const struct queue *q, struct slice params, struct sli
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
                                             struct err *err);
 
-/* Shared stores: writes the streaks of the batch, in the order of the queues. */
+/* Shared stores: writes the streaks of the batch, in the order of the queues; before anything is claimed, as a queue
+ * may stop by it. */
 MUST_CHECK enum err_code queue_write_streaks(struct engine *e, struct err *err);
 MUST_CHECK enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err);
 

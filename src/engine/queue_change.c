@@ -6,7 +6,6 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -89,6 +88,8 @@ static enum err_code stop_queue(struct engine *e, struct queue *q, int failures,
 static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 {
     q->restarts++;
+    if (e->shared)
+        q->streak = -1; /* the store knows */
     if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
         raise_definitions(e, err) != E_OK)
         return err->code;
@@ -96,53 +97,62 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* All servers count one streak: what the batch has seen is added to it in the end. */
-static void see_streak(struct streak *s, bool failed)
+/* All servers count one streak.  What a batch has seen is written in the end, in the order of the queues: servers
+ * that hold rows in different orders would wait for each other. */
+static bool any_failed(const struct seen_end *ends, size_t n)
 {
-    s->last = failed ? s->last + 1 : 0;
-    s->succeeded = s->succeeded || !failed;
-    if (!s->succeeded)
-        s->first = s->last;
-    else if (s->last > s->longest)
-        s->longest = s->last;
+    for (size_t i = 0; i < n; i++)
+        if (ends[i].failed)
+            return true;
+    return false;
 }
 
-static enum err_code write_streak(struct engine *e, struct queue *q, struct err *err)
+/* Those of one queue, in the order they came. */
+static enum err_code write_streak(struct engine *e, const struct seen_end *ends, size_t n,
+                                  struct err *err)
 {
-    const struct streak *s = &q->streak_seen;
-    int known = 0;
+    struct queue *q = ends[0].queue;
+    int streak = 0;
 
-    if (s->first + s->longest == 0) /* they all went well */
-        return store_queue_streak_set(e->store, q->id, 0, err);
-    if (store_queue_streak_lock(e->store, q->id, &known, err) != E_OK)
+    if (any_failed(ends, n) && store_queue_streak_lock(e->store, q->id, &streak, err) != E_OK)
         return err->code;
-    int most = known + s->first > s->longest ? known + s->first : s->longest;
-
-    if (most >= q->def.stop_after && queue_state_starts(q->state))
-        return stop_queue(e, q, most, err);
-    return store_queue_streak_set(e->store, q->id, s->succeeded ? s->last : known + s->last, err);
+    for (size_t i = 0; i < n; i++) {
+        streak = ends[i].failed ? streak + 1 : 0;
+        if (streak < q->def.stop_after || !queue_state_starts(q->state))
+            continue;
+        if (stop_queue(e, q, streak, err) != E_OK)
+            return err->code;
+        streak = 0;
+    }
+    return store_queue_streak_set(e->store, q->id, streak, err);
 }
 
-static int by_number(const void *a, const void *b)
+static int64_t next_queue(const struct engine *e, int64_t above)
 {
-    const struct queue *x = *(struct queue *const *)a;
-    const struct queue *y = *(struct queue *const *)b;
+    int64_t next = INT64_MAX;
 
-    return x->id < y->id ? -1 : x->id > y->id;
+    for (size_t i = 0; i < e->seen_ends.count; i++) {
+        int64_t id = e->seen_ends.items[i].queue->id;
+
+        if (id > above && id < next)
+            next = id;
+    }
+    return next;
 }
 
 enum err_code queue_write_streaks(struct engine *e, struct err *err)
 {
-    struct queue **seen = arena_array(&e->arena, e->queues.count + 1, sizeof(*seen));
-    size_t n = 0;
+    struct seen_end *ends = arena_array(&e->arena, e->seen_ends.count + 1, sizeof(*ends));
 
-    for (size_t i = 0; i < e->queues.count; i++)
-        if (e->queues.items[i]->streak_seen.succeeded || e->queues.items[i]->streak_seen.first > 0)
-            seen[n++] = e->queues.items[i];
-    qsort(seen, n, sizeof(*seen), by_number);
-    for (size_t i = 0; i < n; i++)
-        if (write_streak(e, seen[i], err) != E_OK)
+    for (int64_t id = next_queue(e, 0); id != INT64_MAX; id = next_queue(e, id)) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < e->seen_ends.count; i++)
+            if (e->seen_ends.items[i].queue->id == id)
+                ends[n++] = e->seen_ends.items[i];
+        if (write_streak(e, ends, n, err) != E_OK)
             return err->code;
+    }
     return E_OK;
 }
 
@@ -153,7 +163,7 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     if (q->def.stop_after == 0)
         return E_OK;
     if (e->shared) {
-        see_streak(&q->streak_seen, failed);
+        VEC_PUSH(&e->seen_ends, ((struct seen_end){q, failed}));
         return E_OK;
     }
     if (streak == q->streak)

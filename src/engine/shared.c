@@ -152,6 +152,7 @@ void shared_close(struct engine *e)
     if (!e->shared)
         return;
     store_leave(e->store);
+    VEC_DEINIT(&e->seen_ends);
     buf_deinit(&e->news);
 }
 
@@ -268,13 +269,13 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
-        q->streak_seen = (struct streak){0};
         if (!is_known_empty(q) || e->passed_over)
             ready_reset(&q->ready);
     }
     if (e->passed_over)
         e->look_at = e->now.steady_at + LOOK_PAUSE_US;
     e->passed_over = false;
+    VEC_CLEAR(&e->seen_ends);
     buf_clear(&e->news);
     e->news_full = false;
     e->is_unsettled = e->is_unsettled || e->settling.count > 0;

@@ -18,7 +18,7 @@ struct stored_queue {
     struct slice name;
     enum queue_state state;
     struct slice definition; /* canonical JSON */
-    int streak;              /* failures in a row */
+    int streak;              /* failures in a row; -1 in a change: as it is */
     int64_t changed_at;
     int64_t restarts; /* how often its jobs were called back */
 };

@@ -6,7 +6,8 @@ INSERT INTO queues (id, name, state, definition, streak, changed_at)
 VALUES ($1, $2, $3, $4, 0, $5);
 
 -- name: queue_set
-UPDATE queues SET state = $2, definition = $3, streak = $4, changed_at = $5, restarts = $6
+UPDATE queues SET state = $2, definition = $3, streak = CASE WHEN $4 < 0 THEN streak ELSE $4 END,
+       changed_at = $5, restarts = $6
 WHERE id = $1;
 
 -- Failures in a row, as all servers see them.
