@@ -124,16 +124,19 @@ static enum err_code add_part(struct copying *c, const struct copy_walk *w, stru
     return c->rows >= COMMIT_ROWS || c->bytes >= COMMIT_BYTES ? commit(c, err) : E_OK;
 }
 
-static enum err_code copy_table(struct copying *c, const struct copy_table *table,
-                                struct store_copy_side *side, struct err *err)
+typedef enum err_code part_fn(struct copying *c, const struct copy_walk *w, struct err *err);
+
+/* Reads a table in parts, each of which goes to on_part (NULL: it is only summed). */
+static enum err_code walk_table(struct copying *c, const struct copy_table *table, struct db *db,
+                                part_fn *on_part, struct store_copy_side *side, struct err *err)
 {
     CLEANUP(copy_walk) struct copy_walk w;
     struct store_copy_progress before = c->progress;
 
     copy_walk_init(&w, table);
     do {
-        if (copy_walk_next(&w, c->from->db, err) != E_OK ||
-            (w.n_rows > 0 && add_part(c, &w, err) != E_OK))
+        if (copy_walk_next(&w, db, err) != E_OK ||
+            (on_part != NULL && w.n_rows > 0 && on_part(c, &w, err) != E_OK))
             return err->code;
         c->progress.rows = before.rows + w.sum.rows;
         c->progress.bytes = before.bytes + w.sum.bytes;
@@ -237,7 +240,7 @@ static enum err_code copy_all(struct copying *c, struct err *err)
         return err_wrap(err, "the source");
     for (int i = 0; i < COPY_TABLES; i++) {
         tables[i].name = copy_tables[i].name;
-        if (copy_table(c, &copy_tables[i], &tables[i].from, err) != E_OK)
+        if (walk_table(c, &copy_tables[i], c->from->db, add_part, &tables[i].from, err) != E_OK)
             return err->code;
     }
     tables[COPY_TABLES].name = "numbers";
@@ -250,24 +253,6 @@ static enum err_code copy_all(struct copying *c, struct err *err)
 
 /* ---- comparing ---- */
 
-static enum err_code sum_table(struct copying *c, const struct copy_table *table,
-                               struct store_copy_side *side, struct err *err)
-{
-    CLEANUP(copy_walk) struct copy_walk w;
-    struct store_copy_progress before = c->progress;
-
-    copy_walk_init(&w, table);
-    do {
-        if (copy_walk_next(&w, c->reader->db, err) != E_OK)
-            return err->code;
-        c->progress.rows = before.rows + w.sum.rows;
-        c->progress.bytes = before.bytes + w.sum.bytes;
-        tell(c, table->name);
-    } while (w.n_rows > 0);
-    *side = (struct store_copy_side){.rows = w.sum.rows, .sum = w.sum.sum};
-    return E_OK;
-}
-
 static enum err_code sum_all(struct copying *c, struct err *err)
 {
     struct store_copy_table *tables = c->result->tables;
@@ -277,7 +262,7 @@ static enum err_code sum_all(struct copying *c, struct err *err)
     if (db_begin(c->reader->db, err) != E_OK)
         return err->code;
     for (int i = 0; i < COPY_TABLES; i++)
-        if (sum_table(c, &copy_tables[i], &tables[i].to, err) != E_OK)
+        if (walk_table(c, &copy_tables[i], c->reader->db, NULL, &tables[i].to, err) != E_OK)
             return err->code;
     if (facts_read(&c->facts, c->reader, err) != E_OK)
         return err->code;
