@@ -48,8 +48,9 @@ enum job_cause job_cause_parse(struct slice name)
 struct progress_entry job_last_entry(const struct job *j)
 {
     return (struct progress_entry){
-        .number = 1,
-        .attempt = j->attempt,
+        .seq = j->attempt,
+        .number = j->step > 0 ? j->step : 1,
+        .attempt = j->attempt - j->attempts_before,
         .token = j->token,
         .outcome = j->outcome,
         .cause = j->cause,

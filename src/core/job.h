@@ -66,6 +66,13 @@ struct job {
     int lost;
     int laters;
 
+    /* Of jobs with a bill (core/bill.h). */
+    bool billed;         /* its end, or that of a step, means something to others */
+    int step;            /* number of the step it is at; 0: it has no route */
+    int failed_step;     /* the step that failed: only final ones are left to run; 0: none */
+    int attempts_before; /* of earlier steps: `attempt` goes on counting */
+    bool awaited;        /* jobs may wait for its end */
+
     bool emitted; /* shared stores: the attempt that runs has emitted something */
     bool watched; /* shared stores: somebody waits for its end, at some server */
 
@@ -86,12 +93,15 @@ struct job {
     struct slice result;  /* JSON, or empty */
     int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
+    struct slice bill;    /* JSON, or empty: core/bill.h */
+    struct slice assigned; /* JSON object of what its steps have set so far, or empty */
 };
 
 /* One entry of a job's record: an attempt that has ended. */
 struct progress_entry {
-    int number; /* step, 1 for a job without steps */
-    int attempt;
+    int seq;       /* which attempt of the job it was; below 0: it was handed in with the job */
+    int number;    /* step, 1 for a job without steps */
+    int attempt;   /* of the step */
     int64_t token; /* which claim it was */
     enum job_outcome outcome;
     enum job_cause cause;

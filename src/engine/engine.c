@@ -391,6 +391,10 @@ static size_t rows_of(const struct op *op)
     case OP_LOG:
     case OP_WAIT:
     case OP_NEWS:
+    case OP_SIGNAL:
+    case OP_JOIN:
+    case OP_PUBLISH:
+    case OP_SUBSCRIBE:
     case OP_KIND_COUNT: break;
     }
     return 1;

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/bill.h"
 #include "core/job.h"
 #include "core/queue_def.h"
 #include "store/store_logs.h"
@@ -49,6 +50,18 @@ struct submit_item {
     int64_t delay_us;     /* from the commit on; 0 */
     int64_t due_at;       /* 0: none; not together with delay_us */
     struct err parse_err; /* SUBMIT_LINES: the line was not a job */
+
+    /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
+    struct slice bill;                   /* canonical JSON without `after`; or empty */
+    int step;                            /* number of the step; 0: no route */
+    struct slice step_params;            /* of that step: JSON object or empty */
+    const struct route_status *progress; /* the record it is handed in with */
+    size_t n_progress;
+    const struct after_cond *after;
+    size_t n_after;
+    struct slice ref;   /* what others of the same array call it; or empty */
+    struct slice topic; /* emits: published to it instead of being put into a queue; or empty */
+    bool redo;          /* a known key whose job has ended: it is run again from its first step */
 };
 
 enum submit_mode {
@@ -62,6 +75,7 @@ struct submit {
     const struct submit_item *items;
     size_t n_items;
     size_t first_line; /* SUBMIT_LINES: the number of the first one, from 1 */
+    bool dry_run;      /* judged and planned, not made */
     int64_t first_id;  /* out: the first job's id */
 };
 
@@ -77,6 +91,11 @@ struct log_append {
 };
 
 /* ---- finish, touch, claim ---- */
+
+struct signal_raise_item {
+    struct slice name;
+    int64_t count;
+};
 
 struct finish_item {
     int64_t id;
@@ -94,6 +113,9 @@ struct finish_item {
     struct slice result;            /* JSON or empty */
     const struct submit_item *emit; /* DONE: made in the same commit */
     size_t n_emit;
+    const struct signal_raise_item *raises; /* DONE: in the same commit */
+    size_t n_raises;
+    struct slice steps;           /* DONE: JSON array of steps to be added to the route; or empty */
     const struct log_append *log; /* NULL: none */
 };
 
@@ -193,6 +215,7 @@ struct act {
     int priority;
     bool has_due;
     int64_t due_at;    /* 0: at once */
+    struct slice from; /* RETRY: the number or name of a step; empty: where it failed */
     int64_t result_id; /* out: the job the act was about; the new one for CLONE */
 };
 
@@ -230,10 +253,47 @@ struct queue_op {
     enum queue_op_kind kind;
     const struct queue_put *puts;
     size_t n_puts;
+    const struct queue_put *joins; /* APPLY: their definitions */
+    size_t n_joins;
     bool prune;
     bool dry_run;
     struct slice name;      /* DELETE, STATE, RESTART */
     enum queue_state state; /* STATE */
+};
+
+/* ---- signals, joins, topics ---- */
+
+enum signal_op_kind { SIGNAL_OP_RAISE, SIGNAL_OP_CLEAR };
+
+struct signal_op {
+    enum signal_op_kind kind;
+    struct slice name;
+    int64_t count; /* RAISE: by so much */
+};
+
+enum join_op_kind { JOIN_OP_ARRIVE, JOIN_OP_CLEAR };
+
+struct join_op {
+    enum join_op_kind kind;
+    struct slice name;
+    struct slice params; /* ARRIVE: JSON object or empty */
+    struct slice key;    /* CLEAR: only this key */
+    bool has_key;
+};
+
+struct publish {
+    struct slice topic;
+    struct slice params; /* JSON object or empty */
+    struct slice labels;
+    int priority;
+    struct slice key; /* known: answered with the ids it had; or empty */
+    uint64_t content;
+};
+
+struct subscribe {
+    struct slice topic;
+    struct slice worker;
+    int64_t lifetime_us; /* so long may the worker be away */
 };
 
 /* ---- waiting ---- */
@@ -260,6 +320,10 @@ enum op_kind {
     OP_WAIT,
     OP_EMIT,
     OP_NEWS,
+    OP_SIGNAL,
+    OP_JOIN,
+    OP_PUBLISH,
+    OP_SUBSCRIBE,
     OP_KIND_COUNT
 };
 
@@ -279,6 +343,10 @@ struct op {
         struct job_wait wait;
         struct emit emit;
         struct news news;
+        struct signal_op signal;
+        struct join_op join;
+        struct publish publish;
+        struct subscribe subscribe;
     };
     struct arena arena; /* for the input */
 

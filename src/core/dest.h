@@ -1,0 +1,56 @@
+/*
+ * Destinations: where the end of a job, a step or a join leads.
+ *
+ * Written as a list: a queue's name, or {queue, params}, {topic, params}, {join}, {signal, count}.  Kept as
+ * canonical JSON: every item an object, members in this order, only those that say something.
+ *
+ * Pure.  Slices of a parsed list live in the arena.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+
+enum {
+    DEST_MAX = 100,      /* of one list */
+    TOPIC_NAME_MAX = 200 /* bytes; the same for signals and joins */
+};
+
+#define SIGNAL_COUNT_MAX INT64_C(1000000000000)
+
+enum dest_kind { DEST_QUEUE, DEST_TOPIC, DEST_JOIN, DEST_SIGNAL };
+
+struct dest {
+    enum dest_kind kind;
+    struct slice name;
+    struct slice params; /* QUEUE, TOPIC: a JSON object laid over the job's; or empty */
+    int64_t count;       /* SIGNAL: raised by so much */
+};
+
+struct dest_list {
+    struct dest *items;
+    size_t count;
+};
+
+/* A single destination may stand for a list of one.  `what` is the dotted name of the value for messages
+ * ("on_success").  E_INVALID: "on_success[2].join: …".  On failure *fault_at (unless NULL) is the value to
+ * blame. */
+MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, struct arena *arena,
+                                         struct dest_list *ret_list, const char **fault_at,
+                                         struct err *err);
+
+void dest_list_json(const struct dest_list *list, struct buf *out);
+
+/* 1 to TOPIC_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'.  `what`: "topic",
+ * "signal", "join". */
+MUST_CHECK enum err_code dest_name_check(const char *what, struct slice name, struct err *err);
+
+/* A subscription is a topic's name, or ends in ".*": then all topics that begin with what is before the '*'. */
+bool topic_matches(struct slice subscription, struct slice topic);

@@ -1,0 +1,130 @@
+/*
+ * Links: what the end of a job or of one of its steps means to others.
+ *
+ * Whatever ends within a batch is noted (links_note); once all else of the batch is written, links_settle follows
+ * each end: chains first (chain.c), then those who wait for it (after.c).  What that ends in turn is followed in the
+ * same way, as long as it belongs into one commit; waits that are left then are durable releases, worked off in the
+ * next batches.  So every effect is decided by the commit that caused it, and happens once.
+ *
+ * Within the batch's transaction, on the engine's thread.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/bill.h"
+#include "core/job.h"
+#include "engine/submit.h"
+
+struct engine;
+struct queue;
+
+/* Something has ended. */
+struct link_end {
+    int64_t job;
+    int64_t queue;        /* in which it ended */
+    enum job_state state; /* DONE FAILED CANCELLED; JOB_NONE: the job was removed */
+    int step;             /* the step that ended; 0: a job without steps, or one that did not run */
+    bool whole;           /* the job has ended, not only a step of it */
+    bool awaited;         /* others may wait for it */
+    bool billed;          /* it has chains of its own */
+};
+
+/* Nothing is noted of what means nothing to others. */
+void links_note(struct engine *e, const struct link_end *end);
+
+/* Follows what has ended, and what is left of earlier batches.  Before the claims of the batch. */
+MUST_CHECK enum err_code links_settle(struct engine *e, struct err *err);
+
+/* Whether the next batch has something to go on with. */
+bool links_are_due(const struct engine *e);
+void links_clear(struct engine *e); /* the batch is over */
+
+/* Before anything of waits, signals or joins is read to be judged; once a batch is enough. */
+MUST_CHECK enum err_code links_lock(struct engine *e, struct err *err);
+
+/* ---- after (after.c) ---- */
+
+/* What the conditions of a job come to when it is made. */
+struct after_plan {
+    struct stored_wait *waits; /* those that do not hold yet */
+    size_t n_waits;
+    bool never; /* one can no longer hold: `why` says which */
+    char why[300];
+    struct slice json; /* for the bill */
+};
+
+/* Judges the conditions of an array's items before any is made: `plans` have their ids already.  A refusal
+ * (unknown id or ref, a cycle, no such step) goes into the plan.  ret has n entries; zeros where an item has none. */
+MUST_CHECK enum err_code after_judge(struct engine *e, const struct submit_item *items, size_t n,
+                                     struct plan *plans, struct after_plan **ret, struct err *err);
+
+/* The job is made: its waits are written. */
+MUST_CHECK enum err_code after_make(struct engine *e, const struct after_plan *plan,
+                                    struct err *err);
+
+/* An emitted job is released: conditions in its bill are judged now.  *ret_held: it has to wait; *ret_never: it is
+ * to be cancelled at once, with `why`. */
+MUST_CHECK enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
+                                       bool *ret_never, char *why, size_t why_size,
+                                       struct err *err);
+
+/* The job does not wait any more: it is cancelled or removed. */
+MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, struct err *err);
+
+/* An end is told to those who wait for it.  Up to *room waits are looked at; what is left becomes a release. */
+MUST_CHECK enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *room,
+                                     struct err *err);
+
+/* Goes on with a release. */
+MUST_CHECK enum err_code after_work(struct engine *e, size_t *room, struct err *err);
+
+/* ---- signals (signal.c) ---- */
+
+MUST_CHECK enum err_code signal_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code signal_raise(struct engine *e, struct slice name, int64_t count,
+                                      int64_t *ret_level, struct err *err);
+
+/* ---- chains, joins and topics (chain.c, join.c, topic.c) ---- */
+
+/* The destinations of its queue, its step and the job itself. */
+MUST_CHECK enum err_code chain_ended(struct engine *e, const struct link_end *end, struct err *err);
+
+/* What a destination is given: params, result and cause. */
+struct chain_source {
+    struct slice params; /* JSON object */
+    struct slice labels;
+    int64_t job;        /* the cause; 0: none */
+    int depth;          /* of what is made */
+    struct slice topic; /* that was published to, or empty */
+    int priority;
+};
+
+MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
+                                      const struct chain_source *source, struct err *err);
+
+MUST_CHECK enum err_code join_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code join_arrive(struct engine *e, struct slice name,
+                                     const struct chain_source *source, struct err *err);
+
+/* A job in each subscribed queue; *ret_ids are in the batch's arena. */
+MUST_CHECK enum err_code topic_publish(struct engine *e, struct slice topic,
+                                       const struct chain_source *source, int64_t **ret_ids,
+                                       size_t *ret_n, struct err *err);
+MUST_CHECK enum err_code publish_run(struct engine *e, struct op *op, struct err *err);
+
+/* Makes or renews a worker's own queue of a topic. */
+MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err);
+
+/* The definition of a topic's queue has changed: so have those of its subscribers. */
+MUST_CHECK enum err_code subscribers_follow(struct engine *e, const struct queue *q,
+                                            struct err *err);
+
+/* Queues of workers that have been away for too long. */
+MUST_CHECK enum err_code subscribers_expire(struct engine *e, struct err *err);
+
+/* Whether all that a definition leads to is there, given the puts of the op. */
+MUST_CHECK enum err_code chain_check_dests(struct engine *e, const struct queue_op *op,
+                                           const struct dest_list *dests, struct err *refused);
