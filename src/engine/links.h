@@ -21,15 +21,19 @@
 struct engine;
 struct queue;
 
-/* Something has ended. */
+/* Something has ended: a job without a route, a step of a route, or a route as a whole.  The last step of a route is
+ * noted as a step and then, with step 0, as a whole: its queue's and its own destinations belong to the first, those
+ * of the job to the second. */
 struct link_end {
     int64_t job;
-    int64_t queue;        /* in which it ended */
-    enum job_state state; /* DONE FAILED CANCELLED; JOB_NONE: the job was removed */
-    int step;             /* the step that ended; 0: a job without steps, or one that did not run */
-    bool whole;           /* the job has ended, not only a step of it */
-    bool awaited;         /* others may wait for it */
-    bool billed;          /* it has chains of its own */
+    int64_t queue; /* in which it ended */
+    enum job_state
+        state;  /* DONE FAILED CANCELLED; of a step DONE or FAILED; JOB_NONE: the job was removed */
+    int step;   /* its number; 0: the job itself */
+    bool whole; /* the job has ended, not only a step of it */
+    bool routed;  /* it has steps: its end as a whole is not one in its queue */
+    bool awaited; /* others may wait for it */
+    bool billed;  /* it has destinations of its own */
 };
 
 /* Nothing is noted of what means nothing to others. */
