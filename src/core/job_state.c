@@ -12,6 +12,7 @@ static const enum job_state next[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
     [JOB_HELD] = {[JOB_EV_WAKE] = JOB_READY,
                   [JOB_EV_DEFER] = JOB_SCHEDULED,
                   [JOB_EV_HOLD] = JOB_HELD,
+                  [JOB_EV_FAIL] = JOB_FAILED, /* it cannot be run */
                   [JOB_EV_CANCEL] = JOB_CANCELLED},
     [JOB_SCHEDULED] = {[JOB_EV_WAKE] = JOB_READY,
                        [JOB_EV_DEFER] = JOB_SCHEDULED,
@@ -25,6 +26,7 @@ static const enum job_state next[JOB_STATE_COUNT][JOB_EVENT_COUNT] = {
     [JOB_RUNNING] = {[JOB_EV_DEFER] = JOB_SCHEDULED,
                      [JOB_EV_RETURN] = JOB_READY,
                      [JOB_EV_LOSE] = JOB_READY,
+                     [JOB_EV_STEP] = JOB_READY,
                      [JOB_EV_DONE] = JOB_DONE,
                      [JOB_EV_FAIL] = JOB_FAILED,
                      [JOB_EV_RELAY] = JOB_RELAYED,
@@ -46,7 +48,7 @@ static const char *const event_names[JOB_EVENT_COUNT] = {
     [JOB_EV_WAKE] = "wake",     [JOB_EV_DEFER] = "defer",   [JOB_EV_HOLD] = "hold",
     [JOB_EV_CLAIM] = "claim",   [JOB_EV_RETURN] = "return", [JOB_EV_LOSE] = "lose",
     [JOB_EV_DONE] = "done",     [JOB_EV_FAIL] = "fail",     [JOB_EV_RELAY] = "relay",
-    [JOB_EV_CANCEL] = "cancel", [JOB_EV_AGAIN] = "again",
+    [JOB_EV_CANCEL] = "cancel", [JOB_EV_AGAIN] = "again",   [JOB_EV_STEP] = "step",
 };
 
 enum job_state job_state_next(enum job_state from, enum job_event event)

@@ -37,6 +37,7 @@ enum job_event {
     JOB_EV_RELAY,
     JOB_EV_CANCEL,
     JOB_EV_AGAIN, /* an ended job is run once more */
+    JOB_EV_STEP,  /* the next step of its route has its turn */
     JOB_EVENT_COUNT
 };
 

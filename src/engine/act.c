@@ -50,6 +50,27 @@ static void settle(struct engine *e, struct job *j)
     ASSERT(j->state != JOB_NONE);
 }
 
+enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_event event,
+                            enum job_cause cause, struct slice why, struct err *err)
+{
+    struct job now = *was;
+    bool hit = false;
+
+    now.state = job_state_next(was->state, event);
+    ASSERT(job_state_ended(now.state));
+    now.cause = cause;
+    now.finished_at = e->now.wall_at;
+    if (why.size > 0)
+        now.text = why;
+    if (engine_write(e, err) != E_OK || store_job_end(e->store, was, &now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
+    e->tally.cancelled += now.state == JOB_CANCELLED;
+    e->tally.failed += now.state == JOB_FAILED;
+    return E_OK;
+}
+
 static enum err_code cancel(struct engine *e, const struct act *act, const struct job *j,
                             struct act_result *ret, struct err *err)
 {
@@ -72,17 +93,9 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         news_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
         return store_job_update(e->store, j, &now, &hit, err);
     }
-    now.state = job_state_next(j->state, JOB_EV_CANCEL);
-    now.cause = JOB_CAUSE_CANCELLED;
-    now.finished_at = e->now.wall_at;
-    if (store_job_end(e->store, j, &now, &hit, err) != E_OK)
-        return err->code;
-    ASSERT(hit);
-    note_move(e, &now, j->state, queue_by_id(e, j->queue), "cancelled");
-    e->tally.cancelled++;
-    ret->state = now.state;
+    ret->state = JOB_CANCELLED;
     ret->changed = true;
-    return E_OK;
+    return job_end_unrun(e, j, JOB_EV_CANCEL, JOB_CAUSE_CANCELLED, slice_make(NULL, 0), err);
 }
 
 /* Whether the queue takes the job with these params: as for one that is submitted. */

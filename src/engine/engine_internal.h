@@ -369,6 +369,12 @@ MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was
                                          const struct attempt_end *end, struct slice set,
                                          struct slice result, struct err *err);
 
+/* Ends a waiting job that will never run, with the reason: CANCEL, or FAIL of a held one.  `was` is as the store has
+ * it. */
+MUST_CHECK enum err_code job_end_unrun(struct engine *e, const struct job *was,
+                                       enum job_event event, enum job_cause cause,
+                                       struct slice why, struct err *err);
+
 struct act_result {
     struct err refused; /* E_OK: done */
     int64_t id;         /* the job it was about, the new one for CLONE */

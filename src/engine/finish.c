@@ -42,6 +42,7 @@ static const char *word_for(enum job_event event, enum job_outcome outcome)
     case JOB_EV_CLAIM:
     case JOB_EV_RELAY:
     case JOB_EV_AGAIN:
+    case JOB_EV_STEP:
     case JOB_EVENT_COUNT: break;
     }
     return "moved";
