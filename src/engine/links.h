@@ -101,6 +101,7 @@ struct chain_source {
     struct slice params; /* JSON object */
     struct slice labels;
     int64_t job;        /* the cause; 0: none */
+    int64_t queue;      /* in which that ended: its log tells what leads nowhere; 0: none */
     int depth;          /* of what is made */
     struct slice topic; /* that was published to, or empty */
     int priority;
@@ -129,6 +130,8 @@ MUST_CHECK enum err_code subscribers_follow(struct engine *e, const struct queue
 /* Queues of workers that have been away for too long. */
 MUST_CHECK enum err_code subscribers_expire(struct engine *e, struct err *err);
 
-/* Whether all that a definition leads to is there, given the puts of the op. */
+/* Whether all that a definition or a job leads to is there, given the puts of the op (NULL: none).  E_INVALID in
+ * `refused`, with its place in the list. */
 MUST_CHECK enum err_code chain_check_dests(struct engine *e, const struct queue_op *op,
-                                           const struct dest_list *dests, struct err *refused);
+                                           const struct dest_list *dests, struct err *refused,
+                                           struct err *err);
