@@ -146,6 +146,7 @@ struct engine {
 
     /* Other servers write to the same store: see shared.c. */
     bool shared;
+    bool sole;         /* there was no other server when the last transaction began: lists last */
     struct now given;  /* what engine_run was given */
     int64_t ahead_us;  /* the database's clock is ahead of the steady one by so much */
     int64_t changes;   /* of queues, as far as memory has them; -1: not known */

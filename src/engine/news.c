@@ -50,9 +50,11 @@ void news_tell_worker(struct engine *e, int64_t number)
         buf_addf(&e->news, " w %" PRId64, number);
 }
 
-/* What is ready and was not given to anybody: others may be waiting for it. */
+/* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the store. */
 static void note_ready(struct engine *e)
 {
+    if (e->sole)
+        return;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 

@@ -29,12 +29,29 @@ static bool is_bare(const struct picker *p, const struct queue *q)
     return p->x->commands && q->def.own_command && q->def.command.size == 0;
 }
 
+/* What the first ones carry is read for all claims of the batch at once. */
+static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    struct ready *r = &q->ready;
+    size_t n = q->wanted;
+
+    if (ready_fill(r, e->store, q->id, err) != E_OK)
+        return err->code;
+    if (!held || n == 0)
+        return E_OK;
+    q->wanted = 0;
+    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count, &e->arena,
+                             err);
+}
+
 /* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
 enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
 {
     struct ready *r = &q->ready;
     bool others = false;
 
+    if (e->sole)
+        return fill_sole(e, q, held, err);
     if (r->count > 0 || r->complete)
         return E_OK;
     if (!e->shared || !held)

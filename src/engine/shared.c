@@ -82,6 +82,9 @@ static enum err_code begin(struct engine *e, enum store_company company, struct 
     if (store_begin_shared(e->store, company, view, err) != E_OK)
         return err->code;
     set_clock(e, view->now_at);
+    if (e->sole != view->sole) /* lists were filled under other rules */
+        queues_reset_ready(e);
+    e->sole = view->sole;
     return E_OK;
 }
 
@@ -118,6 +121,7 @@ static enum err_code join(struct engine *e, struct err *err)
         return err->code;
     int64_t floor = seat.ids_floor > e->ids.last ? seat.ids_floor : e->ids.last;
 
+    e->sole = false; /* others may have come and gone */
     e->node = seat.node;
     e->ids_mark = seat.ids_floor;
     id_gen_init(&e->ids, e->node, floor);
@@ -269,7 +273,7 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
-        if (!is_known_empty(q) || e->passed_over)
+        if ((!e->sole && !is_known_empty(q)) || e->passed_over)
             ready_reset(&q->ready);
     }
     if (e->passed_over)

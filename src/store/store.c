@@ -116,8 +116,7 @@ static void mark_stopped(struct store *s)
 
 static void free_store(struct store *s)
 {
-    map_deinit(&s->held);
-    arena_deinit(&s->held_arena);
+    held_clear(&s->held);
     free(s->url);
     free(s);
 }
@@ -170,6 +169,7 @@ enum err_code store_commit(struct store *s, struct err *err)
 
 void store_rollback(struct store *s)
 {
+    held_clear(&s->held);
     db_rollback(s->db);
 }
 

@@ -4,18 +4,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "base/arena.h"
-#include "base/map.h"
 #include "store/db.h"
+#include "store/store_held.h"
 #include "store/store_shared.h"
-
-/* A ready job that this transaction holds and that is as it was made: what a claim tells of it. */
-struct held_job {
-    int64_t queue;
-    int priority;
-    bool known; /* what it carries is little, and here */
-    struct slice key, params, labels, options;
-};
 
 struct store {
     struct db *db;
@@ -31,8 +22,8 @@ struct store {
     int64_t incarnation; /* of this server on its node */
     int64_t batch;       /* the last that was signed */
     bool is_member;
-    struct map held; /* by id: struct held_job, until the next transaction */
-    struct arena held_arena;
+    bool sole;         /* of the transaction: there is no other server */
+    struct held held;  /* ready jobs, see store_held.h */
     bool outcome_lost; /* of the last commit, for good */
     bool conflict;     /* the store's own judgement that somebody else was faster */
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "store/history.h"
 #include "store/store_internal.h"
 #include "store/store_jobs.h"
 #include "store/store_rows.h"
@@ -68,8 +69,20 @@ static size_t set_size(const struct job *jobs, size_t n)
     return i;
 }
 
+/* The sole server claims them without reading them again. */
+static void note_ready(struct store *s, const struct job *jobs, size_t n)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+
+    for (size_t i = 0; i < n && s->sole; i++)
+        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 &&
+            history_format(&jobs[i], &arena).size == 0)
+            held_note(&s->held, &jobs[i]);
+}
+
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
+    note_ready(s, jobs, n);
     for (size_t done = 0; done < n;) {
         size_t count = set_size(jobs + done, n - done);
 
@@ -143,23 +156,24 @@ static void take_claimed(void *ctx, const struct db_row *row)
 static bool take_held(const struct store *s, struct claim_taker *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        const struct held_job *held = map_find(&s->held, t->jobs[i].id.v);
+        const struct held_job *held = held_find(&s->held, t->jobs[i].id.v);
 
         if (held == NULL || !held->known)
             return false;
     }
     for (size_t i = 0; i < t->n; i++) {
         struct job *j = &t->jobs[i];
-        const struct held_job *held = map_find(&s->held, j->id.v);
+        const struct held_job *held = held_find(&s->held, j->id.v);
 
         j->queue = held->queue;
         j->state = JOB_RUNNING;
         j->priority = held->priority;
         j->attempt = 1;
-        j->key = held->key;
-        j->params = held->params;
-        j->labels = held->labels;
-        j->options = held->options;
+        j->key = copy_text(held->key, t->arena);
+        j->params = copy_text(held->params, t->arena);
+        j->labels = copy_text(held->labels, t->arena);
+        j->options = copy_text(held->options, t->arena);
+        j->bill = copy_text(held->bill, t->arena);
         t->taken[t->n_taken++] = db_i(j->id.v);
     }
     return true;
@@ -186,6 +200,8 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
     if (!take_held(s, &t) &&
         db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
         return err->code;
+    for (size_t i = 0; i < t.n_taken; i++)
+        held_forget(&s->held, t.taken[i].i);
     rows = (struct db_rows){t.taken, t.n_taken, 1};
     return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
                  db_i(claim->until_at), db_i(claim->worker));

@@ -185,12 +185,14 @@ enum err_code store_job_update(struct store *s, const struct job *was, const str
         db_i(now->due_at), db_i(now->attempt), db_t(history_format(now, &arena)),
     };
 
+    held_forget(&s->held, was->id.v);
     return run_guarded(s, SQL_JOB_UPDATE, args, ARRAY_LEN(args), ret_hit, err);
 }
 
 enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
                                        struct slice labels, struct err *err)
 {
+    held_forget(&s->held, id);
     return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(id), db_t(params), db_t(labels),
                  (struct db_value){.type = DB_NULL});
 }
@@ -218,6 +220,7 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
         db_t(history_format(now, &arena)),
     };
 
+    held_forget(&s->held, was->id.v);
     if (run_guarded(s, SQL_JOB_END, args, ARRAY_LEN(args), ret_hit, err) != E_OK)
         return err->code;
     if (!*ret_hit)
@@ -245,6 +248,7 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     int64_t id = j->id.v;
     enum sql sql = job_state_ended(j->state) ? SQL_ENDED_REMOVE : SQL_JOB_REMOVE;
 
+    held_forget(&s->held, id);
     /* The key before the payload that tells it. */
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_KEY_REMOVE, err, db_i(id)) != E_OK ||

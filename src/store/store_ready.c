@@ -6,21 +6,29 @@
 #include "store/store_rows.h"
 
 struct ref_taker {
+    struct store *store;
+    int64_t queue;
     struct ready_ref *refs;
     size_t n;
 };
 
+/* Those that are as they were made are noted, once nobody else can change them. */
 static void take_ref(void *ctx, const struct db_row *row)
 {
     struct ref_taker *t = ctx;
+    struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
-    t->refs[t->n++] = (struct ready_ref){(int)db_col_int(row, 0), db_col_int(row, 1)};
+    t->refs[t->n++] = ref;
+    if (!t->store->sole || db_col_int(row, 2) == 0)
+        return;
+    if (held_find(&t->store->held, ref.id) == NULL)
+        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
 }
 
 enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
                                struct ready_ref *refs, size_t limit, size_t *ret_n, struct err *err)
 {
-    struct ref_taker t = {.refs = refs};
+    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
 
     if (db_do_rows(s->db, SQL_READY_SCAN, take_ref, &t, err, db_i(queue), db_i(from.priority),
                    db_i(from.id), db_i((int64_t)limit)) != E_OK)
@@ -31,58 +39,64 @@ enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref 
 
 /* ---- held ones, and what they carry ---- */
 
-struct held_taker {
-    struct store *store;
-    int64_t queue;
-    struct ref_taker refs;
-    struct db_value *fresh; /* ids of those that are as they were made */
-    size_t n_fresh;
-};
-
 static void take_locked(void *ctx, const struct db_row *row)
 {
-    struct held_taker *t = ctx;
-    const struct ready_ref *ref = &t->refs.refs[t->refs.n];
+    struct ref_taker *t = ctx;
+    struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
-    take_ref(&t->refs, row);
-    if (db_col_int(row, 2) == 0)
-        return;
-    struct held_job *held = arena_zalloc(&t->store->held_arena, sizeof(*held));
-
-    held->queue = t->queue;
-    held->priority = ref->priority;
-    map_put(&t->store->held, ref->id, held);
-    t->fresh[t->n_fresh++] = db_i(ref->id);
+    t->refs[t->n++] = ref;
+    if (db_col_int(row, 2) != 0)
+        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
 }
 
 static void take_light(void *ctx, const struct db_row *row)
 {
     struct store *s = ctx;
-    struct held_job *held = map_find(&s->held, db_col_int(row, 0));
+    int64_t id = db_col_int(row, 0);
+    const struct held_job *held = held_find(&s->held, id);
 
-    held->known = true;
-    held->key = copy_text(db_col_text(row, 1), &s->held_arena);
-    held->params = copy_text(db_col_text(row, 2), &s->held_arena);
-    held->labels = copy_text(db_col_text(row, 3), &s->held_arena);
-    held->options = copy_text(db_col_text(row, 4), &s->held_arena);
+    if (held == NULL)
+        return;
+    struct job j = {.id = {id},
+                    .queue = held->queue,
+                    .priority = held->priority,
+                    .key = db_col_text(row, 1),
+                    .params = db_col_text(row, 2),
+                    .labels = db_col_text(row, 3),
+                    .options = db_col_text(row, 4),
+                    .bill = db_col_text(row, 5)};
+
+    held_note(&s->held, &j);
+}
+
+enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, size_t n,
+                                struct arena *arena, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n + 1, sizeof(*ids));
+    struct db_rows unknown = {ids, 0, 1};
+
+    for (size_t i = 0; i < n; i++) {
+        const struct held_job *held = held_find(&s->held, refs[i].id);
+
+        if (held != NULL && !held->known)
+            ids[unknown.n_rows++] = db_i(refs[i].id);
+    }
+    return unknown.n_rows == 0
+               ? E_OK
+               : db_do_rows(s->db, SQL_PAYLOAD_LIGHT, take_light, s, err, db_r(&unknown));
 }
 
 enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
                                size_t *ret_n, struct err *err)
 {
-    struct held_taker t = {.store = s, .queue = queue};
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
 
-    t.refs.refs = refs;
-    t.fresh = arena_array(&s->held_arena, limit, sizeof(*t.fresh));
     if (db_do_rows(s->db, SQL_READY_LOCK, take_locked, &t, err, db_i(queue),
-                   db_i((int64_t)limit)) != E_OK)
+                   db_i((int64_t)limit)) != E_OK ||
+        store_ready_fetch(s, refs, t.n, &arena, err) != E_OK)
         return err->code;
-    struct db_rows fresh = {t.fresh, t.n_fresh, 1};
-
-    if (t.n_fresh > 0 &&
-        db_do_rows(s->db, SQL_PAYLOAD_LIGHT, take_light, s, err, db_r(&fresh)) != E_OK)
-        return err->code;
-    *ret_n = t.refs.n;
+    *ret_n = t.n;
     return E_OK;
 }
 

@@ -27,6 +27,10 @@ MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct
 MUST_CHECK enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs,
                                           size_t limit, size_t *ret_n, struct err *err);
 
+/* Shared stores: reads what those carry that carry little, and that nobody else can change, for claims that follow. */
+MUST_CHECK enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, size_t n,
+                                           struct arena *arena, struct err *err);
+
 /* Shared stores: whether there are more ready jobs than those, which other servers hold. */
 MUST_CHECK enum err_code store_ready_others(struct store *s, int64_t queue,
                                             const struct ready_ref *refs, size_t n,

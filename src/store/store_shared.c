@@ -23,24 +23,28 @@ static void take_view(void *ctx, const struct db_row *row)
 
     *view = (struct store_view){.now_at = db_col_int(row, 0),
                                 .definitions = db_col_null(row, 1) ? 1 : db_col_int(row, 1),
-                                .changes = db_col_int(row, 2)};
+                                .changes = db_col_int(row, 2),
+                                .sole = db_col_int(row, 3) != 0};
 }
 
 enum err_code store_begin_shared(struct store *s, enum store_company company,
                                  struct store_view *ret_view, struct err *err)
 {
+    const struct db_value me[] = {db_i(s->seat.node)};
     struct db_call calls[] = {
         {.sql = company == STORE_ALONE ? SQL_SERVER_LOCK_ALONE : SQL_SERVER_LOCK_BESIDE},
-        {.sql = SQL_SERVER_VIEW, .on_row = take_view, .ctx = ret_view},
+        {.sql = SQL_SERVER_VIEW, .args = me, .n_args = 1, .on_row = take_view, .ctx = ret_view},
     };
 
     s->conflict = s->outcome_lost = false;
-    map_deinit(&s->held);
-    s->held = MAP_INIT;
-    arena_clear(&s->held_arena);
-    if (store_begin(s, err) != E_OK)
+    if (!s->sole)
+        held_clear(&s->held);
+    if (store_begin(s, err) != E_OK || db_run(s->db, calls, ARRAY_LEN(calls), err) != E_OK)
         return err->code;
-    return db_run(s->db, calls, ARRAY_LEN(calls), err);
+    if (s->sole != ret_view->sole)
+        held_clear(&s->held);
+    s->sole = ret_view->sole;
+    return E_OK;
 }
 
 enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark, struct err *err)

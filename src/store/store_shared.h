@@ -73,6 +73,7 @@ struct store_view {
     int64_t now_at;      /* the database's clock */
     int64_t definitions; /* their number, as store_definitions_get */
     int64_t changes;     /* grows with every change of a queue */
+    bool sole;           /* there is no other server, and none can join before the end */
 };
 
 /* Instead of store_begin. */

@@ -216,12 +216,18 @@ DELETE FROM ended WHERE id = $1;
 -- name: job_newest
 SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs UNION ALL SELECT MAX(id) FROM ended) AS newest;
 
+-- On PostgreSQL it tells whether they are as they were made; on SQLite all of it is in the index.
 -- name: ready_scan
+-- store: sqlite
 SELECT priority, id FROM jobs
 WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
+-- store: postgres
+SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs
+WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
+ORDER BY priority DESC, id LIMIT $4;
 
--- The same for one batch, in which nobody else gets them; and whether they are as they were made.
+-- The same for one batch, in which nobody else gets them.
 -- name: ready_lock
 -- only: postgres
 SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs WHERE state = 4 AND queue = $1

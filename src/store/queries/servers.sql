@@ -9,10 +9,13 @@ SELECT pg_advisory_xact_lock_shared(hashtextextended('waybill.' || current_schem
 -- only: postgres
 SELECT pg_advisory_xact_lock(hashtextextended('waybill.' || current_schema(), 0));
 
+-- Who joins holds the lock alone: whether there are others stays true for the whole transaction.  One whose time has
+-- passed counts until its claims have gone to another, because until then it may still commit.
 -- name: server_view
 -- only: postgres
 SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT),
-       (SELECT value FROM meta WHERE key = 'definitions'), (SELECT value FROM meta WHERE key = 'changes');
+       (SELECT value FROM meta WHERE key = 'definitions'), (SELECT value FROM meta WHERE key = 'changes'),
+       NOT EXISTS (SELECT 1 FROM servers WHERE node <> $1 AND alive_until_at > 0);
 
 -- name: server_changed
 -- only: postgres
