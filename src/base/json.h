@@ -100,3 +100,6 @@ void json_put_int(struct buf *b, const char *name, int64_t value);
 void json_put_bool(struct buf *b, const char *name, bool value);
 void json_put_time(struct buf *b, const char *name, int64_t at);
 void json_put_raw(struct buf *b, const char *name, struct slice json); /* as it is */
+
+/* A copy of a checked value without the white space between its parts. */
+MUST_CHECK struct slice json_compact(struct slice value, struct arena *arena);

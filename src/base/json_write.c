@@ -97,3 +97,24 @@ void json_put_raw(struct buf *b, const char *name, struct slice json)
     json_add_key(b, name);
     buf_add_slice(b, json);
 }
+
+struct slice json_compact(struct slice value, struct arena *arena)
+{
+    char *out = arena_alloc(arena, value.size + 1);
+    size_t size = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < value.size; i++) {
+        char c = value.data[i];
+
+        if (!in_string && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
+            continue;
+        out[size++] = c;
+        if (in_string && c == '\\')
+            out[size++] = value.data[++i];
+        else if (c == '"')
+            in_string = !in_string;
+    }
+    out[size] = '\0';
+    return slice_make(out, size);
+}

@@ -94,6 +94,10 @@ MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct bi
                                               struct route_status **ret_entries, size_t *ret_n,
                                               struct err *err);
 
+/* Notes in the bill which steps have a status in the record that the job is handed in with: they are not run. */
+void route_skip(struct bill *bill, const struct route_status *entries, size_t n,
+                struct arena *arena);
+
 /* ---- what comes next ---- */
 
 /* NULL when nothing is left. */
@@ -105,7 +109,7 @@ const struct route_step *route_next(const struct bill *bill, int number, bool fa
 /* NULL when there is no step of that number. */
 const struct route_step *route_find(const struct bill *bill, int number);
 
-/* By its number or by its name.  E_INVALID: none, or several, have the name. */
+/* By its number or by its name, the number first.  E_INVALID: none, or several, have the name. */
 MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step,
                                       const struct route_step **ret_step, struct err *err);
 
@@ -114,7 +118,8 @@ MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step
 MUST_CHECK enum err_code route_add(struct bill *bill, int at, struct slice steps,
                                    struct arena *arena, struct err *err);
 
-/* The options in force at a step: its own timeout, retry and command over the job's.  Canonical. */
+/* The options in force at a step: its own timeout, retry (key by key) and command over the job's.  Empty when
+ * there are none. */
 struct slice route_options(const struct bill *bill, const struct route_step *step,
                            struct arena *arena);
 

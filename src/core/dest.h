@@ -46,6 +46,11 @@ MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, st
                                          struct dest_list *ret_list, const char **fault_at,
                                          struct err *err);
 
+/* Checks and makes canonical; *ret_json is in the arena, empty when the list is. */
+MUST_CHECK enum err_code dest_list_canonical(struct slice json, const char *what,
+                                             struct arena *arena, struct slice *ret_json,
+                                             struct err *err);
+
 void dest_list_json(const struct dest_list *list, struct buf *out);
 
 /* 1 to TOPIC_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'.  `what`: "topic",

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/queue_def.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/nearest.h"
-#include "base/utf8.h"
+#include "core/dest.h"
 #include "core/queue_keys.h"
 #include "core/queue_values.h"
 #include "core/quote.h"
@@ -43,13 +44,15 @@ static enum err_code unknown_key(struct queue_read *r, const struct queue_key *p
     const char *words[QUEUE_KEYS_MAX];
     CLEANUP(buf) struct buf all = BUF_INIT(200);
     struct quote quote;
+    size_t n = 0;
 
-    for (size_t i = 0; i < parent->n_members; i++) {
-        words[i] = parent->members[i].name;
-        buf_addf(&all, " %s", words[i]);
-    }
+    for (size_t i = 0; i < parent->n_members; i++)
+        if (!parent->members[i].ours) {
+            words[n] = parent->members[i].name;
+            buf_addf(&all, " %s", words[n++]);
+        }
     r->fault_at = name.data;
-    const char *near = nearest_word(json_text(name, r->arena), words, parent->n_members);
+    const char *near = nearest_word(json_text(name, r->arena), words, n);
 
     quote_json(&quote, name);
     if (near != NULL)
@@ -64,6 +67,11 @@ static enum err_code read_object(struct queue_read *r, const struct queue_key *p
 static enum err_code read_member(struct queue_read *r, const struct queue_key *key,
                                  struct slice value)
 {
+    if (key->ours && !r->stored)
+        return err_set(r->err, E_INVALID,
+                       "%s: is not for definitions: such a queue is made by 'waybill worker "
+                       "--subscribe'",
+                       key->name);
     return key->kind == QUEUE_KEY_OBJECT ? read_object(r, key, value)
                                          : queue_value_read(r, key, value);
 }
@@ -74,8 +82,8 @@ static enum err_code named(struct queue_read *r, const struct queue_key *parent,
 {
     if (r->fault_at == NULL)
         r->fault_at = value.data;
-    if (key->kind == QUEUE_KEY_OBJECT)
-        return r->err->code;
+    if (key->kind == QUEUE_KEY_OBJECT || key->kind == QUEUE_KEY_DESTS)
+        return r->err->code; /* they know their names themselves */
     if (parent->name[0] != '\0')
         return err_wrap(r->err, "%s.%s", parent->name, key->name);
     return err_wrap(r->err, "%s", key->name);
@@ -180,7 +188,15 @@ enum err_code retry_policy_parse(struct slice json, const struct retry_policy *b
 
 /* ---- writing ---- */
 
-/* An object of which nothing was given is left out. */
+/* `retry.exits` may be empty: that says something. */
+static bool says_nothing(const struct queue_key *key, struct slice value)
+{
+    if (key->kind == QUEUE_KEY_OBJECT)
+        return json_count_members(value) == 0;
+    return json_type_of(value) == JSON_T_ARRAY && json_count_items(value) == 0;
+}
+
+/* An object or a list of which nothing was given is left out. */
 static void write_given(const struct queue_def *def, const struct queue_key *parent,
                         struct slice given, struct buf *out)
 {
@@ -188,19 +204,13 @@ static void write_given(const struct queue_def *def, const struct queue_key *par
         const struct queue_key *key = &parent->members[i];
         struct slice value;
 
-        if (!json_find(given, key->name, &value))
+        if (!json_find(given, key->name, &value) || says_nothing(key, value))
             continue;
         if (key->kind != QUEUE_KEY_OBJECT) {
             json_add_key(out, key->name);
             queue_value_write(def, key, out);
             continue;
         }
-        struct slice name;
-        struct slice first;
-        struct json_iter it = json_members(value);
-
-        if (!json_next_member(&it, &name, &first))
-            continue;
         json_add_key(out, key->name);
         buf_add_char(out, '{');
         write_given(def, key, value, out);
@@ -223,40 +233,62 @@ enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err
     return E_OK;
 }
 
-/* ---- names ---- */
-
-static bool has_control(struct slice name)
+void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
+                          struct buf *out)
 {
-    for (size_t i = 0; i < name.size; i++) {
-        unsigned char c = (unsigned char)name.data[i];
-        bool c1 = c == 0xC2 && i + 1 < name.size && (unsigned char)name.data[i + 1] < 0xA0;
+    char lifetime[DURATION_TEXT_SIZE];
+    struct slice name;
+    struct slice value;
 
-        if (c < 0x20 || c == 0x7F || c1)
-            return true;
-    }
-    return false;
+    buf_add_char(out, '{');
+    if (json.size > 0)
+        for (struct json_iter it = json_members(json); json_next_member(&it, &name, &value);)
+            if (!json_key_is(name, "subscribe") && !json_key_is(name, "subscriber")) {
+                json_add_comma(out);
+                buf_add_slice(out, name);
+                buf_add_char(out, ':');
+                buf_add_slice(out, value);
+            }
+    json_add_key(out, "subscriber");
+    buf_add_char(out, '{');
+    json_put_string(out, "topic", subscriber->topic);
+    json_put_string(out, "worker", subscriber->worker);
+    json_put_string(out, "lifetime", slice_of(duration_format(subscriber->lifetime_us, lifetime)));
+    buf_add_str(out, "}}");
 }
+
+/* ---- values alone ---- */
+
+enum err_code queue_def_value(const char *key, struct slice json, struct arena *arena,
+                              struct slice *ret_json, struct err *err)
+{
+    struct queue_def def = {0};
+    struct queue_read r = {.arena = arena, .def = &def, .err = err};
+    const struct queue_key *k = queue_key_root.members;
+
+    while (strcmp(k->name, key) != 0)
+        k++;
+    if (read_member(&r, k, json) != E_OK)
+        return err->code;
+    CLEANUP(buf) struct buf out = BUF_INIT(json.size * 6 + 100); /* every byte escaped */
+
+    if (k->kind == QUEUE_KEY_OBJECT) {
+        buf_add_char(&out, '{');
+        write_given(&def, k, json, &out);
+        buf_add_char(&out, '}');
+    } else {
+        queue_value_write(&def, k, &out);
+    }
+    ASSERT(!out.overflowed);
+    *ret_json = arena_copy(arena, buf_slice(&out));
+    return E_OK;
+}
+
+/* ---- names ---- */
 
 enum err_code queue_name_check(struct slice name, struct err *err)
 {
-    struct quote quote;
-
-    quote_text(&quote, name);
-    if (name.size == 0)
-        return err_set(err, E_INVALID, "a queue's name must not be empty");
-    if (name.size > QUEUE_NAME_MAX)
-        return err_set(err, E_INVALID, "a queue's name has at most %d bytes: %s", QUEUE_NAME_MAX,
-                       quote.text);
-    if (!utf8_valid(name))
-        return err_set(err, E_INVALID, "a queue's name must be UTF-8: %s", quote.text);
-    if (has_control(name))
-        return err_set(err, E_INVALID, "a queue's name must not have control characters: %s",
-                       quote.text);
-    if (memchr(name.data, '/', name.size) != NULL)
-        return err_set(err, E_INVALID, "a queue's name must not have a '/' in it: %s", quote.text);
-    if (name.data[0] == '.')
-        return err_set(err, E_INVALID, "a queue's name must not begin with a '.': %s", quote.text);
-    return E_OK;
+    return dest_name_check("queue", name, err);
 }
 
 enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/dest.h"
 #include "core/retry.h"
 
 struct template_command;
@@ -65,6 +66,14 @@ struct queue_def {
     int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
     int64_t keep_log; /* bytes of log kept for a job */
+
+    struct dest_list on_success, on_failure; /* where the end of a job in it leads */
+    struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */
+    size_t n_subscribe;
+
+    /* Of a worker's own queue of a topic, made by the engine; else empty. */
+    struct slice subscriber_topic, subscriber_worker;
+    int64_t subscriber_lifetime_us; /* so long may the worker be away */
 };
 
 /* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the arena.
@@ -73,7 +82,7 @@ MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
                                          struct queue_def *ret_def, struct err *err);
 
 /* The same for one that was accepted when it was stored: where the rules for commands have become
- * stricter since, `fault` says what is wrong with it. */
+ * stricter since, `fault` says what is wrong with it.  `subscriber` is taken from here alone. */
 MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                                 struct queue_def *ret_def, struct err *err);
 
@@ -84,6 +93,21 @@ MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *are
 
 /* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
 MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
+
+/* The definition of a worker's own queue: `json` is the canonical definition of the topic's queue, or empty. */
+struct queue_subscriber {
+    struct slice topic;
+    struct slice worker;
+    int64_t lifetime_us;
+};
+void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
+                          struct buf *out);
+
+/* One value alone, as steps bring it: `key` is one of the first level ("command", "timeout", "retry").
+ * *ret_json is canonical and in the arena.  E_INVALID: what is wrong, without the key's name unless the value is
+ * an object ("retry.first: …"). */
+MUST_CHECK enum err_code queue_def_value(const char *key, struct slice json, struct arena *arena,
+                                         struct slice *ret_json, struct err *err);
 
 /* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's).  E_INVALID: the
  * message begins with the dotted key, "retry.first: …". */

@@ -8,6 +8,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,8 @@ enum queue_key_kind {
     QUEUE_KEY_LENGTH,  /* int64_t microseconds */
     QUEUE_KEY_SIZE,    /* int64_t bytes */
     QUEUE_KEY_BOOL,    /* bool */
+    QUEUE_KEY_DESTS,   /* struct dest_list */
+    QUEUE_KEY_TOPICS,  /* subscribe and n_subscribe; bounds are their number */
     QUEUE_KEY_EXITS,   /* retry.exits and retry.n_exits */
     QUEUE_KEY_OBJECT,  /* has members; no field of its own */
     QUEUE_KEY_KINDS
@@ -36,11 +39,12 @@ struct queue_key {
     const char *standard; /* the default as JSON; NULL: the field is zero */
     const char *absent;   /* what that means to people; NULL: `standard` says it */
     const char *meaning;  /* for people, one sentence, Markdown */
+    bool ours;            /* written by the engine, never by people */
     const struct queue_key *members;
     size_t n_members;
 };
 
-enum { QUEUE_KEYS_MAX = 16 }; /* in one object */
+enum { QUEUE_KEYS_MAX = 24 }; /* in one object */
 
 /* A queue's definition as a key: its members are the keys of the first level. */
 extern const struct queue_key queue_key_root;

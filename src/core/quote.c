@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/quote.h"
 
-#include <stdbool.h>
-
 #include "base/compiler.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -73,4 +71,12 @@ const char *quote_json(struct quote *q, struct slice value)
     case JSON_T_OBJECT: break;
     }
     return quote_plain(q, slice_of(json_type_name(json_type_of(value))));
+}
+
+bool text_has_control(struct slice utf8)
+{
+    for (size_t i = 0; i < utf8.size; i++)
+        if (is_control(utf8.data + i, utf8.size - i >= 2 ? 2 : 1))
+            return true;
+    return false;
 }

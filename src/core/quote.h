@@ -4,6 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/slice.h"
 
 #define QUOTE_TEXT_MAX 40
@@ -18,3 +20,6 @@ const char *quote_text(struct quote *q, struct slice text);
 
 /* A checked JSON value: strings as above, numbers, words and null as they are, else "an object". */
 const char *quote_json(struct quote *q, struct slice value);
+
+/* Whether a control character is in it: C0, DEL or C1. */
+bool text_has_control(struct slice utf8);

@@ -71,6 +71,8 @@ static const char *type_of(const struct queue_key *key)
         [QUEUE_KEY_LENGTH] = "length of time, %BOUNDS%",
         [QUEUE_KEY_SIZE] = "size, %BOUNDS%",
         [QUEUE_KEY_BOOL] = "`true` or `false`",
+        [QUEUE_KEY_DESTS] = "destination, or list of at most %MAX%",
+        [QUEUE_KEY_TOPICS] = "topic, or list of at most %MAX%",
         [QUEUE_KEY_EXITS] = "map of exit statuses or ranges (%BOUNDS%) to `later` or `never`",
     };
 
@@ -115,6 +117,8 @@ static void add_rows(const struct queue_key *parent, struct buf *out)
     for (size_t i = 0; i < parent->n_members; i++) {
         const struct queue_key *key = &parent->members[i];
 
+        if (key->ours)
+            continue;
         buf_addf(out, "| `%s%s%s` | ", parent->name, dot, key->name);
         if (key->kind == QUEUE_KEY_OBJECT) {
             buf_addf(out, "map | | %s |\n", key->meaning);
