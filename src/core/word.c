@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "core/bill.h"
+#include "core/dest.h"
 #include "core/quote.h"
 
 enum { WORDS_MAX = 32 };
@@ -47,6 +49,18 @@ const struct word_spec words[] = {
      .answered = true,
      .syntax = "set NAME JSON",
      .meaning = "A value for later steps; all of them together are the job's result."},
+    {.name = "step",
+     .kind = WORD_STEP,
+     .answered = true,
+     .syntax = "step JSON",
+     .meaning = "A step more for the own route, before its `final` steps: added in the commit that "
+                "finishes this one as done. `ok` when it is well-formed and its queue is known."},
+    {.name = "raise",
+     .kind = WORD_RAISE,
+     .answered = true,
+     .syntax = "raise NAME [N]",
+     .meaning = "Raises a signal by N (1 when it is not said), in the commit that finishes this "
+                "attempt as done."},
     {.name = "done",
      .kind = WORD_DONE,
      .answered = true,
@@ -278,6 +292,52 @@ static enum err_code read_set(struct reading *r)
     return read_json(r);
 }
 
+/* Checked as a list of one, which is what the route gets. */
+static enum err_code read_step(struct reading *r)
+{
+    CLEANUP(buf) struct buf list = BUF_INIT(WORD_LINE_MAX + 2);
+    struct route_step *steps;
+    struct quote quote;
+    size_t n;
+
+    if (read_json(r) != E_OK)
+        return E_INVALID;
+    if (json_type_of(r->word->json) != JSON_T_OBJECT)
+        return err_set(r->err, E_INVALID, "needs a step, a JSON object, not %s",
+                       quote_json(&quote, r->word->json));
+    buf_add_char(&list, '[');
+    buf_add_slice(&list, r->word->json);
+    buf_add_char(&list, ']');
+    return route_steps_parse(buf_slice(&list), 0, r->arena, &steps, &n, r->err);
+}
+
+static enum err_code not_a_level(struct reading *r, struct slice given)
+{
+    struct quote quote;
+
+    return err_set(r->err, E_INVALID,
+                   "the number after the name must be a whole one from 1 to %" PRId64 ", not %s",
+                   SIGNAL_COUNT_MAX, quote_text(&quote, given));
+}
+
+static enum err_code read_raise(struct reading *r)
+{
+    struct word *w = r->word;
+
+    w->count = 1;
+    if (take_name(r, &w->name) != E_OK || dest_name_check("signal", w->name, r->err) != E_OK)
+        return E_INVALID;
+    struct slice given = r->rest;
+    struct slice at = given;
+
+    if (given.size == 0)
+        return E_OK;
+    if (memchr(given.data, '.', given.size) != NULL || !take_number(&at, &w->count) ||
+        at.size > 0 || w->count < 1 || w->count > SIGNAL_COUNT_MAX)
+        return not_a_level(r, given);
+    return E_OK;
+}
+
 static enum err_code read_resend(struct reading *r)
 {
     const char *dash = r->rest.size > 0 ? memchr(r->rest.data, '-', r->rest.size) : NULL;
@@ -298,7 +358,8 @@ static enum err_code read_resend(struct reading *r)
 static enum err_code (*const readers[WORD_KIND_COUNT])(struct reading *r) = {
     [WORD_RUN] = read_text,     [WORD_PROGRESS] = read_progress, [WORD_EMIT] = read_job,
     [WORD_EMIT_NOW] = read_job, [WORD_CURSOR] = read_cursor,     [WORD_SET] = read_set,
-    [WORD_DONE] = read_text,    [WORD_FAIL] = read_text,         [WORD_RESEND] = read_resend,
+    [WORD_STEP] = read_step,    [WORD_RAISE] = read_raise,       [WORD_DONE] = read_text,
+    [WORD_FAIL] = read_text,    [WORD_RESEND] = read_resend,
 };
 
 /* ---- lines ---- */
@@ -317,8 +378,7 @@ const struct word_spec *word_find(struct slice line, struct slice *ret_rest)
 }
 
 /* Words of the design that come with what they need. */
-static const char *const to_come[] = {"group",   "step",  "raise", "attach",
-                                      "relayed", "relay", "dup"};
+static const char *const to_come[] = {"group", "attach", "relayed", "relay", "dup"};
 
 static enum err_code unknown(struct slice line, struct err *err)
 {

@@ -32,6 +32,8 @@ enum word_kind {
     WORD_EMIT_NOW, /* emit! */
     WORD_CURSOR,
     WORD_SET,
+    WORD_STEP,
+    WORD_RAISE,
     WORD_DONE,
     WORD_FAIL, /* err, fail */
     WORD_RESEND,
@@ -41,8 +43,8 @@ enum word_kind {
 struct word {
     enum word_kind kind;
     struct slice text; /* RUN PROGRESS DONE FAIL RESEND; may be empty */
-    struct slice name; /* SET */
-    struct slice json; /* SET EMIT EMIT_NOW CURSOR: checked; an object for the two emits */
+    struct slice name; /* SET RAISE */
+    struct slice json; /* SET EMIT EMIT_NOW CURSOR STEP: checked; an object for emits and STEP */
 
     /* PROGRESS: counts or the time that is left, or both. */
     bool has_done;
@@ -53,6 +55,7 @@ struct word {
     int64_t left_us;
 
     int64_t delay_us; /* RESEND */
+    int64_t count;    /* RAISE */
 };
 
 struct word_spec {

@@ -20,6 +20,7 @@ struct account *account_new(const struct account_config *config)
     a->text = BUF_INIT(WORD_TEXT_MAX);
     a->spool = BUF_INIT(SIZE_MAX / 2); /* bounded by account_is_full and the length of a line */
     a->body = BUF_INIT(SIZE_MAX / 2);
+    a->steps = BUF_INIT(ACCOUNT_STEPS_MAX);
     return a;
 }
 
@@ -34,6 +35,7 @@ void account_free(struct account *a)
     for (size_t i = 0; i < a->replies.count; i++)
         free(a->replies.items[i].text);
     account_free_emits(a);
+    account_free_route(a);
     VEC_DEINIT(&a->values);
     VEC_DEINIT(&a->replies);
     buf_deinit(&a->text);
@@ -192,6 +194,8 @@ static void take_word(struct account *a, const struct word *w, int64_t now_at, s
     case WORD_EMIT_NOW: account_take_emit_now(a, w, now_at); break;
     case WORD_CURSOR: account_take_cursor(a, w); break;
     case WORD_SET: take_set(a, w); break;
+    case WORD_STEP: account_take_step(a, w); break;
+    case WORD_RAISE: account_take_raise(a, w); break;
     case WORD_DONE:
     case WORD_FAIL:
     case WORD_RESEND: take_end(a, w, notices); break;
@@ -306,4 +310,5 @@ void account_add_finish(const struct account *a, struct buf *b)
         buf_add(b, a->spool.data, a->spool.size - 1); /* without the last comma */
         buf_add_char(b, ']');
     }
+    account_add_route(a, b);
 }

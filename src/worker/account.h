@@ -6,8 +6,8 @@
  * holds those after it.  `emit`s are spooled and go with the finish; when more than a chunk has gathered,
  * chunks go ahead, staged.  `emit!` and `cursor` are sent at once, in batches, a cursor together with the
  * emits before it.  A cursor after an `emit` is refused: should the attempt fail, the emitted job would be
- * gone, and the next attempt would not make it again.  One batch is under way at a time; after a lost reply
- * the same one goes again.
+ * gone, and the next attempt would not make it again.  So it is with `step` and `raise`, which go with the
+ * finish alone.  One batch is under way at a time; after a lost reply the same one goes again.
  *
  * No I/O and no clock: the owner sends what account_next_batch gives and tells what came of it.  Times are
  * of the steady clock.
@@ -29,6 +29,8 @@
     ((size_t)4 << 20) /* bytes of emits that wait; above it reading should wait */
 #define ACCOUNT_SET_MAX ((size_t)1 << 20)
 #define ACCOUNT_SET_NAMES 1000
+#define ACCOUNT_STEPS_MAX ((size_t)1 << 20) /* bytes of all steps together */
+#define ACCOUNT_SIGNALS_MAX 1000            /* names */
 #define ACCOUNT_CURSOR_US INT64_C(20000) /* the first emit! waits so long for a cursor to follow */
 
 struct account;
@@ -36,10 +38,19 @@ struct account;
 /* E_INVALID when there is no such queue, with the nearest name. */
 typedef enum err_code account_queue_fn(void *ctx, struct slice name, struct err *err);
 
+/* What the job knows of a route of its own. */
+enum account_route {
+    ACCOUNT_NO_ROUTE,
+    ACCOUNT_ROUTE,
+    ACCOUNT_ROUTE_FINAL, /* it has come to its final steps */
+};
+
 struct account_config {
     const char *id;    /* the job's, as text */
     const char *lease; /* as text */
+    enum account_route route;
     account_queue_fn *knows_queue;
+    account_queue_fn *knows_topic; /* the same for one that somebody is subscribed to */
     void *ctx;
 };
 
@@ -67,7 +78,7 @@ bool account_status_changed(const struct account *a);
 void account_add_status(struct account *a, struct buf *b);
 void account_status_again(struct account *a);
 
-/* Adds "set" and "emit" for a finish, as far as there are any.  Only when account_settled. */
+/* Adds "set", "emit", "steps" and "raise" for a finish, as far as there are any.  Only when account_settled. */
 void account_add_finish(const struct account *a, struct buf *b);
 
 /* ---- jobs for the server ---- */
@@ -94,7 +105,7 @@ bool account_is_full(const struct account *a);
 /* The program has ended: nothing waits for a cursor any more. */
 void account_close(struct account *a);
 
-/* The attempt has not succeeded: what was spooled by `emit` is forgotten. */
+/* The attempt has not succeeded: what `emit`, `step` and `raise` have left is forgotten. */
 void account_drop_emits(struct account *a);
 
 /* After account_close: nothing is under way nor due, the rest fits into the finish. */

@@ -22,17 +22,6 @@ void account_free_emits(struct account *a)
 
 /* ---- what comes in ---- */
 
-/* The queue must be there now: later there is nobody to tell. */
-static enum err_code check_job(struct account *a, struct slice job, struct err *err)
-{
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct slice queue;
-
-    if (!json_find(job, "queue", &queue) || json_type_of(queue) != JSON_T_STRING)
-        return err_set(err, E_INVALID, "a job needs a 'queue', the name of one");
-    return a->config.knows_queue(a->config.ctx, json_text(queue, &arena), err);
-}
-
 void account_take_emit(struct account *a, const struct word *w)
 {
     struct err err = ERR_INIT;
@@ -41,14 +30,14 @@ void account_take_emit(struct account *a, const struct word *w)
         account_reply_now(a, "fail emit: an earlier job was refused: %s", a->fault.msg);
         return;
     }
-    if (check_job(a, w->json, &err) != E_OK) {
+    if (account_check_job(a, w->json, &err) != E_OK) {
         account_reply_now(a, "fail emit: %s", err.msg);
         return;
     }
     buf_add_slice(&a->spool, w->json);
     buf_add_char(&a->spool, ',');
     VEC_PUSH(&a->sizes, w->json.size + 1);
-    a->n_emitted++;
+    a->said_before = "emit";
     account_reply_now(a, "ok");
 }
 
@@ -65,7 +54,7 @@ void account_take_emit_now(struct account *a, const struct word *w, int64_t now_
 {
     struct err err = ERR_INIT;
 
-    if (check_job(a, w->json, &err) != E_OK) {
+    if (account_check_job(a, w->json, &err) != E_OK) {
         account_reply_now(a, "fail emit!: %s", err.msg);
         return;
     }
@@ -76,10 +65,15 @@ void account_take_emit_now(struct account *a, const struct word *w, int64_t now_
 
 void account_take_cursor(struct account *a, const struct word *w)
 {
-    if (a->n_emitted > 0) {
+    const char *before = a->said_before;
+
+    if (before != NULL) {
         account_reply_now(a,
-                          "fail cursor: what was given by 'emit' before it is lost if this attempt "
-                          "fails: use emit! together with a cursor");
+                          "fail cursor: what was given by '%s' before it is lost if this attempt "
+                          "fails: %s",
+                          before,
+                          strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
+                                                      : "say it after the last cursor");
         return;
     }
     add_entry(a, w->json, true);
@@ -336,6 +330,7 @@ void account_drop_emits(struct account *a)
 {
     buf_clear(&a->spool);
     VEC_CLEAR(&a->sizes);
+    account_drop_route(a);
 }
 
 bool account_settled(const struct account *a)

@@ -1,5 +1,6 @@
 /*
- * What the two halves of the account share: lines and values (account.c), jobs (account_emits.c).
+ * What the parts of the account share: lines and values (account.c), jobs (account_emits.c), steps and signals
+ * (account_route.c).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,6 +16,11 @@ struct account_reply {
 struct account_value {
     char *name;
     char *json;
+};
+
+struct account_signal {
+    char *name;
+    int64_t count;
 };
 
 /* An emit! or a cursor that the server has not taken yet. */
@@ -50,9 +56,13 @@ struct account {
     VEC(struct account_reply) replies;
     size_t replies_first;
 
-    struct buf spool;   /* jobs one after the other, with a comma behind each */
-    VEC(size_t) sizes;  /* of them */
-    uint64_t n_emitted; /* plain emits that were answered ok */
+    struct buf spool;  /* jobs one after the other, with a comma behind each */
+    VEC(size_t) sizes; /* of them */
+
+    struct buf steps; /* one after the other, with a comma between */
+    size_t n_steps;
+    VEC(struct account_signal) signals;
+    const char *said_before; /* the word of those that go with the finish alone; NULL: none yet */
 
     VEC(struct account_entry) entries;
     size_t entries_size;
@@ -78,6 +88,15 @@ void account_tidy(char *text);
 
 /* Writes out the replies that wait for nothing. */
 void account_flush_replies(struct account *a, struct buf *replies);
+
+/* Whether a job can be made of it as far as can be told here: its queue, topic or steps are known. */
+MUST_CHECK enum err_code account_check_job(struct account *a, struct slice job, struct err *err);
+
+void account_take_step(struct account *a, const struct word *w);
+void account_take_raise(struct account *a, const struct word *w);
+void account_add_route(const struct account *a, struct buf *b);
+void account_drop_route(struct account *a);
+void account_free_route(struct account *a);
 
 void account_take_emit(struct account *a, const struct word *w);
 void account_take_emit_now(struct account *a, const struct word *w, int64_t now_at);

@@ -149,7 +149,7 @@ char **environment_make(const struct environment_of *of, struct task *t)
     add(&e, "WAYBILL_JOB_URL", t->url);
     add(&e, "WAYBILL_QUEUE", t->queue);
     add_number(&e, "WAYBILL_ATTEMPT", t->attempt);
-    add_number(&e, "WAYBILL_STEP", 1);
+    add_number(&e, "WAYBILL_STEP", t->step);
     add(&e, "WAYBILL_CURSOR", t->cursor);
     add(&e, "WAYBILL_JOB_FILE", slice_of(of->job_file));
     add_params(&e, t->params);

@@ -21,14 +21,27 @@ static void offer_free(struct offer *f)
     free(f);
 }
 
+/* What an update brings anew. */
+static void forget_names(struct offers *o)
+{
+    for (size_t i = 0; i < o->names.count; i++)
+        free(o->names.items[i]);
+    for (size_t i = 0; i < o->topics.count; i++)
+        free(o->topics.items[i]);
+    VEC_CLEAR(&o->names);
+    VEC_CLEAR(&o->topics);
+}
+
 void offers_deinit(struct offers *o)
 {
     for (size_t i = 0; i < o->items.count; i++)
         offer_free(o->items.items[i]);
-    for (size_t i = 0; i < o->names.count; i++)
-        free(o->names.items[i]);
+    forget_names(o);
+    for (size_t i = 0; i < o->n_subscriptions; i++)
+        free(o->subscriptions[i].queue);
     VEC_DEINIT(&o->items);
     VEC_DEINIT(&o->names);
+    VEC_DEINIT(&o->topics);
 }
 
 static struct offer *find_any(const struct offers *o, struct slice name)
@@ -48,12 +61,18 @@ struct offer *offers_find(const struct offers *o, struct slice name)
 
 /* ---- which queues are served ---- */
 
-static bool is_wanted(const struct offers *o, struct slice name)
+/* A subscriber's queue is another worker's, unless it was asked for by name. */
+static bool is_wanted(const struct offers *o, struct slice name, struct slice servers)
 {
+    struct slice subscriber;
+
+    if (offers_subscription(o, name) != NULL)
+        return true;
     for (size_t i = 0; i < o->n_only; i++)
         if (slice_is(name, o->only[i]))
             return true;
-    return o->n_only == 0;
+    return o->n_only == 0 && o->n_subscriptions == 0 &&
+           !json_find(servers, "subscriber", &subscriber);
 }
 
 static const struct worker_own_queue *own_of(const struct offers *o, struct slice name)
@@ -67,9 +86,12 @@ static const struct worker_own_queue *own_of(const struct offers *o, struct slic
 /* The definition to go by, empty: the queue is not served here. */
 static struct slice definition_for(const struct offers *o, struct slice name, struct slice servers)
 {
+    const struct subscription *subscription = offers_subscription(o, name);
     const struct worker_own_queue *own = own_of(o, name);
 
-    if (!is_wanted(o, name) || (own == NULL && o->own_only))
+    if (own == NULL && subscription != NULL)
+        own = own_of(o, slice_of(subscription->topic));
+    if (!is_wanted(o, name, servers) || (own == NULL && o->own_only))
         return (struct slice){0};
     return own != NULL ? own->definition : servers;
 }
@@ -100,7 +122,7 @@ struct reading {
 
 static enum err_code read_definition(struct slice json, struct reading *r, struct err *err)
 {
-    if (queue_def_parse(json, &r->arena, &r->def, err) != E_OK || r->def.command.size == 0)
+    if (queue_def_parse_stored(json, &r->arena, &r->def, err) != E_OK || r->def.command.size == 0)
         return err->code;
     return template_command_parse(r->def.command, &r->arena, &r->command, NULL, err);
 }
@@ -151,6 +173,15 @@ static void offer_queue(struct update *u, struct slice name, struct slice defini
         u->on_change(u->ctx, &change);
 }
 
+/* Nothing says how to run what comes there. */
+static void warn_unserved(const struct subscription *s)
+{
+    log_warn(
+        "queue %s: nothing here says what to run for its jobs: queue %s needs a command, in the "
+        "worker's own file (-c) or at the server",
+        s->queue, s->topic);
+}
+
 static void take_queue(struct update *u, struct slice queue)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -165,9 +196,17 @@ static void take_queue(struct update *u, struct slice queue)
     VEC_PUSH(&u->offers->names, mem_strndup(name.data, name.size));
     if (json_find(queue, "restarts", &value) && json_type_of(value) == JSON_T_INT)
         restarts = json_int(value);
+    offers_note_topics(u->offers, definition, &arena);
     definition = definition_for(u->offers, name, definition);
     if (definition.size > 0)
         offer_queue(u, name, definition, restarts);
+    struct subscription *subscription = offers_subscription(u->offers, name);
+
+    if (subscription == NULL)
+        return;
+    subscription->missing = false;
+    if (offers_find(u->offers, name) == NULL)
+        warn_unserved(subscription);
 }
 
 static void drop_gone(struct offers *o)
@@ -196,11 +235,11 @@ enum err_code offers_update(struct offers *o, struct slice reply, offer_changed_
     if (json_type_of(whole) != JSON_T_OBJECT || !json_find(whole, "queues", &queues) ||
         !json_find(whole, "definitions", &number) || json_type_of(number) != JSON_T_INT)
         return err_set(err, E_INTERNAL, "the server's list of queues is not one: is it older?");
-    for (size_t i = 0; i < o->names.count; i++)
-        free(o->names.items[i]);
-    VEC_CLEAR(&o->names);
+    forget_names(o);
     for (size_t i = 0; i < o->items.count; i++)
         o->items.items[i]->gone = true; /* unless it is found again */
+    for (size_t i = 0; i < o->n_subscriptions; i++)
+        o->subscriptions[i].missing = o->subscriptions[i].queue != NULL;
     for (struct json_iter it = json_items(queues); json_next_item(&it, &queue);)
         take_queue(&u, queue);
     drop_gone(o);

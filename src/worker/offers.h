@@ -5,6 +5,9 @@
  * over it.  An offer whose program cannot be started is broken: it takes nothing for a while, then one
  * job as a trial, with growing pauses in between.
  *
+ * A subscription has a queue of its own, which the server names.  It runs what the own file says for the topic's
+ * queue, else what the server says for that queue of its own; nobody else serves it.
+ *
  * Offers stay where they are as long as a job in hand points to them; one whose queue is gone takes
  * nothing and is freed with its last job.
  */
@@ -52,9 +55,16 @@ struct offer_change {
 };
 typedef void offer_changed_fn(void *ctx, const struct offer_change *change);
 
+struct subscription {
+    const char *topic;
+    char *queue;  /* NULL: the server has not taken it yet */
+    bool missing; /* the server does not have that queue any more */
+};
+
 struct offers {
     VEC(struct offer *) items;
     VEC(char *) names;   /* of all queues, served here or not */
+    VEC(char *) topics;  /* what they are subscribed to besides their names */
     int64_t definitions; /* the number that the server gave what we know */
     bool known;
 
@@ -64,6 +74,8 @@ struct offers {
     const struct worker_own_queue *own;
     size_t n_own;
     bool own_only;
+    struct subscription *subscriptions;
+    size_t n_subscriptions;
 };
 
 void offers_deinit(struct offers *o);
@@ -73,6 +85,22 @@ MUST_CHECK enum err_code offers_update(struct offers *o, struct slice reply,
                                        offer_changed_fn *on_change, void *ctx, struct err *err);
 
 struct offer *offers_find(const struct offers *o, struct slice name);
+
+/* The subscription whose queue it is; NULL: none of ours. */
+struct subscription *offers_subscription(const struct offers *o, struct slice queue);
+
+/* The server has taken a subscription: this is its queue. */
+void offers_subscribed(struct offers *o, size_t subscription, struct slice queue);
+
+/* After an update: a subscription's queue is not among the server's. */
+bool offers_lack_one(const struct offers *o);
+
+/* Notes what a queue is subscribed to, by its definition or as a worker's own. */
+void offers_note_topics(struct offers *o, struct slice definition, struct arena *arena);
+
+/* E_INVALID: nobody is subscribed to it. */
+MUST_CHECK enum err_code offers_check_topic(const struct offers *o, struct slice topic,
+                                            struct err *err);
 
 /*
  * How many jobs are worth having at hand beyond those that run: as many as will be started within

@@ -103,6 +103,8 @@ void talk_deinit(struct worker *w)
         request_cancel(w->talk.requests);
     if (w->talk.queues_request != NULL)
         link_cancel(w->talk.queues_request);
+    if (w->talk.subscribe_request != NULL)
+        link_cancel(w->talk.subscribe_request);
     buf_deinit(&w->talk.body);
 }
 
@@ -116,7 +118,7 @@ void talk_forget(struct task *t)
 
 /* ---- the server is away ---- */
 
-static void pause_talk(struct worker *w, const struct link_reply *reply, const struct err *why)
+void talk_pause(struct worker *w, const struct link_reply *reply, const struct err *why)
 {
     struct talk *t = &w->talk;
     int64_t cap_us = reply->status == 503 ? PAUSE_NEAR_CAP_US : PAUSE_CAP_US;
@@ -130,6 +132,9 @@ static void pause_talk(struct worker *w, const struct link_reply *reply, const s
     t->away = true;
     t->describe = true; /* another one may be there then, with other queues */
     w->offers.known = false;
+    t->subscribed = 0;
+    if (t->subscribe_request != NULL)
+        link_cancel(STEAL(t->subscribe_request));
 }
 
 static void resume_talk(struct worker *w)
@@ -203,10 +208,10 @@ static void on_reply(void *ctx, const struct link_reply *reply)
     } else if (is_refusal(reply)) {
         log_error("the server refuses what this worker tells it: %s", err.msg);
         request_refused(r, &err);
-        pause_talk(w, reply, &err);
+        talk_pause(w, reply, &err);
     } else {
         request_lost(r);
-        pause_talk(w, reply, &err);
+        talk_pause(w, reply, &err);
     }
     request_free(r);
 }
@@ -326,10 +331,11 @@ static void on_queues(void *ctx, const struct link_reply *reply)
     w->talk.queues_request = NULL;
     if (err.code != E_OK ||
         offers_update(&w->offers, reply->text, on_queues_changed, w, &err) != E_OK) {
-        pause_talk(w, reply, &err);
+        talk_pause(w, reply, &err);
         return;
     }
     w->talk.describe = true; /* and its answer tells whether the server is there again */
+    talk_check_subscriptions(w);
 }
 
 static void ask_queues(struct worker *w)
@@ -420,7 +426,7 @@ void talk_pump(struct worker *w)
         worker_wake_at(w, t->resume_at);
         return;
     }
-    if (!w->offers.known && w->state < WORKER_ENDING)
+    if (w->state < WORKER_ENDING && !talk_subscribe(w) && !w->offers.known)
         ask_queues(w);
     if (t->say_all && tells_under_way(w)) {
         call_back(w, now);

@@ -8,6 +8,9 @@
  * - one that listens, always: for cancels and for changed definitions.
  * What a request under way may be granted is reserved, so that no job comes for which there is no room.
  *
+ * Besides, before it asks for the queues, a worker with topics tells the server of each that it is subscribed to:
+ * at its start, when the server was away, and when a queue of its own is gone.
+ *
  * When the server is away, nothing is forgotten: requests are made anew with growing pauses.  After a reply that
  * was lost the worker says what it holds ("all"), and whatever else was granted to it goes back.
  */
@@ -29,6 +32,9 @@ struct talk {
     bool waiting;                  /* one of them waits for jobs */
     bool listening;
     struct link_request *queues_request;
+    struct link_request *subscribe_request;
+    size_t subscribed;     /* so many of the topics, the first ones, are told */
+    int64_t subscribe_at;  /* steady: not before */
     int reserved;          /* jobs that requests under way may be granted */
     bool woken;            /* the one that waits has been told to return */
     int64_t wake_again_at; /* steady: it was not there yet when it was told so; TIME_NEVER */

@@ -1,6 +1,6 @@
 /*
  * What the files of the talk share: a request while it is under way, what goes into it (talk_tell.c,
- * talk_room.c), and what its reply means (talk_reply.c).
+ * talk_room.c), and what its reply means (talk_reply.c); subscriptions (talk_subscribe.c).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,6 +13,7 @@
 #include "base/slice.h"
 #include "base/vec.h"
 
+struct link_reply;
 struct link_request;
 struct offer;
 struct task;
@@ -48,6 +49,15 @@ struct talk_request {
 /* Does what the reply says.  The request is out of all lists. */
 MUST_CHECK enum err_code talk_read_reply(struct talk_request *r, struct slice text,
                                          struct err *err);
+
+/* The server is away, or cannot now: nothing is sent for a while. */
+void talk_pause(struct worker *w, const struct link_reply *reply, const struct err *why);
+
+/* Tells the server of the next topic; false: all are told, or it is not the time. */
+bool talk_subscribe(struct worker *w);
+
+/* After an update of the offers: topics whose queue is gone are told of again, a little later. */
+void talk_check_subscriptions(struct worker *w);
 
 /* A task goes: requests under way forget it. */
 void talk_forget(struct task *t);

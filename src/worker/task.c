@@ -57,6 +57,22 @@ static int64_t timeout_member(struct slice job, struct arena *arena)
     return code == E_OK ? us : 0;
 }
 
+/* A job without a route is at its first step, and has no other. */
+static void take_step(struct task *t)
+{
+    struct slice step = raw_member(t->json, "step");
+    struct slice final;
+
+    t->step = 1;
+    t->route = ACCOUNT_NO_ROUTE;
+    if (step.size == 0 || json_type_of(step) != JSON_T_OBJECT)
+        return;
+    t->step = (int)int_member(step, "number");
+    t->route = json_find(step, "final", &final) && json_type_of(final) == JSON_T_TRUE
+                   ? ACCOUNT_ROUTE_FINAL
+                   : ACCOUNT_ROUTE;
+}
+
 static void take_body(struct task *t)
 {
     struct slice encoded = text_member(t->json, "body_base64", &t->arena);
@@ -81,6 +97,7 @@ static void take_members(struct task *t)
     t->attempt = (int)int_member(t->json, "attempt");
     t->lost_before = int_member(t->json, "lost");
     t->timeout_us = timeout_member(t->json, a);
+    take_step(t);
     take_body(t);
 }
 
@@ -97,6 +114,13 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
                               w->offers.names.count, E_INVALID, err);
 }
 
+static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
+{
+    const struct worker *w = ctx;
+
+    return offers_check_topic(&w->offers, name, err);
+}
+
 static void enlist(struct worker *w, struct task *t)
 {
     t->next = w->tasks;
@@ -106,11 +130,12 @@ static void enlist(struct worker *w, struct task *t)
     w->n_tasks++;
 }
 
-/* Every attempt has the same room, so that the last one can always say why it failed. */
+/* Every attempt has the same room, so that the last one can always say why it failed.  The attempts of a route
+ * are counted for each step, and what came before them may be of other queues. */
 static int64_t log_cap(const struct task *t, int64_t base)
 {
     int64_t keep = t->offer != NULL ? t->offer->def.keep_log : 0;
-    int64_t left = keep * t->attempt - base;
+    int64_t left = t->route != ACCOUNT_NO_ROUTE ? keep : keep * t->attempt - base;
 
     return left < keep ? left : keep;
 }
@@ -132,7 +157,9 @@ struct task *task_new(struct worker *w, struct slice json)
     }
     t->account = account_new(&(struct account_config){.id = arena_strdup(&t->arena, t->id),
                                                       .lease = arena_strdup(&t->arena, t->lease),
+                                                      .route = t->route,
                                                       .knows_queue = knows_queue,
+                                                      .knows_topic = knows_topic,
                                                       .ctx = w});
     int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
 

@@ -43,6 +43,8 @@ struct task {
     struct slice body; /* data NULL: none */
     struct slice url;
     int attempt;
+    int step; /* the number of its step, 1 without a route */
+    enum account_route route;
     int64_t lost_before; /* how often its worker was lost */
     int64_t timeout_us;  /* 0: none */
 

@@ -24,6 +24,7 @@
 
 #define WORKER_GRACE_US (60 * INT64_C(1000000))
 #define WORKER_LEASE_US (60 * INT64_C(1000000))
+#define WORKER_LIFETIME_US (7 * 86400 * INT64_C(1000000))
 
 struct worker;
 
@@ -67,6 +68,13 @@ struct worker_config {
     const struct worker_own_queue *own;
     size_t n_own;
     bool own_only; /* serves only queues of `own` */
+
+    /* Topics that it is subscribed to, under its name: each has a queue of its own at the server, which
+     * lasts for `lifetime_us` after the worker was heard of.  With topics and without `queues` it serves
+     * nothing else. */
+    const char *const *topics;
+    size_t n_topics;
+    int64_t lifetime_us;
 
     int64_t grace_us;
     int64_t lease_us;

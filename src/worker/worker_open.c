@@ -23,15 +23,33 @@ static const char *keep_text(struct worker *w, const char *text)
     return text == NULL ? NULL : arena_strdup(&w->arena, slice_of(text));
 }
 
+static const char **keep_texts(struct worker *w, const char *const *texts, size_t n)
+{
+    const char **kept = arena_array(&w->arena, n + 1, sizeof(char *));
+
+    for (size_t i = 0; i < n; i++)
+        kept[i] = keep_text(w, texts[i]);
+    return kept;
+}
+
+static void keep_subscriptions(struct worker *w, const struct worker_config *config)
+{
+    struct subscription *all = arena_array(&w->arena, config->n_topics + 1, sizeof(*all));
+
+    w->config.topics = keep_texts(w, config->topics, config->n_topics);
+    for (size_t i = 0; i < config->n_topics; i++)
+        all[i] = (struct subscription){.topic = w->config.topics[i]};
+    w->offers.subscriptions = all;
+    w->offers.n_subscriptions = config->n_topics;
+}
+
 static void keep_config(struct worker *w, const struct worker_config *config)
 {
     struct worker_config *c = &w->config;
-    const char **only = arena_array(&w->arena, config->n_queues + 1, sizeof(char *));
+    const char **only = keep_texts(w, config->queues, config->n_queues);
     struct worker_own_queue *own = arena_array(&w->arena, config->n_own + 1, sizeof(*own));
 
     *c = *config;
-    for (size_t i = 0; i < config->n_queues; i++)
-        only[i] = keep_text(w, config->queues[i]);
     for (size_t i = 0; i < config->n_own; i++)
         own[i] = (struct worker_own_queue){arena_copy(&w->arena, config->own[i].name),
                                            arena_copy(&w->arena, config->own[i].definition)};
@@ -48,6 +66,8 @@ static void keep_config(struct worker *w, const struct worker_config *config)
     if (c->slots > SLOT_COUNT_MAX / 3)
         c->slots = SLOT_COUNT_MAX / 3;
     c->lease_us = c->lease_us > 0 ? c->lease_us : WORKER_LEASE_US;
+    c->lifetime_us = c->lifetime_us > 0 ? c->lifetime_us : WORKER_LIFETIME_US;
+    keep_subscriptions(w, config);
 }
 
 static void find_names(struct worker *w, const char *name)

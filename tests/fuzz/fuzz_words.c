@@ -23,6 +23,9 @@ static const struct slice seeds[] = {
     SLICE("cat <<E <<'F'\n{x}\nE\nno\nF\nemit {\"queue\":\"fetch\",\"params\":{\"n\":1}}\n"
           "emit! {\"queue\":\"fetch\"}\ncursor {\"page\":2}\nset a 1\nset \"a b\" [1]\n"),
     SLICE("f() { echo \"$1\"; }; f {x} # it's\nresend 300-busy\nerr broken\nfail\r\nstep {}\n\n"),
+    SLICE("true\nstep {\"name\":\"a\",\"queue\":\"fetch\"}\nstep {\"process name\":\"fetch\"}\n"
+          "raise dump\nraise \"a b\" 7\nemit {\"topic\":\"crawl\"}\n"
+          "emit {\"steps\":[{\"name\":\"fetch\"}]}\n"),
     SLICE("[\"./fetch\",\"{url}\",\"-o{x:-}{{\",\"${y}\"]\nset x \"\\u00e4\"\nemit {}\nemti\n"),
     SLICE("[\"sh\",\"-c\",\"echo {x}\"]\nprogress 12.5%\nprogress 1/2/3\ncursor\nrun \xFF\xC3\n"),
     SLICE("echo \"${a:-{x}}\" ${b#'it'} $((1 + (2))) $$ \\{x} {1..3} {a,b}\ndone a\ndone b\n"),
@@ -64,6 +67,9 @@ static const struct slice word_list[] = {
     SLICE("\nemit! "),
     SLICE("\ncursor "),
     SLICE("\nresend "),
+    SLICE("\nstep "),
+    SLICE("\nraise "),
+    SLICE("{\"name\":\"fetch\"}"),
     SLICE("-"),
     SLICE("9999999999999999999"),
     SLICE("\nprogress "),
@@ -150,6 +156,12 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
     return slice_is(name, "fetch") ? E_OK : err_set(err, E_INVALID, "there is no such queue");
 }
 
+static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
+{
+    (void)ctx;
+    return slice_is(name, "crawl") ? E_OK : err_set(err, E_INVALID, "there is no such topic");
+}
+
 static void check_json(const char *what, const struct buf *members)
 {
     CLEANUP(buf) struct buf object = BUF_INIT((size_t)1 << 24);
@@ -200,8 +212,11 @@ static void check_told(struct account *a)
 
 static void run_lines(struct slice text)
 {
-    struct account *a = account_new(
-        &(struct account_config){.id = "I", .lease = "L", .knows_queue = knows_queue});
+    struct account *a = account_new(&(struct account_config){.id = "I",
+                                                             .lease = "L",
+                                                             .route = ACCOUNT_ROUTE,
+                                                             .knows_queue = knows_queue,
+                                                             .knows_topic = knows_topic});
     struct line_reader lines = LINE_READER_INIT(300);
     CLEANUP(buf) struct buf replies = BUF_INIT((size_t)1 << 24);
     CLEANUP(buf) struct buf notices = BUF_INIT((size_t)1 << 24);

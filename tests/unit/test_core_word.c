@@ -186,12 +186,59 @@ static void resend_needs_seconds(void **state)
                                 "300-busy, not '-5'");
 }
 
+static void a_step_is_an_object_that_a_route_takes(void **state)
+{
+    (void)state;
+    struct word w = parse("step  {\"name\": \"cleanup\", \"queue\": \"shelf\"} ");
+
+    assert_int_equal(w.kind, WORD_STEP);
+    assert_slice_is(w.json, "{\"name\": \"cleanup\", \"queue\": \"shelf\"}");
+    assert_int_equal(parse("step {\"process name\":\"a\",\"command line\":\"echo one\"}").kind,
+                     WORD_STEP);
+    assert_refused("step", "step: needs a JSON value");
+    assert_refused("step [{\"name\":\"a\"}]", "step: needs a step, a JSON object, not an array");
+    struct err err = ERR_INIT;
+
+    assert_int_equal(word_parse(SLICE("step {\"queue\":7}"), &arena, &w, &err), E_INVALID);
+    assert_int_equal(strncmp(err.msg, "step: steps[0]", 14), 0);
+    assert_int_equal(word_parse(SLICE("step {}"), &arena, &w, &err), E_INVALID);
+}
+
+static void a_signal_is_raised_by_one_or_by_a_number(void **state)
+{
+    (void)state;
+    struct word w = parse("raise dump");
+
+    assert_int_equal(w.kind, WORD_RAISE);
+    assert_slice_is(w.name, "dump");
+    assert_int_equal(w.count, 1);
+    w = parse("raise \"all of it\" 12 ");
+    assert_slice_is(w.name, "all of it");
+    assert_int_equal(w.count, 12);
+    assert_int_equal(parse("raise a 1000000000000").count, 1000000000000);
+    assert_refused("raise", "raise: needs a name of 1 to 200 bytes of UTF-8");
+    assert_refused("raise a/b", "raise: a signal's name must not have a '/' in it: 'a/b'");
+    static const char *const bad[] = {"0", "-1", "1.5", "1000000000001", "two", "1 2"};
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        char line[100];
+        char want[200];
+
+        snprintf(line, sizeof(line), "raise a %s", bad[i]);
+        snprintf(want, sizeof(want),
+                 "raise: the number after the name must be a whole one from 1 to 1000000000000, "
+                 "not '%s'",
+                 bad[i]);
+        assert_refused(line, want);
+    }
+}
+
 static void an_unknown_word_is_told_with_the_nearest(void **state)
 {
     (void)state;
     assert_refused("emti {}", "unknown word 'emti', did you mean 'emit'?");
     assert_refused("hello world", "unknown word 'hello'");
-    assert_refused("step {}", "unknown word 'step': this version does not have it");
+    assert_refused("attach a", "unknown word 'attach': this version does not have it");
     assert_refused("dup 3-X-y", "unknown word 'dup': this version does not have it");
     assert_refused("\x01\x02", "unknown word '\?\?'");
     assert_refused("Done", "unknown word 'Done', did you mean 'done'?");
@@ -259,6 +306,8 @@ int main(void)
         cmocka_unit_test(a_cursor_is_any_json_of_some_size),
         cmocka_unit_test(names_with_spaces_are_json_strings),
         cmocka_unit_test(resend_needs_seconds),
+        cmocka_unit_test(a_step_is_an_object_that_a_route_takes),
+        cmocka_unit_test(a_signal_is_raised_by_one_or_by_a_number),
         cmocka_unit_test(an_unknown_word_is_told_with_the_nearest),
         cmocka_unit_test(texts_become_utf8_whatever_was_written),
         cmocka_unit_test(a_resident_names_its_job_first),

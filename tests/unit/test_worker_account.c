@@ -20,19 +20,43 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
     return queue_name_unknown(name, names, 2, E_INVALID, err);
 }
 
+static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
+{
+    (void)ctx;
+    return slice_is(name, "crawl") ? E_OK : err_set(err, E_INVALID, "nobody is subscribed");
+}
+
 struct desk {
     struct account *a;
     struct buf replies, notices, body;
 };
 
+static struct account *account_of(enum account_route route)
+{
+    return account_new(&(struct account_config){.id = "JOB",
+                                                .lease = "LEASE",
+                                                .route = route,
+                                                .knows_queue = knows_queue,
+                                                .knows_topic = knows_topic});
+}
+
 static int begin(void **state)
 {
     struct desk *d = mem_zalloc(sizeof(*d));
 
-    d->a = account_new(
-        &(struct account_config){.id = "JOB", .lease = "LEASE", .knows_queue = knows_queue});
+    d->a = account_of(ACCOUNT_NO_ROUTE);
     d->replies = d->notices = d->body = BUF_INIT((size_t)1 << 26);
     *state = d;
+    return 0;
+}
+
+static int begin_route(void **state)
+{
+    begin(state);
+    struct desk *d = *state;
+
+    account_free(d->a);
+    d->a = account_of(ACCOUNT_ROUTE);
     return 0;
 }
 
@@ -229,11 +253,126 @@ static void a_job_must_name_a_queue_that_is_there(void **state)
 
     assert_string_equal(say(d, "emit {\"queue\":\"fetsh\"}"),
                         "fail emit: there is no queue 'fetsh', did you mean 'fetch'?\n");
-    assert_string_equal(say(d, "emit! {}"), "fail emit!: a job needs a 'queue', the name of one\n");
-    assert_string_equal(buf_text(&d->notices), "emit!: a job needs a 'queue', the name of one\n");
+    assert_string_equal(say(d, "emit! {}"),
+                        "fail emit!: a job needs a 'queue', the name of one, or a 'topic', or "
+                        "'steps'\n");
+    assert_string_equal(
+        buf_text(&d->notices),
+        "emit!: a job needs a 'queue', the name of one, or a 'topic', or 'steps'\n");
     assert_string_equal(say(d, "emit {\"queue\":7}"),
-                        "fail emit: a job needs a 'queue', the name of one\n");
+                        "fail emit: 'queue' must be the name of one\n");
     assert_string_equal(finish(d), "");
+}
+
+static void a_job_may_go_to_a_topic_or_along_steps(void **state)
+{
+    struct desk *d = *state;
+
+    assert_string_equal(say(d, "emit {\"topic\":\"crawl\"}"), "ok\n");
+    assert_string_equal(say(d, "emit {\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"}]}"), "ok\n");
+    assert_string_equal(finish(d), "\"emit\":[{\"topic\":\"crawl\"},"
+                                   "{\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"}]}]");
+    assert_string_equal(say(d, "emit {\"topic\":\"crewl\"}"), "fail emit: nobody is subscribed\n");
+    assert_string_equal(say(d, "emit! {\"topic\":7}"),
+                        "fail emit!: a job needs a 'queue', the name of one, or a 'topic', or "
+                        "'steps'\n");
+    assert_string_equal(say(d, "emit {\"steps\":[{\"name\":\"fetch\"},{\"name\":\"fetsh\"}]}"),
+                        "fail emit: steps[1]: there is no queue 'fetsh', did you mean 'fetch'?\n");
+    assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"steps\":[{\"name\":\"fetch\"}]}"),
+                        "fail emit: a job with steps goes to the queues that they name, it has no "
+                        "'queue'\n");
+}
+
+/* ---- step and raise ---- */
+
+static void steps_and_signals_go_with_the_finish(void **state)
+{
+    struct desk *d = *state;
+
+    assert_string_equal(say(d, "step {\"name\":\"a\",\"queue\":\"fetch\"}"), "ok\n");
+    assert_string_equal(say(d, "raise dump"), "ok\n");
+    assert_string_equal(say(d, "step {\"process name\":\"fetch\"}"), "ok\n");
+    assert_string_equal(say(d, "raise \"a \\\"b\" 7"), "ok\n");
+    assert_string_equal(say(d, "raise dump 4"), "ok\n");
+    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
+    account_close(d->a);
+    assert_true(account_settled(d->a));
+    assert_string_equal(finish(d),
+                        "\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"},"
+                        "{\"process name\":\"fetch\"}],\"raise\":{\"dump\":5,\"a \\\"b\":7}");
+}
+
+static void an_attempt_that_fails_adds_no_steps_and_raises_nothing(void **state)
+{
+    struct desk *d = *state;
+
+    say(d, "set a 1");
+    say(d, "step {\"name\":\"fetch\"}");
+    say(d, "raise dump");
+    account_close(d->a);
+    account_drop_emits(d->a);
+    assert_string_equal(finish(d), "\"set\":{\"a\":1}");
+}
+
+static void a_step_needs_a_route_and_a_queue_that_is_there(void **state)
+{
+    struct desk *d = *state;
+
+    assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
+                        "fail step: this job has no route: it was made without steps\n");
+    assert_string_equal(buf_text(&d->notices),
+                        "step: this job has no route: it was made without steps\n");
+    account_free(d->a);
+    d->a = account_of(ACCOUNT_ROUTE_FINAL);
+    assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
+                        "fail step: the route has come to its final steps\n");
+    account_free(d->a);
+    d->a = account_of(ACCOUNT_ROUTE);
+    assert_string_equal(say(d, "step {\"name\":\"fetsh\"}"),
+                        "fail step: steps[0]: there is no queue 'fetsh', did you mean 'fetch'?\n");
+    assert_string_equal(say(d, "step 7"), "fail step: needs a step, a JSON object, not 7\n");
+    assert_string_equal(finish(d), "");
+}
+
+static void steps_and_signals_have_limits(void **state)
+{
+    struct desk *d = *state;
+    CLEANUP(buf) struct buf line = BUF_INIT(1 << 21);
+    char small[64];
+
+    for (int i = 0; i < ACCOUNT_SIGNALS_MAX; i++) {
+        snprintf(small, sizeof(small), "raise n%d", i);
+        assert_string_equal(say(d, small), "ok\n");
+    }
+    assert_string_equal(say(d, "raise more"), "fail raise: at most 1000 signals are allowed\n");
+    assert_string_equal(say(d, "raise n7 1000000000000"),
+                        "fail raise: by more than 1000000000000 in all\n");
+    assert_string_equal(say(d, "raise n7 999999999999"), "ok\n");
+    buf_add_str(&line, "step {\"name\":\"fetch\",\"params\":{\"x\":\"");
+    while (line.size < ACCOUNT_STEPS_MAX / 2 + 10)
+        buf_add_char(&line, 'x');
+    buf_add_str(&line, "\"}}");
+    assert_string_equal(say(d, buf_text(&line)), "ok\n");
+    assert_string_equal(say(d, buf_text(&line)),
+                        "fail step: all steps together have more than 1048576 bytes\n");
+    for (int i = 1; i < 1000; i++)
+        assert_string_equal(say(d, "step {\"name\":\"fetch\"}"), "ok\n");
+    assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
+                        "fail step: a route has at most 1000 steps\n");
+}
+
+static void a_cursor_after_a_step_or_a_signal_is_refused(void **state)
+{
+    struct desk *d = *state;
+
+    say(d, "raise dump");
+    assert_string_equal(say(d, "cursor 1"),
+                        "fail cursor: what was given by 'raise' before it is lost if this attempt "
+                        "fails: say it after the last cursor\n");
+    say(d, "step {\"name\":\"fetch\"}");
+    assert_string_equal(say(d, "cursor 1"),
+                        "fail cursor: what was given by 'step' before it is lost if this attempt "
+                        "fails: say it after the last cursor\n");
 }
 
 static size_t jobs_in(const char *body)
@@ -537,6 +676,7 @@ static void no_job_is_lost_or_made_twice_whatever_the_server_does(void **state)
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define R(name) cmocka_unit_test_setup_teardown(name, begin_route, end)
     const struct CMUnitTest tests[] = {
         T(a_status_is_told_once_for_each_change),
         T(counts_without_a_text_are_a_status),
@@ -546,6 +686,12 @@ int main(void)
         T(bad_lines_are_answered_and_logged_and_harm_nothing),
         T(emits_go_with_the_finish),
         T(a_job_must_name_a_queue_that_is_there),
+        T(a_job_may_go_to_a_topic_or_along_steps),
+        R(steps_and_signals_go_with_the_finish),
+        R(an_attempt_that_fails_adds_no_steps_and_raises_nothing),
+        T(a_step_needs_a_route_and_a_queue_that_is_there),
+        R(steps_and_signals_have_limits),
+        R(a_cursor_after_a_step_or_a_signal_is_refused),
         T(more_than_a_chunk_is_staged_ahead),
         T(chunks_are_small_in_bytes_too),
         T(a_staged_job_that_is_refused_spoils_the_attempt),

@@ -173,6 +173,102 @@ static void a_definition_that_cannot_be_read_is_passed_over(void **state)
     offers_deinit(&o);
 }
 
+/* ---- subscriptions ---- */
+
+#define OWNED(worker, rest) \
+    "{\"subscriber\":{\"topic\":\"dump\",\"worker\":\"" worker "\",\"lifetime\":\"7d\"}" rest "}"
+#define RUNS ",\"command\":[\"theirs\"]"
+
+static void a_subscribers_queue_is_served_by_nobody_else(void **state)
+{
+    static const char *const only[] = {"dump@w2"};
+    struct offers o = {0};
+    const char *list = LIST("1", QUEUE("dump", "{\"command\":[\"true\"]}") "," QUEUE(
+                                     "dump@w1", OWNED("w1", RUNS)) "," QUEUE("dump@w2",
+                                                                             OWNED("w2", RUNS)));
+
+    (void)state;
+    update(&o, list);
+    assert_true(serves(&o, "dump"));
+    assert_false(serves(&o, "dump@w1") || serves(&o, "dump@w2"));
+    offers_deinit(&o);
+    o = (struct offers){.only = only, .n_only = 1}; /* unless it is asked for by name */
+    update(&o, list);
+    assert_true(serves(&o, "dump@w2"));
+    assert_false(serves(&o, "dump") || serves(&o, "dump@w1"));
+    offers_deinit(&o);
+}
+
+static void a_subscribed_worker_serves_its_own_queue_and_no_other(void **state)
+{
+    struct subscription subscriptions[] = {{.topic = "dump"}};
+    struct offers o = {.subscriptions = subscriptions, .n_subscriptions = 1};
+    const char *list = LIST(
+        "1", QUEUE("a", "{\"command\":[\"true\"]}") "," QUEUE(
+                 "dump", "{\"command\":[\"true\"]}") "," QUEUE("dump@w", OWNED("w", RUNS)));
+
+    (void)state;
+    update(&o, list);
+    assert_int_equal(o.items.count, 0); /* the server has not said which one it is */
+    offers_subscribed(&o, 0, SLICE("dump@w"));
+    update(&o, list);
+    assert_true(serves(&o, "dump@w"));
+    assert_int_equal(o.items.count, 1);
+    assert_false(offers_lack_one(&o));
+    static const char *const only[] = {"a"};
+
+    o.only = only;
+    o.n_only = 1;
+    update(&o, list);
+    assert_true(serves(&o, "a") && serves(&o, "dump@w"));
+    assert_false(serves(&o, "dump"));
+    update(&o, LIST("2", QUEUE("a", "{\"command\":[\"true\"]}")));
+    assert_true(offers_lack_one(&o));
+    offers_deinit(&o);
+}
+
+static void a_subscription_runs_what_the_own_file_says_for_the_topics_queue(void **state)
+{
+    const struct worker_own_queue own[] = {{SLICE("dump"), SLICE("{\"command\":[\"mine\"]}")}};
+    struct subscription subscriptions[] = {{.topic = "dump"}, {.topic = "other"}};
+    struct offers o = {.subscriptions = subscriptions,
+                       .n_subscriptions = 2,
+                       .own = own,
+                       .n_own = 1,
+                       .own_only = true};
+    const char *list = LIST("1",
+                            QUEUE("dump@w", OWNED("w", "")) "," QUEUE("other@w", OWNED("w", RUNS)));
+
+    (void)state;
+    offers_subscribed(&o, 0, SLICE("dump@w"));
+    offers_subscribed(&o, 1, SLICE("other@w"));
+    update(&o, list);
+    assert_string_equal(offers_find(&o, SLICE("dump@w"))->json, "{\"command\":[\"mine\"]}");
+    assert_false(serves(&o, "other@w"));
+    o.own_only = false;
+    update(&o, list);
+    assert_true(serves(&o, "other@w"));
+    offers_deinit(&o);
+}
+
+static void topics_that_somebody_is_subscribed_to_are_known(void **state)
+{
+    static const char *const good[] = {"a", "crawl", "site.x", "site.", "dump"};
+    static const char *const bad[] = {"b", "site", "sites.x", "crawl.x", "w"};
+    struct offers o = {0};
+    struct err err = ERR_INIT;
+
+    (void)state;
+    update(&o, LIST("1", QUEUE("a", "{\"subscribe\":[\"crawl\",\"site.*\"]}") "," QUEUE(
+                             "dump@w", OWNED("w", ""))));
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_int_equal(offers_check_topic(&o, slice_of(good[i]), &err), E_OK);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(offers_check_topic(&o, slice_of(bad[i]), &err), E_INVALID);
+    assert_string_equal(err.msg, "nobody is subscribed to topic 'w'");
+    offers_deinit(&o);
+}
+
 static void what_is_not_a_list_is_refused_and_changes_nothing(void **state)
 {
     struct offers o = {0};
@@ -198,6 +294,10 @@ int main(void)
         cmocka_unit_test(room_is_what_slots_leave),
         cmocka_unit_test(a_broken_queue_is_tried_with_one_job_after_growing_pauses),
         cmocka_unit_test(a_definition_that_cannot_be_read_is_passed_over),
+        cmocka_unit_test(a_subscribers_queue_is_served_by_nobody_else),
+        cmocka_unit_test(a_subscribed_worker_serves_its_own_queue_and_no_other),
+        cmocka_unit_test(a_subscription_runs_what_the_own_file_says_for_the_topics_queue),
+        cmocka_unit_test(topics_that_somebody_is_subscribed_to_are_known),
         cmocka_unit_test(what_is_not_a_list_is_refused_and_changes_nothing),
     };
 
