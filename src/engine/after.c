@@ -1,0 +1,445 @@
+/*
+ * After: what a new job waits for is judged, and written down as far as it does not hold yet.
+ *
+ * An array is judged as a whole, in time that grows with the number of its conditions alone: refs by a table, ids by
+ * one look into the store, circles by one walk.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/after.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "core/quote.h"
+#include "engine/after_circle.h"
+#include "engine/engine_internal.h"
+#include "store/store_jobs.h"
+
+struct judging {
+    struct engine *e;
+    const struct submit_item *items;
+    size_t n;
+    struct plan *plans;
+    struct after_target **targets; /* of each item's conditions; NULL: it has none */
+    struct names refs;             /* to the item's place, from 1 on */
+    struct map made;               /* id of a job that this array makes, to its place, from 1 on */
+    int64_t *ids;                  /* of jobs that are in the store, growing */
+    enum job_state *states;
+    size_t n_ids;
+    bool late; /* the job is there: what is gone by now is no fault of the request */
+
+    /* The route that was looked at last. */
+    int64_t route_of;
+    struct bill bill;
+    struct step_ends steps;
+    struct arena arena; /* of the bill */
+};
+
+static bool is_made(const struct plan *p)
+{
+    return !p->known && p->refused.code == E_OK;
+}
+
+static void judging_deinit(struct judging *g)
+{
+    names_deinit(&g->refs);
+    map_deinit(&g->made);
+    step_ends_deinit(&g->steps);
+    arena_deinit(&g->arena);
+}
+
+/* ---- whom they wait for ---- */
+
+static void list_items(struct judging *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        void *place = (void *)(uintptr_t)(i + 1);
+        struct slice ref = g->items[i].ref;
+        struct quote quote;
+
+        if (is_made(&g->plans[i]))
+            map_put(&g->made, g->plans[i].id, place);
+        if (ref.size == 0)
+            continue;
+        if (names_find(&g->refs, ref) == NULL)
+            names_add(&g->refs, ref, place);
+        else
+            err_set(&g->plans[i].refused, E_INVALID, "ref: %s stands twice in this request",
+                    quote_text(&quote, ref));
+    }
+}
+
+static void find_by_ref(struct judging *g, size_t item, size_t k, struct after_target *t)
+{
+    struct slice ref = g->items[item].after[k].ref;
+    size_t place = (size_t)(uintptr_t)names_find(&g->refs, ref);
+    struct err *refused = &g->plans[item].refused;
+    struct quote quote;
+
+    if (place == 0) {
+        err_set(refused, E_INVALID, "after[%zu]: %s is neither an id nor the ref of a job here", k,
+                quote_text(&quote, ref));
+        return;
+    }
+    if (g->plans[place - 1].refused.code != E_OK) {
+        err_set(refused, E_INVALID, "after[%zu]: the job %s is refused itself", k,
+                quote_text(&quote, ref));
+        return;
+    }
+    t->id = g->plans[place - 1].id;
+}
+
+static void find_target(struct judging *g, size_t item, size_t k, struct after_target *t)
+{
+    t->id = g->items[item].after[k].job;
+    if (t->id == 0)
+        find_by_ref(g, item, k, t);
+    t->place = (size_t)(uintptr_t)map_find(&g->made, t->id);
+    if (t->place > 0)
+        g->plans[t->place - 1].awaited = true;
+}
+
+/* How many ids of the store are among them. */
+static size_t find_targets(struct judging *g)
+{
+    size_t n_ids = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        const struct submit_item *item = &g->items[i];
+
+        if (item->n_after == 0 || !is_made(&g->plans[i]))
+            continue;
+        g->targets[i] = arena_array(&g->e->arena, item->n_after, sizeof(struct after_target));
+        for (size_t k = 0; k < item->n_after && is_made(&g->plans[i]); k++)
+            if (item->after[k].kind == AFTER_JOB) {
+                find_target(g, i, k, &g->targets[i][k]);
+                n_ids += g->targets[i][k].id != 0 && g->targets[i][k].place == 0;
+            }
+    }
+    return n_ids;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static size_t sort_unique(int64_t *ids, size_t n)
+{
+    size_t kept = 0;
+
+    qsort(ids, n, sizeof(ids[0]), by_number);
+    for (size_t i = 0; i < n; i++)
+        if (kept == 0 || ids[kept - 1] != ids[i])
+            ids[kept++] = ids[i];
+    return kept;
+}
+
+/* The living are held from now on: none of them ends unseen. */
+static enum err_code await_ids(struct judging *g, size_t n_ids, struct err *err)
+{
+    struct engine *e = g->e;
+    size_t n = 0;
+
+    if (n_ids == 0)
+        return E_OK;
+    g->ids = arena_array(&e->arena, n_ids, sizeof(*g->ids));
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; g->targets[i] != NULL && k < g->items[i].n_after; k++)
+            if (g->targets[i][k].id != 0 && g->targets[i][k].place == 0)
+                g->ids[n++] = g->targets[i][k].id;
+    ASSERT(n == n_ids);
+    g->n_ids = sort_unique(g->ids, n);
+    g->states = arena_array(&e->arena, g->n_ids, sizeof(*g->states));
+    if (engine_write(e, err) != E_OK || submit_flush(e, err) != E_OK)
+        return err->code;
+    return store_jobs_await(e->store, g->ids, g->n_ids, g->states, &e->arena, err);
+}
+
+static enum job_state state_of(const struct judging *g, int64_t id)
+{
+    const int64_t *at = bsearch(&id, g->ids, g->n_ids, sizeof(id), by_number);
+
+    ASSERT(at != NULL);
+    return g->states[at - g->ids];
+}
+
+/* ---- steps ---- */
+
+static enum err_code load_route(struct judging *g, const struct after_target *t, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (g->route_of == t->id)
+        return E_OK;
+    g->route_of = 0;
+    step_ends_deinit(&g->steps);
+    arena_clear(&g->arena);
+    if (t->place > 0) {
+        bill_parse(g->items[t->place - 1].bill, &g->arena, &g->bill);
+    } else {
+        if (store_job_lean(g->e->store, t->id, &g->arena, &j, &found, err) != E_OK ||
+            step_ends_load(g->e, t->id, &g->steps, err) != E_OK)
+            return err->code;
+        bill_parse(found ? j.bill : slice_make(NULL, 0), &g->arena, &g->bill);
+    }
+    g->route_of = t->id;
+    return E_OK;
+}
+
+/* A new job has run those steps whose status it brings. */
+static int state_by_progress(const struct submit_item *item, int step)
+{
+    int state = STEP_OPEN;
+
+    for (size_t i = 0; i < item->n_progress; i++)
+        if (item->progress[i].number == step && item->progress[i].has_status)
+            state = item->progress[i].status == 0 ? JOB_DONE : JOB_FAILED;
+    return state;
+}
+
+static enum err_code judge_step(struct judging *g, struct slice step, struct after_target *t,
+                                int *ret_state, struct err *refused, struct err *err)
+{
+    const struct route_step *found = NULL;
+    char id[ID_TEXT_SIZE];
+
+    if (load_route(g, t, err) != E_OK)
+        return err->code;
+    if (g->bill.n_steps == 0) {
+        err_set(refused, E_INVALID, "job %s has no steps", id_format(t->id, id));
+        return E_OK;
+    }
+    if (route_select(&g->bill, step, &found, refused) != E_OK)
+        return E_OK;
+    t->step = found->number;
+    *ret_state = t->place > 0 ? state_by_progress(&g->items[t->place - 1], t->step)
+                              : step_ends_state(&g->steps, t->step);
+    return E_OK;
+}
+
+/* ---- conditions ---- */
+
+/* STEP_OPEN while it may still hold, whatever the condition is on. */
+static enum err_code judge_job(struct judging *g, const struct after_cond *c,
+                               struct after_target *t, int *ret_state, struct err *refused,
+                               struct err *err)
+{
+    enum job_state state = t->place > 0 ? JOB_READY : state_of(g, t->id);
+    char id[ID_TEXT_SIZE];
+
+    *ret_state = state == JOB_NONE || job_state_ended(state) ? (int)state : STEP_OPEN;
+    if (state == JOB_NONE && !g->late)
+        err_set(refused, E_INVALID, "there is no job %s (any more)", id_format(t->id, id));
+    if (state == JOB_NONE || c->step.size == 0)
+        return E_OK;
+    return judge_step(g, c->step, t, ret_state, refused, err);
+}
+
+static void add_wait(struct after_plan *plan, int64_t waiter, const struct after_cond *c,
+                     const struct after_target *t)
+{
+    plan->waits[plan->n_waits++] = (struct planned_wait){
+        .row = {.waiter = waiter,
+                .kind = c->kind,
+                .target = t->id,
+                .step = t->step,
+                .on = c->on,
+                .count = c->count,
+                .take = c->take},
+        .signal = c->kind == AFTER_SIGNAL ? c->signal : slice_make(NULL, 0),
+    };
+}
+
+static enum err_code plan_jobs(struct judging *g, size_t i, struct after_plan *plan,
+                               struct err *err)
+{
+    const struct submit_item *item = &g->items[i];
+    struct err *refused = &g->plans[i].refused;
+
+    for (size_t k = 0; k < item->n_after; k++) {
+        const struct after_cond *c = &item->after[k];
+        struct after_target *t = &g->targets[i][k];
+        int state = STEP_OPEN;
+
+        if (c->kind != AFTER_JOB)
+            continue;
+        if (judge_job(g, c, t, &state, refused, err) != E_OK)
+            return err->code;
+        if (refused->code != E_OK) {
+            (void)err_wrap(refused, "after[%zu]", k);
+            return E_OK;
+        }
+        enum after_verdict verdict = step_verdict(c->on, state);
+
+        if (verdict == AFTER_OPEN)
+            add_wait(plan, g->plans[i].id, c, t);
+        if (verdict == AFTER_NEVER && !plan->never) {
+            plan->never = true;
+            plan->why = after_why(g->e, t->id, t->step, state);
+        }
+    }
+    return E_OK;
+}
+
+static int by_target(const void *a, const void *b)
+{
+    const struct stored_wait *x = &((const struct planned_wait *)a)->row;
+    const struct stored_wait *y = &((const struct planned_wait *)b)->row;
+
+    if (x->target != y->target)
+        return x->target < y->target ? -1 : 1;
+    return x->step != y->step ? x->step - y->step : (int)x->on - (int)y->on;
+}
+
+/* What is said twice is waited for once. */
+static void drop_repeated(struct after_plan *plan)
+{
+    size_t kept = 0;
+
+    if (plan->n_waits > 1)
+        qsort(plan->waits, plan->n_waits, sizeof(plan->waits[0]), by_target);
+    for (size_t i = 0; i < plan->n_waits; i++)
+        if (kept == 0 || by_target(&plan->waits[kept - 1], &plan->waits[i]) != 0)
+            plan->waits[kept++] = plan->waits[i];
+    plan->n_waits = kept;
+}
+
+static void plan_signals(struct judging *g, size_t i, struct after_plan *plan)
+{
+    CLEANUP(names) struct names seen = NAMES_INIT;
+    const struct submit_item *item = &g->items[i];
+    const struct after_target none = {0};
+    struct quote quote;
+
+    for (size_t k = 0; k < item->n_after; k++) {
+        const struct after_cond *c = &item->after[k];
+
+        if (c->kind != AFTER_SIGNAL)
+            continue;
+        if (names_find(&seen, c->signal) != NULL) {
+            err_set(&g->plans[i].refused, E_INVALID, "after[%zu]: the signal %s stands twice", k,
+                    quote_text(&quote, c->signal));
+            return;
+        }
+        names_add(&seen, c->signal, plan);
+        add_wait(plan, g->plans[i].id, c, &none);
+    }
+}
+
+/* As it came, with what was found. */
+static struct slice format(const struct judging *g, size_t i)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(OP_REPLY_MAX);
+    const struct submit_item *item = &g->items[i];
+
+    buf_add_char(&b, '[');
+    for (size_t k = 0; k < item->n_after; k++) {
+        json_add_comma(&b);
+        after_cond_json(&item->after[k], g->targets[i][k].id, g->targets[i][k].step, &b);
+    }
+    buf_add_char(&b, ']');
+    return arena_copy(&g->e->arena, buf_slice(&b));
+}
+
+static enum err_code plan_item(struct judging *g, size_t i, struct after_plan *plan,
+                               struct err *err)
+{
+    plan->waits = arena_array(&g->e->arena, g->items[i].n_after, sizeof(plan->waits[0]));
+    if (plan_jobs(g, i, plan, err) != E_OK)
+        return err->code;
+    drop_repeated(plan);
+    plan_signals(g, i, plan);
+    if (plan->never)
+        plan->n_waits = 0;
+    for (size_t k = 0; k < plan->n_waits; k++)
+        plan->waits[k].row.seq = (int64_t)k;
+    plan->json = format(g, i);
+    return E_OK;
+}
+
+/* ---- an array ---- */
+
+static enum err_code judge_all(struct judging *g, struct after_plan *after, struct err *err)
+{
+    list_items(g);
+    if (await_ids(g, find_targets(g), err) != E_OK)
+        return err->code;
+    after_refuse_circles(g->items, g->n, g->plans, g->targets, &g->e->arena);
+    for (size_t i = 0; i < g->n; i++)
+        if (g->targets[i] != NULL && is_made(&g->plans[i]) &&
+            plan_item(g, i, &after[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static enum err_code judge(struct judging *g, struct after_plan **ret, struct err *err)
+{
+    struct after_plan *after = arena_array(&g->e->arena, g->n, sizeof(*after));
+
+    g->targets = arena_array(&g->e->arena, g->n, sizeof(*g->targets));
+    enum err_code code = judge_all(g, after, err);
+
+    judging_deinit(g);
+    *ret = after;
+    return code;
+}
+
+enum err_code after_judge(struct engine *e, const struct submit_item *items, size_t n,
+                          struct plan *plans, struct after_plan **ret, struct err *err)
+{
+    struct judging g = {.e = e, .items = items, .n = n, .plans = plans};
+
+    return judge(&g, ret, err);
+}
+
+enum err_code after_make(struct engine *e, const struct after_plan *plan, struct err *err)
+{
+    for (size_t i = 0; i < plan->n_waits; i++) {
+        struct stored_wait row = plan->waits[i].row;
+        struct stored_signal signal;
+
+        if (row.kind == AFTER_SIGNAL) {
+            if (signal_get(e, plan->waits[i].signal, &signal, err) != E_OK)
+                return err->code;
+            row.target = signal.id;
+        }
+        VEC_PUSH(&e->new_waits, row);
+    }
+    if (plan->n_waits > 0 && plan->waits[0].row.kind == AFTER_SIGNAL)
+        VEC_PUSH(&e->hopeful, plan->waits[0].row.waiter);
+    return E_OK;
+}
+
+/* What has gone since it was emitted will not come any more. */
+enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held, bool *ret_never,
+                            char *why, size_t why_size, struct err *err)
+{
+    struct plan plan = {.id = j->id.v};
+    struct after_plan *after = NULL;
+    struct after_cond *conds = NULL;
+    struct submit_item item = {0};
+    struct bill bill;
+
+    *ret_held = *ret_never = false;
+    bill_parse(j->bill, &e->arena, &bill);
+    if (bill.after.size == 0)
+        return E_OK;
+    if (after_parse(bill.after, &e->arena, &conds, &item.n_after, err) != E_OK)
+        return err->code;
+    item.after = conds;
+    struct judging g = {.e = e, .items = &item, .n = 1, .plans = &plan, .late = true};
+
+    if (judge(&g, &after, err) != E_OK)
+        return err->code;
+    *ret_never = after[0].never || plan.refused.code != E_OK;
+    *ret_held = !*ret_never && after[0].n_waits > 0;
+    if (*ret_never)
+        snprintf(why, why_size, "%s", after[0].never ? after[0].why : plan.refused.msg);
+    return *ret_never ? E_OK : after_make(e, &after[0], err);
+}

@@ -1,0 +1,99 @@
+/*
+ * What the files of `after` share: the jobs that wait, and how the steps of what they wait for have ended.
+ *
+ * Within the batch's transaction.  Whoever judges has called links_lock.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "core/bill.h"
+#include "core/job.h"
+#include "engine/links.h"
+
+struct engine;
+
+/* ---- steps, by the record of their job (after_steps.c) ---- */
+
+/* Besides the states that a step may have ended in. */
+enum { STEP_OPEN = -1, STEP_UNRUN = -2 };
+
+struct step_ends {
+    bool found;      /* the job is there */
+    struct job job;  /* its outline */
+    struct map last; /* the number of a step, to how its last attempt ended */
+};
+
+MUST_CHECK enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *ret,
+                                        struct err *err);
+void step_ends_deinit(struct step_ends *s);
+static inline void step_ends_cleanup(struct step_ends *s)
+{
+    step_ends_deinit(s);
+}
+
+/* An enum job_state that has ended, JOB_NONE when the job is gone, STEP_OPEN, or STEP_UNRUN: it will not come to it. */
+int step_ends_state(const struct step_ends *s, int step);
+
+/* What that means for a condition on the step. */
+enum after_verdict step_verdict(enum after_on on, int state);
+
+/* Why a condition can no longer hold; step 0: on the job itself.  In the batch's arena. */
+const char *after_why(struct engine *e, int64_t job, int step, int state);
+
+/* ---- the jobs that wait (waiter.c) ---- */
+
+/* Writes the waits that the batch has made so far. */
+MUST_CHECK enum err_code waits_flush(struct engine *e, struct err *err);
+
+/* Lets the job go on if nothing is left that it waits for, and all its signals have their level. */
+MUST_CHECK enum err_code waiter_look(struct engine *e, int64_t waiter, struct err *err);
+
+/* One condition holds, or never will. */
+MUST_CHECK enum err_code waiter_tell(struct engine *e, const struct stored_wait *wait,
+                                     enum after_verdict verdict, const char *why, struct err *err);
+
+/* ---- signals (signal.c) ---- */
+
+/* The signal of that name, which is made if need be. */
+MUST_CHECK enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
+                                    struct err *err);
+
+/* Looks at those who wait for a signal, from the release's cursor on; *ret_left: not at all of them. */
+MUST_CHECK enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *room,
+                                     bool *ret_left, struct err *err);
+
+/* Those that the batch has raised, and those who wait for nothing but signals since this batch. */
+MUST_CHECK enum err_code signals_settle(struct engine *e, size_t *room, struct err *err);
+
+/* ---- releases (release.c) ---- */
+
+/* Besides the states that a job may have ended in.  Persisted. */
+enum {
+    RELEASE_GONE = 0,    /* the job was removed */
+    RELEASE_SIGNAL = -1, /* a signal that rose */
+    RELEASE_STEPS = -2,  /* steps of the job have ended, as its record tells */
+    RELEASE_CHAINS = 16, /* added to the state: its destinations are to be followed first */
+};
+
+/* It is worked off by the next batches. */
+MUST_CHECK enum err_code release_put(struct engine *e, const struct stored_release *r,
+                                     struct err *err);
+
+/* All of an end is left to the next batches. */
+MUST_CHECK enum err_code release_later(struct engine *e, const struct link_end *end,
+                                       struct err *err);
+
+/* ---- */
+
+/* Waits as they are read: they are looked at when all have come. */
+struct wait_page {
+    struct stored_wait *items;
+    size_t count, capacity;
+};
+
+void wait_page_take(void *page, const struct stored_wait *wait); /* a store_wait_fn */
+void wait_page_cleanup(struct wait_page *page);

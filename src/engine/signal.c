@@ -1,0 +1,149 @@
+/*
+ * Signals: durable counters that jobs wait for.
+ *
+ * A level holds until it is cleared or used up.  Who waits is looked at in the order of the jobs.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "core/dest.h"
+#include "engine/after.h"
+#include "engine/engine_internal.h"
+
+enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
+                         struct err *err)
+{
+    if (engine_write(e, err) != E_OK || links_lock(e, err) != E_OK ||
+        store_signal_find(e->store, name, &e->arena, ret, err) != E_OK)
+        return err->code;
+    if (ret->id != 0)
+        return E_OK;
+    *ret = (struct stored_signal){.id = engine_new_id(e),
+                                  .name = name,
+                                  .changed_at = e->now.wall_at};
+    return store_signal_put(e->store, ret, err);
+}
+
+enum err_code signal_raise(struct engine *e, struct slice name, int64_t count, int64_t *ret_level,
+                           struct err *err)
+{
+    struct stored_signal signal;
+
+    if (signal_get(e, name, &signal, err) != E_OK)
+        return err->code;
+    bool most = signal.count > SIGNAL_COUNT_MAX - count;
+
+    signal.count = most ? SIGNAL_COUNT_MAX : signal.count + count;
+    signal.changed_at = e->now.wall_at;
+    if (store_signal_put(e->store, &signal, err) != E_OK)
+        return err->code;
+    VEC_PUSH(&e->raised, signal.id);
+    *ret_level = signal.count;
+    return E_OK;
+}
+
+/* Nothing is left of one that nobody waits for. */
+static enum err_code clear(struct engine *e, struct slice name, struct err *err)
+{
+    struct stored_signal signal;
+    int64_t waiters = 0;
+
+    if (links_lock(e, err) != E_OK || waits_flush(e, err) != E_OK ||
+        store_signal_find(e->store, name, &e->arena, &signal, err) != E_OK)
+        return err->code;
+    if (signal.id == 0)
+        return E_OK;
+    signal.count = 0;
+    signal.changed_at = e->now.wall_at;
+    if (engine_write(e, err) != E_OK ||
+        store_waiters_count(e->store, signal.id, &waiters, err) != E_OK)
+        return err->code;
+    return waiters == 0 ? store_signal_remove(e->store, signal.id, err)
+                        : store_signal_put(e->store, &signal, err);
+}
+
+enum err_code signal_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct signal_op *s = &op->signal;
+    int64_t level = 0;
+
+    if (dest_name_check("signal", s->name, &op->err) != E_OK)
+        return E_OK;
+    if (s->kind == SIGNAL_OP_RAISE && (s->count < 1 || s->count > SIGNAL_COUNT_MAX)) {
+        err_set(&op->err, E_INVALID, "count: must be from 1 to %lld", (long long)SIGNAL_COUNT_MAX);
+        return E_OK;
+    }
+    if ((s->kind == SIGNAL_OP_RAISE ? signal_raise(e, s->name, s->count, &level, err)
+                                    : clear(e, s->name, err)) != E_OK)
+        return err->code;
+    buf_add_char(&op->reply, '{');
+    json_put_string(&op->reply, "name", s->name);
+    json_put_int(&op->reply, "count", level);
+    buf_add_char(&op->reply, '}');
+    return E_OK;
+}
+
+/* ---- those who wait ---- */
+
+static enum err_code level_of(struct engine *e, int64_t id, int64_t *ret_level, struct err *err)
+{
+    struct stored_signal signal;
+
+    if (store_signal_load(e->store, id, &e->arena, &signal, err) != E_OK)
+        return err->code;
+    *ret_level = signal.id == 0 ? 0 : signal.count;
+    return E_OK;
+}
+
+enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *room, bool *ret_left,
+                          struct err *err)
+{
+    CLEANUP(wait_page) struct wait_page page = VEC_INIT;
+    size_t limit = *room;
+    int64_t level = 0;
+
+    *ret_left = limit == 0;
+    if (limit == 0)
+        return E_OK;
+    if (level_of(e, r->target, &level, err) != E_OK ||
+        store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < page.count && level > 0; i++) {
+        const struct stored_wait *w = &page.items[i];
+
+        if (w->count > level)
+            continue;
+        if (shared_hold_job(e, w->waiter, err) != E_OK || waiter_look(e, w->waiter, err) != E_OK ||
+            (w->take && level_of(e, r->target, &level, err) != E_OK))
+            return err->code;
+    }
+    *room -= page.count;
+    *ret_left = page.count == limit && level > 0; /* nobody waits for nothing */
+    if (*ret_left)
+        r->cursor = page.items[page.count - 1].waiter;
+    return E_OK;
+}
+
+static enum err_code tell_raised(struct engine *e, int64_t signal, size_t *room, struct err *err)
+{
+    struct stored_release r = {.target = signal, .state = RELEASE_SIGNAL};
+    bool left = false;
+
+    if (signal_tell(e, &r, room, &left, err) != E_OK)
+        return err->code;
+    return left ? release_put(e, &r, err) : E_OK;
+}
+
+enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
+{
+    if (e->raised.count + e->hopeful.count > 0 && links_lock(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < e->raised.count; i++)
+        if (tell_raised(e, e->raised.items[i], room, err) != E_OK)
+            return err->code;
+    for (size_t i = 0; i < e->hopeful.count; i++)
+        if (waiter_look(e, e->hopeful.items[i], err) != E_OK)
+            return err->code;
+    VEC_CLEAR(&e->raised);
+    VEC_CLEAR(&e->hopeful);
+    return E_OK;
+}
