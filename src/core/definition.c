@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "core/definition_links.h"
 #include "core/definition_read.h"
 #include "core/definition_server.h"
 #include "core/queue_def.h"
@@ -17,7 +18,10 @@ void definitions_init(struct definitions *d)
 void definitions_deinit(struct definitions *d)
 {
     VEC_DEINIT(&d->queues);
+    VEC_DEINIT(&d->joins);
+    VEC_DEINIT(&d->refs);
     VEC_DEINIT(&d->server.names);
+    VEC_DEINIT(&d->server.triggers);
     arena_deinit(&d->arena);
 }
 
@@ -72,6 +76,19 @@ static enum err_code add_dir(const struct definition_read *r, struct buf *json)
     return E_OK;
 }
 
+static void note_dests(struct definition_read *r, struct yaml_value *v, struct slice json,
+                       const struct queue_def *def)
+{
+    struct definition_dests dests = {"queue", v, json, "on_success", &def->on_success};
+
+    if (yaml_is_null(v))
+        return;
+    definition_note_dests(r, &dests);
+    dests.key = "on_failure";
+    dests.list = &def->on_failure;
+    definition_note_dests(r, &dests);
+}
+
 /* Checks the definition and makes it canonical.  *ret_line is where a mistake is. */
 static enum err_code make_canonical(struct definition_read *r, struct yaml_value *v,
                                     struct buf *out, int *ret_line)
@@ -88,6 +105,7 @@ static enum err_code make_canonical(struct definition_read *r, struct yaml_value
         *ret_line = yaml_line_at(v, (size_t)(fault_at - json.data));
         return r->err->code;
     }
+    note_dests(r, v, buf_slice(&json), &def);
     if (def.command.size > 0 && def.dir.size == 0 && r->source->dir != NULL &&
         add_dir(r, &json) != E_OK)
         return r->err->code;
@@ -136,6 +154,8 @@ static const struct {
     enum err_code (*add)(struct definition_read *r, struct yaml_value *map);
 } sections[] = {
     {"queues", add_queues},
+    {"joins", definition_joins_add},
+    {"triggers", definition_triggers_add},
     {"server", definition_server_add},
 };
 
@@ -156,7 +176,9 @@ static enum err_code add_document(struct definition_read *r, struct yaml_value *
     if (yaml_is_null(document))
         return E_OK;
     if (document->type != YAML_T_MAP)
-        return definition_wrong(r, document, "definitions are a map with `queues:` and `server:`");
+        return definition_wrong(
+            r, document,
+            "definitions are a map with `queues:`, `joins:`, `triggers:` and `server:`");
     for (struct yaml_value *v = document->first; v != NULL; v = v->next)
         if (add_section(r, v) != E_OK)
             return r->err->code;
@@ -176,22 +198,44 @@ static enum err_code add_documents(struct definition_read *r, struct slice text)
     return E_OK;
 }
 
+/* How much there is of everything. */
+struct mark {
+    size_t queues, joins, refs;
+    struct definition_server server;
+};
+
+static struct mark mark_of(const struct definitions *d)
+{
+    return (struct mark){.queues = d->queues.count,
+                         .joins = d->joins.count,
+                         .refs = d->refs.count,
+                         .server = d->server};
+}
+
+static void forget_since(struct definitions *d, const struct mark *mark)
+{
+    struct definition_server grown = d->server;
+
+    d->queues.count = mark->queues;
+    d->joins.count = mark->joins;
+    d->refs.count = mark->refs;
+    d->server = mark->server;
+    d->server.names.items = grown.names.items; /* they may have moved */
+    d->server.names.capacity = grown.names.capacity;
+    d->server.triggers.items = grown.triggers.items;
+    d->server.triggers.capacity = grown.triggers.capacity;
+}
+
 enum err_code definitions_add_from(struct definitions *d, const struct definition_source *source,
                                    struct slice text, struct err *err)
 {
     struct definition_read r = {.d = d, .source = source, .err = err};
-    size_t n_queues = d->queues.count;
-    size_t n_names = d->server.names.count;
-    struct definition_server server = d->server;
+    struct mark before = mark_of(d);
 
     r.file = arena_copy(&d->arena, slice_of(source->file));
     if (add_documents(&r, text) == E_OK)
         return E_OK;
-    server.names.items = d->server.names.items; /* it may have grown */
-    server.names.capacity = d->server.names.capacity;
-    server.names.count = n_names;
-    d->server = server;
-    d->queues.count = n_queues;
+    forget_since(d, &before);
     return err->code;
 }
 
@@ -201,15 +245,23 @@ enum err_code definitions_add(struct definitions *d, const char *file, struct sl
     return definitions_add_from(d, &(struct definition_source){.file = file}, text, err);
 }
 
+static void add_definition(struct buf *out, struct slice name, struct slice json)
+{
+    json_add_comma(out);
+    json_add_string(out, name);
+    buf_add_char(out, ':');
+    buf_add_slice(out, json);
+}
+
 void definitions_json(const struct definitions *d, struct buf *out)
 {
     buf_add_str(out, "{\"queues\":{");
-    for (size_t i = 0; i < d->queues.count; i++) {
-        if (i > 0)
-            buf_add_char(out, ',');
-        json_add_string(out, d->queues.items[i].name);
-        buf_add_char(out, ':');
-        buf_add_slice(out, d->queues.items[i].json);
+    for (size_t i = 0; i < d->queues.count; i++)
+        add_definition(out, d->queues.items[i].name, d->queues.items[i].json);
+    if (d->joins.count > 0) {
+        buf_add_str(out, "},\"joins\":{");
+        for (size_t i = 0; i < d->joins.count; i++)
+            add_definition(out, d->joins.items[i].name, d->joins.items[i].json);
     }
     buf_add_str(out, "}}");
 }

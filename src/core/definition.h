@@ -1,7 +1,7 @@
 /*
  * Definitions: what people write in YAML, checked and turned into what the store keeps.
  *
- * Several files add up; the same queue in two of them is an error that names both places.  Errors read
+ * Several files add up; the same queue, join or trigger in two of them is an error that names both places.  Errors read
  * "FILE:LINE: cause", with the nearest valid word for a mistyped one.  Pure: files are read by others.
  */
 /* SPDX-License-Identifier: MIT */
@@ -14,13 +14,18 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "base/vec.h"
+#include "core/cidr.h"
+#include "core/dest.h"
 
 enum {
     DEFINITION_QUEUES_MAX = 10000,
+    DEFINITION_JOINS_MAX = 10000,
     DEFINITION_NAMES_MAX = 64,
+    DEFINITION_TRIGGERS_MAX = 1000,
+    DEFINITION_NETWORKS_MAX = 1000, /* of one trigger */
 };
 
-#define DEFINITION_JSON_MAX ((size_t)1 << 20) /* of one queue */
+#define DEFINITION_JSON_MAX ((size_t)1 << 20) /* of one queue or join */
 
 /* Where a text comes from. */
 struct definition_source {
@@ -41,6 +46,30 @@ struct definition_queue {
     int line;
 };
 
+struct definition_join {
+    struct slice name;
+    struct slice json; /* canonical, see core/join_def.h */
+    struct definition_place from;
+};
+
+/* A name that something leads to. */
+struct definition_ref {
+    enum dest_kind kind;
+    struct slice name;
+    const char *owner_kind; /* of what leads there: "queue" or "join" */
+    struct slice owner;
+    const char *key; /* "on_success" */
+    struct definition_place from;
+};
+
+/* A topic that /job_start publishes to without a token, when the request comes from one of these networks. */
+struct definition_trigger {
+    struct slice name;
+    struct cidr *from;
+    size_t n_from;
+    struct definition_place place;
+};
+
 /* Each key may be given once, in one file. */
 struct definition_server {
     struct slice listen;     /* ADDR:PORT; empty: not said */
@@ -48,6 +77,7 @@ struct definition_server {
     struct slice token_file; /* absolute when its source has a directory */
     struct slice store;      /* URL of a shared store; empty: the embedded one */
     VEC(struct slice) names; /* host names requests may come in under */
+    VEC(struct definition_trigger) triggers;
 
     struct definition_place listen_from, url_from, token_file_from, store_from, names_from;
 };
@@ -55,6 +85,8 @@ struct definition_server {
 struct definitions {
     struct arena arena; /* all slices live here */
     VEC(struct definition_queue) queues;
+    VEC(struct definition_join) joins;
+    VEC(struct definition_ref) refs;
     struct definition_server server;
 };
 
@@ -75,5 +107,10 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
 MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
                                          struct err *err);
 
-/* {"queues":{…}}: the body of POST /v1/definitions. */
+/* Whether every queue and join that something leads to is among the definitions, or built in.  For files that are
+ * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a': on_success:
+ * there is no queue 'x', did you mean 'y'?" */
+MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
+
+/* {"queues":{…},"joins":{…}}: the body of POST /v1/definitions; without joins where there are none. */
 void definitions_json(const struct definitions *d, struct buf *out);
