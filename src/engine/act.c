@@ -152,14 +152,20 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
 {
     struct queue *q = queue_by_id(e, j->queue);
     struct job now = *j;
+    /* How its last claim ended stays known: that finish may still be repeated. */
+    struct job fresh = {.id = j->id,
+                        .queue = j->queue,
+                        .state = job_state_next(j->state, JOB_EV_AGAIN),
+                        .priority = j->priority,
+                        .outcome = j->outcome};
 
     if (!job_state_ended(j->state))
         return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
     if (!merge_params(e, act, j, &now.params, ret) || !takes(q, j, now.params, ret))
         return E_OK;
-    now.state = job_state_next(j->state, JOB_EV_AGAIN);
+    now.state = fresh.state;
     if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
-        store_job_revive(e->store, j, err) != E_OK)
+        store_job_revive(e->store, &fresh, err) != E_OK)
         return err->code;
     if (act->params.size > 0 &&
         store_job_change_payload(e->store, j->id.v, now.params, slice_make(NULL, 0), err) != E_OK)

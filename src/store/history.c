@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/json.h"
 
-/* The numbers among it, by their place in struct job. */
+/* The numbers among it, by their place in struct job.  Statements know that the holds come first. */
 #define NUMBERS(X)                          \
     X("holds", holds, unsigned)             \
     X("cancelling", cancelling, bool)       \
@@ -17,7 +17,11 @@
     X("cause", cause, enum job_cause)       \
     X("done", done, int64_t)                \
     X("total", total, int64_t)              \
-    X("expected_at", expected_at, int64_t)
+    X("expected_at", expected_at, int64_t)  \
+    X("billed", billed, bool)               \
+    X("step", step, int)                    \
+    X("failed_step", failed_step, int)      \
+    X("attempts_before", attempts_before, int)
 
 static bool ended_well(const struct job *j)
 {
@@ -38,7 +42,8 @@ static bool is_plain(const struct job *j)
     return outcome_implied && j->holds == 0 && !j->cancelling && !j->emitted && !j->watched &&
            j->failures == 0 && j->lost == 0 && j->laters == 0 && j->cause == JOB_CAUSE_NONE &&
            j->done == 0 && j->total == 0 && j->expected_at == 0 && j->text.size == 0 &&
-           j->unit.size == 0 && (!j->exited || ended_well(j));
+           j->unit.size == 0 && (!j->exited || ended_well(j)) && !j->billed && j->step == 0 &&
+           j->failed_step == 0 && j->attempts_before == 0;
 }
 
 static void add_number(struct buf *b, const char *key, int64_t value)
@@ -115,4 +120,16 @@ void history_parse(struct slice json, struct arena *arena, struct job *j)
         take_member(key, value, arena, j);
     if (json_find(json, "at", &at) && json_int(at) != j->attempt)
         forget_attempt(j);
+}
+
+void history_parse_claimed(struct slice json, struct job *j)
+{
+    static const char *const names[] = {"lost", "step", "failed_step", "attempts_before"};
+    int *const members[] = {&j->lost, &j->step, &j->failed_step, &j->attempts_before};
+    struct slice value;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_find(json, names[i], &value))
+            *members[i] = (int)json_int(value);
+    j->billed = json_find(json, "billed", &value) && json_int(value) != 0;
 }

@@ -17,6 +17,9 @@
 /* Empty when there is nothing to say. */
 struct slice history_format(const struct job *j, struct arena *arena);
 
-/* Fills holds, cancelling, outcome, counters, exit, cause, progress and text of a job whose state and attempt
- * are set. */
+/* Fills holds, cancelling, outcome, counters, exit, cause, progress, text and the place on its route of a job
+ * whose state and attempt are set. */
 void history_parse(struct slice json, struct arena *arena, struct job *j);
+
+/* Only what the next attempt goes on from: how often it was lost, and the place on its route. */
+void history_parse_claimed(struct slice json, struct job *j);

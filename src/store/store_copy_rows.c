@@ -16,10 +16,10 @@ enum {
 const struct copy_table copy_tables[COPY_TABLES] = {
     {TABLE("queues", "ititiii", 1, QUEUES)},
     {TABLE("workers", "ittittiiit", 1, WORKERS)},
-    {TABLE("jobs", "iiiiiiiiiiit", 1, JOBS), .by_id = true},
+    {TABLE("jobs", "iiiiiiiiiiiti", 1, JOBS), .by_id = true},
     {TABLE("ended", "iiiiiiiiiiit", 1, ENDED), .by_id = true},
     {TABLE("endings", "iiiib", 1, ENDINGS), .by_id = true},
-    {TABLE("payload", "ittbttt", 1, PAYLOAD), .by_id = true},
+    {TABLE("payload", "ittbttttt", 1, PAYLOAD), .by_id = true},
     {TABLE("progress", "iiiiiiiiiiiitt", 2, PROGRESS)},
     {TABLE("claims", "iiib", 1, CLAIMS), .by_id = true},
     {TABLE("keys", "tii", 1, KEYS)},
@@ -31,6 +31,11 @@ const struct copy_table copy_tables[COPY_TABLES] = {
     {TABLE("emitters", "iiiiii", 2, EMITTERS)},
     {TABLE("emits", "iiiiiibb", 1, EMITS), .by_id = true},
     {TABLE("cursors", "it", 1, CURSORS)},
+    {TABLE("waits", "iiiiiiii", 2, WAITS)},
+    {TABLE("releases", "iii", 1, RELEASES)},
+    {TABLE("signals", "itii", 1, SIGNALS), .by_id = true},
+    {TABLE("joins", "ittii", 1, JOINS), .by_id = true},
+    {TABLE("arrivals", "itiib", 2, ARRIVALS)},
 };
 
 /* ---- sums ---- */

@@ -206,6 +206,7 @@ static void take_staged(void *ctx, const struct db_row *row)
         .due_at = db_col_int(row, 3),
         .key = copy_text(db_col_text(row, 4), t->arena),
     };
+    j->bill = copy_text(db_col_text(row, 6), t->arena);
     if (!db_col_null(row, 5))
         history_parse(db_col_text(row, 5), t->arena, j);
 }

@@ -90,12 +90,12 @@ MUST_CHECK enum err_code store_emit_remove(struct store *s, int64_t id, struct e
 MUST_CHECK enum err_code store_emit_owner(struct store *s, int64_t job, int64_t *ret_owner,
                                           struct err *err);
 
-/* The staged jobs of a request: id, queue, state, priority, due_at and key, in the arena. */
+/* The staged jobs of a request: id, queue, state, priority, due_at, key, bill and history, in the arena. */
 MUST_CHECK enum err_code store_staged_load(struct store *s, const struct stored_emit *e,
                                            struct arena *arena, struct job **ret_jobs,
                                            size_t *ret_n, struct err *err);
 
-/* They become ready, or scheduled when they are due after now_at. */
+/* They become ready, scheduled when they are due after now_at, or held when there are holds in their row. */
 MUST_CHECK enum err_code store_staged_release(struct store *s, const int64_t *ids, size_t n,
                                               int64_t now_at, struct arena *arena, struct err *err);
 

@@ -4,7 +4,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "base/json.h"
 #include "store/history.h"
 #include "store/store_internal.h"
 #include "store/store_jobs.h"
@@ -15,17 +14,18 @@
 static bool carries_nothing(const struct job *j)
 {
     return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
-           j->options.size == 0;
+           j->options.size == 0 && j->bill.size == 0 && j->assigned.size == 0;
 }
 
 /* One statement for a set of at most so many rows, and of so many bytes but for the last row: what it borrows, and
  * what goes over a connection at once, stays small. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
-enum { HOT_COLUMNS = 5, PAYLOAD_COLUMNS = 6 };
+enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 8 };
 
 static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct db_value hot[SET_ROWS * HOT_COLUMNS];
     struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
     struct db_rows hot_rows = {hot, n, HOT_COLUMNS};
@@ -41,6 +41,7 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
         h[2] = db_i(j->state);
         h[3] = db_i(j->priority);
         h[4] = db_i(j->due_at);
+        h[5] = db_t(history_format(j, &arena));
         if (carries_nothing(j))
             continue;
         c[0] = db_i(j->id.v);
@@ -49,6 +50,8 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
         c[3] = db_b(j->body);
         c[4] = db_t(j->labels);
         c[5] = db_t(j->options);
+        c[6] = db_t(j->bill);
+        c[7] = db_t(j->assigned);
         carried_rows.n_rows++;
     }
     if (db_do(s->db, SQL_JOBS_INSERT, err, db_r(&hot_rows)) != E_OK)
@@ -65,7 +68,7 @@ static size_t set_size(const struct job *jobs, size_t n)
 
     for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++)
         bytes += jobs[i].params.size + jobs[i].body.size + jobs[i].labels.size +
-                 jobs[i].options.size;
+                 jobs[i].options.size + jobs[i].bill.size + jobs[i].assigned.size;
     return i;
 }
 
@@ -115,18 +118,10 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
     j->options = copy_text(db_col_text(row, 8), t->arena);
     j->cursor = copy_text(db_col_text(row, 9), t->arena);
     j->log_size = db_col_int(row, 10);
-    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size;
-}
-
-/* What earlier attempts have left. */
-static void take_past(const struct db_row *row, struct job *j)
-{
-    struct slice history = db_col_text(row, 11);
-    struct slice lost;
-
-    if (history.size == 0)
-        return;
-    j->lost = json_find(history, "lost", &lost) ? (int)json_int(lost) : 0;
+    j->bill = copy_text(db_col_text(row, 12), t->arena);
+    j->assigned = copy_text(db_col_text(row, 13), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size +
+                j->assigned.size;
 }
 
 static void take_claimed(void *ctx, const struct db_row *row)
@@ -148,7 +143,8 @@ static void take_claimed(void *ctx, const struct db_row *row)
     j->state = JOB_RUNNING;
     j->attempt = (int)db_col_int(row, 2);
     take_payload(t, row, j);
-    take_past(row, j);
+    if (!db_col_null(row, 11))
+        history_parse_claimed(db_col_text(row, 11), j);
     t->taken[t->n_taken++] = db_i(id);
 }
 

@@ -33,18 +33,21 @@ static void hot_from_row(const struct db_row *row, struct arena *arena, struct j
     };
     struct slice history = db_col_text(row, 12);
 
+    j->awaited = db_col_int(row, 13) != 0;
     history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j);
 }
 
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
 {
     hot_from_row(row, arena, ret_job);
-    ret_job->key = copy_text(db_col_text(row, 13), arena);
-    ret_job->params = copy_text(db_col_text(row, 14), arena);
-    ret_job->body = copy_text(db_col_blob(row, 15), arena);
-    ret_job->labels = copy_text(db_col_text(row, 16), arena);
-    ret_job->options = copy_text(db_col_text(row, 17), arena);
-    ret_job->result = copy_text(db_col_text(row, 18), arena);
+    ret_job->key = copy_text(db_col_text(row, 14), arena);
+    ret_job->params = copy_text(db_col_text(row, 15), arena);
+    ret_job->body = copy_text(db_col_blob(row, 16), arena);
+    ret_job->labels = copy_text(db_col_text(row, 17), arena);
+    ret_job->options = copy_text(db_col_text(row, 18), arena);
+    ret_job->result = copy_text(db_col_text(row, 19), arena);
+    ret_job->bill = copy_text(db_col_text(row, 20), arena);
+    ret_job->assigned = copy_text(db_col_text(row, 21), arena);
 }
 
 struct job_taker {
@@ -197,13 +200,21 @@ enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice
                  (struct db_value){.type = DB_NULL});
 }
 
-static enum err_code keep_result(struct store *s, const struct job *j, struct err *err)
+enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
+                                  struct slice bill, struct slice assigned, struct err *err)
 {
-    if (j->result.size == 0)
-        return E_OK;
+    held_forget(&s->held, id);
+    return db_do(s->db, SQL_PAYLOAD_SET_ROUTE, err, db_i(id), db_i(options.data != NULL),
+                 db_t(options), db_i(bill.data != NULL), db_t(bill), db_i(assigned.data != NULL),
+                 db_t(assigned));
+}
+
+enum err_code store_job_keep_result(struct store *s, int64_t id, struct slice result,
+                                    struct err *err)
+{
     const struct db_value none = {.type = DB_NULL};
 
-    return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(j->id.v), none, none, db_t(j->result));
+    return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(id), none, none, db_t(result));
 }
 
 enum err_code store_job_end(struct store *s, const struct job *was, const struct job *now,
@@ -227,20 +238,18 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
         return E_OK;
     if (db_do(s->db, SQL_JOB_REMOVE, err, db_i(was->id.v)) != E_OK)
         return err->code;
-    return keep_result(s, now, err);
+    return now->result.size == 0 ? E_OK : store_job_keep_result(s, now->id.v, now->result, err);
 }
 
-enum err_code store_job_revive(struct store *s, const struct job *ended, struct err *err)
+enum err_code store_job_revive(struct store *s, const struct job *j, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    /* How its last claim ended stays known: that finish may still be repeated. */
-    struct job fresh = {.state = JOB_READY, .outcome = ended->outcome};
 
-    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(ended->id.v),
-              db_t(history_format(&fresh, &arena))) != E_OK ||
-        db_do(s->db, SQL_PAYLOAD_FORGET_RESULT, err, db_i(ended->id.v)) != E_OK)
+    if (db_do(s->db, SQL_JOB_REVIVE, err, db_i(j->id.v), db_i(j->queue), db_i(j->state),
+              db_i(j->priority), db_i(j->due_at), db_t(history_format(j, &arena))) != E_OK ||
+        db_do(s->db, SQL_PAYLOAD_FORGET_RESULT, err, db_i(j->id.v)) != E_OK)
         return err->code;
-    return db_do(s->db, SQL_ENDED_REMOVE, err, db_i(ended->id.v));
+    return db_do(s->db, SQL_ENDED_REMOVE, err, db_i(j->id.v));
 }
 
 enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err)

@@ -17,7 +17,8 @@
 
 struct store;
 
-/* New jobs: id, queue, state, priority, due_at and the texts are kept, the rest begins at 0. */
+/* New jobs: id, queue, state, priority, due_at, the texts and what makes a history (holds, billed, step …) are
+ * kept, the rest begins at 0. */
 MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
                                            struct err *err);
 
@@ -51,7 +52,8 @@ struct store_claim {
     size_t bytes_max; /* once its jobs carry so much, no more are taken; 0: no limit */
 };
 
-/* Makes ready jobs running.  jobs[i].id says which; filled with what a worker needs.  One that is not
+/* Makes ready jobs running.  jobs[i].id says which; filled with what a worker needs and what the attempt goes on
+ * from (lost, billed, step, failed_step, attempts_before).  One that is not
  * ready any more gets state JOB_NONE.  One that would be too much stays as it is: JOB_READY, with its queue
  * and priority. */
 MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
@@ -67,6 +69,15 @@ MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was
 MUST_CHECK enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
                                                   struct slice labels, struct err *err);
 
+/* What a job carries of its route.  data NULL: stays as it is; empty otherwise: there is none any more. */
+MUST_CHECK enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
+                                             struct slice bill, struct slice assigned,
+                                             struct err *err);
+
+/* What a step has given as the result of a job that goes on. */
+MUST_CHECK enum err_code store_job_keep_result(struct store *s, int64_t id, struct slice result,
+                                               struct err *err);
+
 /* Moves a live job to the ended: state, finished_at, counters, exit, cause, text, result. */
 MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was,
                                        const struct job *now, bool *ret_hit, struct err *err);
@@ -78,13 +89,13 @@ struct done_item {
 };
 
 /* Ends running jobs of which nothing is known but that they are done.  Ids must grow from item to item.
- * What does not run under its token, or has a history, is left as it is. */
+ * What does not run under its token, has a history or is awaited is left as it is. */
 MUST_CHECK enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n,
                                          int64_t now_at, struct arena *arena, struct err *err);
 
-/* Makes an ended job live and ready again; counters begin anew, attempts go on. */
-MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *ended,
-                                          struct err *err);
+/* Makes an ended job live again, as `j` says: queue, state, priority, due_at and what makes a history.  Token and
+ * attempts go on; the result is forgotten, and nobody waits for it. */
+MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *j, struct err *err);
 
 /* Removes a job with what it carries, its record, key and log; id and state say which. */
 MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);

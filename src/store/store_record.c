@@ -6,7 +6,7 @@
 enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
                                  struct err *err)
 {
-    return db_do(s->db, SQL_PROGRESS_ADD, err, db_i(job), db_i(e->attempt), db_i(e->number),
+    return db_do(s->db, SQL_PROGRESS_ADD, err, db_i(job), db_i(e->seq), db_i(e->number),
                  db_i(e->attempt), db_i(e->token), db_i(e->outcome), db_i(e->cause),
                  e->exited ? db_i(e->exit) : (struct db_value){.type = DB_NULL}, db_i(e->queue),
                  db_i(e->worker), db_i(e->started_at), db_i(e->ended_at), db_t(e->text),
@@ -22,19 +22,20 @@ static void take_entry(void *ctx, const struct db_row *row)
 {
     struct entry_taker *t = ctx;
     struct progress_entry e = {
-        .number = (int)db_col_int(row, 0),
-        .attempt = (int)db_col_int(row, 1),
-        .token = db_col_int(row, 2),
-        .outcome = (enum job_outcome)db_col_int(row, 3),
-        .cause = (enum job_cause)db_col_int(row, 4),
-        .exited = !db_col_null(row, 5),
-        .exit = (int)db_col_int(row, 5),
-        .queue = db_col_int(row, 6),
-        .worker = db_col_int(row, 7),
-        .started_at = db_col_int(row, 8),
-        .ended_at = db_col_int(row, 9),
-        .text = db_col_text(row, 10),
-        .set = db_col_text(row, 11),
+        .seq = (int)db_col_int(row, 0),
+        .number = (int)db_col_int(row, 1),
+        .attempt = (int)db_col_int(row, 2),
+        .token = db_col_int(row, 3),
+        .outcome = (enum job_outcome)db_col_int(row, 4),
+        .cause = (enum job_cause)db_col_int(row, 5),
+        .exited = !db_col_null(row, 6),
+        .exit = (int)db_col_int(row, 6),
+        .queue = db_col_int(row, 7),
+        .worker = db_col_int(row, 8),
+        .started_at = db_col_int(row, 9),
+        .ended_at = db_col_int(row, 10),
+        .text = db_col_text(row, 11),
+        .set = db_col_text(row, 12),
     };
 
     t->on_entry(t->ctx, &e);

@@ -49,7 +49,9 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"DELETE FROM counts WHERE state = 5", "kept 0, counted 4"},
         {"UPDATE jobs SET state = 7 WHERE id = 20", "in state 7 among the living"},
         {"UPDATE ended SET state = 4 WHERE id = 2", "in state 4 among the ended"},
-        {"INSERT INTO ended SELECT * FROM jobs WHERE id = 30", "job 30 is both alive and ended"},
+        {"INSERT INTO ended SELECT id, queue, state, priority, due_at, token, prev_token, started_at, "
+         "lease_until_at, worker, attempt, history FROM jobs WHERE id = 30",
+         "job 30 is both alive and ended"},
         {"UPDATE jobs SET queue = 99 WHERE id = 9", "which does not exist"},
         {"UPDATE ended SET queue = 98 WHERE id = 2", "ended job 2 is of queue 98"},
         {"UPDATE payload SET key = 'k' WHERE id = 12", "job 12 has a key that is not known"},

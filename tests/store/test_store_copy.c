@@ -13,6 +13,7 @@
 #include "store/store_copy.h"
 #include "store/store_emits.h"
 #include "store/store_endings.h"
+#include "store/store_links.h"
 #include "store/store_logs.h"
 #include "store/store_meta.h"
 #include "store/store_queue_log.h"
@@ -22,7 +23,7 @@
 #include "store/store_work.h"
 #include "store_fixture.h"
 
-enum { OWNER = 1, TOKEN = 500000 };
+enum { OWNER = 1, TOKEN = 500000, SIGNAL = 600001, JOIN = 600002 };
 
 #define TARGET_DISK "copy-target"
 #define HIGHEST_ID INT64_C(900000)
@@ -93,7 +94,8 @@ static void add_odd_job(int64_t id, struct slice key, struct slice body)
 
 static void add_record(int64_t id)
 {
-    struct progress_entry e = {.number = 1,
+    struct progress_entry e = {.seq = -1, /* handed in */
+                               .number = 1,
                                .attempt = 1,
                                .token = TOKEN + 1,
                                .outcome = JOB_OUT_FAILED,
@@ -109,7 +111,7 @@ static void add_record(int64_t id)
 
     ok(store_progress_add(fx.store, id, &e, &err));
     e.exited = false;
-    e.attempt = 2;
+    e.seq = e.attempt = 2;
     e.text = e.set = slice_make(NULL, 0);
     ok(store_progress_add(fx.store, id, &e, &err));
     ok(store_log_add(fx.store, id, 0, slice_make("\0\xFF\xFElog\n", 7), &err));
@@ -142,6 +144,62 @@ static void stage_jobs(void)
         fx.store, &(struct stored_emitter){.owner = OWNER, .token = TOKEN, .seq = 1, .staged = 2},
         &err));
     ok(store_cursor_put(fx.store, OWNER, SLICE("{\"at\":\"\\u0000\"}"), &err));
+}
+
+/* A job on a route that waits for another and for a signal. */
+static void add_waiter(int64_t id, int64_t awaited)
+{
+    struct job j = {.id = {id},
+                    .queue = queue,
+                    .state = JOB_HELD,
+                    .holds = JOB_HOLD_AFTER,
+                    .billed = true,
+                    .step = 2,
+                    .bill = SLICE("{\"steps\":[{\"number\":2,\"name\":\"ä\",\"queue\":\"q\"}]}"),
+                    .assigned = SLICE("{\"a\":\"\\u0000\"}")};
+    const struct stored_wait waits[] = {
+        {.waiter = id, .kind = AFTER_JOB, .target = awaited, .step = 3, .on = AFTER_END},
+        {.waiter = id, .seq = 1, .kind = AFTER_SIGNAL, .target = SIGNAL, .count = 10, .take = true},
+    };
+    enum job_state found = JOB_NONE;
+
+    ok(store_jobs_insert(fx.store, &j, 1, &err));
+    count_move(queue, JOB_NONE, JOB_HELD);
+    ok(store_jobs_await(fx.store, &awaited, 1, &found, &fx.arena, &err));
+    assert_int_equal(found, JOB_READY);
+    ok(store_waits_add(fx.store, waits, ARRAY_LEN(waits), &fx.arena, &err));
+    ok(store_release_put(
+        fx.store, &(struct stored_release){.target = SIGNAL, .state = -1, .cursor = 7}, &err));
+}
+
+static void add_links(void)
+{
+    const int64_t jobs[] = {5, 6};
+
+    ok(store_signal_put(fx.store,
+                        &(struct stored_signal){.id = SIGNAL,
+                                                .name = SLICE("dump ä"),
+                                                .count = 9,
+                                                .changed_at = NOW_AT},
+                        &err));
+    add_waiter(n_jobs + 4, n_jobs);
+    ok(store_join_put(fx.store,
+                      &(struct stored_join){.id = JOIN,
+                                            .name = SLICE("day"),
+                                            .definition = SLICE("{\"count\":2,\"then\":[]}"),
+                                            .fired = 3,
+                                            .fired_at = NOW_AT},
+                      &err));
+    ok(store_arrivals_put(
+        fx.store, &(struct stored_arrivals){.join = JOIN, .count = 1, .first_at = NOW_AT}, &err));
+    ok(store_arrivals_put(fx.store,
+                          &(struct stored_arrivals){.join = JOIN,
+                                                    .key = slice_make("a\0\xFF", 3),
+                                                    .count = 2,
+                                                    .first_at = NOW_AT,
+                                                    .jobs = jobs,
+                                                    .n_jobs = ARRAY_LEN(jobs)},
+                          &err));
 }
 
 static void add_surroundings(void)
@@ -190,6 +248,7 @@ static void fill(void)
     for (int64_t id = 5; id < n_jobs / 4; id += 10)
         add_record(id);
     stage_jobs();
+    add_links();
     add_surroundings();
     commit();
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
@@ -337,10 +396,11 @@ static void cannot_be_opened(void)
 
 /* ---- the tests ---- */
 
-static const char *const tables[] = {"queues",  "workers",   "jobs",      "ended", "endings",
-                                     "payload", "progress",  "claims",    "keys",  "counts",
-                                     "logs",    "log_times", "queue_log", "work",  "emitters",
-                                     "emits",   "cursors"};
+static const char *const tables[] = {"queues",  "workers",   "jobs",      "ended",    "endings",
+                                     "payload", "progress",  "claims",    "keys",     "counts",
+                                     "logs",    "log_times", "queue_log", "work",     "emitters",
+                                     "emits",   "cursors",   "waits",     "releases", "signals",
+                                     "joins",   "arrivals"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)
@@ -396,7 +456,7 @@ static void everything_goes_along(void **state)
         assert_string_equal(result.tables[i].name, tables[i]);
         assert_true(result.tables[i].from.rows > 0);
     }
-    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, n_jobs + 5);
+    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, n_jobs + 6);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'definitions'"), 7);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'queues'"), 2);
     assert_int_equal(target_number("SELECT COUNT(*) FROM meta WHERE key = 'copying'"), 0);
@@ -474,7 +534,7 @@ static void counts_of_nodes_are_added_up_and_claims_are_nobodys(void **state)
     raw_sql("UPDATE counts SET n = n - 10 WHERE node = 5");
     copies_well();
     assert_int_equal(target_number("SELECT COUNT(*) FROM counts WHERE node <> 0"), 0);
-    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), n_jobs + 5);
+    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), n_jobs + 6);
     assert_int_equal(target_number("SELECT COUNT(*) FROM claims WHERE node = 0"), 1);
     if (pg_is_wanted())
         assert_int_equal(target_number("SELECT alive_until_at FROM servers WHERE node = 0"), 1);
@@ -684,7 +744,7 @@ static void a_store_with_something_in_it_is_no_target(void **state)
     is_refused(E_CONFLICT, "there are rows in jobs");
     assert_int_equal(target_number("SELECT COUNT(*) FROM jobs") +
                          target_number("SELECT COUNT(*) FROM ended"),
-                     n_jobs + 5);
+                     n_jobs + 6);
 }
 
 /* As a server makes it when it is started for the first time. */

@@ -325,13 +325,23 @@ static void a_revived_job_begins_anew_but_counts_on(void **state)
     add_job(10, queue);
     claim_jobs(500, (int64_t[]){10}, 1);
     struct job ended = end_job(10, JOB_FAILED, NOW_AT);
+    struct job fresh = {.id = ended.id,
+                        .queue = ended.queue,
+                        .state = JOB_READY,
+                        .priority = ended.priority,
+                        .outcome = ended.outcome,
+                        .step = 3,
+                        .attempts_before = 1};
 
-    ok(store_job_revive(fx.store, &ended, &err));
+    ok(store_job_revive(fx.store, &fresh, &err));
     count_move(queue, JOB_FAILED, JOB_READY);
     commit();
     struct job got = get_job(10);
 
     assert_int_equal(got.state, JOB_READY);
+    assert_int_equal(got.step, 3);
+    assert_int_equal(got.attempts_before, 1);
+    assert_int_equal(got.outcome, JOB_OUT_FAILED);
     assert_int_equal(got.failures, 0);
     assert_int_equal(got.attempt, 1);
     assert_int_equal(got.token, 500);
@@ -402,7 +412,8 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     ok(store_jobs_insert(fx.store, &j, 1, &err));
     count_move(queue, JOB_NONE, JOB_READY);
     ok(store_key_add(fx.store, j.key, 10, 77, &err));
-    ok(store_progress_add(fx.store, 10, &(struct progress_entry){.number = 1, .attempt = 1}, &err));
+    ok(store_progress_add(fx.store, 10,
+                          &(struct progress_entry){.seq = 1, .number = 1, .attempt = 1}, &err));
     ok(store_log_add(fx.store, 10, 0, SLICE("text"), &err));
     ok(store_job_remove(fx.store, &j, &err));
     count_move(queue, JOB_READY, JOB_NONE);

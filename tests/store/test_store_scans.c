@@ -131,7 +131,8 @@ static void take_entry(void *ctx, const struct progress_entry *e)
 {
     struct entries *seen = ctx;
 
-    assert_int_equal(e->attempt, ++seen->n);
+    assert_int_equal(e->seq, ++seen->n);
+    assert_int_equal(e->attempt, seen->n);
     seen->last = *e;
     seen->last.text = arena_copy(&fx.arena, e->text);
     seen->last.set = arena_copy(&fx.arena, e->set);
@@ -147,7 +148,8 @@ static void the_record_comes_back_in_order(void **state)
     add_job(10, queue);
     for (int i = 1; i <= 3; i++)
         ok(store_progress_add(fx.store, 10,
-                              &(struct progress_entry){.number = 1,
+                              &(struct progress_entry){.seq = i,
+                                                       .number = 1,
                                                        .attempt = i,
                                                        .token = 500 + i,
                                                        .outcome = JOB_OUT_FAILED,

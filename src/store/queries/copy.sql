@@ -43,7 +43,7 @@ ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
 -- name: copy_analyze
 -- only: postgres
 ANALYZE queues, workers, jobs, ended, endings, payload, progress, claims, keys, counts, logs, log_times, queue_log,
-    work, emitters, emits, cursors;
+    work, emitters, emits, cursors, waits, releases, signals, joins, arrivals;
 
 -- name: copy_read_meta
 SELECT key, value FROM meta ORDER BY key;
@@ -96,20 +96,20 @@ TRUNCATE workers;
 
 -- name: copy_read_jobs
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, worker, attempt,
-    history
+    history, awaited
 FROM jobs WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: copy_add_jobs
 -- store: sqlite
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, worker,
-    attempt, history)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9, r.c10, r.c11, r.c12
+    attempt, history, awaited)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9, r.c10, r.c11, r.c12, r.c13
 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, worker,
-    attempt, history)
+    attempt, history, awaited)
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
-    $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[]);
+    $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[], $13::bigint[]);
 
 -- name: copy_clear_jobs
 -- store: sqlite
@@ -162,25 +162,27 @@ TRUNCATE endings;
 -- Rows may be large: PostgreSQL sends no more than fit, but at least one; SQLite reads only those that are taken.
 -- name: copy_read_payload
 -- store: sqlite
-SELECT id, key, params, body, labels, options, result
+SELECT id, key, params, body, labels, options, result, bill, assigned
 FROM payload WHERE id > $1 ORDER BY id LIMIT $2;
 -- store: postgres
-SELECT id, key, params, body, labels, options, result
+SELECT id, key, params, body, labels, options, result, bill, assigned
 FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
       FROM (SELECT *, COALESCE(octet_length(key), 0) + COALESCE(octet_length(params), 0) +
                 COALESCE(octet_length(body), 0) + COALESCE(octet_length(labels), 0) +
-                COALESCE(octet_length(options), 0) + COALESCE(octet_length(result), 0) AS size
+                COALESCE(octet_length(options), 0) + COALESCE(octet_length(result), 0) +
+                COALESCE(octet_length(bill), 0) + COALESCE(octet_length(assigned), 0) AS size
             FROM payload WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
 WHERE before < 4194304 ORDER BY id;
 
 -- name: copy_add_payload
 -- store: sqlite
-INSERT INTO payload (id, key, params, body, labels, options, result)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7
+INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9
 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO payload (id, key, params, body, labels, options, result)
-SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[]);
+INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned)
+SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[],
+    $8::text[], $9::text[]);
 
 -- name: copy_clear_payload
 -- store: sqlite
@@ -428,3 +430,99 @@ SELECT * FROM unnest($1::bigint[], $2::text[]);
 DELETE FROM cursors;
 -- store: postgres
 TRUNCATE cursors;
+
+-- name: copy_read_waits
+SELECT waiter, seq, kind, target, step, upon, level, take
+FROM waits WHERE (waiter, seq) > ($1, $2) ORDER BY waiter, seq LIMIT $3;
+
+-- name: copy_add_waits
+-- store: sqlite
+INSERT INTO waits (waiter, seq, kind, target, step, upon, level, take)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO waits (waiter, seq, kind, target, step, upon, level, take)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+    $7::bigint[], $8::bigint[]);
+
+-- name: copy_clear_waits
+-- store: sqlite
+DELETE FROM waits;
+-- store: postgres
+TRUNCATE waits;
+
+-- name: copy_read_releases
+SELECT target, state, cursor
+FROM releases WHERE target > $1 ORDER BY target LIMIT $2;
+
+-- name: copy_add_releases
+-- store: sqlite
+INSERT INTO releases (target, state, cursor)
+SELECT r.c1, r.c2, r.c3
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO releases (target, state, cursor)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]);
+
+-- name: copy_clear_releases
+-- store: sqlite
+DELETE FROM releases;
+-- store: postgres
+TRUNCATE releases;
+
+-- name: copy_read_signals
+SELECT id, name, level, changed_at
+FROM signals WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: copy_add_signals
+-- store: sqlite
+INSERT INTO signals (id, name, level, changed_at)
+SELECT r.c1, r.c2, r.c3, r.c4
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO signals (id, name, level, changed_at)
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]);
+
+-- name: copy_clear_signals
+-- store: sqlite
+DELETE FROM signals;
+-- store: postgres
+TRUNCATE signals;
+
+-- name: copy_read_joins
+SELECT id, name, definition, fired, fired_at
+FROM joins WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: copy_add_joins
+-- store: sqlite
+INSERT INTO joins (id, name, definition, fired, fired_at)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO joins (id, name, definition, fired, fired_at)
+SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]);
+
+-- name: copy_clear_joins
+-- store: sqlite
+DELETE FROM joins;
+-- store: postgres
+TRUNCATE joins;
+
+-- name: copy_read_arrivals
+SELECT join_id, key, n, first_at, jobs
+FROM arrivals WHERE (join_id, key) > ($1, $2) ORDER BY join_id, key LIMIT $3;
+
+-- name: copy_add_arrivals
+-- store: sqlite
+INSERT INTO arrivals (join_id, key, n, first_at, jobs)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO arrivals (join_id, key, n, first_at, jobs)
+SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bytea[]);
+
+-- name: copy_clear_arrivals
+-- store: sqlite
+DELETE FROM arrivals;
+-- store: postgres
+TRUNCATE arrivals;

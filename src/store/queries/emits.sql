@@ -47,23 +47,24 @@ SELECT owner FROM emits WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 
 
 -- name: staged_load
 -- store: sqlite
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1;
 -- store: postgres
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;
 
+-- A history begins with its holds, if there are any (history.c): then the job is held, and its time stays.
 -- name: staged_release
 -- store: sqlite
-UPDATE OR ROLLBACK jobs SET state = CASE WHEN due_at > $2 THEN 3 ELSE 4 END,
-       due_at = CASE WHEN due_at > $2 THEN due_at ELSE 0 END
+UPDATE OR ROLLBACK jobs SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
+       due_at = CASE WHEN due_at > $2 OR history LIKE '{"holds":%' THEN due_at ELSE 0 END
 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 1;
 -- store: postgres
-UPDATE jobs SET state = CASE WHEN due_at > $2 THEN 3 ELSE 4 END,
-       due_at = CASE WHEN due_at > $2 THEN due_at ELSE 0 END
+UPDATE jobs SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
+       due_at = CASE WHEN due_at > $2 OR history LIKE '{"holds":%' THEN due_at ELSE 0 END
 WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 1;
 
 -- name: staged_drop

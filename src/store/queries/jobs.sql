@@ -11,23 +11,24 @@
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                               lease_until_at, worker, attempt, history)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL FROM rows($1) AS r;
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                   lease_until_at, worker, attempt, history)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-            CAST($5 AS BIGINT[])) AS r(c1, c2, c3, c4, c5);
+            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
 
 -- name: payload_insert
 -- store: sqlite
-INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, result)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL FROM rows($1) AS r;
+INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, result, bill, assigned)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL, r.c7, r.c8 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO payload (id, key, params, body, labels, options, result)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL
+INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, NULL, r.c7, r.c8
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST($4 AS BYTEA[]),
-            CAST($5 AS TEXT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
+            CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]))
+    AS r(c1, c2, c3, c4, c5, c6, c7, c8);
 
 -- name: payload_change
 INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
@@ -38,6 +39,13 @@ ON CONFLICT (id) DO UPDATE SET params = COALESCE(excluded.params, payload.params
 -- name: payload_forget_result
 UPDATE payload SET result = NULL WHERE id = $1 AND result IS NOT NULL;
 
+-- What stays as it is has a 0 before it.
+-- name: payload_set_route
+INSERT INTO payload (id, options, bill, assigned) VALUES ($1, $3, $5, $7)
+ON CONFLICT (id) DO UPDATE SET options = CASE WHEN $2 = 1 THEN excluded.options ELSE payload.options END,
+       bill = CASE WHEN $4 = 1 THEN excluded.bill ELSE payload.bill END,
+       assigned = CASE WHEN $6 = 1 THEN excluded.assigned ELSE payload.assigned END;
+
 -- name: payload_options
 SELECT options FROM payload WHERE id = $1;
 
@@ -46,49 +54,49 @@ DELETE FROM payload WHERE id = $1;
 
 -- name: job_load
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
+       p.key, p.params, p.body, p.labels, p.options, p.result, p.bill, p.assigned
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- name: ended_load
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, p.body, p.labels, p.options, p.result
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, p.body, p.labels, p.options, p.result, p.bill, p.assigned
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- All but the body, which may be large.
 -- name: job_lean
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, p.result
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
+       p.key, p.params, NULL, p.labels, p.options, p.result, p.bill, p.assigned
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- name: ended_lean
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, p.result
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, NULL, p.labels, p.options, p.result, p.bill, p.assigned
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- Enough to judge by, without the payload.
 -- name: job_brief
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
-       attempt, history
+       attempt, history, awaited
 FROM jobs WHERE id = $1;
 
 -- What is judged is held against the other servers until the transaction ends.
 -- name: job_judge
 -- only: postgres
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
-       attempt, history
+       attempt, history, awaited
 FROM jobs WHERE id = $1 FOR UPDATE;
 
 -- name: ended_brief
 SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, finished_at, worker,
-       attempt, history
+       attempt, history, 0
 FROM ended WHERE id = $1;
 
 -- A claim is two statements over its set: RETURNING would build a table of its own.  Only a job with a history
@@ -100,7 +108,7 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,
-       j.history
+       j.history, p.bill, p.assigned
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 -- store: postgres
@@ -108,7 +116,7 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,
-       j.history
+       j.history, p.bill, p.assigned
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state + 0 = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
@@ -172,10 +180,10 @@ INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_t
 SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_at, $2, j.worker,
        j.attempt, NULL
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
-WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
+WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 -- store: postgres
 WITH gone AS (DELETE FROM jobs AS j USING unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r(c1, c2)
-              WHERE j.id = r.c1 AND j.state = 5 AND j.token = r.c2 AND j.history IS NULL
+              WHERE j.id = r.c1 AND j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0
               RETURNING j.id, j.queue, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
                         j.worker, j.attempt)
 INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -188,7 +196,7 @@ FROM gone RETURNING id, queue;
 -- name: jobs_done_judge
 -- only: sqlite
 SELECT j.id, j.queue FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
-WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL;
+WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 
 -- name: jobs_remove
 -- only: sqlite
@@ -201,12 +209,13 @@ DELETE FROM jobs WHERE id = $1;
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                               lease_until_at, worker, attempt, history)
-SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, $2
+SELECT id, $2, $3, $4, $5, token, prev_token, started_at, id, worker, attempt, $6
 FROM ended WHERE id = $1;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                   lease_until_at, worker, attempt, history)
-SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, $2
+SELECT id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), token, prev_token,
+       started_at, id, worker, attempt, CAST($6 AS TEXT)
 FROM ended WHERE id = $1;
 
 -- name: ended_remove
@@ -241,10 +250,10 @@ SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS 
 -- What those carry that carry little, once they are held: what another server has changed before is seen.
 -- name: payload_light
 -- only: postgres
-SELECT id, key, params, labels, options FROM payload
+SELECT id, key, params, labels, options, bill FROM payload
 WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL
   AND COALESCE(OCTET_LENGTH(params), 0) + COALESCE(OCTET_LENGTH(labels), 0)
-      + COALESCE(OCTET_LENGTH(options), 0) < 2000;
+      + COALESCE(OCTET_LENGTH(options), 0) + COALESCE(OCTET_LENGTH(bill), 0) < 2000;
 
 -- What another server is at is left to it.
 -- name: due_scan
@@ -260,44 +269,44 @@ SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 -- Lists are judged row by row: what a job carries besides is not read.
 -- name: list_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- Upwards, for chunked work.
 -- name: walk_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history,
-       p.key, p.params, NULL, p.labels, p.options, NULL
+       0, j.finished_at, j.worker, j.attempt, j.history, 0,
+       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
@@ -307,7 +316,8 @@ INSERT INTO progress (job, seq, number, attempt, token, outcome, cause, exit, qu
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: progress_load
-SELECT number, attempt, token, outcome, cause, exit, queue, worker, started_at, ended_at, text, assigned
+SELECT seq, number, attempt, token, outcome, cause, exit, queue, worker, started_at, ended_at, text,
+       assigned
 FROM progress WHERE job = $1 ORDER BY seq;
 
 -- name: progress_find

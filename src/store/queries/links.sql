@@ -1,0 +1,129 @@
+-- What ties jobs together: waits, signals, joins.  store_waits.c and store_links.c read columns by place.
+
+-- One server at a time judges them.
+-- name: links_lock
+-- only: postgres
+SELECT pg_advisory_xact_lock(hashtextextended('waybill.links.' || current_schema(), 0));
+
+-- name: waits_add
+-- store: sqlite
+INSERT OR ROLLBACK INTO waits (waiter, seq, kind, target, step, upon, level, take)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8 FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO waits (waiter, seq, kind, target, step, upon, level, take)
+SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
+                     CAST($5 AS BIGINT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]));
+
+-- name: waits_on
+SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
+WHERE target = $1 AND waiter > $2 ORDER BY waiter, seq LIMIT $3;
+
+-- name: waits_on_step
+SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
+WHERE target = $1 AND step = $2 AND step > 0 ORDER BY waiter, seq;
+
+-- name: waits_of
+SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
+WHERE waiter = $1 ORDER BY seq LIMIT $2;
+
+-- name: waits_count
+SELECT COUNT(CASE WHEN kind = 1 THEN 1 END), COUNT(CASE WHEN kind = 2 THEN 1 END)
+FROM waits WHERE waiter = $1;
+
+-- name: wait_remove
+DELETE FROM waits WHERE waiter = $1 AND seq = $2;
+
+-- name: waits_forget
+DELETE FROM waits WHERE waiter = $1;
+
+-- Steps were added before others: what waits for those goes on waiting for the same.
+-- name: waits_shift
+UPDATE waits SET step = step + $3 WHERE target = $1 AND step >= $2;
+
+-- name: waiters_count
+SELECT COUNT(DISTINCT waiter) FROM waits WHERE target = $1;
+
+-- What another server is about to end is waited for: then it is among the ended, which are asked after.
+-- name: await_look
+-- store: sqlite
+SELECT j.id, j.state FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1;
+-- store: postgres
+SELECT id, state FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR UPDATE;
+
+-- name: await_mark
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET awaited = 1 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND awaited = 0;
+-- store: postgres
+UPDATE jobs SET awaited = 1 WHERE id = ANY (CAST($1 AS BIGINT[])) AND awaited = 0;
+
+-- name: await_look_ended
+-- store: sqlite
+SELECT j.id, j.state FROM rows($1) AS r CROSS JOIN ended AS j ON j.id = r.c1;
+-- store: postgres
+SELECT id, state FROM ended WHERE id = ANY (CAST($1 AS BIGINT[]));
+
+-- name: release_put
+INSERT INTO releases (target, state, cursor) VALUES ($1, $2, $3)
+ON CONFLICT (target) DO UPDATE SET state = excluded.state, cursor = excluded.cursor;
+
+-- name: release_remove
+DELETE FROM releases WHERE target = $1;
+
+-- name: release_next
+-- store: sqlite
+SELECT target, state, cursor FROM releases ORDER BY target LIMIT 1;
+-- store: postgres
+SELECT target, state, cursor FROM releases ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
+
+-- name: signal_find
+SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1;
+
+-- name: signal_load
+SELECT id, name, level, changed_at, 0 FROM signals WHERE id = $1;
+
+-- name: signal_put
+INSERT INTO signals (id, name, level, changed_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (id) DO UPDATE SET level = excluded.level, changed_at = excluded.changed_at;
+
+-- name: signal_remove
+DELETE FROM signals WHERE id = $1;
+
+-- name: signals_list
+SELECT s.id, s.name, s.level, s.changed_at,
+       (SELECT COUNT(DISTINCT w.waiter) FROM waits AS w WHERE w.target = s.id)
+FROM signals AS s WHERE s.name > $1 ORDER BY s.name LIMIT $2;
+
+-- name: join_find
+SELECT id, name, definition, fired, fired_at FROM joins WHERE name = $1;
+
+-- name: join_put
+INSERT INTO joins (id, name, definition, fired, fired_at) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (id) DO UPDATE SET definition = excluded.definition, fired = excluded.fired,
+       fired_at = excluded.fired_at;
+
+-- name: join_remove
+DELETE FROM joins WHERE id = $1;
+
+-- name: joins_list
+SELECT id, name, definition, fired, fired_at FROM joins WHERE name > $1 ORDER BY name LIMIT $2;
+
+-- name: arrivals_find
+SELECT join_id, key, n, first_at, jobs FROM arrivals WHERE join_id = $1 AND key = $2;
+
+-- name: arrivals_put
+INSERT INTO arrivals (join_id, key, n, first_at, jobs) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (join_id, key) DO UPDATE SET n = excluded.n, first_at = excluded.first_at, jobs = excluded.jobs;
+
+-- name: arrivals_remove
+DELETE FROM arrivals WHERE join_id = $1 AND key = $2;
+
+-- name: arrivals_clear
+DELETE FROM arrivals WHERE join_id = $1;
+
+-- A key may be empty: whether the one to begin behind is one of them is told.
+-- name: arrivals_list
+SELECT join_id, key, n, first_at, jobs FROM arrivals
+WHERE join_id = $1 AND key >= $2 AND (key > $2 OR $3 = 1) ORDER BY key LIMIT $4;
+
+-- name: arrivals_count
+SELECT COUNT(*) FROM arrivals WHERE join_id = $1;

@@ -1,0 +1,61 @@
+-- Routes, and what ties jobs together: waits, signals, joins.
+
+-- What few jobs have: core/bill.h.
+ALTER TABLE payload ADD COLUMN bill TEXT COLLATE "C";     -- JSON
+ALTER TABLE payload ADD COLUMN assigned TEXT COLLATE "C"; -- JSON object: what its steps have set, merged
+
+ALTER TABLE jobs ADD COLUMN awaited BIGINT NOT NULL DEFAULT 0; -- 1: others may wait for its end
+
+-- Conditions that do not hold yet, a row each.  Their kinds are those of core/bill.h.
+CREATE TABLE waits (
+    waiter BIGINT NOT NULL,     -- the job that waits
+    seq BIGINT NOT NULL,
+    kind BIGINT NOT NULL,
+    target BIGINT NOT NULL,     -- id of the job or the signal
+    step BIGINT NOT NULL,       -- of the job; 0: the job itself
+    upon BIGINT NOT NULL,       -- which end of the job it waits for
+    level BIGINT NOT NULL,      -- that the signal must have
+    take BIGINT NOT NULL,       -- 1: the level is used up
+    PRIMARY KEY (waiter, seq)
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+        autovacuum_vacuum_cost_delay = 0);
+
+CREATE INDEX waits_target ON waits (target, waiter, seq);
+CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step > 0;
+
+-- Targets whose waits are still to be looked at, beyond the commit that ended them.
+CREATE TABLE releases (
+    target BIGINT PRIMARY KEY,
+    state BIGINT NOT NULL,      -- that it ended in, 0: it is gone, -1: a signal that rose
+    cursor BIGINT NOT NULL      -- waiters up to here were looked at
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_vacuum_cost_delay = 0);
+
+CREATE TABLE signals (
+    id BIGINT PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL UNIQUE,
+    level BIGINT NOT NULL,
+    changed_at BIGINT NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_vacuum_cost_delay = 0);
+
+CREATE TABLE joins (
+    id BIGINT PRIMARY KEY,
+    name TEXT COLLATE "C" NOT NULL UNIQUE,
+    definition TEXT COLLATE "C" NOT NULL, -- canonical JSON, core/join_def.h
+    fired BIGINT NOT NULL,      -- how often
+    fired_at BIGINT NOT NULL
+) WITH (fillfactor = 50);
+
+-- What has met under a key since its join fired last.
+CREATE TABLE arrivals (
+    join_id BIGINT NOT NULL,
+    key BYTEA NOT NULL,
+    n BIGINT NOT NULL,
+    first_at BIGINT NOT NULL,
+    jobs BYTEA NOT NULL,        -- ids of the first ones, 8 bytes each, little endian
+    PRIMARY KEY (join_id, key)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+        autovacuum_vacuum_cost_delay = 0);
+
+ALTER TABLE arrivals ALTER jobs SET STORAGE EXTERNAL; -- ids are not worth compressing
