@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "engine/route.h"
 #include "store/store_ready.h"
 #include "store/store_record.h"
 
@@ -37,8 +38,7 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     return E_OK;
 }
 
-/* Where a waiting job belongs when nothing else speaks against it. */
-static void settle(struct engine *e, struct job *j)
+void job_settle(struct engine *e, struct job *j)
 {
     enum job_event event = j->holds != 0                ? JOB_EV_HOLD
                            : j->due_at > e->now.wall_at ? JOB_EV_DEFER
@@ -62,7 +62,8 @@ enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_ev
     now.finished_at = e->now.wall_at;
     if (why.size > 0)
         now.text = why;
-    if (engine_write(e, err) != E_OK || store_job_end(e->store, was, &now, &hit, err) != E_OK)
+    if (engine_write(e, err) != E_OK || after_forget(e, was, err) != E_OK ||
+        store_job_end(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
     ASSERT(hit);
     note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
@@ -147,33 +148,80 @@ static enum err_code keep_last_entry(struct engine *e, const struct job *j, stru
                : store_progress_add(e->store, j->id.v, &entry, err);
 }
 
+/* How it begins again: of what happened before, only how the last claim ended stays known, as its finish may still be
+ * repeated. */
+static struct job begun_again(const struct job *j)
+{
+    return (struct job){
+        .id = j->id,
+        .queue = j->queue,
+        .state = job_state_next(j->state, JOB_EV_AGAIN),
+        .priority = j->priority,
+        .outcome = j->outcome,
+        .billed = j->billed,
+        .attempt = j->attempt,
+        .token = j->token,
+        .prev_token = j->prev_token,
+    };
+}
+
+static enum err_code revive(struct engine *e, const struct act *act, const struct job *j,
+                            const struct job *now, struct slice params, struct act_result *ret,
+                            struct err *err)
+{
+    if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
+        store_job_revive(e->store, now, err) != E_OK)
+        return err->code;
+    if (act->params.size > 0 &&
+        store_job_change_payload(e->store, j->id.v, params, slice_make(NULL, 0), err) != E_OK)
+        return err->code;
+    note_move(e, now, j->state, queue_by_id(e, j->queue), "retry");
+    ret->state = now->state;
+    ret->changed = true;
+    return E_OK;
+}
+
+static enum err_code retry_route(struct engine *e, const struct act *act, const struct job *j,
+                                 struct slice params, struct act_result *ret, struct err *err)
+{
+    struct route_again again;
+    const struct slice none = SLICE("");
+
+    if (route_again(e, j, act->from, act->anew, params, &again, &ret->refused, err) != E_OK)
+        return err->code;
+    if (ret->refused.code != E_OK ||
+        queue_takes(again.queue, again.params, again.options, &ret->refused) != E_OK)
+        return E_OK;
+    struct job now = begun_again(j);
+
+    now.queue = again.queue->id;
+    now.step = again.step;
+    now.attempts_before = j->attempt;
+    if (revive(e, act, j, &now, params, ret, err) != E_OK)
+        return err->code;
+    return store_job_set_route(e->store, j->id.v, again.options.size > 0 ? again.options : none,
+                               again.bill, again.assigned.size > 0 ? again.assigned : none, err);
+}
+
 static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
                            struct act_result *ret, struct err *err)
 {
-    struct queue *q = queue_by_id(e, j->queue);
-    struct job now = *j;
-    /* How its last claim ended stays known: that finish may still be repeated. */
-    struct job fresh = {.id = j->id,
-                        .queue = j->queue,
-                        .state = job_state_next(j->state, JOB_EV_AGAIN),
-                        .priority = j->priority,
-                        .outcome = j->outcome};
+    struct job now = begun_again(j);
+    struct slice params;
 
     if (!job_state_ended(j->state))
         return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
-    if (!merge_params(e, act, j, &now.params, ret) || !takes(q, j, now.params, ret))
+    if (!merge_params(e, act, j, &params, ret))
         return E_OK;
-    now.state = fresh.state;
-    if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
-        store_job_revive(e->store, &fresh, err) != E_OK)
-        return err->code;
-    if (act->params.size > 0 &&
-        store_job_change_payload(e->store, j->id.v, now.params, slice_make(NULL, 0), err) != E_OK)
-        return err->code;
-    note_move(e, &now, j->state, q, "retry");
-    ret->state = now.state;
-    ret->changed = true;
-    return E_OK;
+    if (j->step > 0)
+        return retry_route(e, act, j, params, ret, err);
+    if (act->from.size > 0) {
+        err_set(&ret->refused, E_INVALID, "from: the job has no steps");
+        return E_OK;
+    }
+    if (!takes(queue_by_id(e, j->queue), j, params, ret))
+        return E_OK;
+    return revive(e, act, j, &now, params, ret, err);
 }
 
 static enum err_code hold(struct engine *e, const struct act *act, const struct job *j,
@@ -187,7 +235,7 @@ static enum err_code hold(struct engine *e, const struct act *act, const struct 
     if (j->holds & JOB_HOLD_HAND)
         return E_OK;
     now.holds |= JOB_HOLD_HAND;
-    settle(e, &now);
+    job_settle(e, &now);
     return change(e, j, &now, "held", ret, err);
 }
 
@@ -202,7 +250,7 @@ static enum err_code release(struct engine *e, const struct act *act, const stru
     if (!(j->holds & JOB_HOLD_HAND))
         return E_OK;
     now.holds &= ~(unsigned)JOB_HOLD_HAND;
-    settle(e, &now);
+    job_settle(e, &now);
     return change(e, j, &now, "released", ret, err);
 }
 
@@ -217,7 +265,7 @@ static enum err_code start_now(struct engine *e, const struct act *act, const st
     if (j->due_at == 0 || j->state == JOB_RUNNING)
         return E_OK;
     now.due_at = 0;
-    settle(e, &now);
+    job_settle(e, &now);
     return change(e, j, &now, "now", ret, err);
 }
 
@@ -233,7 +281,7 @@ static enum err_code move(struct engine *e, const struct act *act, const struct 
     }
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be moved");
-    if (q->id == j->queue || !takes(q, j, j->params, ret))
+    if (q->id == j->queue || !takes(q, j, route_sees(e, j, j->params), ret))
         return E_OK;
     now.queue = q->id;
     return change(e, j, &now, "moved", ret, err);
@@ -249,8 +297,8 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
     if (!fits(j, act->params.size > 0 ? act->params : j->params,
               act->labels.size > 0 ? act->labels : j->labels, ret))
         return E_OK;
-    if (act->params.size > 0 &&
-        queue_fills(queue_by_id(e, j->queue), act->params, j->options, &ret->refused) != E_OK)
+    if (act->params.size > 0 && queue_fills(queue_by_id(e, j->queue), route_sees(e, j, act->params),
+                                            j->options, &ret->refused) != E_OK)
         return E_OK;
     if (act->has_priority)
         now.priority = act->priority;
@@ -260,14 +308,13 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
         (engine_write(e, err) != E_OK ||
          store_job_change_payload(e->store, j->id.v, act->params, act->labels, err) != E_OK))
         return err->code;
-    settle(e, &now);
+    job_settle(e, &now);
     return change(e, j, &now, "changed", ret, err);
 }
 
 static enum err_code clone(struct engine *e, const struct act *act, const struct job *j,
                            struct act_result *ret, struct err *err)
 {
-    struct queue *q = queue_by_id(e, j->queue);
     struct job copy = {
         .id = {engine_new_id(e)},
         .queue = j->queue,
@@ -278,7 +325,12 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
         .options = j->options,
     };
 
-    if (!merge_params(e, act, j, &copy.params, ret) || !takes(q, j, copy.params, ret))
+    if (!merge_params(e, act, j, &copy.params, ret))
+        return E_OK;
+    if (j->bill.size > 0 && route_copy(e, j, &copy, &ret->refused) != E_OK)
+        return E_OK;
+    if (queue_takes(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
+                    &ret->refused) != E_OK)
         return E_OK;
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
@@ -297,12 +349,13 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
     (void)act;
     if (j->state == JOB_RUNNING)
         return refuse(ret, j, "cancel it first");
-    if (engine_write(e, err) != E_OK || store_job_remove(e->store, j, err) != E_OK)
+    if (engine_write(e, err) != E_OK || after_forget(e, j, err) != E_OK ||
+        store_job_remove(e->store, j, err) != E_OK)
         return err->code;
     counts_add(&e->counts, q->id, j->state, -1);
     if (j->state == JOB_READY)
         ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
-    note_over(e, j);
+    note_removed(e, j);
     note_event(e, j, q, "deleted");
     e->tally.deleted++;
     e->removed_some = true;

@@ -102,19 +102,18 @@ static bool check(struct engine *e, struct op *op)
     return op->err.code == E_OK;
 }
 
-enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
+enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret_id,
+                         struct err *err)
 {
     CLEANUP(buf) struct buf args = BUF_INIT(OP_REPLY_MAX);
 
-    if (!check(e, op))
-        return E_OK;
-    filter_to_json(&op->bulk.filter, op->bulk.queue, &args);
+    filter_to_json(&bulk->filter, bulk->queue, &args);
     int64_t last = e->ids.last;
 
     if (e->shared && store_job_newest(e->store, &last, err) != E_OK)
         return err->code;
     struct stored_work row = {.id = engine_new_id(e),
-                              .kind = (int)op->bulk.kind,
+                              .kind = (int)bulk->kind,
                               .args = buf_slice(&args),
                               .last = last,
                               .created_at = e->now.wall_at};
@@ -122,10 +121,23 @@ enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
     if (engine_write(e, err) != E_OK || store_work_add(e->store, &row, err) != E_OK)
         return err->code;
     take_work(e, &row);
+    *ret_id = row.id;
+    return E_OK;
+}
+
+enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
+{
+    int64_t id = 0;
+
+    if (!check(e, op))
+        return E_OK;
+    if (bulk_begin(e, &op->bulk, &id, err) != E_OK)
+        return err->code;
     op->status = 202;
     buf_add_char(&op->reply, '{');
-    json_add_id(&op->reply, "id", row.id);
-    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}", actions[row.kind].name);
+    json_add_id(&op->reply, "id", id);
+    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}",
+             actions[op->bulk.kind].name);
     return E_OK;
 }
 

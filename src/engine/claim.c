@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "engine/route.h"
 #include "store/store_claims.h"
 #include "store/store_ready.h"
 
@@ -64,8 +65,28 @@ struct granting {
     struct buf common; /* of that queue's jobs */
 };
 
+/* A step sees its own params over what was set before it, and counts its own attempts. */
+static struct slice show_step(struct engine *e, struct job *j)
+{
+    const struct route_step *step = NULL;
+    struct bill bill;
+
+    bill_parse(j->bill, &e->arena, &bill);
+    if (j->step > 0)
+        step = route_find(&bill, j->step);
+    if (step != NULL) {
+        j->params = route_params(j->params, j->assigned, step->params, &e->arena);
+        j->attempt -= j->attempts_before;
+    }
+    return route_claim_members(&bill, j, &e->arena);
+}
+
 static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
 {
+    const struct job *shown = j;
+    struct slice more = {0};
+    struct job step;
+
     if (g->queue == NULL || g->queue->id != j->queue) {
         g->queue = queue_by_id(e, j->queue);
         g->n_queues++;
@@ -73,7 +94,12 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
         json_add_grant(&g->common, j, slice_of(g->queue->name));
     }
     json_add_comma(&op->jobs);
-    json_add_claimed(&op->jobs, j, buf_slice(&g->common), e->url);
+    if (j->bill.size > 0) {
+        step = *j;
+        more = show_step(e, &step);
+        shown = &step;
+    }
+    json_add_claimed(&op->jobs, shown, buf_slice(&g->common), more, e->url);
     counts_add(&e->counts, j->queue, JOB_READY, -1);
     counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
     e->tally.claimed++;
@@ -270,7 +296,7 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
                                    const struct live_claim *claim, struct err *err)
 {
     struct attempt_end end = {.outcome = JOB_OUT_RETURNED, .now_at = e->now.wall_at};
-    const struct slice none = {0};
+    const struct attempt_gain none = {0};
 
     for (size_t i = 0; i < claim->n_jobs; i++) {
         bool found = false;
@@ -281,7 +307,7 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
         if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
             return err->code;
         if (found && j.state == JOB_RUNNING && j.token == claim->token &&
-            attempt_end_run(e, &j, &end, none, none, err) != E_OK)
+            attempt_end_run(e, &j, &end, &none, err) != E_OK)
             return err->code;
     }
     return E_OK;

@@ -28,6 +28,13 @@ void note_over(struct engine *e, const struct job *j)
         news_tell_ended(e, j->id.v);
 }
 
+void note_removed(struct engine *e, const struct job *j)
+{
+    note_over(e, j);
+    links_note(e, &(struct link_end){
+                      .job = j->id.v, .state = JOB_NONE, .whole = true, .awaited = j->awaited});
+}
+
 void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
                const char *what)
 {
@@ -48,6 +55,13 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
         retain_note(e, q, j);
         VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
         note_over(e, j);
+        links_note(e, &(struct link_end){.job = j->id.v,
+                                         .queue = j->queue,
+                                         .state = j->state,
+                                         .whole = true,
+                                         .routed = j->step > 0,
+                                         .awaited = j->awaited,
+                                         .billed = j->billed});
     }
     note_event(e, j, q, what);
 }

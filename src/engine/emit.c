@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "engine/links.h"
 
 /* ---- may it emit? ---- */
 
@@ -67,15 +68,17 @@ static enum err_code judge_staging(struct engine *e, const struct emit *x, bool 
 }
 
 /* One that is refused refuses all. */
-static enum err_code judge_jobs(struct engine *e, struct op *op, enum submit_keys keys,
-                                struct plan *plans, struct err *err)
+static enum err_code judge_jobs(struct engine *e, struct op *op, const struct emit *x,
+                                enum submit_keys keys, struct plan *plans, size_t *ret_bad,
+                                struct err *err)
 {
-    const struct emit *x = &op->emit;
     size_t bad = 0;
 
     for (size_t i = 0; i < x->n_jobs; i++)
         if (submit_judge(e, &x->jobs[i], keys, &plans[i], err) != E_OK)
             return err->code;
+    if (submit_prepare(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK)
+        return err->code;
     if (keys == SUBMIT_KEYS_NOW)
         bad = submit_first_refused(x->jobs, x->n_jobs, plans, &op->err);
     else
@@ -84,7 +87,7 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, enum submit_key
     if (bad == x->n_jobs)
         return E_OK;
     op->err = plans[bad].refused;
-    op->err.item = (unsigned)bad + 1;
+    *ret_bad = bad;
     return E_OK;
 }
 
@@ -97,9 +100,10 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
     struct job *jobs = arena_array(&e->arena, x->n_jobs, sizeof(*jobs));
 
     for (size_t i = 0; i < x->n_jobs; i++) {
-        plans[i].id = engine_new_id(e);
         jobs[i] = submit_make_job(e, &x->jobs[i], &plans[i]);
         jobs[i].state = JOB_STAGED;
+        if (plans[i].after != NULL) /* judged when it is released */
+            jobs[i].holds |= JOB_HOLD_AFTER;
         note_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
     }
     return store_jobs_insert(e->store, jobs, x->n_jobs, err);
@@ -139,11 +143,9 @@ static enum err_code add_row(struct engine *e, const struct emit *x, int64_t row
                           err);
 }
 
-static enum err_code make_jobs(struct engine *e, const struct emit *x, bool staged,
+static enum err_code make_jobs(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
                                struct plan *plans, struct err *err)
 {
-    int64_t row_id = engine_new_id(e); /* older than its jobs */
-
     if (engine_write(e, err) != E_OK ||
         (staged ? make_staged(e, x, plans, err)
                 : submit_create_all(e, x->jobs, x->n_jobs, plans, err)) != E_OK)
@@ -179,24 +181,48 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 
 /* ---- the request ---- */
 
-static enum err_code take(struct engine *e, struct op *op, const struct job *j, struct err *err)
+/* The request as it is meant: what is published is a job for each that is subscribed.  The reply begins with one id
+ * for each of its jobs. */
+static enum err_code take_all(struct engine *e, struct op *op, const struct emit *x,
+                              const struct job *j, size_t *ret_bad, struct err *err)
 {
-    const struct emit *x = &op->emit;
     struct plan *plans = arena_array(&e->arena, x->n_jobs + 1, sizeof(*plans));
+    int64_t row_id = engine_new_id(e); /* older than its jobs */
+    enum submit_keys keys;
     bool staged = false;
 
-    if (judge_staging(e, x, &staged, err) != E_OK ||
-        judge_jobs(e, op, staged ? SUBMIT_KEYS_LATER : SUBMIT_KEYS_NOW, plans, err) != E_OK)
+    if (judge_staging(e, x, &staged, err) != E_OK)
+        return err->code;
+    keys = staged ? SUBMIT_KEYS_LATER : SUBMIT_KEYS_NOW;
+    if (judge_jobs(e, op, x, keys, plans, ret_bad, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    if (make_jobs(e, x, staged, plans, err) != E_OK || mark_emitted(e, j, err) != E_OK ||
+    if (make_jobs(e, x, row_id, staged, plans, err) != E_OK || mark_emitted(e, j, err) != E_OK ||
         note_emit(e, x, staged, err) != E_OK)
         return err->code;
     buf_add_str(&op->reply, "{\"ids\":[");
     for (size_t i = 0; i < x->n_jobs; i++)
         submit_add_id(&op->reply, plans[i].id);
     buf_add_str(&op->reply, "]}");
+    return E_OK;
+}
+
+static enum err_code take(struct engine *e, struct op *op, const struct job *j, struct err *err)
+{
+    struct emit x = op->emit;
+    struct topic_list list;
+    size_t bad = 0;
+
+    if (topic_expand(e, x.jobs, x.n_jobs, &list, &bad, &op->err)) {
+        x.jobs = list.items;
+        x.n_jobs = list.n;
+        if (take_all(e, op, &x, j, &bad, err) != E_OK)
+            return err->code;
+        bad = topic_place(&list, bad);
+    }
+    if (op->err.code != E_OK)
+        op->err.item = (unsigned)bad + 1;
     return E_OK;
 }
 
@@ -242,21 +268,40 @@ enum err_code emit_run(struct engine *e, struct op *op, struct err *err)
 
 /* ---- what a finish emits ---- */
 
+static bool refuse_emitted(const struct topic_list *list, const struct plan *plans, size_t i,
+                           struct err *refused)
+{
+    if (plans[i].refused.code == E_OK)
+        return false;
+    *refused = plans[i].refused;
+    (void)err_wrap(refused, "emit[%zu]", topic_place(list, i));
+    return true;
+}
+
 enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
                                 struct plan **ret_plans, struct err *refused, struct err *err)
 {
-    struct plan *plans = arena_array(&e->arena, item->n_emit + 1, sizeof(*plans));
+    struct topic_list list;
+    size_t bad = 0;
 
-    for (size_t i = 0; i < item->n_emit; i++) {
-        if (submit_judge(e, &item->emit[i], SUBMIT_KEYS_LATER, &plans[i], err) != E_OK)
-            return err->code;
-        if (plans[i].refused.code == E_OK)
-            continue;
-        *refused = plans[i].refused;
-        (void)err_wrap(refused, "emit[%zu]", i);
+    if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, refused)) {
+        (void)err_wrap(refused, "emit[%zu]", bad);
         return E_OK;
     }
+    struct plan *plans = arena_array(&e->arena, list.n + 1, sizeof(*plans));
+
     *ret_plans = plans;
+    for (size_t i = 0; i < list.n; i++) {
+        if (submit_judge(e, &list.items[i], SUBMIT_KEYS_LATER, &plans[i], err) != E_OK)
+            return err->code;
+        if (refuse_emitted(&list, plans, i, refused))
+            return E_OK;
+    }
+    if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_LATER, plans, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < list.n; i++)
+        if (refuse_emitted(&list, plans, i, refused))
+            break;
     return E_OK;
 }
 
@@ -264,11 +309,18 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
 enum err_code emit_make_finish(struct engine *e, const struct finish_item *item, struct plan *plans,
                                struct err *err)
 {
-    for (size_t i = 0; i < item->n_emit; i++) {
-        if (item->emit[i].key.size > 0 &&
-            submit_judge_key(e, &item->emit[i], &plans[i], err) != E_OK)
+    struct err ignored = ERR_INIT;
+    struct topic_list list;
+    size_t bad;
+
+    if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, &ignored)) /* as it was judged */
+        return err_set(err, E_INTERNAL, "what a finish emits was judged otherwise: %s",
+                       ignored.msg);
+    for (size_t i = 0; i < list.n; i++) {
+        if (list.items[i].key.size > 0 &&
+            submit_judge_key(e, &list.items[i], &plans[i], err) != E_OK)
             return err->code;
-        if (!plans[i].known && submit_create(e, &item->emit[i], &plans[i], err) != E_OK)
+        if (!plans[i].known && submit_create(e, &list.items[i], &plans[i], err) != E_OK)
             return err->code;
     }
     return E_OK;

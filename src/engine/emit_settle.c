@@ -10,6 +10,8 @@
 
 #include "engine/emit.h"
 #include "engine/engine_internal.h"
+#include "engine/links.h"
+#include "store/store_jobs.h"
 #include "store/store_record.h"
 
 /* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the oldest. */
@@ -118,7 +120,7 @@ static void note_dropped(struct engine *e, const struct job *j)
     struct queue *q = queue_by_id(e, j->queue);
 
     counts_add(&e->counts, q->id, JOB_STAGED, -1);
-    note_over(e, j);
+    note_removed(e, j);
     note_event(e, j, q, "dropped");
     e->removed_some = true;
 }
@@ -128,7 +130,9 @@ static void note_released(struct engine *e, const struct job *was)
     struct job now = *was;
     bool later = was->due_at > e->now.wall_at;
 
-    now.state = job_state_next(JOB_STAGED, later ? JOB_EV_DEFER : JOB_EV_WAKE);
+    now.state = job_state_next(JOB_STAGED, was->holds != 0 ? JOB_EV_HOLD
+                                           : later         ? JOB_EV_DEFER
+                                                           : JOB_EV_WAKE);
     now.due_at = later ? was->due_at : 0;
     note_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
     e->tally.submitted++;
@@ -147,13 +151,39 @@ static enum err_code take_key(struct engine *e, const struct job *j, uint64_t co
     return known != 0 ? E_OK : store_key_add(e->store, j->key, j->id.v, content, err);
 }
 
+/* What it is to wait for is judged now: it may have come to pass, or be out of reach. */
+static enum err_code judge_after(struct engine *e, struct job *j, struct slice *ret_never,
+                                 struct err *err)
+{
+    struct job was = *j;
+    char why[300] = "";
+    bool held = false;
+    bool never = false;
+    bool hit = false;
+
+    if (!(j->holds & JOB_HOLD_AFTER))
+        return E_OK;
+    if (after_release(e, j, &held, &never, why, sizeof(why), err) != E_OK)
+        return err->code;
+    if (never)
+        *ret_never = arena_copy(&e->arena, slice_of(why));
+    if (held || never)
+        return E_OK;
+    j->holds &= ~(unsigned)JOB_HOLD_AFTER;
+    if (store_job_update(e->store, &was, j, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    return E_OK;
+}
+
 /* A set of staged jobs, parted into those that go on and those that do not. */
 struct parted {
     int64_t *released, *dropped;
     size_t n_released, n_dropped;
+    struct slice *never; /* by place: why it can never run; or empty */
 };
 
-static enum err_code part(struct engine *e, const struct stored_emit *row, const struct job *jobs,
+static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
                           enum emit_fate fate, struct parted *p, struct err *err)
 {
     for (size_t i = 0; i < row->n_jobs; i++) {
@@ -161,6 +191,8 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, const
 
         if (!dropped && jobs[i].key.size > 0 &&
             take_key(e, &jobs[i], row->contents[i], &dropped, err) != E_OK)
+            return err->code;
+        if (!dropped && judge_after(e, &jobs[i], &p->never[i], err) != E_OK)
             return err->code;
         if (dropped)
             p->dropped[p->n_dropped++] = jobs[i].id.v;
@@ -174,11 +206,31 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, const
     return E_OK;
 }
 
+/* Those that wait for what cannot come any more. */
+static enum err_code cancel_never(struct engine *e, const struct stored_emit *row,
+                                  const struct parted *p, struct err *err)
+{
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        bool found = false;
+        struct job j;
+
+        if (p->never[i].size == 0)
+            continue;
+        if (store_job_brief(e->store, row->jobs[i], &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        ASSERT(found);
+        if (job_end_unrun(e, &j, JOB_EV_CANCEL, JOB_CAUSE_DEPENDENCY, p->never[i], err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
 static enum err_code let_go(struct engine *e, const struct stored_emit *row, enum emit_fate fate,
                             struct arena *arena, struct err *err)
 {
     struct parted p = {.released = arena_array(arena, row->n_jobs, sizeof(int64_t)),
-                       .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t))};
+                       .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t)),
+                       .never = arena_array(arena, row->n_jobs, sizeof(struct slice))};
     struct job *jobs = NULL;
     size_t n = 0;
 
@@ -189,7 +241,9 @@ static enum err_code let_go(struct engine *e, const struct stored_emit *row, enu
         store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
             E_OK)
         return err->code;
-    return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err);
+    return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err) != E_OK
+               ? err->code
+               : cancel_never(e, row, &p, err);
 }
 
 /* ---- one attempt's requests ---- */

@@ -1,9 +1,10 @@
 /*
  * The batch: ops in, one transaction, answers out.
  *
- * Order within a batch: queues, emits, logs that come with finishes and touches, finishes, touches, what the
- * engine does by itself, staged jobs, logs, single and bulk actions, submits, then claims: what a worker said
- * counts before its leases are judged, and what was made ready in a batch is claimed in it.
+ * Order within a batch: queues and subscribers, emits, logs that come with finishes and touches, finishes, touches,
+ * what the engine does by itself, staged jobs, logs, single and bulk actions, submits, publishes, joins and signals,
+ * then what all these ends mean to others, then claims: what a worker said counts before its leases are judged, and
+ * what was made ready in a batch is claimed in it.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"
@@ -112,6 +113,7 @@ void clear_batch(struct engine *e)
     VEC_CLEAR(&e->events);
     VEC_CLEAR(&e->new_cancels);
     VEC_CLEAR(&e->told);
+    links_clear(e);
     counts_clear(&e->counts);
     arena_clear(&e->arena);
     e->queues_changed = e->workers_changed = e->definitions_raised = e->removed_some = false;
@@ -161,6 +163,7 @@ static void undo_batch(struct engine *e)
 
     e->stale = !e->shared || e->workers_changed;
     e->has_work = e->is_unsettled = e->shared;
+    e->has_releases = true;
     e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
@@ -224,6 +227,7 @@ static enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
 
 enum phase {
     PHASE_QUEUES,
+    PHASE_SUBSCRIBE,
     PHASE_EMIT,
     PHASE_FINISH,
     PHASE_TOUCH,
@@ -231,6 +235,9 @@ enum phase {
     PHASE_ACTS,
     PHASE_BULK,
     PHASE_SUBMIT,
+    PHASE_PUBLISH,
+    PHASE_JOIN,
+    PHASE_SIGNAL,
     PHASE_WAIT,
     PHASE_COUNT
 };
@@ -241,6 +248,7 @@ static const struct {
     use_case_fn *run;
 } phases[PHASE_COUNT] = {
     [PHASE_QUEUES] = {OP_QUEUE, queue_op_run},
+    [PHASE_SUBSCRIBE] = {OP_SUBSCRIBE, subscribe_run},
     [PHASE_EMIT] = {OP_EMIT, emit_run},
     [PHASE_FINISH] = {OP_EXCHANGE, exchange_finish},
     [PHASE_TOUCH] = {OP_EXCHANGE, exchange_touch},
@@ -248,6 +256,9 @@ static const struct {
     [PHASE_ACTS] = {OP_ACT, act_run},
     [PHASE_BULK] = {OP_BULK, bulk_run},
     [PHASE_SUBMIT] = {OP_SUBMIT, submit_run},
+    [PHASE_PUBLISH] = {OP_PUBLISH, publish_run},
+    [PHASE_JOIN] = {OP_JOIN, join_run},
+    [PHASE_SIGNAL] = {OP_SIGNAL, signal_run},
     [PHASE_WAIT] = {OP_WAIT, wait_run},
 };
 
@@ -297,7 +308,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         shared_watch_again(e, err) != E_OK)
         return err->code;
     if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
-        queue_write_streaks(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
+        links_settle(e, err) != E_OK || queue_write_streaks(e, err) != E_OK ||
+        claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return engine_commit(e, err);
 }

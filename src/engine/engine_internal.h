@@ -18,6 +18,7 @@
 #include "engine/counts.h"
 #include "engine/emit.h"
 #include "engine/engine.h"
+#include "engine/links.h"
 #include "engine/names.h"
 #include "engine/ready.h"
 #include "store/store.h"
@@ -37,6 +38,7 @@ struct queue {
     int64_t restarts;
     int64_t noted_at; /* steady: when an attempt was noted in its log last; 0: never */
     size_t unsaid;    /* attempts that were not, since then */
+    int64_t astray_at; /* steady: when a destination that was not there was noted last; 0: never */
     struct queue_def def;
     bool is_beyond;     /* a newer waybill, on the same store, has defined it: it is let be here */
     struct arena arena; /* of def */
@@ -153,14 +155,18 @@ struct engine {
     int64_t beat_at;   /* steady: when to say that we live */
     int64_t tell_at;   /* steady: when to tell which queues have ready jobs */
     int64_t told_at;   /* steady: when that was told last */
+    bool alone;        /* of the batch: no other server's runs beside it */
     bool is_unsettled; /* some staged jobs may have to be released or dropped */
     bool has_work;     /* some chunked work may be unfinished */
     bool passed_over;  /* of the batch: others hold jobs that are ready; they may stay so */
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     bool watch_again;  /* what was told of ended jobs may have been missed */
 
+    bool has_releases; /* some waits may still have to be looked at: see links.h */
+
     int64_t due_at;    /* wall: no scheduled job is due earlier */
     int64_t retain_at; /* wall: nothing is to be removed earlier */
+    int64_t subscribers_at; /* wall: when to look after queues of workers that are away */
 
     /* Of the batch. */
     VEC(struct op *) batch;
@@ -186,6 +192,13 @@ struct engine {
     VEC(struct cancel_note) new_cancels;
     VEC(int64_t) told; /* jobs of whose cancel a touch tells */
     struct tally tally;
+
+    /* Of the batch: links. */
+    VEC(struct link_end) link_ends;
+    VEC(struct stored_wait) new_waits; /* to be written together */
+    VEC(int64_t) raised;               /* signals */
+    VEC(int64_t) hopeful;              /* new jobs that wait for signals alone */
+    bool links_locked;
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */
@@ -297,6 +310,25 @@ enum err_code queue_takes(const struct queue *q, struct slice params, struct sli
 enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
                           struct err *refused);
 
+/* ---- changes of queues (queue_change.c) ---- */
+
+/* A new one, told to all. */
+MUST_CHECK enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
+                                    struct err *err);
+MUST_CHECK enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice definition,
+                                        struct err *err);
+MUST_CHECK enum err_code queue_set_state(struct engine *e, struct queue *q, enum queue_state state,
+                                         const char *why, struct err *err);
+
+/* Jobs in it, ended ones included; it must have none to be removed. */
+MUST_CHECK enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
+                                          struct err *err);
+MUST_CHECK enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err);
+
+/* E_CONFLICT in `refused`: it has jobs, or is built in. */
+MUST_CHECK enum err_code queue_refuse_removal(struct engine *e, const struct queue *q,
+                                              struct err *refused, struct err *err);
+
 /* An attempt of one of its jobs ended well or failed: stop_after counts. */
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
                                             struct err *err);
@@ -333,6 +365,9 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
 /* The job has ended, or is gone: those who wait for it are told after the commit. */
 void note_over(struct engine *e, const struct job *j);
 
+/* The job is gone, not only ended. */
+void note_removed(struct engine *e, const struct job *j);
+
 /* Something happened to a job: those who listen are told after the commit. */
 void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what);
 
@@ -365,10 +400,20 @@ MUST_CHECK enum err_code log_run(struct engine *e, struct op *op, struct err *er
 MUST_CHECK enum err_code exchange_logs(struct engine *e, struct op **ops, size_t n,
                                        struct err *err);
 
+/* What an attempt has brought besides its end; slices are empty where it brought nothing. */
+struct attempt_gain {
+    struct slice set;    /* JSON object */
+    struct slice result; /* JSON */
+    struct slice steps;  /* JSON array: to be added to its route */
+};
+
 /* Ends the attempt of a running job as judged; the job is as store_job_brief gave it. */
 MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was,
-                                         const struct attempt_end *end, struct slice set,
-                                         struct slice result, struct err *err);
+                                         const struct attempt_end *end,
+                                         const struct attempt_gain *gain, struct err *err);
+
+/* Where a waiting job belongs when nothing else speaks against it. */
+void job_settle(struct engine *e, struct job *j);
 
 /* Ends a waiting job that will never run, with the reason: CANCEL, or FAIL of a held one.  `was` is as the store has
  * it. */
@@ -447,6 +492,9 @@ void worker_changed(struct engine *e, int64_t number);
 /* Whether there is something to note of a claiming worker. */
 bool worker_is_news(struct engine *e, const struct exchange *x);
 
+/* It was heard of, by other words than a claim. */
+MUST_CHECK enum err_code worker_heard(struct engine *e, struct slice name, struct err *err);
+
 /* Notes that a claiming worker is there. */
 MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
 
@@ -465,5 +513,9 @@ int64_t sweep_next_steady_at(const struct engine *e);
 int64_t sweep_next_wall_at(const struct engine *e);
 
 MUST_CHECK enum err_code bulk_load(struct engine *e, struct err *err);
+
+/* An action over a filter: one durable row, to be worked off. */
+MUST_CHECK enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret_id,
+                                    struct err *err);
 void bulk_free(struct engine *e);
 MUST_CHECK enum err_code bulk_step(struct engine *e, struct err *err);

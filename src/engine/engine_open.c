@@ -71,7 +71,7 @@ static enum err_code load(struct engine *e, struct err *err)
     if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
         add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
         store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
-        emitters_load(e, err) != E_OK)
+        emitters_load(e, err) != E_OK || links_load(e, err) != E_OK)
         return err->code;
     id_gen_init(&e->ids, e->node, floor);
     e->ids_mark = floor;
@@ -143,5 +143,9 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->events);
     VEC_DEINIT(&e->new_cancels);
     VEC_DEINIT(&e->told);
+    VEC_DEINIT(&e->link_ends);
+    VEC_DEINIT(&e->new_waits);
+    VEC_DEINIT(&e->raised);
+    VEC_DEINIT(&e->hopeful);
     free(e);
 }

@@ -8,6 +8,8 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "engine/links.h"
+#include "engine/route.h"
 #include "store/store_record.h"
 
 /* The queue's policy, with the job's own laid over it. */
@@ -48,34 +50,42 @@ static const char *word_for(enum job_event event, enum job_outcome outcome)
     return "moved";
 }
 
+/* A job that goes on is written with the attempt in its record; of one that has ended the last entry is the row
+ * itself, unless it has more to say than fits there. */
 static enum err_code write_end(struct engine *e, const struct job *was, struct job *now,
-                               struct slice set, struct slice result, struct err *err)
+                               const struct attempt_gain *gain, struct err *err)
 {
     struct progress_entry entry = job_last_entry(now);
+    bool ended = job_state_ended(now->state);
     bool hit = false;
 
-    entry.set = set;
-    if (job_state_ended(now->state)) {
-        now->result = result.size > 0 ? result : set;
-        /* The record's last entry is the row itself, unless it has more to say than fits there. */
-        if (set.size > 0 && now->outcome != JOB_OUT_RETURNED &&
-            store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
-            return err->code;
-        if (store_job_end(e->store, was, now, &hit, err) != E_OK)
-            return err->code;
-    } else {
-        if (now->outcome != JOB_OUT_RETURNED &&
-            store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
-            return err->code;
-        if (store_job_update(e->store, was, now, &hit, err) != E_OK)
-            return err->code;
-    }
+    entry.set = gain->set;
+    if (now->outcome != JOB_OUT_RETURNED && (!ended || gain->set.size > 0 || now->step > 0) &&
+        store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
+        return err->code;
+    if (ended)
+        now->result = gain->result.size > 0 ? gain->result : gain->set;
+    if ((ended ? store_job_end(e->store, was, now, &hit, err)
+               : store_job_update(e->store, was, now, &hit, err)) != E_OK)
+        return err->code;
     ASSERT(hit);
     return E_OK;
 }
 
+/* What the end of an attempt adds to the totals: a step that is followed by another one ends no job. */
+static void tally_end(struct engine *e, const struct job *now, enum job_event event,
+                      enum job_outcome outcome)
+{
+    bool goes_on = (event == JOB_EV_DONE || event == JOB_EV_FAIL) && !job_state_ended(now->state);
+
+    e->tally.outcomes[outcome] += !goes_on;
+    e->tally.failed += now->state == JOB_FAILED;
+    e->tally.cancelled += event == JOB_EV_CANCEL;
+    e->tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
+}
+
 enum err_code attempt_end_run(struct engine *e, const struct job *was,
-                              const struct attempt_end *end, struct slice set, struct slice result,
+                              const struct attempt_end *end, const struct attempt_gain *gain,
                               struct err *err)
 {
     struct queue *q = queue_by_id(e, was->queue);
@@ -85,19 +95,19 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     if (end->outcome == JOB_OUT_FAILED && policy_of(e, q, was, &policy, err) != E_OK)
         return err->code;
     enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
+    bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
+    bool step_ends = was->step > 0 && (event == JOB_EV_DONE || event == JOB_EV_FAIL);
 
     now.emitted = false;
-    if (engine_write(e, err) != E_OK || write_end(e, was, &now, set, result, err) != E_OK ||
+    if (engine_write(e, err) != E_OK ||
+        (step_ends ? route_step_end(e, was, &now, event, gain, err)
+                   : write_end(e, was, &now, gain, err)) != E_OK ||
         emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK)
         return err->code;
-    note_move(e, &now, JOB_RUNNING, q, word_for(event, end->outcome));
+    note_move(e, &now, JOB_RUNNING, q,
+              now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
     VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
-    e->tally.outcomes[end->outcome]++;
-    e->tally.failed += event == JOB_EV_FAIL;
-    e->tally.cancelled += event == JOB_EV_CANCEL;
-    e->tally.retried += event == JOB_EV_DEFER && end->outcome == JOB_OUT_FAILED;
-    bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
-
+    tally_end(e, &now, event, end->outcome);
     if ((failed || end->outcome == JOB_OUT_LOST) &&
         queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
         return err->code;
@@ -184,6 +194,12 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
     return E_OK;
 }
 
+/* What may come only with an attempt that is done. */
+static bool brings_more(const struct finish_item *item)
+{
+    return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0;
+}
+
 static bool is_sound(const struct finish_item *item, struct err *refused)
 {
     if (item->outcome == JOB_OUT_LATER && !item->delayed)
@@ -194,10 +210,57 @@ static bool is_sound(const struct finish_item *item, struct err *refused)
     return refused->code == E_OK;
 }
 
+static struct attempt_end end_of(const struct engine *e, const struct finish_item *item)
+{
+    const char *text = item->text.data == NULL ? "" : item->text.data;
+
+    return (struct attempt_end){
+        .outcome = item->outcome,
+        .cause = item->cause,
+        .exited = item->exited,
+        .exit = item->exit,
+        .final = item->final,
+        .delayed = item->delayed,
+        .delay_us = item->delay_us,
+        .text = slice_make(item->has_text ? text : NULL, item->has_text ? item->text.size : 0),
+        .now_at = e->now.wall_at,
+    };
+}
+
+/* Before anything is written. */
+static enum err_code judge_more(struct engine *e, const struct job *j,
+                                const struct finish_item *item, struct plan **ret_plans,
+                                struct err *refused, struct err *err)
+{
+    if (item->outcome != JOB_OUT_DONE)
+        return E_OK;
+    if (item->n_emit > 0 && emit_judge_finish(e, item, ret_plans, refused, err) != E_OK)
+        return err->code;
+    if (item->steps.size == 0 || refused->code != E_OK)
+        return E_OK;
+    return route_judge_steps(e, j, item->steps, refused, err);
+}
+
+static enum err_code make_more(struct engine *e, const struct finish_item *item, struct plan *plans,
+                               struct err *err)
+{
+    int64_t level;
+
+    if (item->outcome != JOB_OUT_DONE)
+        return E_OK;
+    if (item->n_emit > 0 && emit_make_finish(e, item, plans, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < item->n_raises; i++)
+        if (signal_raise(e, item->raises[i].name, item->raises[i].count, &level, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
 static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
                                 struct err *err)
 {
-    bool emits = item->n_emit > 0 && item->outcome == JOB_OUT_DONE;
+    struct attempt_end end = end_of(e, item);
+    struct attempt_gain gain = {item->set, item->result, item->steps};
     struct err refused = ERR_INIT;
     struct plan *plans = NULL;
     bool found = false;
@@ -215,28 +278,14 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, true);
         return E_OK;
     }
-    if (emits && emit_judge_finish(e, item, &plans, &refused, err) != E_OK)
+    if (brings_more(item) && judge_more(e, &j, item, &plans, &refused, err) != E_OK)
         return err->code;
     if (refused.code != E_OK) {
         add_result(op, item, &refused, false);
         return E_OK;
     }
-    struct attempt_end end = {
-        .outcome = item->outcome,
-        .cause = item->cause,
-        .exited = item->exited,
-        .exit = item->exit,
-        .final = item->final,
-        .delayed = item->delayed,
-        .delay_us = item->delay_us,
-        .text = item->has_text
-                    ? slice_make(item->text.data == NULL ? "" : item->text.data, item->text.size)
-                    : slice_make(NULL, 0),
-        .now_at = e->now.wall_at,
-    };
-
-    if (attempt_end_run(e, &j, &end, item->set, item->result, err) != E_OK ||
-        (emits && emit_make_finish(e, item, plans, err) != E_OK))
+    if (attempt_end_run(e, &j, &end, &gain, err) != E_OK ||
+        (brings_more(item) && make_more(e, item, plans, err) != E_OK))
         return err->code;
     add_result(op, item, &refused, false);
     return add_state(e, op, item, err);

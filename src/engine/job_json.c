@@ -175,7 +175,8 @@ static void add_claimed_numbers(struct buf *b, const struct job *j)
     buf_add_char(b, '"');
 }
 
-void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, const char *url)
+void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, struct slice more,
+                      const char *url)
 {
     char id[ID_TEXT_SIZE];
 
@@ -192,6 +193,10 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, co
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
+    if (more.size > 0) {
+        json_add_comma(b);
+        buf_add_slice(b, more);
+    }
     if (j->lost > 0)
         json_put_int(b, "lost", j->lost);
     if (j->log_size > 0)
@@ -250,12 +255,36 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
     add_ending(b, j);
 }
 
-void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice queue,
-                       struct slice worker)
+/* Members of the bill that are shown as they are kept. */
+static const char *const bill_members[] = {"steps", "on_success", "on_failure", "after"};
+
+void json_add_bill(struct buf *b, const struct job *j, bool whole)
+{
+    struct slice value;
+
+    if (j->step > 0 && !job_state_ended(j->state))
+        json_put_int(b, "step", j->step);
+    if (j->failed_step > 0)
+        json_put_int(b, "failed_step", j->failed_step);
+    if (j->bill.size == 0)
+        return;
+    for (size_t i = 0; whole && i < ARRAY_LEN(bill_members); i++)
+        if (json_find(j->bill, bill_members[i], &value))
+            json_put_raw(b, bill_members[i], value);
+    if (whole)
+        add_raw(b, "set", j->assigned);
+    if (json_find(j->bill, "parent", &value))
+        json_put_raw(b, "parent", value);
+    if (json_find(j->bill, "topic", &value))
+        json_put_raw(b, "topic", value);
+}
+
+void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice name,
+                       struct slice queue, struct slice worker)
 {
     buf_add_char(b, '{');
     json_put_int(b, "number", e->number);
-    json_put_string(b, "name", queue);
+    json_put_string(b, "name", name);
     json_put_string(b, "queue", queue);
     json_put_int(b, "attempt", e->attempt);
     json_put_string(b, "state", slice_of(job_outcome_name(e->outcome)));

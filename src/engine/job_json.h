@@ -32,12 +32,16 @@ void json_add_job_url(struct buf *b, const char *url, int64_t id);
 /* What all jobs of one queue and one claim have in common: "queue","lease","lease_until". */
 void json_add_grant(struct buf *b, const struct job *j, struct slice queue);
 
-/* A job as its worker gets it; `grant` is what json_add_grant wrote. */
-void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, const char *url);
+/* A job as its worker gets it; `grant` is what json_add_grant wrote, `more` members that its bill adds, or empty. */
+void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, struct slice more,
+                      const char *url);
 
 /* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);
 
-/* One entry of the record. */
-void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice queue,
-                       struct slice worker);
+/* What the bill says, in full or in short: step, parent and topic. */
+void json_add_bill(struct buf *b, const struct job *j, bool whole);
+
+/* One entry of the record; `name` is the step's, the queue's of a job without steps. */
+void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice name,
+                       struct slice queue, struct slice worker);

@@ -17,6 +17,7 @@
 #include "core/bill.h"
 #include "core/job.h"
 #include "engine/submit.h"
+#include "store/store_links.h"
 
 struct engine;
 struct queue;
@@ -42,6 +43,9 @@ void links_note(struct engine *e, const struct link_end *end);
 /* Follows what has ended, and what is left of earlier batches.  Before the claims of the batch. */
 MUST_CHECK enum err_code links_settle(struct engine *e, struct err *err);
 
+/* Finds out what is left, when the engine opens an embedded store. */
+MUST_CHECK enum err_code links_load(struct engine *e, struct err *err);
+
 /* Whether the next batch has something to go on with. */
 bool links_are_due(const struct engine *e);
 void links_clear(struct engine *e); /* the batch is over */
@@ -51,17 +55,24 @@ MUST_CHECK enum err_code links_lock(struct engine *e, struct err *err);
 
 /* ---- after (after.c) ---- */
 
+/* A condition that does not hold yet. */
+struct planned_wait {
+    struct stored_wait row;
+    struct slice signal; /* its name: the row's target is found or made together with the job */
+};
+
 /* What the conditions of a job come to when it is made. */
 struct after_plan {
-    struct stored_wait *waits; /* those that do not hold yet */
+    struct planned_wait *waits; /* those on jobs first; any: the job is held */
     size_t n_waits;
-    bool never; /* one can no longer hold: `why` says which */
-    char why[300];
+    bool never; /* one can no longer hold, as `why` says: the job is cancelled */
+    const char *why;
     struct slice json; /* for the bill */
 };
 
-/* Judges the conditions of an array's items before any is made: `plans` have their ids already.  A refusal
- * (unknown id or ref, a cycle, no such step) goes into the plan.  ret has n entries; zeros where an item has none. */
+/* Judges the conditions of an array's items before any is made: `plans` have their ids already, and those for whom
+ * others of the array wait become `awaited`.  A refusal (unknown id or ref, a cycle, no such step) goes into the
+ * plan.  *ret has n entries, zeros where an item has none; what they hold is the batch's. */
 MUST_CHECK enum err_code after_judge(struct engine *e, const struct submit_item *items, size_t n,
                                      struct plan *plans, struct after_plan **ret, struct err *err);
 
@@ -110,7 +121,20 @@ struct chain_source {
 MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
                                       const struct chain_source *source, struct err *err);
 
+/* Makes a job in the queue, in whatever state that is; one that cannot be run fails at once, with the reason. */
+MUST_CHECK enum err_code chain_make(struct engine *e, struct queue *q,
+                                    const struct chain_source *source, int64_t *ret_id,
+                                    struct err *err);
+
+/* A destination is not there, or cannot be reached: told in the log of the queue, one line a second. */
+MUST_CHECK enum err_code chain_astray(struct engine *e, const struct chain_source *source,
+                                      const char *why, struct err *err);
+
 MUST_CHECK enum err_code join_run(struct engine *e, struct op *op, struct err *err);
+
+/* Adds or changes one, unless it is a dry run; *ret_change: "added", "changed" or "same". */
+MUST_CHECK enum err_code join_define(struct engine *e, const struct queue_put *put, bool dry_run,
+                                     const char **ret_change, struct err *err);
 MUST_CHECK enum err_code join_arrive(struct engine *e, struct slice name,
                                      const struct chain_source *source, struct err *err);
 
@@ -120,6 +144,19 @@ MUST_CHECK enum err_code topic_publish(struct engine *e, struct slice topic,
                                        size_t *ret_n, struct err *err);
 MUST_CHECK enum err_code publish_run(struct engine *e, struct op *op, struct err *err);
 
+/* What is emitted, where some of it may be published: first an item for each that was there, in their order, then
+ * those for whoever else is subscribed. */
+struct topic_list {
+    const struct submit_item *items;
+    size_t n;
+    const size_t *from; /* which of those that were there each comes from; NULL: they are the same */
+};
+
+/* False: one of them is refused, *ret_bad says which. */
+bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
+                  struct topic_list *ret_list, size_t *ret_bad, struct err *refused);
+size_t topic_place(const struct topic_list *list, size_t i);
+
 /* Makes or renews a worker's own queue of a topic. */
 MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err);
 
@@ -127,11 +164,30 @@ MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct e
 MUST_CHECK enum err_code subscribers_follow(struct engine *e, const struct queue *q,
                                             struct err *err);
 
-/* Queues of workers that have been away for too long. */
+/* Queues of workers that have been away for too long; when the time has come. */
 MUST_CHECK enum err_code subscribers_expire(struct engine *e, struct err *err);
+
+/* Queues were read or made: there may be some to be looked after. */
+void subscribers_watch(struct engine *e);
+
+/* Whether the worker has a queue of its own. */
+bool subscribers_include(const struct engine *e, struct slice worker);
 
 /* Whether all that a definition or a job leads to is there, given the puts of the op (NULL: none).  E_INVALID in
  * `refused`, with its place in the list. */
 MUST_CHECK enum err_code chain_check_dests(struct engine *e, const struct queue_op *op,
                                            const struct dest_list *dests, struct err *refused,
                                            struct err *err);
+
+/* ---- definitions as a whole (apply.c, dangling.c) ---- */
+
+MUST_CHECK enum err_code apply_run(struct engine *e, struct op *op, struct err *err);
+
+/* Whether the apply puts them; whether it removes the queue, as one that it does not name. */
+bool apply_puts_queue(const struct queue_op *o, struct slice name);
+bool apply_puts_join(const struct queue_op *o, struct slice name);
+bool apply_prunes_queue(const struct queue_op *o, const struct queue *q);
+
+/* An apply leaves no name that leads nowhere, and no joins that lead back to themselves; a delete neither.  The
+ * refusal goes into the op. */
+MUST_CHECK enum err_code dangling_judge(struct engine *e, struct op *op, struct err *err);

@@ -216,6 +216,7 @@ struct act {
     bool has_due;
     int64_t due_at;    /* 0: at once */
     struct slice from; /* RETRY: the number or name of a step; empty: where it failed */
+    bool anew;         /* RETRY: from the first step */
     int64_t result_id; /* out: the job the act was about; the new one for CLONE */
 };
 

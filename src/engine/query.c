@@ -219,6 +219,12 @@ static const struct {
     [QUERY_BULK] = {query_bulk, false, false},
     [QUERY_QUEUE_LOG] = {query_queue_log, true, false},
     [QUERY_LOG_TIMES] = {query_log_times, false, false},
+    [QUERY_SIGNALS] = {query_signals, false, false},
+    [QUERY_SIGNAL] = {query_signal, false, false},
+    [QUERY_JOINS] = {query_joins, false, false},
+    [QUERY_JOIN] = {query_join, false, false},
+    [QUERY_TOPICS] = {query_topics, true, false},
+    [QUERY_TOPIC] = {query_topic, true, false},
 };
 
 static enum err_code run(struct query_view *v, struct query *q, struct err *err)

@@ -29,16 +29,22 @@ enum query_kind {
     QUERY_COUNTS,    /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
     QUERY_BULKS,     /* {"bulk":[…]}: chunked work under way, or done within a day */
     QUERY_BULK,      /* one of them; done ones are kept a day */
+    QUERY_SIGNALS,   /* {"signals":[…],"cursor"} */
+    QUERY_SIGNAL,    /* one of them, with those who wait for it */
+    QUERY_JOINS,     /* {"joins":[…],"cursor"} */
+    QUERY_JOIN,      /* one of them, with what has arrived */
+    QUERY_TOPICS,    /* {"topics":[…]} with the queues that are subscribed */
+    QUERY_TOPIC,     /* one of them */
     QUERY_KIND_COUNT
 };
 
 struct query {
     enum query_kind kind;
     int64_t id;               /* JOB, LOG, BULK */
-    struct slice name;        /* QUEUE, QUEUE_LOG */
+    struct slice name;        /* QUEUE, QUEUE_LOG, SIGNAL, JOIN, TOPIC */
     struct job_filter filter; /* JOBS */
-    int limit;                /* JOBS, QUEUE_LOG: 1 to 1000 */
-    struct slice cursor;      /* JOBS: empty: from the newest */
+    int limit;                /* of lists: 1 to 1000 */
+    struct slice cursor;      /* JOBS: empty: from the newest; others: data NULL: from the first */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */
     int64_t now_at;
     const char *url; /* base of full ids; NULL: none */

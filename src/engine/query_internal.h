@@ -58,3 +58,13 @@ MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, str
 MUST_CHECK enum err_code query_queue(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_counts(struct query_view *v, struct query *q, struct err *err);
+
+/* query_links.c */
+MUST_CHECK enum err_code query_signals(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_signal(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_joins(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_join(struct query_view *v, struct query *q, struct err *err);
+
+/* query_topics.c */
+MUST_CHECK enum err_code query_topics(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_topic(struct query_view *v, struct query *q, struct err *err);

@@ -9,18 +9,20 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "core/bill.h"
 #include "engine/filter.h"
 #include "engine/job_json.h"
 #include "engine/query_internal.h"
 #include "store/store_emits.h"
 #include "store/store_jobs.h"
+#include "store/store_links.h"
 #include "store/store_list.h"
 #include "store/store_meta.h"
 #include "store/store_record.h"
 
 #define CURSOR_MARK "j-"
 
-enum { WINDOW_ROWS = 500, WINDOWS_MAX = 40 };
+enum { WINDOW_ROWS = 500, WINDOWS_MAX = 40, WAITS_SHOWN = 1000 };
 
 #define PAGE_BYTES ((size_t)8 << 20) /* a page of large jobs ends early */
 
@@ -88,12 +90,12 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
     struct reason r = {0};
     const struct stored_queue *q = view_queue(v, j->queue);
 
-    if (j->state == JOB_HELD)
+    if (j->state == JOB_HELD && j->holds & JOB_HOLD_HAND)
         say(&r, "held", "held by hand until it is released");
     else if (j->state == JOB_SCHEDULED) {
-        if (j->attempt > 0)
-            say(&r, "retry", "attempt %d ended as %s, the next one waits", j->attempt,
-                job_outcome_name(j->outcome));
+        if (j->attempt > j->attempts_before)
+            say(&r, "retry", "attempt %d ended as %s, the next one waits",
+                j->attempt - j->attempts_before, job_outcome_name(j->outcome));
         else
             say(&r, "due", "not due yet");
         r.until_at = j->due_at;
@@ -104,9 +106,9 @@ static struct reason reason_of(const struct query_view *v, const struct job *j)
     return r;
 }
 
-static void add_reason(struct buf *b, const struct query_view *v, const struct job *j)
+static void add_reason(struct buf *b, const struct reason *reason)
 {
-    struct reason r = reason_of(v, j);
+    struct reason r = *reason;
 
     if (r.code == NULL)
         return;
@@ -120,19 +122,93 @@ static void add_reason(struct buf *b, const struct query_view *v, const struct j
     buf_add_char(b, '}');
 }
 
+/* ---- what a job waits for ---- */
+
+/* The first of its conditions that do not hold, and how many there are. */
+struct first_wait {
+    struct stored_wait wait;
+    size_t count;
+};
+
+static void take_wait(void *ctx, const struct stored_wait *wait)
+{
+    struct first_wait *f = ctx;
+
+    if (f->count++ == 0)
+        f->wait = *wait;
+}
+
+static enum err_code say_job(struct query_view *v, const struct stored_wait *w, struct reason *r,
+                             struct err *err)
+{
+    char id[ID_TEXT_SIZE];
+    bool found = false;
+    struct job j;
+
+    if (store_job_outline(v->store, w->target, &v->arena, &j, &found, err) != E_OK)
+        return err->code;
+    const char *state = found ? job_state_name(j.state) : "gone";
+
+    if (w->step > 0)
+        say(r, "after", "waits for step %d of job %s (%s)", w->step, id_format(w->target, id),
+            state);
+    else
+        say(r, "after", "waits for job %s (%s)", id_format(w->target, id), state);
+    return E_OK;
+}
+
+static enum err_code say_signal(struct query_view *v, const struct stored_wait *w, struct reason *r,
+                                struct err *err)
+{
+    struct stored_signal signal;
+
+    if (store_signal_load(v->store, w->target, &v->arena, &signal, err) != E_OK)
+        return err->code;
+    struct slice name = utf8_cut(signal.name, REASON_NAME);
+
+    say(r, "after", "signal %.*s %lld/%lld", (int)name.size, name.data, (long long)signal.count,
+        (long long)w->count);
+    return E_OK;
+}
+
+static enum err_code say_after(struct query_view *v, const struct job *j, struct reason *r,
+                               struct err *err)
+{
+    struct first_wait first = {0};
+    size_t length;
+
+    if (store_waits_of(v->store, j->id.v, WAITS_SHOWN, take_wait, &first, err) != E_OK)
+        return err->code;
+    if (first.count == 0)
+        return E_OK;
+    if ((first.wait.kind == AFTER_JOB ? say_job(v, &first.wait, r, err)
+                                      : say_signal(v, &first.wait, r, err)) != E_OK)
+        return err->code;
+    length = strlen(r->text);
+    if (first.count > 1)
+        snprintf(r->text + length, sizeof(r->text) - length, " and %zu%s more", first.count - 1,
+                 first.count == WAITS_SHOWN ? " or" : "");
+    return E_OK;
+}
+
 /* ---- one job ---- */
 
-static void add_fields(struct buf *b, const struct query_view *v, const struct query *q,
-                       const struct job *j)
+static enum err_code add_fields(struct buf *b, struct query_view *v, const struct query *q,
+                                const struct job *j, bool whole, struct err *err)
 {
     struct slice worker = view_worker_name(v, j->worker);
+    struct reason r = reason_of(v, j);
 
     json_add_job_fields(b, j, view_queue_name(v, j->queue));
     if (worker.size > 0) {
         json_put_string(b, "worker", worker);
     }
+    json_add_bill(b, j, whole);
     json_add_job_url(b, q->url, j->id.v);
-    add_reason(b, v, j);
+    if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
+        return err->code;
+    add_reason(b, &r);
+    return E_OK;
 }
 
 /* Whose a staged job is, and what it waits for. */
@@ -169,17 +245,20 @@ static enum err_code add_cursor(struct buf *b, struct query_view *v, const struc
 struct record {
     struct buf *b;
     const struct query_view *view;
+    struct bill bill;
     int last_attempt;
 };
 
 static void take_entry(void *ctx, const struct progress_entry *entry)
 {
     struct record *r = ctx;
+    const struct route_step *step = route_find(&r->bill, entry->number);
+    struct slice queue = view_queue_name(r->view, entry->queue);
 
     json_add_comma(r->b);
-    json_add_progress(r->b, entry, view_queue_name(r->view, entry->queue),
-                      view_worker_name(r->view, entry->worker));
-    r->last_attempt = entry->attempt;
+    json_add_progress(r->b, entry, step == NULL ? queue : step->name,
+                      step == NULL ? queue : step->queue, view_worker_name(r->view, entry->worker));
+    r->last_attempt = entry->seq;
 }
 
 /* The table's entries, then the one that stands in the row of an ended job. */
@@ -188,6 +267,8 @@ static enum err_code add_record(struct buf *b, struct query_view *v, const struc
 {
     struct record r = {.b = b, .view = v};
 
+    if (j->bill.size > 0)
+        bill_parse(j->bill, &v->arena, &r.bill);
     json_add_key(b, "progress");
     buf_add_char(b, '[');
     if (store_progress_load(v->store, j->id.v, take_entry, &r, err) != E_OK)
@@ -216,8 +297,8 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
     }
     q->ended = job_state_ended(j.state);
     buf_add_char(&q->reply, '{');
-    add_fields(&q->reply, v, q, &j);
-    if (add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
+    if (add_fields(&q->reply, v, q, &j, true, err) != E_OK ||
+        add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
         add_record(&q->reply, v, &j, err) != E_OK)
         return err->code;
     buf_add_char(&q->reply, '}');
@@ -292,8 +373,8 @@ static enum err_code add_listed(struct query_view *v, struct query *q, int64_t i
     ASSERT(found); /* one read transaction sees one state */
     json_add_comma(&q->reply);
     buf_add_char(&q->reply, '{');
-    add_fields(&q->reply, v, q, &j);
-    if (add_owner(&q->reply, v, &j, err) != E_OK)
+    if (add_fields(&q->reply, v, q, &j, false, err) != E_OK ||
+        add_owner(&q->reply, v, &j, err) != E_OK)
         return err->code;
     buf_add_char(&q->reply, '}');
     return E_OK;

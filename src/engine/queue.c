@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/engine_internal.h"
+#include "engine/links.h"
 
 #define DEFAULT_DEFINITION "{\"own_command\":true}"
 
@@ -156,6 +157,7 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
             continue;
         q->noted_at = old->items[i]->noted_at;
         q->unsaid = old->items[i]->unsaid;
+        q->astray_at = old->items[i]->astray_at;
         q->untold = old->items[i]->untold;
     }
 }
@@ -177,5 +179,6 @@ enum err_code queues_load(struct engine *e, struct err *err)
     list_deinit(&old);
     e->definitions = definitions;
     e->generation++;
+    subscribers_watch(e);
     return E_OK;
 }

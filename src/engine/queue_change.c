@@ -1,5 +1,5 @@
 /*
- * Changes of queues: definitions, states, restarts, removal.
+ * Changes of queues: definitions, states, restarts, removal.  Sets of definitions are applied by apply.c.
  *
  * What workers run by (definitions, restarts, which queues there are) raises the number of the definitions in the
  * same commit.
@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "engine/engine_internal.h"
+#include "engine/links.h"
 #include "store/store_meta.h"
 #include "store/store_queue_log.h"
 
@@ -68,8 +69,8 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
     return E_OK;
 }
 
-static enum err_code set_state(struct engine *e, struct queue *q, enum queue_state state,
-                               const char *why, struct err *err)
+enum err_code queue_set_state(struct engine *e, struct queue *q, enum queue_state state,
+                              const char *why, struct err *err)
 {
     if (write_queue(e, q, state, slice_of(q->json), err) != E_OK)
         return err->code;
@@ -82,7 +83,7 @@ static enum err_code stop_queue(struct engine *e, struct queue *q, int failures,
     char why[80];
 
     snprintf(why, sizeof(why), "stop_after: %d failures in a row", failures);
-    return set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
+    return queue_set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
 }
 
 static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
@@ -174,9 +175,9 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
-/* Jobs in the queue, ended ones included; what this batch changed is not yet in the kept counts. */
-static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
-                                struct err *err)
+/* What this batch changed is not yet in the kept counts. */
+enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
+                               struct err *err)
 {
     int64_t n = 0;
 
@@ -186,7 +187,7 @@ static enum err_code count_jobs(struct engine *e, const struct queue *q, int64_t
     return E_OK;
 }
 
-static enum err_code remove_queue(struct engine *e, struct queue *q, struct err *err)
+enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
 {
     e->queues_changed = true;
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
@@ -202,8 +203,8 @@ static enum err_code remove_queue(struct engine *e, struct queue *q, struct err 
     return E_OK;
 }
 
-static enum err_code refuse_removal(struct engine *e, struct queue *q, struct err *refused,
-                                    struct err *err)
+enum err_code queue_refuse_removal(struct engine *e, const struct queue *q, struct err *refused,
+                                   struct err *err)
 {
     int64_t n = 0;
 
@@ -211,7 +212,7 @@ static enum err_code refuse_removal(struct engine *e, struct queue *q, struct er
         err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
         return E_OK;
     }
-    if (count_jobs(e, q, &n, err) != E_OK)
+    if (queue_count_jobs(e, q, &n, err) != E_OK)
         return err->code;
     if (n > 0)
         err_set(refused, E_CONFLICT,
@@ -220,95 +221,26 @@ static enum err_code refuse_removal(struct engine *e, struct queue *q, struct er
     return E_OK;
 }
 
-/* ---- apply ---- */
+/* ---- definitions ---- */
 
-static void add_change(struct op *op, struct slice name, const char *change)
-{
-    struct buf *b = &op->reply;
-
-    json_add_comma(b);
-    buf_add_str(b, "{\"kind\":\"queue\",\"name\":");
-    json_add_string(b, name);
-    json_put_string(b, "change", slice_of(change));
-    buf_add_char(b, '}');
-}
-
-static enum err_code put(struct engine *e, struct op *op, const struct queue_put *p,
+enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
                          struct err *err)
 {
-    struct queue *q = queue_find(e, p->name);
-    bool same = q != NULL && slice_is(p->definition, q->json);
-
-    add_change(op, p->name, q == NULL ? "added" : same ? "same" : "changed");
-    if (same || op->queue.dry_run)
-        return E_OK;
-    if (q == NULL) {
-        e->queues_changed = true;
-        op->status = 201;
-        if (queue_add(e, p->name, p->definition, err) != E_OK || raise_definitions(e, err) != E_OK)
-            return err->code;
-        tell_queue(e, queue_find(e, p->name), QUEUE_UP, "defined");
-        return E_OK;
-    }
-    if (queue_note_changed(e, q, p->definition, err) != E_OK ||
-        write_queue(e, q, q->state, p->definition, err) != E_OK ||
-        raise_definitions(e, err) != E_OK)
+    e->queues_changed = true;
+    if (queue_add(e, name, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
-    queue_define(q, p->definition);
+    tell_queue(e, queue_find(e, name), QUEUE_UP, "defined");
+    return E_OK;
+}
+
+enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice definition,
+                             struct err *err)
+{
+    if (queue_note_changed(e, q, definition, err) != E_OK ||
+        write_queue(e, q, q->state, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
+        return err->code;
+    queue_define(q, definition);
     e->retain_at = 0;
-    return E_OK;
-}
-
-static bool is_put(const struct queue_op *o, const char *name)
-{
-    for (size_t i = 0; i < o->n_puts; i++)
-        if (slice_is(o->puts[i].name, name))
-            return true;
-    return false;
-}
-
-static bool is_pruned(const struct queue_op *o, const struct queue *q)
-{
-    return o->prune && !is_put(o, q->name) && strcmp(q->name, DEFAULT_QUEUE) != 0;
-}
-
-/* All or nothing: a queue that cannot be removed refuses the whole request. */
-static enum err_code judge_prune(struct engine *e, struct op *op, struct err *err)
-{
-    for (size_t i = 0; i < e->queues.count && op->err.code == E_OK; i++)
-        if (is_pruned(&op->queue, e->queues.items[i]) &&
-            refuse_removal(e, e->queues.items[i], &op->err, err) != E_OK)
-            return err->code;
-    return E_OK;
-}
-
-static enum err_code prune(struct engine *e, struct op *op, struct err *err)
-{
-    for (size_t i = e->queues.count; i-- > 0;) {
-        struct queue *q = e->queues.items[i];
-
-        if (!is_pruned(&op->queue, q))
-            continue;
-        add_change(op, slice_of(q->name), "removed");
-        if (!op->queue.dry_run && remove_queue(e, q, err) != E_OK)
-            return err->code;
-    }
-    return E_OK;
-}
-
-static enum err_code apply(struct engine *e, struct op *op, struct err *err)
-{
-    if (judge_prune(e, op, err) != E_OK)
-        return err->code;
-    if (op->err.code != E_OK)
-        return E_OK;
-    buf_add_str(&op->reply, "{\"changes\":[");
-    for (size_t i = 0; i < op->queue.n_puts; i++)
-        if (put(e, op, &op->queue.puts[i], err) != E_OK)
-            return err->code;
-    if (prune(e, op, err) != E_OK)
-        return err->code;
-    buf_add_str(&op->reply, op->queue.dry_run ? "],\"dry_run\":true}" : "],\"dry_run\":false}");
     return E_OK;
 }
 
@@ -317,7 +249,7 @@ enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
     const struct queue_op *o = &op->queue;
 
     if (o->kind == QUEUE_OP_APPLY)
-        return apply(e, op, err);
+        return apply_run(e, op, err);
     struct queue *q = queue_find(e, o->name);
 
     if (q == NULL) {
@@ -328,14 +260,15 @@ enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
     json_add_string(&op->reply, o->name);
     if (o->kind == QUEUE_OP_STATE) {
         buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
-        return q->state == o->state ? E_OK : set_state(e, q, o->state, "by request", err);
+        return q->state == o->state ? E_OK : queue_set_state(e, q, o->state, "by request", err);
     }
     if (o->kind == QUEUE_OP_RESTART) {
         buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
         return restart(e, q, err);
     }
     buf_add_str(&op->reply, ",\"deleted\":true}");
-    if (refuse_removal(e, q, &op->err, err) != E_OK)
+    if (queue_refuse_removal(e, q, &op->err, err) != E_OK ||
+        (op->err.code == E_OK && dangling_judge(e, op, err) != E_OK))
         return err->code;
-    return op->err.code != E_OK ? E_OK : remove_queue(e, q, err);
+    return op->err.code != E_OK ? E_OK : queue_remove(e, q, err);
 }

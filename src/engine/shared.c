@@ -82,6 +82,7 @@ static enum err_code begin(struct engine *e, enum store_company company, struct 
     if (store_begin_shared(e->store, company, view, err) != E_OK)
         return err->code;
     set_clock(e, view->now_at);
+    e->alone = company == STORE_ALONE;
     if (e->sole != view->sole) /* lists were filled under other rules */
         queues_reset_ready(e);
     e->sole = view->sole;
@@ -128,7 +129,7 @@ static enum err_code join(struct engine *e, struct err *err)
     claims_deinit(&e->claims);
     claims_init(&e->claims);
     VEC_CLEAR(&e->dead_claims);
-    e->is_unsettled = true;
+    e->is_unsettled = e->has_releases = true;
     e->due_at = e->retain_at = 0;
     e->beat_at = e->now.steady_at;
     enum err_code code = load_all(e, err);
@@ -194,7 +195,7 @@ bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
 {
     if (!e->shared)
         return false;
-    if (sweep_is_due(e) || e->is_unsettled || e->changes < 0 || e->watch_again)
+    if (sweep_is_due(e) || e->is_unsettled || links_are_due(e) || e->changes < 0 || e->watch_again)
         return true;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind != OP_NEWS &&
@@ -223,11 +224,12 @@ static void count_wanted(struct engine *e, struct op *op)
 
 enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
-    enum store_company company = STORE_BESIDE;
+    bool subscribers = e->subscribers_at <= e->now.wall_at;
+    enum store_company company = subscribers ? STORE_ALONE : STORE_BESIDE;
     struct store_view view;
 
     for (size_t i = 0; i < n; i++)
-        if (ops[i]->kind == OP_QUEUE)
+        if (ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
             company = STORE_ALONE;
     if (begin(e, company, &view, err) != E_OK || load_queues(e, &view, err) != E_OK)
         return err->code;
@@ -305,6 +307,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     if (pulse->due_at < e->due_at)
         e->due_at = pulse->due_at;
     e->is_unsettled = e->is_unsettled || pulse->unsettled;
+    e->has_releases = e->has_releases || pulse->unsettled;
     e->has_work = e->has_work || pulse->work;
     if (pulse->changes != e->changes)
         e->changes = -1;

@@ -14,6 +14,7 @@
 #include "core/job.h"
 #include "engine/op.h"
 
+struct after_plan;
 struct engine;
 struct queue;
 
@@ -23,6 +24,8 @@ struct plan {
     struct queue *queue;
     int64_t id; /* the known job's, or the new one's */
     bool known;
+    bool awaited;                   /* another of the same array waits for it */
+    const struct after_plan *after; /* NULL: it waits for nothing */
 };
 
 /* A staged job's key is judged when it is released. */
@@ -35,21 +38,29 @@ MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item
 MUST_CHECK enum err_code submit_judge_key(struct engine *e, const struct submit_item *item,
                                           struct plan *p, struct err *err);
 
+/* Gives ids to those that are neither known nor refused (where keys count now, to each key once) and judges what they
+ * wait for: then they can be made. */
+MUST_CHECK enum err_code submit_prepare(struct engine *e, const struct submit_item *items, size_t n,
+                                        enum submit_keys keys, struct plan *plans, struct err *err);
+
 /* An array is refused as a whole, also when two of its own jobs clash: found out before any is made.  The
  * place of the first that is refused, n when there is none. */
 size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
                             struct err *ret_refused);
 
-/* Ready or scheduled, as its time says; p->id is its id. */
+/* Ready, scheduled or held, as its time and its conditions say; p->id is its id. */
 struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p);
 
-/* Makes a job that is not known; it is written with the others of the batch. */
+/* Makes a job that is prepared; it is written with the others of the batch. */
 MUST_CHECK enum err_code submit_create(struct engine *e, const struct submit_item *item,
                                        struct plan *p, struct err *err);
 
-/* All that are not known, each key once. */
+/* All that are not known; of those that are, what is to be done again. */
 MUST_CHECK enum err_code submit_create_all(struct engine *e, const struct submit_item *items,
                                            size_t n, struct plan *plans, struct err *err);
+
+/* A dry run: what would be made of each. */
+void submit_add_plan(struct engine *e, struct op *op, const struct plan *plans);
 
 /* The id as a string of a JSON array. */
 void submit_add_id(struct buf *b, int64_t id);

@@ -26,7 +26,7 @@ bool sweep_is_due(const struct engine *e)
 
     if (e->now.steady_at < e->resume_at)
         return false;
-    return bulk_is_due(e) || e->due_at <= e->now.wall_at || e->retain_at <= e->now.wall_at ||
+    return bulk_is_due(e) || sweep_next_wall_at(e) <= e->now.wall_at ||
            (first != NULL && first->check_at <= e->now.steady_at);
 }
 
@@ -34,14 +34,16 @@ int64_t sweep_next_steady_at(const struct engine *e)
 {
     const struct live_claim *first = claims_first(&e->claims);
 
-    if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled)
+    if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled || links_are_due(e))
         return e->now.steady_at;
     return first == NULL ? TIME_NEVER : first->check_at;
 }
 
 int64_t sweep_next_wall_at(const struct engine *e)
 {
-    return e->due_at < e->retain_at ? e->due_at : e->retain_at;
+    int64_t next_at = e->due_at < e->retain_at ? e->due_at : e->retain_at;
+
+    return e->subscribers_at < next_at ? e->subscribers_at : next_at;
 }
 
 /* ---- leases ---- */
@@ -79,7 +81,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
                                  struct look *look, struct err *err)
 {
     struct attempt_end end = {.outcome = JOB_OUT_LOST, .now_at = e->now.wall_at};
-    const struct slice none = {0};
+    const struct attempt_gain none = {0};
     bool found = false;
     struct job j;
 
@@ -91,7 +93,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
 
     if (until_at <= e->now.steady_at) {
         send_back_claims(e, claim->worker);
-        return attempt_end_run(e, &j, &end, none, none, err);
+        return attempt_end_run(e, &j, &end, &none, err);
     }
     look->open++;
     if (until_at < look->next_at)
@@ -356,5 +358,9 @@ enum err_code sweep_run(struct engine *e, struct err *err)
         return err->code;
     if (bulk_is_due(e) && bulk_step(e, err) != E_OK)
         return err->code;
-    return e->retain_at <= e->now.wall_at ? retain(e, err) : E_OK;
+    if (e->retain_at <= e->now.wall_at && retain(e, err) != E_OK)
+        return err->code;
+    if (e->subscribers_at > e->now.wall_at || (e->shared && !e->alone))
+        return E_OK;
+    return subscribers_expire(e, err);
 }

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "engine/engine_internal.h"
+#include "engine/links.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
 #define FORGET_US (30 * US_PER_DAY)
@@ -88,10 +89,13 @@ static enum err_code forget(struct engine *e, size_t i, struct err *err)
 
 enum err_code workers_forget_old(struct engine *e, struct err *err)
 {
-    for (size_t i = e->workers.count; i-- > 0;)
-        if (e->now.wall_at - e->workers.items[i]->row.seen_at > FORGET_US &&
+    for (size_t i = e->workers.count; i-- > 0;) {
+        const struct stored_worker *row = &e->workers.items[i]->row;
+
+        if (e->now.wall_at - row->seen_at > FORGET_US && !subscribers_include(e, row->name) &&
             forget(e, i, err) != E_OK)
             return err->code;
+    }
     return E_OK;
 }
 
@@ -235,6 +239,37 @@ static enum err_code refresh(struct engine *e, struct known_worker *w, struct er
     return store_worker_find(e->store, w->row.id, take_fresh, &r, err);
 }
 
+/* `w`: the worker as it was known, NULL for a new one. */
+static enum err_code put_row(struct engine *e, struct known_worker *w, struct stored_worker *row,
+                             struct err *err)
+{
+    row->seen_at = e->now.wall_at;
+    if (w == NULL && make_room(e, err) != E_OK)
+        return err->code;
+    if (engine_write(e, err) != E_OK || store_worker_put(e->store, row, &row->id, err) != E_OK ||
+        queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, row, err) != E_OK)
+        return err->code;
+    news_tell_worker(e, row->id);
+    e->workers_changed = true;
+    if (w == NULL)
+        take_worker(e, row);
+    else
+        set_row(e, w, row);
+    return E_OK;
+}
+
+enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
+{
+    struct known_worker *w = names_find(&e->worker_names, name);
+    struct stored_worker row = {.name = name, .queues = SLICE("{}")};
+
+    if (w != NULL && w->stale && refresh(e, w, err) != E_OK)
+        return err->code;
+    if (w != NULL)
+        row = w->row;
+    return put_row(e, w, &row, err);
+}
+
 enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
 {
     if (x->worker.name.size == 0)
@@ -252,18 +287,5 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
         }
         return E_OK;
     }
-    row.seen_at = e->now.wall_at;
-    if (w == NULL && make_room(e, err) != E_OK)
-        return err->code;
-    if (engine_write(e, err) != E_OK || store_worker_put(e->store, &row, &row.id, err) != E_OK ||
-        queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, &row, err) != E_OK)
-        return err->code;
-    news_tell_worker(e, row.id);
-    e->workers_changed = true;
-    if (w == NULL) {
-        take_worker(e, &row);
-        return E_OK;
-    }
-    set_row(e, w, &row);
-    return E_OK;
+    return put_row(e, w, &row, err);
 }

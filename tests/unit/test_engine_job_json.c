@@ -262,7 +262,7 @@ static void a_worker_gets_what_it_needs(void **state)
 
     j.state = JOB_RUNNING;
     json_add_grant(&grant, &j, SLICE("fetch"));
-    json_add_claimed(&b, &j, buf_slice(&grant), "http://h:1");
+    json_add_claimed(&b, &j, buf_slice(&grant), slice_make(NULL, 0), "http://h:1");
     assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "queue"), "\"fetch\"");
     assert_slice_is(member(o, "attempt"), "2");
@@ -282,7 +282,7 @@ static void assert_status(struct progress_entry e, const char *state_text, const
     struct err err = ERR_INIT;
     struct slice o;
 
-    json_add_progress(&b, &e, SLICE("q"), slice_make(NULL, 0));
+    json_add_progress(&b, &e, SLICE("q"), SLICE("q"), slice_make(NULL, 0));
     assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "state"), state_text);
     assert_slice_is(member(o, "status"), status);
@@ -317,7 +317,7 @@ static void an_entry_of_the_record_tells_all(void **state)
                                .text = SLICE("slow"),
                                .set = SLICE("{\"a\":1}")};
 
-    json_add_progress(&b, &e, SLICE("fetch"), SLICE("w1"));
+    json_add_progress(&b, &e, SLICE("fetch"), SLICE("fetch"), SLICE("w1"));
     assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "number"), "1");
     assert_slice_is(member(o, "name"), "\"fetch\"");

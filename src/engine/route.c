@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/route.h"
+
+#include "base/compiler.h"
+#include "base/json.h"
+#include "core/quote.h"
+#include "core/template.h"
+#include "engine/job_json.h"
+#include "engine/links.h"
+#include "store/store_jobs.h"
+#include "store/store_links.h"
+#include "store/store_record.h"
+
+/* ---- what a step sees ---- */
+
+static struct slice merged(struct slice base, struct slice over, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(4 * JOB_BYTES_MAX);
+
+    if (over.size == 0 || base.size == 0)
+        return over.size == 0 ? base : over;
+    json_add_merged(&b, base, over);
+    return arena_copy(arena, buf_slice(&b));
+}
+
+struct slice route_params(struct slice params, struct slice assigned, struct slice step_params,
+                          struct arena *arena)
+{
+    return merged(merged(params, assigned, arena), step_params, arena);
+}
+
+struct slice route_sees(struct engine *e, const struct job *j, struct slice params)
+{
+    const struct route_step *step;
+    struct bill bill;
+
+    if (j->step == 0)
+        return params;
+    bill_parse(j->bill, &e->arena, &bill);
+    step = route_find(&bill, j->step);
+    return route_params(params, j->assigned, step == NULL ? slice_make(NULL, 0) : step->params,
+                        &e->arena);
+}
+
+struct slice route_claim_members(const struct bill *bill, const struct job *j, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+    const struct route_step *step = j->step == 0 ? NULL : route_find(bill, j->step);
+
+    if (step != NULL) {
+        json_add_key(&b, "step");
+        buf_add_char(&b, '{');
+        json_put_int(&b, "number", step->number);
+        json_put_string(&b, "name", step->name);
+        buf_add_char(&b, '}');
+    }
+    if (bill->parent != 0)
+        json_add_id(&b, "parent", bill->parent);
+    return arena_copy(arena, buf_slice(&b));
+}
+
+/* ---- when a job is made ---- */
+
+static enum err_code judge_step(struct engine *e, const struct route_step *step,
+                                struct err *refused)
+{
+    const struct queue *q = queue_find(e, step->queue);
+    struct quote quote;
+
+    if (q == NULL)
+        return queue_unknown(e, step->queue, E_INVALID, refused);
+    if (step->command.size > 0 && !q->def.own_command)
+        return err_set(refused, E_INVALID,
+                       "queue %s takes no commands of jobs: it needs 'own_command: true'",
+                       quote_text(&quote, step->queue));
+    return E_OK;
+}
+
+/* Canonical lists, or empty. */
+static enum err_code judge_dests(struct engine *e, struct slice on_success, struct slice on_failure,
+                                 struct err *refused, struct err *err)
+{
+    const struct {
+        const char *name;
+        struct slice json;
+    } lists[] = {{"on_success", on_success}, {"on_failure", on_failure}};
+
+    for (size_t i = 0; i < ARRAY_LEN(lists) && refused->code == E_OK; i++) {
+        struct dest_list dests;
+
+        if (lists[i].json.size == 0)
+            continue;
+        if (dest_list_parse(lists[i].json, lists[i].name, &e->arena, &dests, NULL, refused) != E_OK)
+            return E_OK;
+        if (chain_check_dests(e, NULL, &dests, refused, err) != E_OK)
+            return err->code;
+        if (refused->code != E_OK)
+            (void)err_wrap(refused, "%s", lists[i].name);
+    }
+    return E_OK;
+}
+
+enum err_code route_judge(struct engine *e, const struct submit_item *item, struct err *refused,
+                          struct err *err)
+{
+    struct quote quote;
+    struct bill bill;
+
+    bill_parse(item->bill, &e->arena, &bill);
+    for (size_t i = 0; i < bill.n_steps && refused->code == E_OK; i++) {
+        const struct route_step *step = &bill.steps[i];
+
+        if (judge_step(e, step, refused) == E_OK &&
+            judge_dests(e, step->on_success, step->on_failure, refused, err) != E_OK)
+            return err->code;
+        if (refused->code != E_OK)
+            (void)err_wrap(refused, "steps[%zu] (%s)", i, quote_text(&quote, step->name));
+    }
+    if (refused->code != E_OK)
+        return E_OK;
+    return judge_dests(e, bill.on_success, bill.on_failure, refused, err);
+}
+
+/* ---- adding steps ---- */
+
+static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job,
+                               struct bill *ret_bill, struct err *err)
+{
+    bool found = false;
+
+    if (store_job_lean(e->store, id, &e->arena, ret_job, &found, err) != E_OK)
+        return err->code;
+    ASSERT(found);
+    bill_parse(ret_job->bill, &e->arena, ret_bill);
+    return E_OK;
+}
+
+enum err_code route_judge_steps(struct engine *e, const struct job *j, struct slice steps,
+                                struct err *refused, struct err *err)
+{
+    struct quote quote;
+    struct bill bill;
+    struct job whole;
+
+    if (j->step == 0) {
+        err_set(refused, E_INVALID, "steps: the job has no route that a step could be added to");
+        return E_OK;
+    }
+    if (load_bill(e, j->id.v, &whole, &bill, err) != E_OK)
+        return err->code;
+    if (route_add(&bill, j->step, steps, &e->arena, refused) != E_OK)
+        return E_OK;
+    for (size_t i = 0; i < bill.n_steps; i++)
+        if (bill.steps[i].number > j->step && judge_step(e, &bill.steps[i], refused) != E_OK) {
+            (void)err_wrap(refused, "steps: %s", quote_text(&quote, bill.steps[i].name));
+            return E_OK;
+        }
+    return E_OK;
+}
+
+/* ---- the end of a step ---- */
+
+struct turn {
+    struct engine *e;
+    const struct job *was;
+    struct job *now;
+    struct bill bill;
+    struct job carried;    /* what the job carries */
+    struct slice assigned; /* by all steps so far */
+};
+
+static void note_step(const struct turn *t, int number, int64_t queue, bool failed)
+{
+    links_note(t->e, &(struct link_end){.job = t->was->id.v,
+                                        .queue = queue,
+                                        .state = failed ? JOB_FAILED : JOB_DONE,
+                                        .step = number,
+                                        .routed = true,
+                                        .awaited = t->was->awaited,
+                                        .billed = true});
+}
+
+/* Only final steps are left of a route once one has failed that must not. */
+static void mark_failed(struct turn *t, const struct route_step *step)
+{
+    if (t->now->failed_step == 0 && !step->goes_on)
+        t->now->failed_step = step->number;
+}
+
+/* Nothing of the attempt before is told of the next one. */
+static void begin_step(struct job *j, const struct queue *q, const struct route_step *step)
+{
+    j->queue = q->id;
+    j->step = step->number;
+    j->attempts_before = j->attempt;
+    j->failures = j->lost = j->laters = 0;
+    j->exited = false;
+    j->exit = 0;
+    j->cause = JOB_CAUSE_NONE;
+    j->due_at = j->done = j->total = j->expected_at = 0;
+    j->text = j->unit = slice_make(NULL, 0);
+}
+
+/* A step whose queue is gone has failed before it began. */
+static enum err_code fail_unreached(struct turn *t, const struct route_step *step, struct err *err)
+{
+    struct engine *e = t->e;
+    struct job *now = t->now;
+    struct err why = ERR_INIT;
+
+    queue_unknown(e, step->queue, E_INVALID, &why);
+    now->attempt++;
+    struct progress_entry entry = {
+        .seq = now->attempt,
+        .number = step->number,
+        .attempt = 1,
+        .outcome = JOB_OUT_FAILED,
+        .cause = JOB_CAUSE_START,
+        .queue = t->was->queue,
+        .started_at = e->now.wall_at,
+        .ended_at = e->now.wall_at,
+        .text = arena_copy(&e->arena, slice_of(why.msg)),
+    };
+
+    mark_failed(t, step);
+    note_step(t, step->number, t->was->queue, true);
+    return store_progress_add(e->store, t->was->id.v, &entry, err);
+}
+
+/* The next step that can be run, and its queue; NULL when the route has come to its end. */
+static enum err_code find_next(struct turn *t, const struct route_step **ret_step,
+                               struct queue **ret_queue, struct err *err)
+{
+    int at = t->was->step;
+
+    for (;;) {
+        *ret_step = route_next(&t->bill, at, t->now->failed_step != 0);
+        if (*ret_step == NULL)
+            return E_OK;
+        *ret_queue = queue_find(t->e, (*ret_step)->queue);
+        if (*ret_queue != NULL)
+            return E_OK;
+        at = (*ret_step)->number;
+        if (fail_unreached(t, *ret_step, err) != E_OK)
+            return err->code;
+    }
+}
+
+static enum err_code go_on(struct turn *t, const struct route_step *step, struct queue *q,
+                           const struct attempt_gain *gain, struct err *err)
+{
+    struct engine *e = t->e;
+    struct job *now = t->now;
+    const struct slice as_it_is = slice_make(NULL, 0);
+    struct slice options = route_options(&t->bill, step, &e->arena);
+    bool hit = false;
+
+    if (options.data == NULL)
+        options = SLICE(""); /* none from now on */
+    begin_step(now, q, step);
+    now->state = job_state_next(JOB_RUNNING, JOB_EV_STEP);
+    if (gain->result.size > 0 &&
+        store_job_keep_result(e->store, now->id.v, gain->result, err) != E_OK)
+        return err->code;
+    if (store_job_set_route(e->store, now->id.v, options,
+                            gain->steps.size > 0 ? bill_format(&t->bill, &e->arena) : as_it_is,
+                            gain->set.size > 0 ? t->assigned : as_it_is, err) != E_OK ||
+        store_job_update(e->store, t->was, now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    return E_OK;
+}
+
+/* How the step ended that made the route fail. */
+struct failed_entry {
+    int number;
+    struct job *job;
+    struct arena *arena;
+};
+
+static void take_failed(void *ctx, const struct progress_entry *entry)
+{
+    struct failed_entry *f = ctx;
+
+    if (entry->number != f->number || entry->outcome == JOB_OUT_DONE)
+        return;
+    f->job->exited = entry->exited;
+    f->job->exit = entry->exit;
+    f->job->cause = entry->cause == JOB_CAUSE_NONE ? JOB_CAUSE_EXIT : entry->cause;
+    f->job->text = arena_copy(f->arena, entry->text);
+}
+
+/* A job whose route has failed is told by the step that failed; one whose last step may fail is done. */
+static enum err_code judge_whole(struct turn *t, struct err *err)
+{
+    struct job *now = t->now;
+    struct failed_entry failed = {now->failed_step, now, &t->e->arena};
+
+    now->state = job_state_next(JOB_RUNNING, now->failed_step != 0 ? JOB_EV_FAIL : JOB_EV_DONE);
+    if (now->failed_step != 0)
+        return store_progress_load(t->e->store, now->id.v, take_failed, &failed, err);
+    now->exited = true;
+    now->exit = 0;
+    now->cause = JOB_CAUSE_NONE;
+    return E_OK;
+}
+
+static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, struct err *err)
+{
+    struct job *now = t->now;
+    bool hit = false;
+
+    if (judge_whole(t, err) != E_OK)
+        return err->code;
+    if (gain->result.size > 0)
+        now->result = gain->result;
+    else if (t->carried.result.size == 0)
+        now->result = t->assigned;
+    if (gain->set.size > 0 && store_job_set_route(t->e->store, now->id.v, slice_make(NULL, 0),
+                                                  slice_make(NULL, 0), t->assigned, err) != E_OK)
+        return err->code;
+    if (store_job_end(t->e->store, t->was, now, &hit, err) != E_OK)
+        return err->code;
+    ASSERT(hit);
+    return E_OK;
+}
+
+/* Where the final steps at the end begin; 0: there are none. */
+static int first_of_last(const struct bill *bill)
+{
+    int number = 0;
+
+    for (size_t i = bill->n_steps; i-- > 0 && bill->steps[i].final;)
+        number = bill->steps[i].number;
+    return number;
+}
+
+static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, struct err *err)
+{
+    size_t before = t->bill.n_steps;
+    int from = first_of_last(&t->bill);
+    struct err refused = ERR_INIT;
+
+    if (gain->steps.size == 0)
+        return E_OK;
+    if (route_add(&t->bill, t->was->step, gain->steps, &t->e->arena, &refused) != E_OK)
+        return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
+    if (!t->was->awaited || from == 0)
+        return E_OK;
+    return store_waits_shift(t->e->store, t->was->id.v, from, (int)(t->bill.n_steps - before), err);
+}
+
+enum err_code route_step_end(struct engine *e, const struct job *was, struct job *now,
+                             enum job_event event, const struct attempt_gain *gain, struct err *err)
+{
+    struct turn t = {.e = e, .was = was, .now = now};
+    struct progress_entry entry = job_last_entry(now);
+    const struct route_step *next = NULL;
+    struct queue *q = NULL;
+
+    entry.set = gain->set;
+    if (load_bill(e, was->id.v, &t.carried, &t.bill, err) != E_OK ||
+        store_progress_add(e->store, was->id.v, &entry, err) != E_OK ||
+        add_steps(&t, gain, err) != E_OK)
+        return err->code;
+    const struct route_step *step = route_find(&t.bill, was->step);
+
+    ASSERT(step != NULL);
+    t.assigned = merged(t.carried.assigned, gain->set, &e->arena);
+    if (event == JOB_EV_FAIL)
+        mark_failed(&t, step);
+    note_step(&t, step->number, was->queue, event == JOB_EV_FAIL);
+    if (find_next(&t, &next, &q, err) != E_OK)
+        return err->code;
+    return next == NULL ? end_route(&t, gain, err) : go_on(&t, next, q, gain, err);
+}
+
+/* ---- running it again ---- */
+
+/* What steps before one have set, by the record: that of the attempt that ended its step counts. */
+struct assigning {
+    int before;
+    struct arena *arena;
+    struct slice assigned;
+    struct progress_entry last; /* not known yet whether its step ended with it */
+};
+
+static void settle_last(struct assigning *a)
+{
+    if (a->last.set.size > 0)
+        a->assigned = merged(a->assigned, a->last.set, a->arena);
+    a->last = (struct progress_entry){0};
+}
+
+static void take_assigned(void *ctx, const struct progress_entry *entry)
+{
+    struct assigning *a = ctx;
+
+    if (a->last.number != entry->number)
+        settle_last(a);
+    if (entry->number >= a->before)
+        return;
+    a->last = *entry;
+    a->last.set = arena_copy(a->arena, entry->set);
+    if (entry->outcome == JOB_OUT_DONE)
+        settle_last(a);
+}
+
+static int stopped_at(const struct job *j)
+{
+    return j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
+}
+
+static enum err_code choose_step(const struct bill *bill, const struct job *j, struct slice from,
+                                 bool anew, const struct route_step **ret_step, struct err *refused)
+{
+    int number = anew ? 0 : stopped_at(j);
+
+    if (from.size > 0)
+        return route_select(bill, from, ret_step, refused);
+    *ret_step = number == 0 ? &bill->steps[0] : route_find(bill, number);
+    if (*ret_step == NULL)
+        return err_set(refused, E_CONFLICT, "step %d, where it was, is not in its route any more",
+                       number);
+    return E_OK;
+}
+
+enum err_code route_again(struct engine *e, const struct job *j, struct slice from, bool anew,
+                          struct slice params, struct route_again *ret, struct err *refused,
+                          struct err *err)
+{
+    const struct route_step *step = NULL;
+    struct bill bill;
+
+    bill_parse(j->bill, &e->arena, &bill);
+    if (choose_step(&bill, j, from, anew, &step, refused) != E_OK)
+        return E_OK;
+    *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
+    if (ret->queue == NULL) {
+        queue_unknown(e, step->queue, E_INVALID, refused);
+        return E_OK;
+    }
+    struct assigning a = {.before = step->number, .arena = &e->arena};
+
+    if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
+        return err->code;
+    settle_last(&a);
+    ret->options = route_options(&bill, step, &e->arena);
+    ret->assigned = a.assigned;
+    ret->params = route_params(params, a.assigned, step->params, &e->arena);
+    if (bill.n_skip > 0) { /* what is run again is run in full */
+        bill.n_skip = 0;
+        ret->bill = bill_format(&bill, &e->arena);
+    }
+    return E_OK;
+}
+
+enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
+                         struct err *refused)
+{
+    struct bill bill;
+
+    bill_parse(j->bill, &e->arena, &bill);
+    bill.after = slice_make(NULL, 0);
+    bill.n_skip = 0;
+    bill.parent = 0;
+    bill.depth = 0;
+    copy->bill = bill_format(&bill, &e->arena);
+    copy->billed = bill_is_followed(&bill);
+    if (bill.n_steps == 0)
+        return E_OK;
+    const struct queue *q = queue_find(e, bill.steps[0].queue);
+
+    if (q == NULL)
+        return queue_unknown(e, bill.steps[0].queue, E_INVALID, refused);
+    copy->queue = q->id;
+    copy->step = bill.steps[0].number;
+    copy->options = route_options(&bill, &bill.steps[0], &e->arena);
+    return E_OK;
+}
