@@ -5,7 +5,7 @@
 
 enum err_code db_begin(struct db *db, struct err *err)
 {
-    db->conflict = false;
+    db->conflict = db->refused = false;
     db->commit_unknown = false;
     return db->driver->begin(db, err);
 }

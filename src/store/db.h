@@ -28,6 +28,7 @@ struct db {
     const struct db_driver *driver;
     atomic_bool away; /* the database cannot be reached; any thread may ask */
     bool conflict;    /* the last error says that somebody else was faster; until the next begin */
+    bool refused;     /* … that the signature was; until the next begin */
     bool commit_unknown; /* the connection was lost in a commit; until the next begin */
 };
 
@@ -159,6 +160,12 @@ void db_close(struct db *db, enum db_close how);
 static inline bool db_is_conflict(const struct db *db)
 {
     return db->conflict;
+}
+
+/* The transaction must not be committed: who signs it is not a member any more. */
+static inline bool db_is_refused(const struct db *db)
+{
+    return db->refused;
 }
 
 /* The commit may have happened or not: only the database knows. */

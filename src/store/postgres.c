@@ -29,6 +29,7 @@ enum err_code pg_fail(struct pg_db *pg, const PGresult *result, struct err *err)
     if (f.meaning == PG_LOST)
         lose(pg, err->msg);
     pg->base.conflict = f.meaning == PG_CONFLICT;
+    pg->base.refused = f.meaning == PG_REFUSED;
     /* Only readers have a limit of ours; a writer was stopped by somebody's order. */
     if (f.code == E_TOO_SLOW && !pg->link.session.read_only)
         return err_set(err, E_UNAVAILABLE, "the database has cancelled the statement");
@@ -80,21 +81,16 @@ static bool cut(struct pg_db *pg, const char *where)
     return true;
 }
 
+/* Goes behind what was posted: when something of that fails, the server passes over it. */
 static enum err_code send_commit(struct pg_db *pg, struct err *err)
 {
     if (cut(pg, "commit.cut"))
         return err_set(err, E_UNAVAILABLE, "fault in the commit");
-    PGresult *result = PQexec(pg->link.conn, "COMMIT");
-    enum err_code code = E_OK;
-
-    if (PQresultStatus(result) != PGRES_COMMAND_OK)
-        code = pg_fail(pg, result, err);
-    else if (strcmp(PQcmdStatus(result), "COMMIT") != 0) /* ROLLBACK: something in it had failed */
-        code = err_set(err, E_INTERNAL, "store: a failed transaction was to be committed");
-    else if (cut(pg, "commit.lost"))
-        code = err_set(err, E_UNAVAILABLE, "fault behind the commit");
-    PQclear(result);
-    return code;
+    if (pg_post_commit(pg, err) != E_OK || pg_settle(pg, err) != E_OK)
+        return err->code;
+    if (cut(pg, "commit.lost"))
+        return err_set(err, E_UNAVAILABLE, "fault behind the commit");
+    return E_OK;
 }
 
 static enum err_code pg_commit(struct db *db, struct err *err)
@@ -104,12 +100,11 @@ static enum err_code pg_commit(struct db *db, struct err *err)
     if (pg->tx == PG_TX_LOST)
         return err_set(err, E_UNAVAILABLE, "the transaction was lost with its connection: %s",
                        pg->link.why);
-    if (pg_settle(pg, err) != E_OK) /* the rest is for a rollback */
-        return err->code;
     enum err_code code = pg->tx == PG_TX_OPEN ? send_commit(pg, err) : E_OK;
 
-    pg->base.commit_unknown = code != E_OK && pg->tx == PG_TX_LOST;
-    pg->tx = PG_TX_NONE;
+    pg->base.commit_unknown = pg->tx == PG_TX_LOST;
+    if (code == E_OK || pg->tx == PG_TX_LOST) /* else the rest is for a rollback */
+        pg->tx = PG_TX_NONE;
     return code;
 }
 

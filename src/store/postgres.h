@@ -53,6 +53,9 @@ enum err_code pg_fail(struct pg_db *pg, const PGresult *result, struct err *err)
 enum err_code pg_run(struct db *db, struct db_call *calls, size_t n, struct err *err);
 enum err_code pg_post(struct db *db, struct db_call *call, struct err *err);
 
+/* The end of the transaction, posted as well. */
+MUST_CHECK enum err_code pg_post_commit(struct pg_db *pg, struct err *err);
+
 /* Waits for the answers to all that was posted. */
 MUST_CHECK enum err_code pg_settle(struct pg_db *pg, struct err *err);
 

@@ -22,6 +22,9 @@ static const struct meaning_of meanings[] = {
     {"55P03",
      {E_UNAVAILABLE, PG_PLAIN},
      "somebody holds a lock in the database for too long: pg_locks and pg_stat_activity tell who"},
+    /* Statements that guard the commit fail by a number that they cannot take. */
+    {"22012", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same jobs"},
+    {"2201E", {E_UNAVAILABLE, PG_REFUSED}, "the others have taken this server for dead"},
     {"57014", {E_TOO_SLOW, PG_PLAIN}, "the store took too long: narrow the request"},
     {"53100",
      {E_FULL, PG_PLAIN},

@@ -78,6 +78,9 @@ static enum err_code check_answer(struct pg_db *pg, enum sql sql, const PGresult
 {
     ExecStatusType status = PQresultStatus(result);
 
+    if (sql == SQL_COMMIT && status == PGRES_COMMAND_OK &&
+        strcmp(PQcmdStatus((PGresult *)(uintptr_t)result), "COMMIT") != 0)
+        return err_set(err, E_INTERNAL, "store: a failed transaction was to be committed");
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return E_OK;
     pg_fail(pg, result, err);
@@ -149,10 +152,9 @@ static enum err_code send_call(struct pg_db *pg, const struct db_call *call, str
     return pg_fail(pg, NULL, err);
 }
 
-static enum err_code send_begin(struct pg_db *pg, struct err *err)
+/* BEGIN and COMMIT: nothing to prepare. */
+static enum err_code send_bare(struct pg_db *pg, enum sql sql, struct err *err)
 {
-    enum sql sql = pg->link.session.read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE;
-
     if (PQsendQueryParams(pg->link.conn, pg->host->texts[sql].postgres, 0, NULL, NULL, NULL, NULL,
                           1))
         return E_OK;
@@ -161,7 +163,9 @@ static enum err_code send_begin(struct pg_db *pg, struct err *err)
 
 static enum err_code send_all(struct pg_db *pg, struct run *run, struct err *err)
 {
-    if (run->begins && send_begin(pg, err) != E_OK)
+    enum sql begin = pg->link.session.read_only ? SQL_BEGIN_READ : SQL_BEGIN_WRITE;
+
+    if (run->begins && send_bare(pg, begin, err) != E_OK)
         return err->code;
     for (; run->sent < run->n; run->sent++)
         if (set_params(pg, &run->calls[run->sent], err) != E_OK ||
@@ -335,4 +339,12 @@ enum err_code pg_post(struct db *db, struct db_call *call, struct err *err)
     VEC_PUSH(&pg->posted, call->sql);
     pg_params_rest(&pg->params);
     return PQflush(pg->link.conn) == 0 ? E_OK : pg_fail(pg, NULL, err);
+}
+
+enum err_code pg_post_commit(struct pg_db *pg, struct err *err)
+{
+    if (enter_pipeline(pg, err) != E_OK || send_bare(pg, SQL_COMMIT, err) != E_OK)
+        return err->code;
+    VEC_PUSH(&pg->posted, SQL_COMMIT);
+    return E_OK;
 }

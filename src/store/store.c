@@ -161,6 +161,8 @@ enum err_code store_commit(struct store *s, struct err *err)
 {
     enum err_code code = db_commit(s->db, err);
 
+    if (code != E_OK && db_is_refused(s->db))
+        code = shared_refused(s, err);
     if (code != E_OK && db_commit_is_unknown(s->db))
         code = shared_outcome(s, err);
     s->broken = code != E_OK;

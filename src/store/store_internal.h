@@ -28,6 +28,9 @@ struct store {
     bool conflict;     /* the store's own judgement that somebody else was faster */
 };
 
+/* The signature was refused, and the commit with it.  Returns an error that says so. */
+enum err_code shared_refused(struct store *s, struct err *err);
+
 /* What became of a commit whose connection was lost: E_OK when it happened.  Waits until the database tells. */
 MUST_CHECK enum err_code shared_outcome(struct store *s, struct err *err);
 

@@ -49,15 +49,13 @@ enum err_code store_begin_shared(struct store *s, enum store_company company,
 
 enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark, struct err *err)
 {
-    const struct db_value args[] = {db_i(s->seat.node), db_i(s->incarnation), db_i(s->batch + 1),
-                                    db_i(ids_mark), db_i(alive_us)};
-    struct db_taker taker = {0};
-
-    if (db_one(s->db, SQL_SERVER_SIGN, args, ARRAY_LEN(args), &taker, err) != E_OK)
-        return err->code;
     s->batch++;
-    if (taker.changed == 1)
-        return E_OK;
+    return db_do(s->db, SQL_SERVER_SIGN, err, db_i(s->seat.node), db_i(s->incarnation),
+                 db_i(s->batch), db_i(ids_mark), db_i(alive_us));
+}
+
+enum err_code shared_refused(struct store *s, struct err *err)
+{
     s->is_member = false;
     return err_set(err, E_UNAVAILABLE,
                    "the other servers have taken this one for dead: it joins them again");

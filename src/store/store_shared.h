@@ -81,7 +81,8 @@ MUST_CHECK enum err_code store_begin_shared(struct store *s, enum store_company 
                                             struct store_view *ret_view, struct err *err);
 
 /* The last write before a commit: this member did it, is alive for so long, and gives out ids up to the mark.
- * A commit whose outcome was lost with the connection is looked up by it, inside of store_commit. */
+ * Whether it was refused shows in the commit.  One whose outcome was lost with the connection is looked up by it,
+ * inside of store_commit. */
 MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark,
                                     struct err *err);
 

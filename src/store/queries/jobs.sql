@@ -128,15 +128,17 @@ SELECT p.id FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c1 WHERE p.op
 -- store: postgres
 SELECT id FROM payload WHERE id = ANY (CAST($1 AS BIGINT[])) AND options LIKE '%"command":%';
 
+-- PostgreSQL is not waited for: when one of the set is not ready after all, the statement fails (SQLSTATE 22012).
 -- name: jobs_claim
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
        lease_until_at = $4, worker = $5, attempt = attempt + 1
 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 4;
 -- store: postgres
-UPDATE jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
-       lease_until_at = $4, worker = $5, attempt = attempt + 1
-WHERE id = ANY (CAST($1 AS BIGINT[])) AND state + 0 = 4;
+WITH claimed AS (UPDATE jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
+                        lease_until_at = $4, worker = $5, attempt = attempt + 1
+                 WHERE id = ANY (CAST($1 AS BIGINT[])) AND state + 0 = 4 RETURNING 1)
+SELECT 1 / CAST(COUNT(*) = CARDINALITY(CAST($1 AS BIGINT[])) AS INTEGER) FROM claimed;
 
 -- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
 -- name: job_update

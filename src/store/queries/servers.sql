@@ -50,11 +50,14 @@ ON CONFLICT (node) DO UPDATE SET name = excluded.name, incarnation = excluded.in
        host = excluded.host, pid = excluded.pid, version = excluded.version, url = excluded.url,
        joined_at = excluded.joined_at;
 
+-- Nobody waits for its answer before the commit is sent: when there is no row to sign, it fails by the logarithm
+-- of 0 (SQLSTATE 2201E).
 -- name: server_sign
 -- only: postgres
-UPDATE servers SET batch = $3, ids_mark = $4,
-       alive_until_at = CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) + $5
-WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0;
+WITH me AS (UPDATE servers SET batch = $3, ids_mark = $4,
+                   alive_until_at = CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) + $5
+            WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node)
+SELECT CAST(LN(COUNT(*)) AS BIGINT) FROM me;
 
 -- The lock waits for a commit that is still under way.
 -- name: server_signed
