@@ -17,6 +17,9 @@ handler_fn queues_list, queue_show, queue_put, queue_delete;
 handler_fn queue_set_state; /* what: enum queue_state */
 handler_fn queue_restart, queue_log;
 handler_fn definitions_apply;
+handler_fn topics_list, topic_show, topic_publish_to, topic_subscribe, job_start;
+handler_fn signals_list, signal_show, signal_add, signal_clear;
+handler_fn joins_list, join_show, join_add, join_clear;
 handler_fn log_show, log_append;
 handler_fn workers_list, counts_show, server_show, health_show, ready_show, openapi_show;
 handler_fn events_subscribe, metrics_show;

@@ -65,6 +65,10 @@ enum err_code jobs_create(struct request *r, struct err *err)
         return err->code;
     struct op *op = request_op(r, OP_SUBMIT);
 
+    if (request_flag(r, "dry_run", &op->submit.dry_run, err) != E_OK)
+        return err->code;
+    if (wait_us > 0 && op->submit.dry_run)
+        return err_set(err, E_INVALID, "wait: there is no job to wait for with dry_run");
     if (parse_submit(buf_slice(&r->body), &source, &op->arena, &op->submit, err) != E_OK)
         return err->code;
     if (wait_us == 0) {
@@ -163,7 +167,31 @@ static enum err_code patch_queue(struct field_reader *r, struct slice value)
     return err_set(r->err, E_INVALID, "queue: a job is moved with POST /v1/jobs/ID/move");
 }
 
-static const struct field retry_fields[] = {{FIELD("set"), .read = act_params, .null = true}};
+/* `set` and `params` are the same. */
+static enum err_code retry_params(struct field_reader *r, struct slice value)
+{
+    if (((struct act *)r->to)->params.size > 0)
+        return err_set(r->err, E_INVALID, "set and params exclude each other");
+    return act_params(r, value);
+}
+
+/* The number of a step, or its name. */
+static enum err_code retry_from(struct field_reader *r, struct slice value)
+{
+    struct act *act = r->to;
+    int64_t number;
+
+    if (json_type_of(value) == JSON_T_STRING)
+        return field_text(r, value, 1, STEP_NAME_MAX, &act->from);
+    if (json_type_of(value) != JSON_T_INT)
+        return field_refuse(r, "the number or the name of a step", value);
+    act->from = value;
+    return field_int(r, value, 1, STEP_NUMBER_MAX, &number);
+}
+
+static const struct field retry_fields[] = {{FIELD("set"), .read = retry_params, .null = true},
+                                            {FIELD("params"), .read = retry_params, .null = true},
+                                            {FIELD("from"), .read = retry_from, .null = true}};
 static const struct field clone_fields[] = {{FIELD("params"), .read = act_params, .null = true}};
 static const struct field move_fields[] = {{FIELD("queue"), .read = act_queue}};
 static const struct field patch_fields[] = {

@@ -208,6 +208,8 @@ enum err_code jobs_create_lines(struct request *r, struct err *err)
                        "Idempotency-Key: is not for NDJSON; give the jobs a 'key' each");
     if (request_param(r, "wait").data != NULL)
         return err_set(err, E_INVALID, "wait: is for one job, not for NDJSON");
+    if (request_param(r, "dry_run").data != NULL)
+        return err_set(err, E_INVALID, "dry_run: is for a job or an array, not for NDJSON");
     struct lines *l = mem_zalloc(sizeof(*l));
 
     l->line = 1;

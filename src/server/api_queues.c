@@ -2,6 +2,8 @@
 #include <microhttpd.h>
 
 #include "base/json.h"
+#include "core/dest.h"
+#include "core/join_def.h"
 #include "core/queue_def.h"
 #include "core/quote.h"
 #include "server/api.h"
@@ -107,7 +109,44 @@ static enum err_code read_queues(struct field_reader *r, struct slice value)
     return E_OK;
 }
 
-static const struct field definition_fields[] = {{FIELD("queues"), .read = read_queues}};
+static enum err_code read_join(struct slice name, struct slice definition, struct arena *arena,
+                               struct queue_put *ret_put, struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(BODY_SMALL_MAX);
+
+    if (dest_name_check("join", name, err) != E_OK ||
+        join_def_canonical(definition, &text, err) != E_OK)
+        return err->code;
+    ret_put->name = name;
+    ret_put->definition = arena_copy(arena, buf_slice(&text));
+    return E_OK;
+}
+
+static enum err_code read_joins(struct field_reader *r, struct slice value)
+{
+    struct queue_op *to = r->to;
+    struct slice key;
+    struct slice definition;
+    struct quote quote;
+
+    if (json_type_of(value) != JSON_T_OBJECT)
+        return field_refuse(r, "an object of definitions by name", value);
+    struct queue_put *joins = arena_array(r->arena, json_count_members(value) + 1, sizeof(*joins));
+
+    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
+        struct slice name = json_text(key, r->arena);
+
+        if (read_join(name, definition, r->arena, &joins[to->n_joins++], r->err) != E_OK)
+            return err_wrap(r->err, "join %s", quote_text(&quote, name));
+    }
+    to->joins = joins;
+    return E_OK;
+}
+
+static const struct field definition_fields[] = {
+    {FIELD("queues"), .read = read_queues, .null = true},
+    {FIELD("joins"), .read = read_joins, .null = true},
+};
 
 static void answer_definitions(struct request *r)
 {
@@ -132,8 +171,8 @@ enum err_code definitions_apply(struct request *r, struct err *err)
         request_flag(r, "dry_run", &op->queue.dry_run, err) != E_OK ||
         request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
         return err->code;
-    if (op->queue.puts == NULL)
-        return err_set(err, E_INVALID, "the body needs 'queues': {NAME: {…}}");
+    if (op->queue.puts == NULL && op->queue.joins == NULL)
+        return err_set(err, E_INVALID, "the body needs 'queues' or 'joins': {NAME: {…}}");
     request_run(r, answer_definitions);
     return E_OK;
 }

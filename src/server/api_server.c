@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "server/api.h"
+#include "server/limits.h"
 #include "server/metrics.h"
 #include "server/parts.h"
 #include "server/reply.h"
@@ -51,7 +52,8 @@ enum err_code ready_show(struct request *r, struct err *err)
 struct facts {
     struct store_facts facts;
     struct buf peers; /* JSON objects with commas between them: the servers of a shared store */
-    const char *self; /* our name among them */
+    struct buf signals, joins; /* the first of them, as they are listed */
+    const char *self;          /* our name among them */
     struct err err;
 };
 
@@ -95,10 +97,32 @@ static void read_facts_and_peers(struct reading *reading, struct store *store)
         buf_clear(&f->peers);
 }
 
+/* The first ones, so many that figures of each are sensible. */
+static void read_list(struct store *store, enum query_kind kind, struct buf *ret_list,
+                      struct err *err)
+{
+    struct query q;
+
+    query_init(&q, kind);
+    q.limit = LIST_LIMIT_MAX;
+    query_run(store, &q);
+    if (q.err.code != E_OK)
+        *err = q.err;
+    else
+        buf_add_slice(ret_list, buf_slice(&q.reply));
+    query_deinit(&q);
+}
+
 static void read_facts_and_counts(struct reading *reading, struct store *store)
 {
+    struct facts *f = reading->query.owner;
+
     read_facts(reading, store);
     query_run(store, &reading->query);
+    if (f->err.code == E_OK && reading->query.err.code == E_OK)
+        read_list(store, QUERY_SIGNALS, &f->signals, &f->err);
+    if (f->err.code == E_OK && reading->query.err.code == E_OK)
+        read_list(store, QUERY_JOINS, &f->joins, &f->err);
 }
 
 static void free_facts(struct request *r)
@@ -106,6 +130,8 @@ static void free_facts(struct request *r)
     struct facts *f = r->state;
 
     buf_deinit(&f->peers);
+    buf_deinit(&f->signals);
+    buf_deinit(&f->joins);
     free(f);
 }
 
@@ -124,6 +150,8 @@ static void read_with_facts(struct request *r,
     struct facts *f = mem_zalloc(sizeof(*f));
 
     f->peers = BUF_INIT(PEERS_MAX);
+    f->signals = BUF_INIT(OP_REPLY_MAX);
+    f->joins = BUF_INIT(OP_REPLY_MAX);
     f->self = r->server->member.name;
     request_query(r, QUERY_COUNTS)->owner = f;
     r->state = f;
@@ -228,9 +256,14 @@ static void answer_metrics(struct request *r)
     const struct err *err = f->err.code != E_OK ? &f->err : &q->err;
 
     judge_facts(r, f, err);
-    if (r->err.code == E_OK)
-        metrics_write(&r->reply, r->server, buf_slice(&q->reply),
-                      err->code == E_OK ? &f->facts : NULL);
+    if (r->err.code == E_OK) {
+        struct metrics_of_store store = {.facts = &f->facts,
+                                         .counts = buf_slice(&q->reply),
+                                         .signals = buf_slice(&f->signals),
+                                         .joins = buf_slice(&f->joins)};
+
+        metrics_write(&r->reply, r->server, err->code == E_OK ? &store : NULL);
+    }
     r->type = TYPE_METRICS;
     request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
 }

@@ -267,6 +267,8 @@ enum err_code auth_judge(const struct auth_settings *settings, const struct auth
     }
     if (check_site(settings, request, err) != E_OK || check_host(settings, request, err) != E_OK)
         return err->code;
+    if (request->opened)
+        right = RIGHT_USER;
     if (request->local || has_token(settings, request))
         right = RIGHT_ADMIN;
     if (right < needed)

@@ -5,6 +5,7 @@
  * - Without a token a TCP request has ordinary rights on a loopback address, and none beyond it.
  * - A request that a browser sent for a page of another origin is refused, whatever it carries.  One
  *   without Origin, Referer and Sec-Fetch-Site comes from a program.
+ * - A trigger that is open to the sender's address needs no token beyond loopback either.
  * - A Host that is not ours is refused: a foreign name may point to this address.
  *
  * Pure.  `settings` does not change once the server is ready.
@@ -38,7 +39,8 @@ struct auth_settings {
 
 /* Values of headers, data NULL when they are not there. */
 struct auth_request {
-    bool local; /* came by the Unix socket */
+    bool local;  /* came by the Unix socket */
+    bool opened; /* what it asks for is open to where it comes from (triggers.h) */
     struct slice host;
     struct slice origin;
     struct slice referer;

@@ -10,7 +10,7 @@
 #include "core/quote.h"
 #include "server/fields.h"
 #include "server/limits.h"
-#include "server/parse_submit.h"
+#include "server/parse_job.h"
 #include "server/request.h"
 
 /* ---- states ---- */

@@ -51,6 +51,8 @@ enum {
     LABELS_MAX = 64,
     LABEL_BYTES_MAX = 1024,
     KEY_BYTES_MAX = 512,
+    REF_BYTES_MAX = 200,
+    RAISES_MAX = 1000, /* signals that one finish raises */
     CURSOR_BYTES_MAX = 64 << 10,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
     UNIT_BYTES_MAX = 40,       /* of done and total */
@@ -61,7 +63,9 @@ enum {
     LIST_LIMIT = 50,
     LIST_LIMIT_MAX = 1000,
     QUEUE_LOG_LIMIT = 100,
-    LINES_CHUNK = 500, /* NDJSON lines in one commit */
+    LINKS_LIMIT = 100,      /* signals, joins, what has arrived at one */
+    START_PARAMS_MAX = 256, /* of GET /job_start */
+    LINES_CHUNK = 500,      /* NDJSON lines in one commit */
 };
 
 /* What other servers of a shared store told, on its way to the engine.  Above it we look for ourselves. */

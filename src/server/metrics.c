@@ -111,6 +111,55 @@ static void write_jobs(struct buf *out, struct slice counts)
             write_states(out, json_text(name, &arena), states, &arena);
 }
 
+/* One figure of each item of a list. */
+struct list_metric {
+    const char *name;
+    enum metric_type type;
+    const char *help;
+    const char *label;
+    const char *member; /* which figure it is */
+};
+
+static void write_list(struct buf *out, const struct list_metric *m, struct slice items)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice item;
+    struct slice name;
+    struct slice value;
+
+    head(out, m->name, m->type, m->help);
+    for (struct json_iter it = json_items(items); json_next_item(&it, &item);) {
+        if (!json_find(item, "name", &name) || !json_find(item, m->member, &value))
+            continue;
+        buf_addf(out, "%s{%s=\"", m->name, m->label);
+        label(out, json_text(name, &arena));
+        buf_add_str(out, "\"} ");
+        buf_add_slice(out, value);
+        buf_add_char(out, '\n');
+    }
+}
+
+static void write_links(struct buf *out, const struct metrics_of_store *store)
+{
+    static const struct list_metric of_signals[] = {
+        {"waybill_signal", METRIC_GAUGE, "Level of a signal.", "signal", "count"},
+        {"waybill_signal_waiters", METRIC_GAUGE, "Jobs that wait for a signal.", "signal",
+         "waiters"},
+    };
+    static const struct list_metric of_joins[] = {
+        {"waybill_join_fired_total", METRIC_COUNTER, "How often a join fired.", "join", "fired"},
+        {"waybill_join_keys", METRIC_GAUGE, "Keys of a join that are under way.", "join", "keys"},
+    };
+    struct slice items;
+
+    if (json_find(store->signals, "signals", &items))
+        for (size_t i = 0; i < ARRAY_LEN(of_signals); i++)
+            write_list(out, &of_signals[i], items);
+    if (json_find(store->joins, "joins", &items))
+        for (size_t i = 0; i < ARRAY_LEN(of_joins); i++)
+            write_list(out, &of_joins[i], items);
+}
+
 static void write_http(struct buf *out, const struct http *h)
 {
     head(out, "waybill_http_requests_total", METRIC_COUNTER, "Requests answered, by status class.");
@@ -150,8 +199,8 @@ static void write_store(struct buf *out, const struct server *server,
         facts->free_bytes);
 }
 
-void metrics_write(struct buf *out, const struct server *server, struct slice counts,
-                   const struct store_facts *facts)
+void metrics_write(struct buf *out, const struct server *server,
+                   const struct metrics_of_store *store)
 {
     buf_addf(out,
              "# HELP waybill_info What is running.\n# TYPE waybill_info gauge\n"
@@ -163,9 +212,10 @@ void metrics_write(struct buf *out, const struct server *server, struct slice co
     write_http(out, &server->http);
     one(out, "waybill_resident_bytes", METRIC_GAUGE, "Memory of the server.", resident_bytes());
     one(out, "waybill_store_up", METRIC_GAUGE, "Whether the store can be reached.",
-        facts != NULL && !store_is_away(server->store));
-    if (facts == NULL)
+        store != NULL && !store_is_away(server->store));
+    if (store == NULL)
         return;
-    write_jobs(out, counts);
-    write_store(out, server, facts);
+    write_jobs(out, store->counts);
+    write_links(out, store);
+    write_store(out, server, store->facts);
 }

@@ -10,7 +10,13 @@
 
 struct server;
 
-/* HTTP thread.  `counts` is the reply of QUERY_COUNTS; `facts` is NULL when the store could not be asked, and
- * only what is known without it is written. */
-void metrics_write(struct buf *out, const struct server *server, struct slice counts,
-                   const struct store_facts *facts);
+/* What the store told. */
+struct metrics_of_store {
+    const struct store_facts *facts;
+    struct slice counts;         /* reply of QUERY_COUNTS */
+    struct slice signals, joins; /* replies of QUERY_SIGNALS and QUERY_JOINS */
+};
+
+/* HTTP thread.  `store` is NULL when it could not be asked: only what is known without it is written. */
+void metrics_write(struct buf *out, const struct server *server,
+                   const struct metrics_of_store *store);

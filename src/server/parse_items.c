@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse_items.h"
 
+#include <inttypes.h>
+
 #include "base/id.h"
 #include "base/json.h"
+#include "core/quote.h"
 #include "server/fields.h"
 #include "server/limits.h"
+#include "server/parse_bill.h"
 #include "server/parse_log.h"
 #include "server/parse_submit.h"
 
@@ -113,6 +117,59 @@ static enum err_code finish_emit(struct field_reader *r, struct slice value)
     return parse_jobs(r, value, &item->emit, &item->n_emit);
 }
 
+static enum err_code read_raise(struct field_reader *r, struct slice key, struct slice value,
+                                struct signal_raise_item *ret_raise)
+{
+    struct quote quote;
+
+    ret_raise->name = json_text(key, r->arena);
+    if (dest_name_check("signal", ret_raise->name, r->err) != E_OK)
+        return err_wrap(r->err, "raise");
+    if (json_type_of(value) != JSON_T_INT || json_int(value) < 1 ||
+        json_int(value) > SIGNAL_COUNT_MAX)
+        return err_set(r->err, E_INVALID,
+                       "raise: %s must be raised by a whole number from 1 to %" PRId64,
+                       quote_text(&quote, ret_raise->name), SIGNAL_COUNT_MAX);
+    ret_raise->count = json_int(value);
+    return E_OK;
+}
+
+static enum err_code finish_raise(struct field_reader *r, struct slice value)
+{
+    struct finish_item *item = r->to;
+    struct slice key;
+    struct slice count;
+
+    if (json_type_of(value) != JSON_T_OBJECT)
+        return field_refuse(r, "an object such as {\"dump\": 1}", value);
+    size_t n = json_count_members(value);
+
+    if (n > RAISES_MAX)
+        return err_set(r->err, E_TOO_LARGE, "raise: has %zu signals, at most %d are allowed", n,
+                       RAISES_MAX);
+    struct signal_raise_item *raises = arena_array(r->arena, n + 1, sizeof(*raises));
+
+    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &count);)
+        if (read_raise(r, key, count, &raises[item->n_raises++]) != E_OK)
+            return r->err->code;
+    item->raises = raises;
+    return E_OK;
+}
+
+/* They are judged again when they are added: only then it is known where the route is. */
+static enum err_code finish_steps(struct field_reader *r, struct slice value)
+{
+    const struct submit_source *source = r->with;
+    struct finish_item *item = r->to;
+
+    if (json_type_of(value) != JSON_T_ARRAY)
+        return field_refuse(r, "an array of steps", value);
+    if (json_count_items(value) == 0)
+        return E_OK;
+    item->steps = value;
+    return parse_added_steps(value, source->right, r->arena, r->err);
+}
+
 static const struct field finish_fields[] = {
     {FIELD("id"), .read = finish_id},
     {FIELD("lease"), .read = finish_lease},
@@ -126,6 +183,8 @@ static const struct field finish_fields[] = {
     {FIELD("final"), .read = finish_final, .null = true},
     {FIELD("log"), .read = finish_log, .null = true},
     {FIELD("emit"), .read = finish_emit, .null = true},
+    {FIELD("raise"), .read = finish_raise, .null = true},
+    {FIELD("steps"), .read = finish_steps, .null = true},
 };
 
 static enum err_code check_finish(const void *to, struct err *err)

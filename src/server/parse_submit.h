@@ -11,14 +11,8 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/op.h"
-#include "server/auth.h"
 #include "server/fields.h"
-
-/* What holds for all jobs of a request. */
-struct submit_source {
-    enum right right; /* own commands are for RIGHT_ADMIN */
-    struct slice key; /* Idempotency-Key; data NULL: none */
-};
+#include "server/parse_job.h"
 
 /* An object or an array of objects: fills mode, items and n_items.  `text` is the whole body.
  * E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE, E_FORBIDDEN for a job, with `item` in an array. */
@@ -34,9 +28,3 @@ MUST_CHECK enum err_code parse_jobs(struct field_reader *r, struct slice value,
 /* One line of NDJSON, into an item that is all zeros.  What is wrong with it becomes item->parse_err. */
 void parse_submit_line(struct slice line, const struct submit_source *source, struct arena *arena,
                        struct submit_item *item);
-
-/* 64 bits over the bytes; kept in stores, so never to be changed. */
-uint64_t content_hash(struct slice bytes);
-
-/* An object of at most LABELS_MAX strings.  The error begins with `labels:`. */
-MUST_CHECK enum err_code labels_check(struct slice value, struct arena *arena, struct err *err);

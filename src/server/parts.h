@@ -17,6 +17,7 @@
 #include "server/news_thread.h"
 #include "server/readers.h"
 #include "server/server.h"
+#include "server/triggers.h"
 #include "server/worker_child.h"
 #include "store/store.h"
 #include "store/store_shared.h"
@@ -25,6 +26,7 @@ struct server {
     const struct server_config *config;
     struct arena arena; /* texts of the settings; nothing of it is freed while the server runs */
     struct auth_settings auth;
+    struct triggers triggers;
     const char *url;      /* base of full ids */
     const char *listen;   /* ADDR:PORT, as it is; "" when there is none */
     const char *socket;   /* path of the Unix socket */

@@ -11,15 +11,26 @@
 #include "server/parts.h"
 #include "server/settings.h"
 
+static struct queue_put put_of(struct slice name, struct slice json, struct arena *arena)
+{
+    return (struct queue_put){.name = arena_copy(arena, name),
+                              .definition = arena_copy(arena, json)};
+}
+
 static void fill(struct op *op, const struct definitions *d)
 {
     struct queue_put *puts = arena_array(&op->arena, d->queues.count + 1, sizeof(*puts));
+    struct queue_put *joins = arena_array(&op->arena, d->joins.count + 1, sizeof(*joins));
 
-    for (size_t i = 0; i < d->queues.count; i++) {
-        puts[i].name = arena_copy(&op->arena, d->queues.items[i].name);
-        puts[i].definition = arena_copy(&op->arena, d->queues.items[i].json);
-    }
-    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = puts, .n_puts = d->queues.count};
+    for (size_t i = 0; i < d->queues.count; i++)
+        puts[i] = put_of(d->queues.items[i].name, d->queues.items[i].json, &op->arena);
+    for (size_t i = 0; i < d->joins.count; i++)
+        joins[i] = put_of(d->joins.items[i].name, d->joins.items[i].json, &op->arena);
+    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY,
+                                  .puts = puts,
+                                  .n_puts = d->queues.count,
+                                  .joins = joins,
+                                  .n_joins = d->joins.count};
 }
 
 /* ---- at start ---- */
@@ -34,7 +45,7 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
 {
     struct op op;
 
-    if (d->queues.count == 0)
+    if (d->queues.count + d->joins.count == 0)
         return E_OK;
     op_init(&op, OP_QUEUE);
     op.done = nothing;
@@ -49,6 +60,13 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
 }
 
 /* ---- on HUP ---- */
+
+/* The triggers change together with the rest, or not at all. */
+struct reload {
+    struct task task; /* first */
+    struct server *server;
+    struct triggers triggers;
+};
 
 static size_t count_changes(struct slice reply)
 {
@@ -67,17 +85,23 @@ static size_t count_changes(struct slice reply)
 
 static void deliver(struct message *m)
 {
-    struct task *task = (struct task *)m;
-    struct op *op = &task->op;
+    struct reload *reload = (struct reload *)m;
+    struct op *op = &reload->task.op;
 
-    if (op->err.code != E_OK)
+    if (op->err.code != E_OK) {
         log_error("definitions: %s; the old ones stay", op->err.msg);
-    else
-        log_info("definitions: read again, %zu of %zu queues changed",
-                 count_changes(buf_slice(&op->reply)), op->queue.n_puts);
+    } else {
+        struct triggers old = reload->server->triggers;
+
+        reload->server->triggers = reload->triggers;
+        reload->triggers = old;
+        log_info("definitions: read again, %zu of %zu queues and joins changed",
+                 count_changes(buf_slice(&op->reply)), op->queue.n_puts + op->queue.n_joins);
+    }
     notify_send("READY=1");
     op_deinit(op);
-    free(task);
+    triggers_deinit(&reload->triggers);
+    free(reload);
 }
 
 void definitions_reload(struct server *server)
@@ -92,9 +116,12 @@ void definitions_reload(struct server *server)
         notify_send("READY=1");
         return;
     }
-    struct task *task = mem_zalloc(sizeof(*task));
+    struct reload *reload = mem_zalloc(sizeof(*reload));
 
-    task_init(task, &server->engine, OP_QUEUE, deliver);
-    fill(&task->op, &d);
-    inbox_list_add(&server->http.tasks, &task->message.item);
+    reload->server = server;
+    triggers_init(&reload->triggers);
+    triggers_add(&reload->triggers, &d);
+    task_init(&reload->task, &server->engine, OP_QUEUE, deliver);
+    fill(&reload->task.op, &d);
+    inbox_list_add(&server->http.tasks, &reload->task.message.item);
 }

@@ -100,11 +100,26 @@ static enum err_code check_header_size(struct request *r, struct err *err)
     return err_set(err, E_TOO_LARGE, "the header is too large: at most %zu bytes", HEADER_MAX);
 }
 
+/* Some triggers are open to some addresses, without a token. */
+static bool is_opened(struct request *r)
+{
+    const struct triggers *triggers = &r->server->triggers;
+
+    if (!r->route->starts || triggers->items.count == 0)
+        return false;
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+        r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+
+    return info != NULL &&
+           triggers_open(triggers, request_param(r, TRIGGER_PARAM), info->client_addr);
+}
+
 static enum err_code judge(struct request *r, const char *method, const char *path, struct err *err)
 {
     if (check_ambiguity(r, err) != E_OK || check_header_size(r, err) != E_OK ||
         find_route(r, method, path, err) != E_OK || check_state(r, err) != E_OK)
         return err->code;
+    r->headers.auth.opened = is_opened(r);
     if (auth_judge(&r->server->auth, &r->headers.auth, r->route->right, &r->right, err) != E_OK)
         return err->code;
     return check_body(r, err);
@@ -166,11 +181,17 @@ struct param_check {
     struct err *err;
 };
 
+/* A name that ends in `*` is the beginning of many. */
+static bool is_open(const struct route_param *p)
+{
+    return p->name[strlen(p->name) - 1] == '*';
+}
+
 static bool param_is(const struct route_param *p, struct slice name)
 {
     size_t size = strlen(p->name);
 
-    if (size > 2 && p->name[size - 1] == '*')
+    if (is_open(p))
         return name.size > size - 1 && memcmp(name.data, p->name, size - 1) == 0;
     return slice_is(name, p->name);
 }
@@ -198,6 +219,7 @@ static void unknown_param(struct param_check *c, struct slice name)
 static void check_one_param(struct param_check *c, struct slice name, struct slice value)
 {
     const struct route_param *params = c->route->params;
+    struct quote quote;
     size_t i = 0;
 
     while (i < ROUTE_PARAMS_MAX && params[i].name != NULL && !param_is(&params[i], name))
@@ -206,12 +228,11 @@ static void check_one_param(struct param_check *c, struct slice name, struct sli
         unknown_param(c, name);
         return;
     }
-    bool exact = params[i].name[strlen(params[i].name) - 1] != '*';
-
-    if (exact && (c->seen & 1U << i) != 0)
+    if (!is_open(&params[i]) && (c->seen & 1U << i) != 0)
         (void)err_set(c->err, E_INVALID, "the parameter '%s' is there twice", params[i].name);
-    else if (!utf8_valid(value))
-        (void)err_set(c->err, E_BAD_REQUEST, "the parameter '%s' is not UTF-8", params[i].name);
+    else if (!utf8_valid(name) || !utf8_valid(value))
+        (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8",
+                      quote_text(&quote, name));
     c->seen |= 1U << i;
 }
 

@@ -14,6 +14,15 @@
         "wait", "string", text \
     }
 
+#define LIMIT_PARAM                                                          \
+    {                                                                        \
+        "limit", "integer", "At most so many, 1 to 1000; 100 when not said." \
+    }
+#define CURSOR_PARAM                                                          \
+    {                                                                         \
+        "cursor", "string", "Goes on where the reply with this cursor ended." \
+    }
+
 /* Those asked for most come first. */
 static const struct route routes[] = {
     {
@@ -26,7 +35,8 @@ static const struct route routes[] = {
         .status = 201,
         .takes = "JobsToAdd",
         .gives = "Added",
-        .params = {WAIT_PARAM("Answer with the whole job when it has ended, or after this time.")},
+        .params = {WAIT_PARAM("Answer with the whole job when it has ended, or after this time."),
+                   {"dry_run", "boolean", "Tell what would be run, make nothing: 200 and a plan."}},
         .errors = {E_CONFLICT, E_UNSUPPORTED, E_QUEUE_DOWN, E_FORBIDDEN, E_FULL},
         .help = "Adds a job, an array of jobs (all or none) or NDJSON (a reply line for each).",
     },
@@ -146,7 +156,7 @@ static const struct route routes[] = {
     ACTION("cancel", ACT_CANCEL, "Nothing", 200,
            "Cancels a job.  One that runs is cancelled by its worker: 202."),
     ACTION("retry", ACT_RETRY, "RetrySet", 200,
-           "Runs an ended job again, with changed params if given."),
+           "Runs an ended job again, with changed params if given, from a step if one is named."),
     ACTION("hold", ACT_HOLD, "Nothing", 200, "Holds a job that waits."),
     ACTION("release", ACT_RELEASE, "Nothing", 200, "Releases a held job."),
     ACTION("clone", ACT_CLONE, "CloneParams", 201, "Makes a new job like this one."),
@@ -315,10 +325,156 @@ static const struct route routes[] = {
         .status = 200,
         .takes = "Definitions",
         .gives = "Changes",
-        .params = {{"prune", "boolean", "Remove queues that are not in it and have no jobs."},
+        .params = {{"prune", "boolean",
+                    "Remove joins that are not in it, and queues that have no jobs."},
                    {"dry_run", "boolean", "Tell what would change, change nothing."}},
         .errors = {E_FULL},
         .help = "Puts definitions into the store.",
+    },
+    {
+        .method = "GET",
+        .path = "/job_start",
+        .handle = job_start,
+        .starts = true,
+        .right = RIGHT_USER,
+        .status = 202,
+        .gives = "Published",
+        .params = {{"job_name", "string", "The topic to publish to."},
+                   {"*", "string", "Any other: a param of the jobs."}},
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_QUEUE_DOWN, E_FULL},
+        .help = "Publishes to a topic: a job in every subscribed queue.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/topics",
+        .handle = topics_list,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Topics",
+        .help = "Lists the topics with the queues that are subscribed to them.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/topics/{name}",
+        .handle = topic_show,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Topic",
+        .errors = {E_NOT_FOUND},
+        .help = "Shows who would get what is published to a topic.",
+    },
+    {
+        .method = "POST",
+        .path = "/v1/topics/{name}",
+        .handle = topic_publish_to,
+        .right = RIGHT_USER,
+        .body = BODY_OPTIONAL,
+        .max_body = JOB_BYTES_MAX,
+        .status = 202,
+        .takes = "Publish",
+        .gives = "Published",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_QUEUE_DOWN, E_FULL},
+        .help = "Publishes to a topic: a job in every subscribed queue.",
+    },
+    {
+        .method = "POST",
+        .path = "/v1/topics/{name}/subscribe",
+        .handle = topic_subscribe,
+        .right = RIGHT_USER,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Subscribe",
+        .gives = "Subscribed",
+        .errors = {E_CONFLICT, E_FULL},
+        .help = "Gives a worker a durable queue of its own of a topic, or renews it.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/signals",
+        .handle = signals_list,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Signals",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .help = "Lists the signals by name, with how many jobs wait for each.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/signals/{name}",
+        .handle = signal_show,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Signal",
+        .help = "Shows a signal and the first of those that wait for it.",
+    },
+    {
+        .method = "POST",
+        .path = "/v1/signals/{name}",
+        .handle = signal_add,
+        .right = RIGHT_USER,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Raise",
+        .gives = "SignalLevel",
+        .errors = {E_CONFLICT, E_FULL},
+        .help = "Raises a signal.",
+    },
+    {
+        .method = "DELETE",
+        .path = "/v1/signals/{name}",
+        .handle = signal_clear,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "SignalLevel",
+        .errors = {E_FULL},
+        .help = "Clears a signal: it is at 0 again.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/joins",
+        .handle = joins_list,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Joins",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .help = "Lists the joins by name.",
+    },
+    {
+        .method = "GET",
+        .path = "/v1/joins/{name}",
+        .handle = join_show,
+        .right = RIGHT_USER,
+        .status = 200,
+        .gives = "Join",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .errors = {E_NOT_FOUND},
+        .help = "Shows a join and what has arrived, by key.",
+    },
+    {
+        .method = "POST",
+        .path = "/v1/joins/{name}",
+        .handle = join_add,
+        .right = RIGHT_USER,
+        .body = BODY_OPTIONAL,
+        .max_body = JOB_BYTES_MAX,
+        .status = 200,
+        .takes = "Arrive",
+        .gives = "Arrived",
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Arrives at a join.",
+    },
+    {
+        .method = "DELETE",
+        .path = "/v1/joins/{name}",
+        .handle = join_clear,
+        .right = RIGHT_ADMIN,
+        .status = 200,
+        .gives = "JoinCleared",
+        .params = {{"key", "string", "Only what has arrived with this key."}},
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Forgets what has arrived at a join since it fired last.",
     },
     {
         .method = "GET",
@@ -453,12 +609,19 @@ static bool path_matches(const char *pattern, struct slice path, struct slice ar
     return at == end;
 }
 
-static void add_method(struct buf *allow, const char *method)
+static void add_method(struct buf *allow, const struct route *route)
 {
-    if (strstr(buf_text(allow), method) != NULL)
+    if (strstr(buf_text(allow), route->method) != NULL)
         return;
-    buf_addf(allow, "%s%s%s", allow->size > 0 ? ", " : "", method,
-             strcmp(method, "GET") == 0 ? ", HEAD" : "");
+    buf_addf(allow, "%s%s%s", allow->size > 0 ? ", " : "", route->method,
+             strcmp(route->method, "GET") == 0 && !route->starts ? ", HEAD" : "");
+}
+
+static bool method_is(const struct route *route, struct slice method)
+{
+    if (slice_is(method, "HEAD"))
+        return strcmp(route->method, "GET") == 0 && !route->starts;
+    return slice_is(method, route->method);
 }
 
 enum err_code routes_match(struct slice method, struct slice path, struct route_match *ret_match,
@@ -466,19 +629,17 @@ enum err_code routes_match(struct slice method, struct slice path, struct route_
 {
     struct quote quote;
 
-    if (slice_is(method, "HEAD"))
-        method = SLICE("GET");
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         struct slice args[ROUTE_ARGS_MAX] = {{NULL, 0}};
 
         if (!path_matches(routes[i].path, path, args))
             continue;
-        if (slice_is(method, routes[i].method)) {
+        if (method_is(&routes[i], method)) {
             ret_match->route = &routes[i];
             memcpy(ret_match->args, args, sizeof(args));
             return E_OK;
         }
-        add_method(allow, routes[i].method);
+        add_method(allow, &routes[i]);
     }
     if (allow->size > 0)
         return err_set(err, E_METHOD, "%s takes %s here", quote_text(&quote, path),

@@ -42,6 +42,7 @@ struct route {
     enum body_kind body;
     size_t max_body;
     int what;          /* for handlers that serve several routes */
+    bool starts;       /* a GET that changes something: no HEAD, and triggers may open it */
     int status;        /* of success, for the description */
     const char *takes; /* schema of the body */
     const char *gives; /* schema of the reply; NULL: not JSON, see `type` */

@@ -38,46 +38,81 @@ static const struct {
                      ",'jitter':{'type':'number'},'exits':{'type':'object'}")},
     {"Command",
      "{'type':['string','array'],'items':" TEXT ",'description':'For sh -c, or as argv.'}"},
+    {"Destination",
+     "{'oneOf':[" TEXT
+     "," CLOSED("", "'queue':" TEXT ",'topic':" TEXT ",'join':" TEXT ",'signal':" TEXT
+                    ",'params':" REF("Params") ",'count':" WHOLE) "]}"},
+    {"Destinations", "{'oneOf':[" REF("Destination") "," LIST("Destination") "]}"},
+    {"Step",
+     CLOSED("",
+            "'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT
+            ",'command':" REF("Command") ",'params':" REF(
+                "Params") ",'timeout':" LENGTH
+                          ",'retry':" REF(
+                              "Retry") ",'on_error':{'enum':['stop','continue']},'final':" FLAG
+                                       ",'on_success':" REF("Destinations") ",'on_failure':" REF(
+                                           "Destinations") ",'process name':" TEXT
+                                                           ",'queue name':" TEXT
+                                                           ",'command line':" TEXT)},
+    {"Condition",
+     "{'oneOf':[" TEXT
+     "," CLOSED("",
+                "'job':" TEXT
+                ",'on':{'enum':['success','failure','end']},'step':{'type':['integer','string']},"
+                "'signal':" TEXT ",'count':" WHOLE ",'take':" FLAG) "]}"},
+    {"After", "{'oneOf':[" REF("Condition") "," LIST("Condition") "]}"},
+    {"StepStatus",
+     "{'type':'object','required':['number'],'properties':{'number':" WHOLE
+     ",'status':{'type':['integer','null']},'started_at':" TIME ",'ended_at':" TIME
+     ",'start time':" TIME ",'end time':" TIME ",'text':" TEXT ",'set':{'type':'object'}}}"},
     {"JobToAdd",
      CLOSED(
-         "'queue'",
-         "'queue':" TEXT
-         ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
-             "Labels") ",'key':{'type':'string','maxLength':512},'delay':" LENGTH ",'due_at':" TIME
-                       ",'priority':{'type':'integer','minimum':-1000,'maximum':1000}"
-                       ",'timeout':" LENGTH ",'retry':" REF("Retry") ",'command':" REF("Command"))},
+         "",
+         "'queue':" TEXT ",'steps':" LIST("Step") ",'progress':" LIST("StepStatus") ",'after':" REF(
+             "After") ",'ref':" TEXT
+                      ",'on_success':" REF("Destinations") ",'on_failure':" REF("Destinations") ",'redo':" FLAG ",'parent':" REF(
+                          "Id") ",'topic':{'type':'string','description':'Of emitted jobs: published to it.'}"
+                                ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
+                                    "Labels") ",'key':{'type':'string','maxLength':512},'delay':" LENGTH
+                                              ",'due_at':" TIME
+                                              ",'priority':{'type':'integer','minimum':-1000,'maximum':1000}"
+                                              ",'timeout':" LENGTH ",'retry':" REF(
+                                                  "Retry") ",'command':" REF("Command"))},
     {"JobsToAdd", "{'oneOf':[" REF("JobToAdd") "," LIST("JobToAdd") "]}"},
-    {"Added", OBJECT("'id':" REF("Id") ",'ids':" LIST("Id"))},
+    {"PlannedStep", OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'command':" REF(
+                        "Command") ",'text':" TEXT ",'final':" FLAG ",'on_error':" TEXT)},
+    {"Plan", OBJECT("'queue':" TEXT ",'state':" REF("State") ",'steps':" LIST(
+                 "PlannedStep") ",'known':" REF("Id"))},
+    {"Added", OBJECT("'id':" REF("Id") ",'ids':" LIST("Id") ",'plan':" LIST("Plan"))},
     {"ProgressEntry",
      OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'state':" TEXT
             ",'status':{'type':['integer','null']},'cause':" TEXT ",'started_at':" TIME
             ",'ended_at':" TIME ",'worker':" TEXT ",'text':" TEXT ",'set':{'type':'object'}")},
     {"Job",
-     OBJECT(
-         "'id':" REF("Id") ",'url':" TEXT ",'queue':" TEXT ",'state':" REF("State") ",'reason':" OBJECT(
-             "'code':" TEXT ",'text':" TEXT
-             ",'until':" TIME) ",'cause':" TEXT
-                               ",'params':" REF(
-                                   "Params") ",'body':" TEXT ",'body_base64':" TEXT
-                                             ",'labels':" REF(
-                                                 "Labels") ",'key':" TEXT ",'priority':" WHOLE
-                                                           ",'attempt':" WHOLE ",'lost':" WHOLE
-                                                           ",'created_at':" TIME ",'due_at':" TIME
-                                                           ",'started_at':" TIME
-                                                           ",'finished_at':" TIME
-                                                           ",'lease_until':" TIME ",'text':" TEXT
-                                                           ",'done':" WHOLE ",'total':" WHOLE
-                                                           ",'unit':" TEXT ",'expected_at':" TIME
-                                                           ",'result':{},'cursor':{},'exit':" WHOLE
-                                                           ",'worker':" TEXT ",'timeout':" LENGTH
-                                                           ",'retry':" REF("Retry") ",'command':" REF(
-                                                               "Command") ",'cancelling':" FLAG
-                                                                          ",'progress':" LIST(
-                                                                              "ProgressEntry"))},
+     OBJECT("'id':" REF(
+         "Id") ",'url':" TEXT ",'queue':" TEXT
+               ",'state':" REF("State") ",'reason':" OBJECT(
+                   "'code':" TEXT ",'text':" TEXT
+                   ",'until':" TIME) ",'cause':" TEXT
+                                     ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
+                                         "Labels") ",'key':" TEXT ",'priority':" WHOLE
+                                                   ",'attempt':" WHOLE ",'lost':" WHOLE
+                                                   ",'created_at':" TIME ",'due_at':" TIME
+                                                   ",'started_at':" TIME ",'finished_at':" TIME
+                                                   ",'lease_until':" TIME ",'text':" TEXT
+                                                   ",'done':" WHOLE ",'total':" WHOLE
+                                                   ",'unit':" TEXT ",'expected_at':" TIME
+                                                   ",'result':{},'cursor':{},'exit':" WHOLE
+                                                   ",'worker':" TEXT ",'timeout':" LENGTH
+                                                   ",'retry':" REF("Retry") ",'command':" REF("Command") ",'cancelling':" FLAG ",'progress':" LIST(
+                                                       "ProgressEntry") ",'step':" WHOLE
+                                                                        ",'steps':" LIST("Step") ",'set':{'type':'object'},'after':{'type':'array'},'on_success':" REF(
+                                                                            "Destinations") ",'on_failure':" REF("Destinations") ",'parent':" REF("Id") ",'topic':" TEXT)},
     {"Jobs", OBJECT("'jobs':" LIST("Job") ",'cursor':{'type':['string','null']}")},
     {"Patch", CLOSED("", "'due_at':" TIME ",'priority':" WHOLE
                          ",'params':" REF("Params") ",'labels':" REF("Labels"))},
-    {"RetrySet", CLOSED("", "'set':" REF("Params"))},
+    {"RetrySet", CLOSED("", "'params':" REF("Params") ",'set':" REF(
+                                "Params") ",'from':{'type':['integer','string']}")},
     {"CloneParams", CLOSED("", "'params':" REF("Params"))},
     {"MoveTo", CLOSED("'queue'", "'queue':" TEXT)},
     {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF("State") ",'cancelling':" FLAG)},
@@ -105,7 +140,9 @@ static const struct {
                    "'integer','null']},'cause':{'enum':['exit','signal','timeout','memory','lost','start',"
                    "'protocol','cancelled','dependency',null]},'text':" TEXT
                    ",'set':{'type':'object'},'result':{},'delay':" LENGTH ",'final':" FLAG
-                   ",'emit':" LIST("JobToAdd") ",'log':" REF("LogPiece"))},
+                   ",'emit':" LIST(
+                       "JobToAdd") ",'raise':{'type':'object','additionalProperties':" WHOLE
+                                   "},'steps':" LIST("Step") ",'log':" REF("LogPiece"))},
     {"TouchItem", CLOSED("'id','lease'",
                          "'id':" REF("Id") ",'lease':" TEXT ",'text':" TEXT ",'done':" WHOLE
                                            ",'total':" WHOLE ",'unit':" TEXT
@@ -122,13 +159,14 @@ static const struct {
                                         ",'error':" OBJECT("'code':" TEXT ",'message':" TEXT))},
     {"Lease", OBJECT("'id':" REF("Id") ",'lease':" TEXT)},
     {"ClaimedJob",
-     OBJECT("'id':" REF("Id") ",'url':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'params':" REF(
-         "Params") ",'body':" TEXT ",'body_base64':" TEXT
-                   ",'labels':" REF("Labels") ",'key':" TEXT ",'priority':" WHOLE
-                                              ",'created_at':" TIME ",'lease':" TEXT
-                                              ",'lease_until':" TIME
-                                              ",'cursor':{},'log_size':" WHOLE ",'lost':" WHOLE
-                                              ",'timeout':" LENGTH ",'command':" REF("Command"))},
+     OBJECT("'id':" REF(
+         "Id") ",'url':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE
+               ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
+                   "Labels") ",'key':" TEXT ",'priority':" WHOLE ",'created_at':" TIME
+                             ",'lease':" TEXT ",'lease_until':" TIME
+                             ",'cursor':{},'log_size':" WHOLE ",'lost':" WHOLE ",'timeout':" LENGTH
+                             ",'command':" REF("Command") ",'step':" OBJECT(
+                                 "'number':" WHOLE ",'name':" TEXT ",'final':" FLAG))},
     {"Claimed",
      OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
          "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE ",'logs':" LIST("LogEnd"))},
@@ -169,8 +207,37 @@ static const struct {
     {"QueueLogLine", OBJECT("'at':" TIME ",'what':" TEXT ",'text':" TEXT)},
     {"QueueLog", OBJECT("'log':" LIST("QueueLogLine"))},
     {"QueueDeleted", OBJECT("'name':" TEXT ",'deleted':" FLAG)},
-    {"Definitions", CLOSED("'queues'", "'queues':{'type':'object','additionalProperties':" REF(
-                                           "QueueDefinition") "}")},
+    {"JoinDefinition",
+     CLOSED("'count','then'", "'key':" TEXT ",'count':" WHOLE ",'then':" REF("Destinations"))},
+    {"Definitions",
+     CLOSED(
+         "",
+         "'queues':{'type':'object','additionalProperties':" REF(
+             "QueueDefinition") "},'joins':{'type':'object','additionalProperties':" REF("JoinDefinition") "}")},
+    {"Topic", OBJECT("'name':" TEXT ",'queues':{'type':'array','items':" TEXT "}")},
+    {"Topics", OBJECT("'topics':" LIST("Topic"))},
+    {"Publish",
+     CLOSED("", "'params':" REF("Params") ",'labels':" REF(
+                    "Labels") ",'priority':{'type':'integer','minimum':-1000,'maximum':1000},"
+                              "'key':{'type':'string','maxLength':512}")},
+    {"Published", OBJECT("'ids':" LIST("Id"))},
+    {"Subscribe", CLOSED("'worker'", "'worker':" TEXT ",'lifetime':" LENGTH)},
+    {"Subscribed", OBJECT("'queue':" TEXT)},
+    {"Raise", CLOSED("", "'count':{'type':'integer','minimum':1}")},
+    {"SignalLevel", OBJECT("'name':" TEXT ",'count':" WHOLE)},
+    {"Signal", OBJECT("'name':" TEXT ",'count':" WHOLE ",'changed_at':" TIME ",'waiters':" WHOLE
+                      ",'waiting':{'type':'array','items':" OBJECT(
+                          "'id':" REF("Id") ",'count':" WHOLE ",'take':" FLAG) "}")},
+    {"Signals", OBJECT("'signals':" LIST("Signal") ",'cursor':{'type':['string','null']}")},
+    {"Arrivals", OBJECT("'key':" TEXT ",'count':" WHOLE ",'first_at':" TIME ",'jobs':" LIST("Id"))},
+    {"Join",
+     OBJECT("'name':" TEXT ",'key':" TEXT ",'count':" WHOLE ",'then':" REF(
+         "Destinations") ",'fired':" WHOLE ",'fired_at':" TIME ",'keys':" WHOLE
+                         ",'arrivals':" LIST("Arrivals") ",'cursor':{'type':['string','null']}")},
+    {"Joins", OBJECT("'joins':" LIST("Join") ",'cursor':{'type':['string','null']}")},
+    {"Arrive", CLOSED("", "'params':" REF("Params"))},
+    {"Arrived", OBJECT("'name':" TEXT ",'key':" TEXT ",'count':" WHOLE ",'fired':" FLAG)},
+    {"JoinCleared", OBJECT("'name':" TEXT)},
     {"Changes", OBJECT("'changes':{'type':'array','items':" OBJECT(
                     "'kind':" TEXT ",'name':" TEXT ",'change':" TEXT) "},'dry_run':" FLAG)},
     {"Workers", OBJECT("'workers':" LIST("WorkerShown"))},

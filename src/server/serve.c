@@ -288,6 +288,7 @@ static enum err_code start(struct life *life, struct err *err)
         settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
         data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
         return err->code;
+    triggers_add(&s->triggers, &life->definitions);
     s->data_fd = life->dir.fd;
     s->data_dir = absolute_path(s->config->data_dir, &s->arena);
     if (open_sockets(life, err) != E_OK)
@@ -474,6 +475,7 @@ static void close_all(struct life *life)
         return; /* it ends with the process, and what it reports to stays until then */
     if (life->has_http)
         http_deinit(&s->http);
+    triggers_deinit(&s->triggers);
     arena_deinit(&s->arena);
     free(s);
 }
@@ -492,6 +494,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     s->started_at = clock_wall_us();
     s->started_mono_at = clock_mono_us();
     definitions_init(&life.definitions);
+    triggers_init(&s->triggers);
     events_init(&s->events, s);
     enum err_code code = start(&life, err);
 

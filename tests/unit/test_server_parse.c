@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "server/content.h"
 #include "server/job_filter.h"
 #include "server/limits.h"
 #include "server/parse_exchange.h"
@@ -102,8 +103,7 @@ static const struct bad bad_jobs[] = {
     {"{\"queue\":\"q\",\"retry\":3}", E_INVALID, "retry: must be an object"},
     {"{\"queue\":\"q\",\"retry\":{\"max\":-1}}", E_INVALID, "retry.max: must be a whole number"},
     {"{\"queue\":\"q\",\"retry\":{\"frist\":1}}", E_INVALID, "did you mean 'first'?"},
-    {"{\"queue\":\"q\",\"steps\":[]}", E_INVALID, "the field 'steps' is not built yet"},
-    {"{\"queue\":\"q\",\"after\":[]}", E_INVALID, "the field 'after' is not built yet"},
+    {"{\"queue\":\"q\",\"group\":[]}", E_INVALID, "the field 'group' is not built yet"},
     {"{\"queue\":\"q\",\"command\":[\"ls\"]}", E_FORBIDDEN, "use the Unix socket"},
 };
 
