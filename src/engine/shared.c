@@ -307,7 +307,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     if (pulse->due_at < e->due_at)
         e->due_at = pulse->due_at;
     e->is_unsettled = e->is_unsettled || pulse->unsettled;
-    e->has_releases = e->has_releases || pulse->unsettled;
+    e->has_releases = e->has_releases || pulse->releases;
     e->has_work = e->has_work || pulse->work;
     if (pulse->changes != e->changes)
         e->changes = -1;

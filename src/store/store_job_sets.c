@@ -72,6 +72,19 @@ static size_t set_size(const struct job *jobs, size_t n)
     return i;
 }
 
+/* Few are awaited from the start: those that others of the same array wait for. */
+static enum err_code mark_awaited(struct store *s, const struct job *jobs, size_t n,
+                                  struct err *err)
+{
+    struct db_value ids[SET_ROWS];
+    struct db_rows rows = {ids, 0, 1};
+
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].awaited)
+            ids[rows.n_rows++] = db_i(jobs[i].id.v);
+    return rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_AWAIT_MARK, err, db_r(&rows));
+}
+
 /* The sole server claims them without reading them again. */
 static void note_ready(struct store *s, const struct job *jobs, size_t n)
 {
@@ -89,7 +102,8 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
     for (size_t done = 0; done < n;) {
         size_t count = set_size(jobs + done, n - done);
 
-        if (insert_set(s, jobs + done, count, err) != E_OK)
+        if (insert_set(s, jobs + done, count, err) != E_OK ||
+            mark_awaited(s, jobs + done, count, err) != E_OK)
             return err->code;
         done += count;
     }

@@ -17,8 +17,8 @@
 
 struct store;
 
-/* New jobs: id, queue, state, priority, due_at, the texts and what makes a history (holds, billed, step …) are
- * kept, the rest begins at 0. */
+/* New jobs: id, queue, state, priority, due_at, awaited, the texts and what makes a history (holds, billed, step …)
+ * are kept, the rest begins at 0. */
 MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
                                            struct err *err);
 

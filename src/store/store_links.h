@@ -89,6 +89,10 @@ MUST_CHECK enum err_code store_release_put(struct store *s, const struct stored_
                                            struct err *err);
 MUST_CHECK enum err_code store_release_remove(struct store *s, int64_t target, struct err *err);
 
+/* ret->target 0: there is none. */
+MUST_CHECK enum err_code store_release_find(struct store *s, int64_t target,
+                                            struct stored_release *ret, struct err *err);
+
 /* The first one; shared stores: that no other server is at.  ret->target 0: there is none. */
 MUST_CHECK enum err_code store_release_next(struct store *s, struct stored_release *ret,
                                             struct err *err);
@@ -165,6 +169,7 @@ MUST_CHECK enum err_code store_arrivals_remove(struct store *s, int64_t join, st
 
 typedef void store_arrivals_fn(void *ctx, const struct stored_arrivals *arrivals);
 
+/* By key, above `above` (data NULL: from the first on, which may be empty), at most `limit`. */
 MUST_CHECK enum err_code store_arrivals_list(struct store *s, int64_t join, struct slice above,
                                              size_t limit, store_arrivals_fn *on_arrivals,
                                              void *ctx, struct err *err);

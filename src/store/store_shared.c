@@ -293,6 +293,7 @@ static void take_pulse(void *ctx, const struct db_row *row)
         .unsettled = db_col_int(row, 5) != 0,
         .ready = db_col_int(row, 6) != 0,
         .changes = db_col_int(row, 7),
+        .releases = db_col_int(row, 8) != 0,
     };
 }
 

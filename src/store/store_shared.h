@@ -105,6 +105,7 @@ struct store_pulse {
     bool dead;       /* a member's time has passed */
     bool work;       /* chunked work is unfinished */
     bool unsettled;  /* staged jobs are to be released or dropped */
+    bool releases;   /* waits are still to be looked at */
     bool ready;      /* some job is ready */
     int64_t changes; /* as in struct store_view */
 };

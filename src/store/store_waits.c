@@ -230,6 +230,17 @@ static void take_release(void *ctx, const struct db_row *row)
     };
 }
 
+enum err_code store_release_find(struct store *s, int64_t target, struct stored_release *ret,
+                                 struct err *err)
+{
+    struct stored_release r = {0};
+
+    if (db_do_rows(s->db, SQL_RELEASE_FIND, take_release, &r, err, db_i(target)) != E_OK)
+        return err->code;
+    *ret = r;
+    return E_OK;
+}
+
 enum err_code store_release_next(struct store *s, struct stored_release *ret, struct err *err)
 {
     struct stored_release r = {0};

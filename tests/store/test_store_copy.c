@@ -835,7 +835,7 @@ static void where_there_is_no_source_nothing_is_copied(void **state)
 static void a_full_disk_is_told_and_the_copy_repeated(void **state)
 {
     const struct powercut_plan full = {
-        .io = POWERCUT_GROW, .nth = 200, .times = POWERCUT_FOR_EVER, .code = SQLITE_FULL};
+        .io = POWERCUT_GROW, .nth = 300, .times = POWERCUT_FOR_EVER, .code = SQLITE_FULL};
 
     (void)state;
     only_embedded("it fills a disk");

@@ -253,7 +253,7 @@ SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS 
 -- name: payload_light
 -- only: postgres
 SELECT id, key, params, labels, options, bill FROM payload
-WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL AND assigned IS NULL
   AND COALESCE(OCTET_LENGTH(params), 0) + COALESCE(OCTET_LENGTH(labels), 0)
       + COALESCE(OCTET_LENGTH(options), 0) + COALESCE(OCTET_LENGTH(bill), 0) < 2000;
 

@@ -69,6 +69,9 @@ ON CONFLICT (target) DO UPDATE SET state = excluded.state, cursor = excluded.cur
 -- name: release_remove
 DELETE FROM releases WHERE target = $1;
 
+-- name: release_find
+SELECT target, state, cursor FROM releases WHERE target = $1;
+
 -- name: release_next
 -- store: sqlite
 SELECT target, state, cursor FROM releases ORDER BY target LIMIT 1;
