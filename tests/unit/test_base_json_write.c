@@ -100,6 +100,17 @@ static void a_full_buffer_says_so(void **state)
     assert_true(b.size <= 5);
 }
 
+static void compact_text_has_no_white_space_between_its_parts(void **state)
+{
+    (void)state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice value = SLICE("{ \"a \\\" b\" :\t[ 1 ,\n\" \\\\\" , \"\\t \" ]\r\n, \"c\":{ } }");
+
+    assert_slice_is(json_compact(value, &arena), "{\"a \\\" b\":[1,\" \\\\\",\"\\t \"],\"c\":{}}");
+    assert_slice_is(json_compact(SLICE("7"), &arena), "7");
+    assert_slice_is(json_compact(SLICE("\"\""), &arena), "\"\"");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -110,6 +121,7 @@ int main(void)
         cmocka_unit_test(nothing_stands_before_the_first_thing_in_a_buffer),
         cmocka_unit_test(no_instant_is_null),
         cmocka_unit_test(a_full_buffer_says_so),
+        cmocka_unit_test(compact_text_has_no_white_space_between_its_parts),
     };
 
     return cmocka_run_group_tests_name("json_write", tests, NULL, NULL);

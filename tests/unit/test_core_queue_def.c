@@ -620,6 +620,113 @@ static void states_say_what_a_queue_takes_and_starts(void **state)
     assert_false(queue_state_takes(QUEUE_DOWN) || queue_state_starts(QUEUE_DOWN));
 }
 
+/* ---- where ends lead, and topics ---- */
+
+static void ends_lead_to_destinations(void **state)
+{
+    (void)state;
+    struct queue_def d = parse("{\"on_success\":[\"parse\",{\"join\":\"report\"}],"
+                               "\"on_failure\":{\"topic\":\"alarm\"}}");
+
+    assert_int_equal(d.on_success.count, 2);
+    assert_slice_is(d.on_success.items[1].name, "report");
+    assert_int_equal(d.on_failure.count, 1);
+    assert_int_equal(d.on_failure.items[0].kind, DEST_TOPIC);
+    assert_canonical("{\"on_failure\":\"b\",\"on_success\":[\"a\"]}",
+                     "{\"on_success\":[{\"queue\":\"a\"}],\"on_failure\":[{\"queue\":\"b\"}]}");
+    assert_canonical("{\"on_success\":[],\"subscribe\":[]}", "{}");
+    assert_refused("{\"on_success\":[\"a\",{\"joni\":\"b\"}]}",
+                   "on_success[1]: unknown key 'joni', did you mean 'join'?");
+    assert_refused("{\"on_failure\":{\"queue\":\".a\"}}",
+                   "on_failure.queue: a queue's name must not begin with a '.': '.a'");
+}
+
+static void queues_subscribe_to_topics(void **state)
+{
+    (void)state;
+    struct queue_def d = parse("{\"subscribe\":[\"crawl\",\"site.*\"]}");
+
+    assert_int_equal(d.n_subscribe, 2);
+    assert_slice_is(d.subscribe[1], "site.*");
+    assert_int_equal(parse("{\"subscribe\":\"crawl\"}").n_subscribe, 1);
+    assert_int_equal(parse("{}").n_subscribe, 0);
+    assert_canonical("{\"subscribe\":\"a b\"}", "{\"subscribe\":[\"a b\"]}");
+    assert_refused("{\"subscribe\":3}",
+                   "subscribe: must be the name of a topic or a list of them, not 3");
+    assert_refused("{\"subscribe\":[\"a\",\"b/c\"]}",
+                   "subscribe: a topic's name must not have a '/' in it: 'b/c'");
+    assert_refused("{\"subscribe\":\".*\"}",
+                   "subscribe: a topic's name must not begin with a '.': '.*'");
+}
+
+static void only_the_engine_makes_queues_of_workers(void **state)
+{
+    (void)state;
+    static const char json[] = "{\"slots\":2,\"subscriber\":{\"topic\":\"t\",\"worker\":\"w 1\","
+                               "\"lifetime\":\"7d\"}}";
+    struct queue_def d;
+    struct err err = ERR_INIT;
+
+    assert_refused(json,
+                   "subscriber: is not for definitions: such a queue is made by 'waybill worker "
+                   "--subscribe'");
+    assert_int_equal(queue_def_parse_stored(checked(json), &arena, &d, &err), E_OK);
+    assert_slice_is(d.subscriber_topic, "t");
+    assert_slice_is(d.subscriber_worker, "w 1");
+    assert_int_equal(d.subscriber_lifetime_us, 7 * US_PER_DAY);
+    assert_int_equal(parse("{}").subscriber_topic.size, 0);
+    assert_refused("{\"subscribre\":1}", "unknown key 'subscribre', did you mean 'subscribe'?");
+}
+
+static void assert_subscriber(const char *of, const char *want)
+{
+    struct queue_subscriber s = {SLICE("t"), SLICE("w \"1\""), 90 * US_PER_S};
+    CLEANUP(buf) struct buf out = BUF_INIT(1000);
+    struct queue_def d;
+    struct err err = ERR_INIT;
+
+    queue_def_subscriber(slice_of(of), &s, &out);
+    assert_string_equal(buf_text(&out), want);
+    assert_int_equal(queue_def_parse_stored(checked(buf_text(&out)), &arena, &d, &err), E_OK);
+    assert_int_equal(d.subscriber_lifetime_us, 90 * US_PER_S);
+}
+
+static void the_queue_of_a_worker_is_like_that_of_its_topic(void **state)
+{
+    (void)state;
+    static const char tail[] = "\"subscriber\":{\"topic\":\"t\",\"worker\":\"w \\\"1\\\"\","
+                               "\"lifetime\":\"90s\"}}";
+    char want[200];
+
+    snprintf(want, sizeof(want), "{%s", tail);
+    assert_subscriber("", want);
+    assert_subscriber("{}", want);
+    snprintf(want, sizeof(want), "{\"command\":\"x\",\"keep\":{\"done\":\"1d\"},%s", tail);
+    assert_subscriber("{\"command\":\"x\",\"keep\":{\"done\":\"1d\"},\"subscribe\":[\"a\"]}", want);
+    assert_subscriber(want, want);
+}
+
+static void one_value_can_be_read_alone(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    struct slice json = {0};
+
+    assert_int_equal(queue_def_value("timeout", checked("300"), &arena, &json, &err), E_OK);
+    assert_slice_is(json, "\"5m\"");
+    assert_int_equal(
+        queue_def_value("retry", checked("{\"cap\":60,\"max\":1}"), &arena, &json, &err), E_OK);
+    assert_slice_is(json, "{\"max\":1,\"cap\":\"1m\"}");
+    assert_int_equal(
+        queue_def_value("command", checked("[ \"a\" , \"{b}\" ]"), &arena, &json, &err), E_OK);
+    assert_slice_is(json, "[\"a\",\"{b}\"]");
+    assert_int_equal(queue_def_value("timeout", checked("0"), &arena, &json, &err), E_INVALID);
+    assert_string_equal(err.msg, "must be a length of time from 1ms to 10000d, not 0");
+    assert_int_equal(queue_def_value("retry", checked("{\"max\":-1}"), &arena, &json, &err),
+                     E_INVALID);
+    assert_string_equal(err.msg, "retry.max: must be a whole number from 0 to 1000000, not -1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -652,6 +759,11 @@ int main(void)
         cmocka_unit_test(names_of_queues_are_checked),
         cmocka_unit_test(states_of_queues_have_names),
         cmocka_unit_test(states_say_what_a_queue_takes_and_starts),
+        cmocka_unit_test(ends_lead_to_destinations),
+        cmocka_unit_test(queues_subscribe_to_topics),
+        cmocka_unit_test(only_the_engine_makes_queues_of_workers),
+        cmocka_unit_test(the_queue_of_a_worker_is_like_that_of_its_topic),
+        cmocka_unit_test(one_value_can_be_read_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, release_memory);
