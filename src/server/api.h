@@ -14,7 +14,7 @@ handler_fn worker_exchange;   /* what: enum exchange_kind */
 handler_fn worker_emit;
 handler_fn bulk_create, bulk_list, bulk_show;
 handler_fn queues_list, queue_show, queue_put, queue_delete;
-handler_fn queue_set_state; /* what: enum queue_state */
+handler_fn queue_put_state; /* what: enum queue_state */
 handler_fn queue_restart, queue_log;
 handler_fn definitions_apply;
 handler_fn topics_list, topic_show, topic_publish_to, topic_subscribe, job_start;

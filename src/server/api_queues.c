@@ -179,7 +179,7 @@ enum err_code definitions_apply(struct request *r, struct err *err)
 
 /* ---- states ---- */
 
-enum err_code queue_set_state(struct request *r, struct err *err)
+enum err_code queue_put_state(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_QUEUE);
 

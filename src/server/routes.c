@@ -280,7 +280,7 @@ static const struct route routes[] = {
     },
 #define STATE(name, state, text)                                                                   \
     {                                                                                              \
-        .method = "POST", .path = "/v1/queues/{name}/" name, .handle = queue_set_state,            \
+        .method = "POST", .path = "/v1/queues/{name}/" name, .handle = queue_put_state,            \
         .what = (state), .right = RIGHT_ADMIN, .body = BODY_OPTIONAL, .max_body = BODY_SMALL_MAX,  \
         .status = 200, .takes = "Nothing", .gives = "QueueState", .errors = {E_NOT_FOUND, E_FULL}, \
         .help = (text)                                                                             \
