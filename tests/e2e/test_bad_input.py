@@ -107,11 +107,11 @@ SUBMITS = [
     ("a retry that is no object", '{"queue":"work","retry":3}', 422, "invalid", ["retry"]),
     ("a retry with an unknown word", '{"queue":"work","retry":{"maxx":3}}', 422, "invalid",
      ["maxx", "max"]),
-    ("steps", '{"queue":"work","steps":[]}', 422, "invalid", ["steps", "not built yet"]),
-    ("after", '{"queue":"work","after":[]}', 422, "invalid", ["after", "not built yet"]),
+    ("steps", '{"steps":[]}', 422, "invalid", ["steps", "empty"]),
+    ("after", '{"queue":"work","after":[7]}', 422, "invalid", ["after[0]"]),
     ("group", '{"queue":"work","group":"x"}', 422, "invalid", ["group", "not built yet"]),
-    ("parent", '{"queue":"work","parent":"x"}', 422, "invalid", ["parent", "not built yet"]),
-    ("progress", '{"queue":"work","progress":[]}', 422, "invalid", ["progress", "not built yet"]),
+    ("parent", '{"queue":"work","parent":"x"}', 422, "invalid", ["parent", "id"]),
+    ("progress", '{"queue":"work","progress":[]}', 422, "invalid", ["progress", "steps"]),
 ]
 
 

@@ -35,7 +35,7 @@ static void what_is_not_there_is_not_found(void **state)
     static const char *const paths[] = {
         "",           "/",         "/v1",          "/v1/job",
         "/v1/jobs/",  "/v1/jobsx", "/v1/jobs/A/b", "//v1/jobs",
-        "/v1/groups", "/v1/emits", "/job_start",   "/v1/jobs/A/log/",
+        "/v1/groups", "/v1/emits", "/job_start/",  "/v1/jobs/A/log/",
         "v1/jobs"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
@@ -52,12 +52,15 @@ static void a_wrong_method_is_told_the_right_ones(void **state)
     (void)state;
     CLEANUP(buf) struct buf jobs = BUF_INIT(100);
     CLEANUP(buf) struct buf job = BUF_INIT(100);
+    CLEANUP(buf) struct buf start = BUF_INIT(100);
     struct route_match m;
 
     assert_int_equal(match("PUT", "/v1/jobs", &m, &jobs), E_METHOD);
     assert_string_equal(buf_text(&jobs), "POST, GET, HEAD");
     assert_int_equal(match("POST", "/v1/jobs/X", &m, &job), E_METHOD);
     assert_string_equal(buf_text(&job), "GET, HEAD, PATCH, DELETE");
+    assert_int_equal(match("HEAD", "/job_start", &m, &start), E_METHOD);
+    assert_string_equal(buf_text(&start), "GET");
 }
 
 /* The table is the description: each row must say everything. */
@@ -98,7 +101,7 @@ static void administration_is_for_the_administrator(void **state)
         {"POST", "/v1/queues/x/up"},      {"POST", "/v1/definitions"},
         {"DELETE", "/v1/jobs/x"},         {"POST", "/v1/bulk"},
         {"POST", "/v1/backup"},           {"POST", "/v1/check"},
-        {"POST", "/v1/queues/x/restart"},
+        {"POST", "/v1/queues/x/restart"}, {"DELETE", "/v1/joins/x"},
     };
     size_t count;
     size_t admins = 0;
