@@ -155,11 +155,12 @@ static enum err_code take_key(struct engine *e, const struct job *j, uint64_t co
 static enum err_code judge_after(struct engine *e, struct job *j, struct slice *ret_never,
                                  struct err *err)
 {
-    struct job was = *j;
     char why[300] = "";
     bool held = false;
     bool never = false;
+    bool found = false;
     bool hit = false;
+    struct job was;
 
     if (!(j->holds & JOB_HOLD_AFTER))
         return E_OK;
@@ -169,8 +170,13 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct slice *
         *ret_never = arena_copy(&e->arena, slice_of(why));
     if (held || never)
         return E_OK;
-    j->holds &= ~(unsigned)JOB_HOLD_AFTER;
-    if (store_job_update(e->store, &was, j, &hit, err) != E_OK)
+    if (store_job_brief(e->store, j->id.v, &e->arena, &was, &found, err) != E_OK)
+        return err->code;
+    ASSERT(found);
+    struct job now = was;
+
+    j->holds = now.holds &= ~(unsigned)JOB_HOLD_AFTER;
+    if (store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
     ASSERT(hit);
     return E_OK;

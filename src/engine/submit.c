@@ -155,6 +155,7 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
         .priority = item->priority,
         .due_at = later ? due_at : 0,
         .holds = must_wait(p) ? JOB_HOLD_AFTER : 0,
+        .awaited = p->awaited,
         .key = item->key,
         .params = item->params,
         .body = item->body,

@@ -204,9 +204,10 @@ static void take_staged(void *ctx, const struct db_row *row)
         .state = JOB_STAGED,
         .priority = (int)db_col_int(row, 2),
         .due_at = db_col_int(row, 3),
+        .awaited = db_col_int(row, 7) != 0,
         .key = copy_text(db_col_text(row, 4), t->arena),
+        .bill = copy_text(db_col_text(row, 6), t->arena),
     };
-    j->bill = copy_text(db_col_text(row, 6), t->arena);
     if (!db_col_null(row, 5))
         history_parse(db_col_text(row, 5), t->arena, j);
 }

@@ -90,7 +90,8 @@ MUST_CHECK enum err_code store_emit_remove(struct store *s, int64_t id, struct e
 MUST_CHECK enum err_code store_emit_owner(struct store *s, int64_t job, int64_t *ret_owner,
                                           struct err *err);
 
-/* The staged jobs of a request: id, queue, state, priority, due_at, key, bill and history, in the arena. */
+/* The staged jobs of a request: id, queue, state, priority, due_at, awaited, key, bill and history, in the
+ * arena. */
 MUST_CHECK enum err_code store_staged_load(struct store *s, const struct stored_emit *e,
                                            struct arena *arena, struct job **ret_jobs,
                                            size_t *ret_n, struct err *err);

@@ -47,11 +47,11 @@ SELECT owner FROM emits WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 
 
 -- name: staged_load
 -- store: sqlite
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1;
 -- store: postgres
-SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill
+SELECT j.id, j.queue, j.priority, j.due_at, p.key, j.history, p.bill, j.awaited
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;
