@@ -23,7 +23,7 @@ struct act {
 
 static const struct act acts[] = {
     {.verb = "cancel", .action = "cancel", .done = "cancelled"},
-    {.verb = "retry", .action = "retry", .done = "retried", .option = "set", .members = "set"},
+    {.verb = "retry", .action = "retry", .done = "retried", .option = "set", .members = "params"},
     {.verb = "hold", .action = "hold", .done = "held"},
     {.verb = "release", .action = "release", .done = "released"},
     {.verb = "clone", .action = "clone", .option = "param", .members = "params"},
@@ -48,20 +48,40 @@ static bool is_move(const struct act *act)
     return strcmp(act->verb, "move") == 0;
 }
 
+/* The step to begin at, or NULL. */
+static const char *from_step(const struct cli *cli, const struct act *act)
+{
+    return strcmp(act->verb, "retry") == 0 ? args_text(&cli->args, "from") : NULL;
+}
+
+/* A number, or a name. */
+static void add_from(struct buf *body, const char *from)
+{
+    if (strspn(from, "0123456789") == strlen(from) && *from >= '1' && strlen(from) < 10)
+        json_put_raw(body, "from", slice_of(from));
+    else
+        json_put_string(body, "from", slice_of(from));
+}
+
 /* What goes along with each job; stays empty when there is nothing. */
 static enum err_code act_body(const struct cli *cli, const struct act *act, struct buf *body,
                               struct err *err)
 {
-    if (is_move(act)) {
-        buf_add_str(body, "{\"queue\":");
-        json_add_string(body, slice_of(args_text(&cli->args, "to")));
-        buf_add_char(body, '}');
-    } else if (act->option != NULL && args_has(&cli->args, act->option)) {
-        buf_addf(body, "{\"%s\":", act->members);
+    const char *from = from_step(cli, act);
+
+    buf_add_char(body, '{');
+    if (is_move(act))
+        json_put_string(body, "queue", slice_of(args_text(&cli->args, "to")));
+    if (act->option != NULL && args_has(&cli->args, act->option)) {
+        json_add_key(body, act->members);
         if (pairs_add_json(&cli->args, act->option, body, err) != E_OK)
             return err->code;
-        buf_add_char(body, '}');
     }
+    if (from != NULL)
+        add_from(body, from);
+    buf_add_char(body, '}');
+    if (body->size == strlen("{}"))
+        buf_clear(body);
     return E_OK;
 }
 
@@ -108,6 +128,8 @@ static int act_on_filter(struct cli *cli, const struct act *act)
 {
     if (act->option != NULL && args_has(&cli->args, act->option))
         return cli_usage(cli, "--%s goes with ids, not with a filter", act->option);
+    if (from_step(cli, act) != NULL)
+        return cli_usage(cli, "--from goes with ids, not with a filter");
     return bulk_act(cli, &(struct bulk_request){
                              .action = act->action,
                              .done = act->done,

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/filter.h"
 #include "cli/in_job.h"
 #include "cli/job_text.h"
 #include "cli/value.h"
@@ -253,4 +254,61 @@ int cmd_emit(struct cli *cli)
     if (job_text(&cli->args, &job, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     return say_emit(cli, buf_slice(&job));
+}
+
+/* ---- step, raise ---- */
+
+/* A step from the words and options of the line. */
+static enum err_code step_text(const struct args *a, struct buf *out, struct err *err)
+{
+    buf_add_char(out, '{');
+    json_put_string(out, "name", slice_of(args_word(a, 0)));
+    if (args_has(a, "queue"))
+        json_put_string(out, "queue", slice_of(args_text(a, "queue")));
+    if (args_has(a, "param")) {
+        json_add_key(out, "params");
+        if (pairs_add_json(a, "param", out, err) != E_OK)
+            return err->code;
+    }
+    if (job_command_add(a, out, err) != E_OK)
+        return err->code;
+    if (args_has(a, "timeout"))
+        json_put_string(out, "timeout", slice_of(args_text(a, "timeout")));
+    if (args_has(a, "retry")) {
+        json_add_key(out, "retry");
+        buf_addf(out, "{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
+    }
+    if (args_has(a, "go-on"))
+        json_put_string(out, "on_error", SLICE("continue"));
+    buf_add_char(out, '}');
+    return E_OK;
+}
+
+int cmd_step(struct cli *cli)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
+    const struct args *a = &cli->args;
+    const char *word = args_word(a, 0);
+    struct err err = ERR_INIT;
+
+    buf_add_str(&line, "step ");
+    if (is_json(word) && describes_job(a))
+        return cli_usage(cli, "a step given as JSON says all by itself: no other options");
+    if (is_json(word))
+        add_on_one_line(&line, slice_of(word));
+    else if (step_text(a, &line, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
+    return say(cli, &line);
+}
+
+int cmd_raise(struct cli *cli)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
+    const char *count = args_word(&cli->args, 1);
+
+    buf_add_str(&line, "raise ");
+    json_add_string(&line, slice_of(args_word(&cli->args, 0)));
+    if (count != NULL)
+        buf_addf(&line, " %lld", strtoll(count, NULL, 10));
+    return say(cli, &line);
 }

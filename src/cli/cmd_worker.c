@@ -13,6 +13,7 @@
 struct lists {
     struct definitions definitions;
     VEC(const char *) queues;
+    VEC(const char *) topics;
     VEC(struct worker_own_queue) own;
 };
 
@@ -20,6 +21,7 @@ static void lists_deinit(struct lists *l)
 {
     definitions_deinit(&l->definitions);
     VEC_DEINIT(&l->queues);
+    VEC_DEINIT(&l->topics);
     VEC_DEINIT(&l->own);
 }
 
@@ -29,6 +31,8 @@ static enum err_code read_lists(const struct args *a, struct lists *l, struct er
 
     for (size_t i = 0; (given = args_next(a, "queue", &i)) != NULL;)
         VEC_PUSH(&l->queues, given->value);
+    for (size_t i = 0; (given = args_next(a, "subscribe", &i)) != NULL;)
+        VEC_PUSH(&l->topics, given->value);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;) {
         if (definitions_read(&l->definitions, given->value, err) != E_OK)
             return err->code;
@@ -58,14 +62,20 @@ static void fill(const struct args *a, const struct lists *l, struct worker_conf
     c->own = l->own.items;
     c->n_own = l->own.count;
     c->own_only = args_has(a, "own-only");
+    c->topics = l->topics.items;
+    c->n_topics = l->topics.count;
+    c->lifetime_us = args_duration_us(a, "lifetime", WORKER_LIFETIME_US);
     c->grace_us = args_duration_us(a, "grace", WORKER_GRACE_US);
     c->lease_us = args_duration_us(a, "lease", WORKER_LEASE_US);
 }
 
-static enum err_code check_lease(const struct worker_config *c, struct err *err)
+static enum err_code check_lengths(const struct args *a, const struct worker_config *c,
+                                   struct err *err)
 {
     if (c->lease_us < LEASE_MIN_US || c->lease_us > LEASE_MAX_US)
         return err_set(err, E_INVALID, "--lease: must be from 1s to 24h");
+    if (args_has(a, "lifetime") && c->n_topics == 0)
+        return err_set(err, E_INVALID, "--lifetime goes with --subscribe");
     return E_OK;
 }
 
@@ -91,7 +101,7 @@ static enum err_code run(const struct args *a, struct lists *lists, struct err *
         return err->code;
     }
     fill(a, lists, &config);
-    if (check_lease(&config, err) != E_OK)
+    if (check_lengths(a, &config, err) != E_OK)
         return err->code;
     return worker_run(&config, parent_fd, err);
 }

@@ -25,6 +25,9 @@ enum value_type {
     VALUE_CHOICE,   /* one of `choices` */
     VALUE_JOB,      /* a job's id, or its URL */
     VALUE_QUEUE,
+    VALUE_TOPIC,
+    VALUE_SIGNAL,
+    VALUE_JOIN,
     VALUE_VERB,
     VALUE_FILE,
     VALUE_DIR,

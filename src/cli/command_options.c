@@ -127,16 +127,43 @@ const struct option_spec job_options[] = {
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "An attempt may take so long (default: what the queue says)",
     },
+    {
+        .name = "after",
+        .repeats = true,
+        .value = {.type = VALUE_TEXT, .name = "X"},
+        .help = "Not before this: ID (done), ID:failure, ID:end, ID/STEP, signal:NAME, "
+                "signal:NAME:N, or JSON",
+    },
+    {
+        .name = "on-success",
+        .repeats = true,
+        .value = {.type = VALUE_TEXT, .name = "DEST"},
+        .help = "When it is done, go on with a job of this QUEUE, or topic:NAME, join:NAME, "
+                "signal:NAME[:N], or JSON",
+    },
+    {
+        .name = "on-failure",
+        .repeats = true,
+        .value = {.type = VALUE_TEXT, .name = "DEST"},
+        .help = "The same when it has failed",
+    },
     {.name = NULL},
 };
 
 const struct option_spec add_options[] = {
     {
+        .name = "job",
+        .value = {.type = VALUE_TEXT, .name = "JSON|@FILE|-"},
+        .help = "A whole job, or an array of jobs, as JSON: with steps, for example; what the line "
+                "says besides is laid over it",
+    },
+    {.name = "redo", .help = "When a job of that --key has ended, run it again"},
+    {
         .name = "lines",
         .value = {.type = VALUE_FILE, .name = "FILE|-"},
         .help = "Add many: one job as JSON a line; what a line does not say comes from here",
     },
-    {.name = "dry-run", .letter = 'n', .help = "Only show what would be sent"},
+    {.name = "dry-run", .letter = 'n', .help = "Only show what would be done; add nothing"},
     {
         .name = "wait",
         .letter = 'w',
@@ -190,6 +217,12 @@ const struct option_spec wait_options[] = {
 
 const struct option_spec retry_options[] = {
     {
+        .name = "from",
+        .value = {.type = VALUE_TEXT, .name = "STEP"},
+        .help = "Begin at this step, a number or a name (default: the one that failed; of a done "
+                "job the first)",
+    },
+    {
         .name = "set",
         .repeats = true,
         .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
@@ -207,8 +240,55 @@ const struct option_spec move_options[] = {
     {.name = NULL},
 };
 
-const struct option_spec queue_list_options[] = {
+const struct option_spec names_option[] = {
     {.name = "names", .help = "Only the names, one a line"},
+    {.name = NULL},
+};
+
+const struct option_spec publish_options[] = {
+    {
+        .name = "priority",
+        .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
+        .help = "Higher goes first, -1000 to 1000 (default 0)",
+    },
+    {
+        .name = "label",
+        .letter = 'l',
+        .repeats = true,
+        .value = {.type = VALUE_PAIR, .name = "K=V"},
+        .help = "A label, to find the jobs by",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec join_key_option[] = {
+    {
+        .name = "key",
+        .letter = 'k',
+        .value = {.type = VALUE_TEXT, .name = "K"},
+        .help = "Only what has arrived with this key",
+    },
+    {.name = NULL},
+};
+
+const struct option_spec step_options[] = {
+    {
+        .name = "queue",
+        .letter = 'q',
+        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .help = "Where it is carried out (default: the queue of the step's name)",
+    },
+    {
+        .name = "timeout",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "An attempt may take so long (default: what the job or the queue says)",
+    },
+    {
+        .name = "retry",
+        .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
+        .help = "So many retries after a failure (default: what the job or the queue says)",
+    },
+    {.name = "go-on", .help = "Go on with the next step also when this one has failed"},
     {.name = NULL},
 };
 
@@ -299,6 +379,19 @@ const struct option_spec worker_options[] = {
     },
     {.name = "own-only",
      .help = "Run the commands of its own definitions only, never the server's"},
+    {
+        .name = "subscribe",
+        .repeats = true,
+        .value = {.type = VALUE_TOPIC, .name = "TOPIC"},
+        .help = "Get all that is published there, also what comes while it is away, in a queue of "
+                "its own; without -q serve nothing else",
+    },
+    {
+        .name = "lifetime",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help =
+            "With --subscribe: its queues are dropped when it was away for so long (default 7d)",
+    },
     {
         .name = "grace",
         .value = {.type = VALUE_DURATION, .name = "D"},

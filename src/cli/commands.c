@@ -4,7 +4,9 @@
 #include <stddef.h>
 
 #include "cli/cmd.h"
+#include "cli/command_links.h"
 #include "cli/command_options.h"
+#include "core/dest.h"
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
@@ -29,7 +31,7 @@ static const struct command queue_verbs[] = {
     {
         .name = "list",
         .help = "All queues with their state and counts",
-        .options = {queue_list_options, server_options},
+        .options = {names_option, server_options},
         .run = cmd_queue_list,
     },
     {
@@ -150,12 +152,16 @@ const struct command commands[] = {
             "With -- CMD the job brings its own program: the queue must allow it\n"
             "(own_command, as `default` does), and the server must be reached over its Unix\n"
             "socket or with its token.\n"
-            "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.",
+            "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.\n"
+            "A whole job (--job) may have steps, which name their queues, and then no QUEUE; jobs\n"
+            "of an array may name each other by `ref`.",
         .examples = "waybill add fetch -p url=https://example.org/ -p depth:=3\n"
                     "waybill add mail --body @letter.txt --at 22:00 --key letter-417\n"
                     "waybill add default --wait -- make -C /srv/site\n"
-                    "waybill add fetch --lines jobs.ndjson",
-        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "QUEUE"}}},
+                    "waybill add fetch --lines jobs.ndjson\n"
+                    "waybill add report --after 05D8K3Q9XW2RT --after signal:dump:10\n"
+                    "waybill add --job @route.json -p case=7 --dry-run",
+        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "QUEUE"}, .optional = true}},
         .options = {param_option, job_options, add_options, server_options},
         .takes_program = true,
         .run = cmd_add,
@@ -229,8 +235,11 @@ const struct command commands[] = {
         .name = "retry",
         .group = GROUP_JOBS,
         .help = "Run ended jobs again",
+        .about =
+            "A job with steps goes on at the step that failed; what it did is kept in its record.",
         .examples = "waybill retry --queue fetch --state failed\n"
-                    "waybill retry 05D8K3Q9XW2RT --set depth:=2",
+                    "waybill retry 05D8K3Q9XW2RT --set depth:=2\n"
+                    "waybill retry 05D8K3Q9XW2RT --from extract --set case=8",
         .arguments = JOBS_OR_FILTER,
         .options = {retry_options, filter_options, older_option, server_options},
         .run = cmd_act,
@@ -292,6 +301,24 @@ const struct command commands[] = {
         .verbs = queue_verbs,
     },
     {
+        .name = "topic",
+        .group = GROUP_QUEUES,
+        .help = "Topics: list show publish",
+        .verbs = topic_verbs,
+    },
+    {
+        .name = "signal",
+        .group = GROUP_QUEUES,
+        .help = "Signals: list show raise clear",
+        .verbs = signal_verbs,
+    },
+    {
+        .name = "join",
+        .group = GROUP_QUEUES,
+        .help = "Joins: list show arrive clear",
+        .verbs = join_verbs,
+    },
+    {
         .name = "workers",
         .group = GROUP_QUEUES,
         .help = "Workers: list show",
@@ -328,10 +355,13 @@ const struct command commands[] = {
             "It goes on with what it runs while the server is away, and delivers the results when\n"
             "the server is back.\n"
             "TERM or INT stops it: it takes no more, and ends when its jobs have; a second one\n"
-            "ends it at once.",
+            "ends it at once.\n"
+            "A topic that it is subscribed to has a queue of its own there, TOPIC@NAME; it runs what\n"
+            "its own file defines for queue TOPIC, else what the server does.",
         .examples =
             "waybill worker --server http://jobs.example.org:6769 -j 8\n"
-            "waybill worker --server https://jobs.example.org -q render -c render.yaml --own-only",
+            "waybill worker --server https://jobs.example.org -q render -c render.yaml --own-only\n"
+            "waybill worker --server http://jobs.example.org:6769 --subscribe import_dump -c own.yaml",
         .options = {worker_options, log_level_option},
         .run = cmd_worker,
     },
@@ -429,6 +459,29 @@ const struct command commands[] = {
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME=VALUE|NAME:=JSON"},
                        .repeats = true}},
         .run = cmd_set,
+    },
+    {
+        .name = "step",
+        .group = GROUP_IN_JOB,
+        .help = "Add a step to the job's own route, before its final steps",
+        .about = "Say its name, which is its queue unless -q says another, or the step as JSON.\n"
+                 "It is added when this step is done.",
+        .examples =
+            "waybill step unpack -q shelf -p part:=3\n"
+            "waybill step '{\"name\":\"unpack\",\"queue\":\"shelf\",\"params\":{\"part\":3}}'",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME|JSON"}}},
+        .options = {step_options, param_option},
+        .takes_program = true,
+        .run = cmd_step,
+    },
+    {
+        .name = "raise",
+        .group = GROUP_IN_JOB,
+        .help = "Raise a signal, by 1 or by N, when this attempt is done",
+        .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}},
+                      {.value = {.type = VALUE_INT, .name = "N", .min = 1, .max = SIGNAL_COUNT_MAX},
+                       .optional = true}},
+        .run = cmd_raise,
     },
     {
         .name = "done",

@@ -10,6 +10,9 @@ static void add_kind(struct buf *b, const struct value_spec *v)
 {
     switch (v->type) {
     case VALUE_QUEUE: buf_add_str(b, "queue"); return;
+    case VALUE_TOPIC: buf_add_str(b, "topic"); return;
+    case VALUE_SIGNAL: buf_add_str(b, "signal"); return;
+    case VALUE_JOIN: buf_add_str(b, "join"); return;
     case VALUE_FILE: buf_add_str(b, "file"); return;
     case VALUE_DIR: buf_add_str(b, "dir"); return;
     case VALUE_STATES: buf_add_str(b, "words " STATES); return;
@@ -136,7 +139,8 @@ static void bash_script(struct buf *b)
            "    case $kind in\n"
            "    file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
            "    dir) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
-           "    queue) _waybill_offer < <(waybill queue list --names 2>/dev/null) ;;\n"
+           "    queue | topic | signal | join)\n"
+           "        _waybill_offer < <(waybill $kind list --names 2>/dev/null) ;;\n"
            "    words*) _waybill_offer < <(printf '%s\\n' ${kind#words}) ;;\n"
            "    esac\n}\n\n"
            "complete -F _waybill waybill\n");
@@ -162,7 +166,8 @@ static void zsh_script(struct buf *b)
                    "    case $kind in\n"
                    "    file) _files ;;\n"
                    "    dir) _files -/ ;;\n"
-                   "    queue) compadd -- ${(f)\"$(waybill queue list --names 2>/dev/null)\"} ;;\n"
+                   "    queue | topic | signal | join)\n"
+                   "        compadd -- ${(f)\"$(waybill $kind list --names 2>/dev/null)\"} ;;\n"
                    "    words*) compadd -- ${=kind#words} ;;\n"
                    "    esac\n}\n\n"
                    "if [ \"$funcstack[1]\" = _waybill ]; then\n"
@@ -192,8 +197,9 @@ static void fish_values(struct buf *b, const struct value_spec *v)
         buf_add_str(b, " -r -F");
     else if (v->type == VALUE_DIR)
         buf_add_str(b, " -x -a '(__fish_complete_directories)'");
-    else if (v->type == VALUE_QUEUE)
-        buf_add_str(b, " -x -a '(waybill queue list --names 2>/dev/null)'");
+    else if (v->type == VALUE_QUEUE || v->type == VALUE_TOPIC || v->type == VALUE_SIGNAL ||
+             v->type == VALUE_JOIN)
+        buf_addf(b, " -x -a '(waybill %s list --names 2>/dev/null)'", buf_text(&kind));
     else if (strncmp(buf_text(&kind), "words ", 6) == 0)
         buf_addf(b, " -x -a '%s'", buf_text(&kind) + 6);
     else

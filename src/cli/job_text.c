@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/filter.h"
+#include "cli/link_text.h"
 #include "cli/value.h"
 #include "core/job.h"
 
@@ -22,8 +23,7 @@ static enum err_code read_all(int fd, const char *name, struct buf *out, struct 
         char *room = buf_reserve(out, step);
 
         if (room == NULL)
-            return err_set(err, E_TOO_LARGE, "%s is larger than a job may be (%zu MiB)", name,
-                           JOB_BYTES_MAX >> 20);
+            return err_set(err, E_TOO_LARGE, "%s is larger than %zu MiB", name, out->limit >> 20);
         ssize_t n = read(fd, room, step);
 
         if (n < 0 && errno != EINTR)
@@ -35,7 +35,7 @@ static enum err_code read_all(int fd, const char *name, struct buf *out, struct 
     }
 }
 
-static enum err_code read_body(const char *given, struct buf *out, struct err *err)
+enum err_code read_given(const char *option, const char *given, struct buf *out, struct err *err)
 {
     if (strcmp(given, "-") == 0)
         return read_all(STDIN_FILENO, "standard input", out, err);
@@ -46,7 +46,7 @@ static enum err_code read_body(const char *given, struct buf *out, struct err *e
     int fd = open(given + 1, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
-        return err_errno(err, E_INVALID, "--body %s", given);
+        return err_errno(err, E_INVALID, "--%s %s", option, given);
     enum err_code code = read_all(fd, given + 1, out, err);
 
     close(fd);
@@ -61,7 +61,7 @@ static enum err_code add_body(const struct args *a, struct buf *out, struct err 
 
     if (given == NULL)
         return E_OK;
-    if (read_body(given, &body, err) != E_OK)
+    if (read_given("body", given, &body, err) != E_OK)
         return err->code;
     if (utf8_valid(buf_slice(&body)) && memchr(buf_text(&body), '\0', body.size) == NULL) {
         json_put_string(out, "body", buf_slice(&body));
@@ -74,7 +74,7 @@ static enum err_code add_body(const struct args *a, struct buf *out, struct err 
     return E_OK;
 }
 
-static enum err_code add_command(const struct args *a, struct buf *out, struct err *err)
+enum err_code job_command_add(const struct args *a, struct buf *out, struct err *err)
 {
     if (a->program.count == 0)
         return E_OK;
@@ -128,19 +128,23 @@ static enum err_code add_due(const struct args *a, struct buf *out, struct err *
 
 enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
 {
-    buf_add_str(out, "{\"queue\":");
-    json_add_string(out, slice_of(args_word(a, 0)));
+    buf_add_char(out, '{');
+    if (args_word(a, 0) != NULL)
+        json_put_string(out, "queue", slice_of(args_word(a, 0)));
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
         add_pairs(a, "label", "labels", out, err) != E_OK || add_body(a, out, err) != E_OK ||
-        add_due(a, out, err) != E_OK || add_command(a, out, err) != E_OK)
+        add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
+        links_add_json(a, out, err) != E_OK)
         return err->code;
     add_text(a, "key", out);
     add_text(a, "timeout", out);
     if (args_has(a, "priority")) {
         json_put_int(out, "priority", args_int(a, "priority", 0));
     }
-    if (args_has(a, "retry"))
-        buf_addf(out, ",\"retry\":{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
+    if (args_has(a, "retry")) {
+        json_add_key(out, "retry");
+        buf_addf(out, "{\"max\":%" PRId64 "}", args_int(a, "retry", 0));
+    }
     buf_add_char(out, '}');
     if (out->overflowed)
         return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB", JOB_BYTES_MAX >> 20);

@@ -11,6 +11,13 @@
 
 #define JOB_TEXT_MAX (JOB_BYTES_MAX * 2) /* the ceiling of the buffer */
 
-/* What POST /v1/jobs takes, as one object on one line; the first word is the queue.  E_INVALID,
+/* What POST /v1/jobs takes, as one object on one line; the first word, if there is one, is the queue.  E_INVALID,
  * E_TOO_LARGE: the line or a file named in it is wrong. */
 MUST_CHECK enum err_code job_text(const struct args *a, struct buf *out, struct err *err);
+
+/* The value of an option: a text, @FILE, or - for standard input.  E_TOO_LARGE: more than `out` may hold. */
+MUST_CHECK enum err_code read_given(const char *option, const char *given, struct buf *out,
+                                    struct err *err);
+
+/* Adds the member `command` when the line has a program. */
+MUST_CHECK enum err_code job_command_add(const struct args *a, struct buf *out, struct err *err);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/answer.h"
+#include "cli/link_view.h"
 #include "core/job_state.h"
 
 #define LINE_MAX_SIZE ((size_t)64 << 10)
@@ -239,9 +240,26 @@ static void add_took(struct table *t, const json_t *entry, int64_t now_at)
     table_add(t, COLOUR_PLAIN, buf_text(&when));
 }
 
+/* Where an attempt belongs to: in a route, to a step. */
+static void add_place(struct table *t, const json_t *entry, bool route)
+{
+    int64_t attempt = answer_int(entry, "attempt");
+
+    if (route)
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "number"));
+    if (route)
+        table_add(t, COLOUR_PLAIN, answer_text(entry, "name"));
+    if (attempt > 0)
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, attempt);
+    else
+        table_add(t, COLOUR_PLAIN, ""); /* it came with the job */
+}
+
 static void print_record(const json_t *job, int64_t now_at, const struct screen *s)
 {
     static const struct column columns[] = {
+        {.title = "  STEP", .right = true},
+        {.title = "NAME"},
         {.title = "  ATTEMPT", .right = true},
         {.title = "QUEUE"},
         {.title = "STATE"},
@@ -253,16 +271,18 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
     };
     CLEANUP(table) struct table t;
     const json_t *record = json_object_get(job, "progress");
+    bool route = json_array_size(json_object_get(job, "steps")) > 0;
+    size_t skip = route ? 0 : 2;
     json_t *entry = NULL;
 
-    table_init(&t, columns, ARRAY_LEN(columns));
+    table_init(&t, columns + skip, ARRAY_LEN(columns) - skip);
     if (json_array_size(record) == 0)
         return;
     for (size_t i = 0; (entry = json_array_get(record, i)) != NULL; i++) {
         CLEANUP(buf) struct buf cause = BUF_INIT(200);
         const char *state = answer_text(entry, "state");
 
-        table_addf(&t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
+        add_place(&t, entry, route);
         table_add(&t, COLOUR_PLAIN, answer_text(entry, "queue"));
         table_add(&t, state_colour(state), state);
         add_cause(&cause, entry, "status");
@@ -273,6 +293,23 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
     }
     puts("\n  record");
     table_print(&t, s);
+}
+
+/* What it waits for and where it leads; where it came from. */
+static void print_links(const json_t *job, const struct screen *s)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
+
+    print_field(s, "parent", answer_text(job, "parent"));
+    print_field(s, "topic", answer_text(job, "topic"));
+    conditions_add(&line, json_object_get(job, "after"));
+    print_field(s, "after", buf_text(&line));
+    buf_clear(&line);
+    dests_add(&line, json_object_get(job, "on_success"));
+    print_field(s, "on success", buf_text(&line));
+    buf_clear(&line);
+    dests_add(&line, json_object_get(job, "on_failure"));
+    print_field(s, "on failure", buf_text(&line));
 }
 
 void job_page(const json_t *job, int64_t now_at, const struct screen *s)
@@ -298,8 +335,11 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_json_field(job, "retry", s);
     print_members(job, "labels", s);
     print_members(job, "params", s);
+    print_members(job, "set", s);
     print_body(job, s);
+    print_links(job, s);
     print_json_field(job, "result", s);
     print_field(s, "url", answer_text(job, "url"));
+    steps_print(job, s);
     print_record(job, now_at, s);
 }

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "core/dest.h"
 #include "core/job_state.h"
 #include "core/queue_def.h"
 
@@ -141,6 +142,24 @@ static enum err_code check_queue(const struct value_spec *spec, const char *text
     return queue_name_check(slice_of(text), err);
 }
 
+static enum err_code check_topic(const struct value_spec *spec, const char *text, struct err *err)
+{
+    (void)spec;
+    return dest_name_check("topic", slice_of(text), err);
+}
+
+static enum err_code check_signal(const struct value_spec *spec, const char *text, struct err *err)
+{
+    (void)spec;
+    return dest_name_check("signal", slice_of(text), err);
+}
+
+static enum err_code check_join(const struct value_spec *spec, const char *text, struct err *err)
+{
+    (void)spec;
+    return dest_name_check("join", slice_of(text), err);
+}
+
 static enum err_code check_path(const struct value_spec *spec, const char *text, struct err *err)
 {
     (void)spec;
@@ -161,7 +180,8 @@ static check_fn *const checks[VALUE_TYPE_COUNT] = {
     [VALUE_NONE] = check_nothing,      [VALUE_TEXT] = check_nothing,  [VALUE_INT] = check_int,
     [VALUE_DURATION] = check_duration, [VALUE_TIME] = check_time,     [VALUE_PAIR] = check_pair,
     [VALUE_PARAM] = check_pair,        [VALUE_STATES] = check_states, [VALUE_CHOICE] = check_choice,
-    [VALUE_JOB] = check_job,           [VALUE_QUEUE] = check_queue,   [VALUE_VERB] = check_nothing,
+    [VALUE_JOB] = check_job,           [VALUE_QUEUE] = check_queue,   [VALUE_TOPIC] = check_topic,
+    [VALUE_SIGNAL] = check_signal,     [VALUE_JOIN] = check_join,     [VALUE_VERB] = check_nothing,
     [VALUE_FILE] = check_path,         [VALUE_DIR] = check_path,
 };
 

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/plan_view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/job_view.h"
+
+#define LINE_SIZE_MAX ((size_t)64 << 10)
+
+static const struct column columns[] = {
+    {.title = "  STEP", .right = true},
+    {.title = "NAME"},
+    {.title = "QUEUE"},
+    {.title = "ON ERROR"},
+    {.title = "COMMAND"},
+};
+
+static bool is_plain(const char *word)
+{
+    return *word != '\0' && strpbrk(word, " \t\r\n'\"\\$`*?[]{}()<>|&;#~!") == NULL;
+}
+
+/* Words as a shell would take them. */
+static void add_word(struct buf *b, const char *word)
+{
+    if (b->size > 0)
+        buf_add_char(b, ' ');
+    if (is_plain(word)) {
+        buf_add_str(b, word);
+        return;
+    }
+    buf_add_char(b, '\'');
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            buf_add_str(b, "'\\'");
+        buf_add_char(b, *word);
+    }
+    buf_add_char(b, '\'');
+}
+
+static void add_command(struct buf *b, const json_t *command)
+{
+    const json_t *word = NULL;
+
+    if (json_is_string(command))
+        buf_add_str(b, json_string_value(command));
+    for (size_t i = 0; (word = json_array_get(command, i)) != NULL; i++)
+        add_word(b, json_is_string(word) ? json_string_value(word) : "");
+}
+
+/* What is not always the same: continue, final. */
+static const char *on_error(const json_t *step)
+{
+    if (answer_is_true(step, "final"))
+        return strcmp(answer_text(step, "on_error"), "continue") == 0 ? "final, continue" : "final";
+    return *answer_text(step, "on_error") != '\0' ? answer_text(step, "on_error") : "stop";
+}
+
+static void add_step(struct table *t, const json_t *step)
+{
+    CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
+
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(step, "number"));
+    table_add(t, COLOUR_PLAIN, answer_text(step, "name"));
+    table_add(t, COLOUR_PLAIN, answer_text(step, "queue"));
+    table_add(t, COLOUR_DIM, on_error(step));
+    add_command(&command, json_object_get(step, "command"));
+    table_add(t, COLOUR_PLAIN, buf_text(&command));
+}
+
+static void print_head(const json_t *job, size_t number, size_t count, const struct screen *s)
+{
+    const char *state = answer_text(job, "state");
+    const char *known = answer_text(job, "known");
+    CLEANUP(buf) struct buf queue = BUF_INIT(LINE_SIZE_MAX);
+
+    clean_text(&queue, slice_of(answer_text(job, "queue")));
+    if (count > 1)
+        printf("job %zu  ", number);
+    if (*known != '\0')
+        printf("known as %s, nothing is added  ", known);
+    printf("queue %s  %s%s%s\n", buf_text(&queue), screen_on(s, state_colour(state)), state,
+           screen_off(s, state_colour(state)));
+}
+
+void plan_print(const json_t *answer, const struct screen *s)
+{
+    const json_t *plan = json_object_get(answer, "plan");
+    const json_t *job = NULL;
+
+    for (size_t i = 0; (job = json_array_get(plan, i)) != NULL; i++) {
+        CLEANUP(table) struct table t;
+        const json_t *steps = json_object_get(job, "steps");
+        const json_t *step = NULL;
+
+        print_head(job, i + 1, json_array_size(plan), s);
+        table_init(&t, columns, ARRAY_LEN(columns));
+        for (size_t n = 0; (step = json_array_get(steps, n)) != NULL; n++)
+            add_step(&t, step);
+        if (t.cells.count > 0)
+            table_print(&t, s);
+    }
+}
