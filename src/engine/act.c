@@ -187,7 +187,7 @@ static enum err_code retry_route(struct engine *e, const struct act *act, const 
     struct route_again again;
     const struct slice none = SLICE("");
 
-    if (route_again(e, j, act->from, act->anew, params, &again, &ret->refused, err) != E_OK)
+    if (route_again(e, act, j, params, &again, &ret->refused, err) != E_OK)
         return err->code;
     if (ret->refused.code != E_OK ||
         queue_takes(again.queue, again.params, again.options, &ret->refused) != E_OK)

@@ -406,6 +406,44 @@ static void take_assigned(void *ctx, const struct progress_entry *entry)
         settle_last(a);
 }
 
+/* Whether the object has a member of that name; both as they stand in JSON. */
+static bool has_member(struct slice object, struct slice name, struct arena *arena)
+{
+    struct slice key;
+    struct slice value;
+    struct slice text = json_text(name, arena);
+
+    if (object.size == 0)
+        return false;
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
+        if (slice_equal(json_text(key, arena), text))
+            return true;
+    return false;
+}
+
+/* What a person has changed counts, now and when it is run once more: what steps had set by that name does not. */
+static struct slice without_changed(struct slice assigned, const struct job *j,
+                                    struct slice changed, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+    struct slice key;
+    struct slice value;
+
+    if (assigned.size == 0)
+        return assigned;
+    buf_add_char(&b, '{');
+    for (struct json_iter it = json_members(assigned); json_next_member(&it, &key, &value);) {
+        if (has_member(changed, key, arena) || !has_member(j->assigned, key, arena))
+            continue;
+        json_add_comma(&b);
+        buf_add_slice(&b, key);
+        buf_add_char(&b, ':');
+        buf_add_slice(&b, value);
+    }
+    buf_add_char(&b, '}');
+    return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
+}
+
 static int stopped_at(const struct job *j)
 {
     return j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
@@ -425,7 +463,7 @@ static enum err_code choose_step(const struct bill *bill, const struct job *j, s
     return E_OK;
 }
 
-enum err_code route_again(struct engine *e, const struct job *j, struct slice from, bool anew,
+enum err_code route_again(struct engine *e, const struct act *act, const struct job *j,
                           struct slice params, struct route_again *ret, struct err *refused,
                           struct err *err)
 {
@@ -433,7 +471,7 @@ enum err_code route_again(struct engine *e, const struct job *j, struct slice fr
     struct bill bill;
 
     bill_parse(j->bill, &e->arena, &bill);
-    if (choose_step(&bill, j, from, anew, &step, refused) != E_OK)
+    if (choose_step(&bill, j, act->from, act->anew, &step, refused) != E_OK)
         return E_OK;
     *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
     if (ret->queue == NULL) {
@@ -446,8 +484,8 @@ enum err_code route_again(struct engine *e, const struct job *j, struct slice fr
         return err->code;
     settle_last(&a);
     ret->options = route_options(&bill, step, &e->arena);
-    ret->assigned = a.assigned;
-    ret->params = route_params(params, a.assigned, step->params, &e->arena);
+    ret->assigned = without_changed(a.assigned, j, act->params, &e->arena);
+    ret->params = route_params(params, ret->assigned, step->params, &e->arena);
     if (bill.n_skip > 0) { /* what is run again is run in full */
         bill.n_skip = 0;
         ret->bill = bill_format(&bill, &e->arena);

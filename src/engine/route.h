@@ -44,10 +44,10 @@ struct route_again {
     struct slice params; /* as the step will see them */
 };
 
-/* From the step that is named, or else (unless it is to begin anew) from where it failed or was cancelled, or else from its first.  `j` is
- * loaded whole, `params` are the job's from now on. */
-MUST_CHECK enum err_code route_again(struct engine *e, const struct job *j, struct slice from,
-                                     bool anew, struct slice params, struct route_again *ret,
+/* From the step that is named, or else (unless it is to begin anew) from where it failed or was cancelled, or else from
+ * its first.  `j` is loaded whole, `params` are the job's from now on. */
+MUST_CHECK enum err_code route_again(struct engine *e, const struct act *act, const struct job *j,
+                                     struct slice params, struct route_again *ret,
                                      struct err *refused, struct err *err);
 
 /* A copy of the job begins with its first step: sets queue, step, options and bill of `copy`. */

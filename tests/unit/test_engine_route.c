@@ -534,6 +534,29 @@ static void a_done_route_is_run_again_from_any_step_with_other_params(void **sta
     assert_sound(f);
 }
 
+static void what_is_changed_by_hand_counts_over_what_was_set(void **state)
+{
+    struct fixture *f = *state;
+
+    define_queues(f);
+    int64_t id = submit_route(f, ABC, NULL);
+
+    end_in(f, "a", JOB_OUT_DONE, 0, "{\"x\":1,\"y\":1}");
+    done_in(f, "b");
+    done_in(f, "c");
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(retry_from(f, id, "b", round == 0 ? "{\"x\":2}" : NULL)->op.err.code,
+                         E_OK);
+        struct test_op *claim = run_op(f, op_claim(f, "b", 1));
+        struct granted g;
+
+        assert_int_equal(granted_of(claim, &g, 1), 1);
+        assert_true(reply_has(claim, "\"x\":2") && reply_has(claim, "\"y\":1"));
+        run_ok(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
+        done_in(f, "c");
+    }
+}
+
 static void a_known_key_is_not_run_again_unless_redo_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -654,6 +677,7 @@ int main(void)
         ENGINE_TEST(a_job_that_has_begun_elsewhere_goes_on_where_it_was),
         ENGINE_TEST(a_failed_route_goes_on_where_it_failed),
         ENGINE_TEST(a_done_route_is_run_again_from_any_step_with_other_params),
+        ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),
         ENGINE_TEST(a_known_key_is_not_run_again_unless_redo_is_said),
         ENGINE_TEST(a_copy_begins_with_the_first_step),
         ENGINE_TEST(a_queue_that_is_not_there_is_named_with_its_step),

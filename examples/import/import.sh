@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# import.sh DATE QUEUE: whatever a machine does with a day's dump.
+set -eu
+
+machine=${2#import_category_dump}
+if [ "$1$machine" = broken@north ]; then
+    waybill fail "the dump of $1 cannot be read"
+    exit 1
+fi
+sleep "${PACE:-0.2}" # so that there is something to see
+echo "$1 ${machine:-@server}" >>"$IMPORT_DIR/imported"

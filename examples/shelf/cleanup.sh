@@ -1,0 +1,5 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# cleanup.sh CASE
+rm -rf "$SHELF_DIR/case-$1"
