@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "core/definition.h"
+#include "core/join_def.h"
 #include "core/queue_def.h"
 #include "driver.h"
 
@@ -27,11 +28,30 @@ static const struct slice seeds[] = {
     SLICE("queues:\n  a:\n    command: |\n      set -e\n      echo {x}\n    dir: /srv\n"),
     SLICE("queues:\n- [a, b, [c, {d: e}]]\n- &a [*a]\n- !!str 75\n- 'it''s'\n- .inf\n- 1e400\n"),
     SLICE("queues: {before: {slots: 1}}\nserver: {names: [a, b]}\n"),
+    SLICE(
+        "queues:\n  a:\n    on_success: [parse, {join: report}, {signal: s, count: 3}]\n"
+        "    on_failure: {topic: alarm, params: {x: [1, y]}}\n    subscribe: [crawl, \"site.*\"]\n"
+        "joins:\n  report: {key: \"{date}\", count: 10, then: [summary]}\n  one: {count: 1, then: a}\n"),
+    SLICE("triggers:\n  import: {from: [10.0.0.0/8, '::1']}\n  b:\n    from: 192.0.2.0/25\n"),
 };
 
 static const struct slice words[] = {
     SLICE("queues:"),
     SLICE("server:"),
+    SLICE("joins:"),
+    SLICE("triggers:"),
+    SLICE("from: "),
+    SLICE("fd00::/8"),
+    SLICE("count: 1"),
+    SLICE("then: a"),
+    SLICE("key: '{a}'"),
+    SLICE("on_success: "),
+    SLICE("on_failure: "),
+    SLICE("subscribe: "),
+    SLICE("{queue: a}"),
+    SLICE("{join: a}"),
+    SLICE("{signal: a, count: 2}"),
+    SLICE("subscriber: {}"),
     SLICE("\n  "),
     SLICE("\n    "),
     SLICE("\n"),
@@ -99,31 +119,56 @@ static const struct slice words[] = {
 #define BEFORE "queues: {before: {slots: 1}}\nserver: {names: [here]}\n"
 #define BEFORE_JSON "{\"queues\":{\"before\":{\"slots\":1}}}"
 
-/* As the server does it with a request: the text is checked, each queue is made canonical again. */
+typedef enum err_code canonical_fn(struct slice json, struct buf *out, struct err *err);
+
+static void make_again(struct slice definitions, canonical_fn *canonical, struct buf *again)
+{
+    struct err err = ERR_INIT;
+    struct slice name;
+    struct slice value;
+
+    for (struct json_iter it = json_members(definitions); json_next_member(&it, &name, &value);) {
+        json_add_comma(again);
+        buf_add_slice(again, name);
+        buf_add_char(again, ':');
+        if (canonical(value, again, &err) != E_OK)
+            fuzz_fail("refused when read again: %s", err.msg);
+    }
+}
+
+/* As the server does it with a request: the text is checked, each definition is made canonical again. */
 static void check_canonical(struct slice json)
 {
     CLEANUP(buf) struct buf again = BUF_INIT((size_t)16 << 20);
     struct err err = ERR_INIT;
     struct slice whole;
     struct slice queues;
-    struct slice name;
-    struct slice value;
+    struct slice joins;
 
     if (json_check(json, &whole, &err) != E_OK)
         fuzz_fail("not JSON: %s: %.*s", err.msg, (int)json.size, json.data);
     if (!json_find(whole, "queues", &queues))
         fuzz_fail("no queues: %.*s", (int)json.size, json.data);
     buf_add_str(&again, "{\"queues\":{");
-    for (struct json_iter it = json_members(queues); json_next_member(&it, &name, &value);) {
-        json_add_comma(&again);
-        buf_add_slice(&again, name);
-        buf_add_char(&again, ':');
-        if (queue_def_canonical(value, &again, &err) != E_OK)
-            fuzz_fail("refused when read again: %s", err.msg);
+    make_again(queues, queue_def_canonical, &again);
+    if (json_find(whole, "joins", &joins)) {
+        buf_add_str(&again, "},\"joins\":{");
+        make_again(joins, join_def_canonical, &again);
     }
     buf_add_str(&again, "}}");
     if (!slice_equal(buf_slice(&again), json))
         fuzz_fail("not canonical: %.*s\nbut: %s", (int)json.size, json.data, buf_text(&again));
+}
+
+/* Names that lead nowhere are told with their place, or there are none. */
+static void check_names(const struct definitions *d)
+{
+    struct err err = ERR_INIT;
+
+    if (definitions_check_names(d, &err) == E_OK)
+        return;
+    if (strncmp(err.msg, "f.yaml:", 7) != 0 || strchr("123456789", err.msg[7]) == NULL)
+        fuzz_fail("a name leads nowhere, with a bad message: %s", err.msg);
 }
 
 static void check_refused(const struct definitions *d, struct slice json, const struct err *err)
@@ -133,7 +178,8 @@ static void check_refused(const struct definitions *d, struct slice json, const 
     if (strncmp(err->msg, "f.yaml:", 7) != 0 || strchr("123456789", err->msg[7]) == NULL ||
         !utf8_valid(slice_of(err->msg)))
         fuzz_fail("refused with a bad message: %s", err->msg);
-    if (!slice_is(json, BEFORE_JSON) || d->server.names.count != 1 || d->server.listen.size != 0)
+    if (!slice_is(json, BEFORE_JSON) || d->server.names.count != 1 || d->server.listen.size != 0 ||
+        d->refs.count != 0 || d->server.triggers.count != 0)
         fuzz_fail("something stayed of what was refused: %.*s", (int)json.size, json.data);
 }
 
@@ -150,10 +196,12 @@ static void run(struct slice input)
     enum err_code code = definitions_add_from(&d, &source, input, &err);
 
     definitions_json(&d, &json);
-    if (code == E_OK)
-        check_canonical(buf_slice(&json));
-    else
+    if (code != E_OK) {
         check_refused(&d, buf_slice(&json), &err);
+        return;
+    }
+    check_canonical(buf_slice(&json));
+    check_names(&d);
 }
 
 const struct fuzz_target fuzz_target = {

@@ -1,0 +1,256 @@
+/*
+ * Steps, records, conditions and destinations as they come from outside: what is refused says where, what is
+ * taken is kept in a form that reads back as itself, and a route always comes to its end.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "base/json.h"
+#include "core/bill.h"
+#include "core/join_def.h"
+#include "driver.h"
+
+static const struct slice seeds[] = {
+    SLICE("{\"steps\":[{\"number\":1,\"process name\":\"extract\",\"queue name\":\"shelf\","
+          "\"command line\":\"echo {one}\"},{\"number\":2,\"name\":\"main\",\"queue\":\"shelf\"}],"
+          "\"progress\":[{\"number\":1,\"status\":0,\"start time\":\"2026-11-15T21:30:00Z\"}]}"),
+    SLICE(
+        "{\"steps\":[{\"name\":\"a\",\"command\":[\"./x\",\"{y}\"],\"params\":{ \"z\" : [1, \" \"] },"
+        "\"timeout\":\"5m\",\"retry\":{\"max\":2,\"exits\":{\"75\":\"later\"}}},"
+        "{\"name\":\"b\",\"on_error\":\"continue\",\"on_success\":[\"c\",{\"join\":\"j\"}]},"
+        "{\"name\":\"f\",\"final\":true},{\"name\":\"g\",\"number\":9,\"final\":true}],"
+        "\"add\":[{\"name\":\"x\"},{\"name\":\"y\",\"number\":20,\"final\":true}]}"),
+    SLICE("{\"steps\":{\"name\":\"a\"},\"add\":{\"name\":\"b\"},\"progress\":[]}"),
+    SLICE("{\"after\":[\"0D3N7Q8R2S4T6\",\"ref\",{\"job\":\"a\",\"step\":\"main\",\"on\":\"end\"},"
+          "{\"signal\":\"dump\",\"count\":10,\"take\":true},{\"job\":\"b\",\"step\":4}]}"),
+    SLICE(
+        "{\"dests\":[\"a\",{\"queue\":\"b\",\"params\":{\"x\":1}},{\"topic\":\"t.u\"},{\"join\":\"j\"},"
+        "{\"signal\":\"s\",\"count\":3}]}"),
+    SLICE("{\"join\":{\"key\":\"{date:-none}\",\"count\":10,\"then\":[\"summary\"]}}"),
+};
+
+static const struct slice words[] = {
+    SLICE("\"steps\":"),
+    SLICE("\"progress\":"),
+    SLICE("\"add\":"),
+    SLICE("\"after\":"),
+    SLICE("\"dests\":"),
+    SLICE("\"join\":"),
+    SLICE("\"name\":\"a\""),
+    SLICE("\"queue\":\"q\""),
+    SLICE("\"number\":3"),
+    SLICE("\"number\":1000000"),
+    SLICE("\"final\":true"),
+    SLICE("\"on_error\":\"continue\""),
+    SLICE("\"status\":0"),
+    SLICE("\"status\":-9"),
+    SLICE("\"command\":"),
+    SLICE("\"command line\":"),
+    SLICE("\"params\":{}"),
+    SLICE("\"on_failure\":"),
+    SLICE("\"signal\":\"s\""),
+    SLICE("\"topic\":\"t\""),
+    SLICE("\"count\":2"),
+    SLICE("\"set\":{}"),
+    SLICE("'{a}'"),
+    SLICE("{a}"),
+    SLICE("{"),
+    SLICE("}"),
+    SLICE("["),
+    SLICE("]"),
+    SLICE(","),
+    SLICE(":"),
+    SLICE("\""),
+    SLICE("\\\""),
+    SLICE("\\u0041"),
+    SLICE("\\n"),
+    SLICE("null"),
+    SLICE("true"),
+    SLICE("0"),
+    SLICE("-1"),
+    SLICE("1e9"),
+    SLICE(" "),
+    SLICE("{\"name\":\"x\"},"),
+    SLICE("\xC2\x85"),
+};
+
+static struct arena arena = ARENA_INIT;
+
+static void check_refusal(const struct err *err, const char *begins)
+{
+    if (err->code != E_INVALID)
+        fuzz_fail("refused as %s: %s", err_name(err->code), err->msg);
+    if (strncmp(err->msg, begins, strlen(begins)) != 0 || !utf8_valid(slice_of(err->msg)))
+        fuzz_fail("refused with a bad message: %s", err->msg);
+}
+
+static struct slice checked(struct slice json)
+{
+    struct err err = ERR_INIT;
+    struct slice value;
+
+    if (json_check(json, &value, &err) != E_OK)
+        fuzz_fail("not JSON: %s: %.*s", err.msg, (int)json.size, json.data);
+    return value;
+}
+
+/* ---- routes ---- */
+
+static void check_form(const struct bill *bill)
+{
+    struct slice once = bill_format(bill, &arena);
+    struct bill again;
+
+    bill_parse(checked(once), &arena, &again);
+    if (!slice_equal(bill_format(&again, &arena), once))
+        fuzz_fail("does not read back as itself: %.*s", (int)once.size, once.data);
+    for (size_t i = 1; i < bill->n_steps; i++)
+        if (bill->steps[i].number <= bill->steps[i - 1].number)
+            fuzz_fail("numbers do not grow: %.*s", (int)once.size, once.data);
+}
+
+static void check_walk(const struct bill *bill, bool failed)
+{
+    size_t visited = 0;
+    int number = 0;
+
+    for (const struct route_step *s; (s = route_next(bill, number, failed)) != NULL; visited++) {
+        if (s->number <= number || visited == bill->n_steps || (failed && !s->final))
+            fuzz_fail("the route is walked wrongly at step %d", s->number);
+        if (route_options(bill, s, &arena).size > 0)
+            (void)checked(route_options(bill, s, &arena));
+        number = s->number;
+    }
+}
+
+static void try_progress(struct bill *bill, struct slice json)
+{
+    struct route_status *entries;
+    struct err err = ERR_INIT;
+    size_t n;
+
+    if (route_progress_parse(json, bill, &arena, &entries, &n, &err) != E_OK) {
+        check_refusal(&err, "progress");
+        return;
+    }
+    route_skip(bill, entries, n, &arena);
+    for (size_t i = 0; i < n; i++)
+        for (const struct route_step *s = route_first(bill); entries[i].has_status && s != NULL;
+             s = route_next(bill, s->number, false))
+            if (s->number == entries[i].number)
+                fuzz_fail("step %d has a status and is run", s->number);
+}
+
+static void try_add(struct bill *bill, struct slice json)
+{
+    size_t before = bill->n_steps;
+    struct err err = ERR_INIT;
+
+    if (route_add(bill, bill->steps[0].number, json, &arena, &err) != E_OK)
+        check_refusal(&err, "");
+    else if (bill->n_steps <= before)
+        fuzz_fail("nothing was added");
+}
+
+static void try_steps(struct slice whole, struct slice json)
+{
+    struct bill bill = {.options = SLICE("{\"retry\":{\"max\":1}}")};
+    struct err err = ERR_INIT;
+    struct slice more;
+
+    if (route_steps_parse(json, 0, &arena, &bill.steps, &bill.n_steps, &err) != E_OK) {
+        check_refusal(&err, "steps");
+        return;
+    }
+    if (json_find(whole, "progress", &more))
+        try_progress(&bill, more);
+    if (json_find(whole, "add", &more))
+        try_add(&bill, more);
+    check_form(&bill);
+    check_walk(&bill, false);
+    check_walk(&bill, true);
+}
+
+/* ---- the others ---- */
+
+static void try_after(struct slice json)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT((size_t)1 << 24);
+    struct after_cond *conds;
+    struct err err = ERR_INIT;
+    size_t n;
+    size_t again;
+
+    if (after_parse(json, &arena, &conds, &n, &err) != E_OK) {
+        check_refusal(&err, "after");
+        return;
+    }
+    buf_add_char(&out, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_add_comma(&out);
+        after_cond_json(&conds[i], conds[i].job > 0 ? conds[i].job : 1,
+                        conds[i].step.size > 0 ? 7 : 0, &out);
+    }
+    buf_add_char(&out, ']');
+    if (after_parse(checked(buf_slice(&out)), &arena, &conds, &again, &err) != E_OK || again != n)
+        fuzz_fail("does not read back: %s: %s", err.msg, buf_text(&out));
+}
+
+static void try_dests(struct slice json)
+{
+    struct slice once;
+    struct slice twice;
+    struct err err = ERR_INIT;
+
+    if (dest_list_canonical(json, "then", &arena, &once, &err) != E_OK) {
+        check_refusal(&err, "then");
+        return;
+    }
+    if (once.size == 0)
+        return;
+    if (dest_list_canonical(checked(once), "then", &arena, &twice, &err) != E_OK ||
+        !slice_equal(once, twice))
+        fuzz_fail("not canonical: %.*s", (int)once.size, once.data);
+}
+
+static void try_join(struct slice json)
+{
+    CLEANUP(buf) struct buf once = BUF_INIT((size_t)1 << 24);
+    CLEANUP(buf) struct buf twice = BUF_INIT((size_t)1 << 24);
+    struct err err = ERR_INIT;
+
+    if (join_def_canonical(json, &once, &err) != E_OK) {
+        check_refusal(&err, "");
+        return;
+    }
+    if (join_def_canonical(checked(buf_slice(&once)), &twice, &err) != E_OK ||
+        !slice_equal(buf_slice(&once), buf_slice(&twice)))
+        fuzz_fail("not canonical: %s", buf_text(&once));
+}
+
+static void run(struct slice input)
+{
+    struct err err = ERR_INIT;
+    struct slice whole;
+    struct slice value;
+
+    if (json_check(input, &whole, &err) != E_OK || json_type_of(whole) != JSON_T_OBJECT)
+        return;
+    if (json_find(whole, "steps", &value))
+        try_steps(whole, value);
+    if (json_find(whole, "after", &value))
+        try_after(value);
+    if (json_find(whole, "dests", &value))
+        try_dests(value);
+    if (json_find(whole, "join", &value))
+        try_join(value);
+    arena_clear(&arena);
+}
+
+const struct fuzz_target fuzz_target = {
+    .run = run,
+    .seeds = seeds,
+    .seed_count = ARRAY_LEN(seeds),
+    .words = words,
+    .word_count = ARRAY_LEN(words),
+};
