@@ -75,8 +75,10 @@ int cmd_apply(struct cli *cli)
             return CLI_USAGE;
         }
     }
-    if (send_definitions(cli, &d, &reply, &err) != E_OK)
+    if (send_definitions(cli, &d, &reply, &err) != E_OK) {
+        definitions_locate(&d, &err);
         return cli_fail(cli, &err);
+    }
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else

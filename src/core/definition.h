@@ -59,6 +59,7 @@ struct definition_ref {
     const char *owner_kind; /* of what leads there: "queue" or "join" */
     struct slice owner;
     const char *key; /* "on_success" */
+    size_t index;    /* in its list */
     struct definition_place from;
 };
 
@@ -108,9 +109,13 @@ MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file
                                          struct err *err);
 
 /* Whether every queue and join that something leads to is among the definitions, or built in.  For files that are
- * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a': on_success:
- * there is no queue 'x', did you mean 'y'?" */
+ * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a':
+ * on_success[0]: there is no queue 'x', did you mean 'y'?" */
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
+
+/* A refusal of the engine that begins with one of those names ("queue 'a': on_success[0]: …") gets its place in
+ * front; any other stays as it is. */
+void definitions_locate(const struct definitions *d, struct err *err);
 
 /* {"queues":{…},"joins":{…}}: the body of POST /v1/definitions; without joins where there are none. */
 void definitions_json(const struct definitions *d, struct buf *out);

@@ -15,9 +15,10 @@ static int line_of(const struct definition_dests *dests, struct slice value)
     return yaml_line_at(dests->owner, (size_t)(value.data - dests->json.data));
 }
 
-static void note_dest(struct definition_read *r, const struct definition_dests *dests,
-                      const struct dest *dest, int line)
+static void note_dest(struct definition_read *r, const struct definition_dests *dests, size_t index,
+                      struct slice value)
 {
+    const struct dest *dest = &dests->list->items[index];
     struct arena *arena = &r->d->arena;
     struct definition_ref ref = {
         .kind = dest->kind,
@@ -25,7 +26,8 @@ static void note_dest(struct definition_read *r, const struct definition_dests *
         .owner_kind = dests->kind,
         .owner = arena_copy(arena, dests->owner->name),
         .key = dests->key,
-        .from = {r->file, line},
+        .index = index,
+        .from = {r->file, line_of(dests, value)},
     };
 
     VEC_PUSH(&r->d->refs, ref);
@@ -40,11 +42,11 @@ void definition_note_dests(struct definition_read *r, const struct definition_de
     if (!json_find(dests->json, dests->key, &value))
         return;
     if (json_type_of(value) != JSON_T_ARRAY) {
-        note_dest(r, dests, &dests->list->items[0], line_of(dests, value));
+        note_dest(r, dests, 0, value);
         return;
     }
     for (struct json_iter it = json_items(value); json_next_item(&it, &item); i++)
-        note_dest(r, dests, &dests->list->items[i], line_of(dests, item));
+        note_dest(r, dests, i, item);
 }
 
 /* ---- joins ---- */
@@ -242,22 +244,32 @@ static size_t names_of(const struct definitions *d, enum dest_kind kind, struct 
     return n;
 }
 
+/* "queue 'a': on_success[0]" */
+static void add_ref(const struct definition_ref *ref, struct buf *out)
+{
+    struct quote owner;
+
+    buf_addf(out, "%s %s: %s[%zu]", ref->owner_kind, quote_text(&owner, ref->owner), ref->key,
+             ref->index);
+}
+
 static enum err_code leads_nowhere(const struct definition_ref *ref, const char *const *names,
                                    size_t n, struct err *err)
 {
     const char *near = nearest_word(ref->name, names, n);
     const char *kind = ref->kind == DEST_QUEUE ? "queue" : "join";
+    CLEANUP(buf) struct buf place = BUF_INIT(200);
     struct quote quote;
-    struct quote owner;
     struct quote other;
 
+    add_ref(ref, &place);
     quote_text(&quote, ref->name);
     if (near != NULL)
         (void)err_set(err, E_INVALID, "there is no %s %s, did you mean %s?", kind, quote.text,
                       quote_text(&other, slice_of(near)));
     else
         (void)err_set(err, E_INVALID, "there is no %s %s in these files", kind, quote.text);
-    (void)err_wrap(err, "%s %s: %s", ref->owner_kind, quote_text(&owner, ref->owner), ref->key);
+    (void)err_wrap(err, "%s", buf_text(&place));
     return yaml_err_at(err, ref->from.file.data, ref->from.line);
 }
 
@@ -283,4 +295,18 @@ enum err_code definitions_check_names(const struct definitions *d, struct err *e
             return leads_nowhere(ref, names, n, err);
     }
     return E_OK;
+}
+
+void definitions_locate(const struct definitions *d, struct err *err)
+{
+    for (size_t i = 0; i < d->refs.count; i++) {
+        const struct definition_ref *ref = &d->refs.items[i];
+        CLEANUP(buf) struct buf place = BUF_INIT(200);
+
+        add_ref(ref, &place);
+        if (strncmp(err->msg, buf_text(&place), place.size) == 0) {
+            (void)yaml_err_at(err, ref->from.file.data, ref->from.line);
+            return;
+        }
+    }
 }

@@ -53,8 +53,10 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
     engine_run(engine, &op, clock_now());
     enum err_code code = op.err.code;
 
-    if (code != E_OK)
+    if (code != E_OK) {
         *err = op.err;
+        definitions_locate(d, err);
+    }
     op_deinit(&op);
     return code;
 }

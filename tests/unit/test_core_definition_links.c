@@ -207,16 +207,39 @@ static void assert_dangles(const char *text, const char *message)
 static void names_that_lead_nowhere_are_told_with_their_line(void **state)
 {
     (void)state;
-    assert_dangles("queues:\n  parse:\n  fetch:\n    on_success:\n      - parse\n      - prase\n",
-                   "q.yaml:6: queue 'fetch': on_success: there is no queue 'prase', did you mean "
-                   "'parse'?");
-    assert_dangles("queues:\n  fetch:\n    slots: 1\n    on_failure: {join: mail}\n",
-                   "q.yaml:4: queue 'fetch': on_failure: there is no join 'mail' in these files");
+    assert_dangles(
+        "queues:\n  parse:\n  fetch:\n    on_success:\n      - parse\n      - prase\n",
+        "q.yaml:6: queue 'fetch': on_success[1]: there is no queue 'prase', did you mean "
+        "'parse'?");
+    assert_dangles(
+        "queues:\n  fetch:\n    slots: 1\n    on_failure: {join: mail}\n",
+        "q.yaml:4: queue 'fetch': on_failure[0]: there is no join 'mail' in these files");
     assert_dangles("joins:\n  j:\n    count: 1\n    then:\n      [{queue: x}]\n",
-                   "q.yaml:5: join 'j': then: there is no queue 'x' in these files");
+                   "q.yaml:5: join 'j': then[0]: there is no queue 'x' in these files");
     assert_dangles("queues:\n  a: {on_success: defualt}\n",
-                   "q.yaml:2: queue 'a': on_success: there is no queue 'defualt', did you mean "
+                   "q.yaml:2: queue 'a': on_success[0]: there is no queue 'defualt', did you mean "
                    "'default'?");
+}
+
+static void a_refusal_of_the_engine_gets_its_place(void **state)
+{
+    (void)state;
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    definitions_init(&d);
+    add(&d, "q.yaml",
+        "queues:\n  b:\n    on_failure: x\n  a:\n    on_success:\n      - a\n      - y\n");
+    err_set(&err, E_INVALID, "queue 'a': on_success[1]: there is no queue 'y'");
+    definitions_locate(&d, &err);
+    assert_string_equal(err.msg, "q.yaml:7: queue 'a': on_success[1]: there is no queue 'y'");
+    err_set(&err, E_INVALID, "queue 'b': on_failure[0]: there is no queue 'x'");
+    definitions_locate(&d, &err);
+    assert_string_equal(err.msg, "q.yaml:3: queue 'b': on_failure[0]: there is no queue 'x'");
+    err_set(&err, E_CONFLICT, "queue 'a' is where queue 'c' leads to");
+    definitions_locate(&d, &err);
+    assert_string_equal(err.msg, "queue 'a' is where queue 'c' leads to");
+    assert_int_equal(err.code, E_CONFLICT);
 }
 
 int main(void)
@@ -230,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_failed_file_leaves_nothing_behind),
         cmocka_unit_test(names_that_lead_somewhere_are_right),
         cmocka_unit_test(names_that_lead_nowhere_are_told_with_their_line),
+        cmocka_unit_test(a_refusal_of_the_engine_gets_its_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
