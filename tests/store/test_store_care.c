@@ -67,6 +67,18 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"INSERT INTO cursors VALUES (4711, '1')", "cursor of job 4711"},
         {"INSERT INTO cursors VALUES (3, '1')", "cursor of job 3 has no job"},
         {"INSERT INTO progress VALUES (4711,1,1,1,1,1,1,0,1,1,1,1,'','')", "progress of job 4711"},
+        {"INSERT INTO waits VALUES (20, 0, 1, 21, 0, 1, 0, 0)", "job 20 waits and is not held"},
+        {"INSERT INTO waits VALUES (4711, 0, 1, 21, 0, 1, 0, 0)", "job 4711 waits and is not held"},
+        {"INSERT INTO waits VALUES (20, 0, 1, 21, 0, 1, 0, 0)",
+         "job 21, whose end will not be told"},
+        {"INSERT INTO waits VALUES (20, 0, 2, 99, 0, 0, 1, 0)", "signal 99, which does not exist"},
+        {"UPDATE jobs SET state = 2, history = '{\"holds\":3}' WHERE id = 20",
+         "job 20 is held and waits for nothing"},
+        {"INSERT INTO arrivals VALUES (77, '', 1, 0, '')", "arrivals of join 77, which does not"},
+        {"UPDATE jobs SET history = '{\"step\":1}' WHERE id = 20",
+         "job 20 is at a step and has no"},
+        {"UPDATE payload SET bill = '{\"steps\":[]}' WHERE id = 20",
+         "job 20 has a route and is at no"},
     };
 
     (void)state;

@@ -99,3 +99,39 @@ LIMIT 100;
 SELECT 'cursor of job ' || job || ' has no job that may go on with it' FROM cursors
 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = cursors.job)
   AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = cursors.job AND ended.state <> 6) LIMIT 100;
+
+-- The tenth character of a history that begins with its holds is their number: 2, 3, 6 and 7 are held by `after`.
+-- name: verify_waits
+SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND (j.state = 1 OR j.state = 2
+                      AND j.history LIKE '{"holds":%' AND SUBSTR(j.history, 10, 1) IN ('2', '3', '6', '7')))
+UNION ALL
+SELECT 'job ' || j.id || ' is held and waits for nothing' FROM jobs AS j
+WHERE j.state = 2 AND j.history LIKE '{"holds":%' AND SUBSTR(j.history, 10, 1) IN ('2', '3', '6', '7')
+  AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = j.id)
+UNION ALL
+SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told' FROM waits AS w
+WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND j.awaited = 1)
+  AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
+UNION ALL
+SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist' FROM waits AS w
+WHERE w.kind = 2 AND NOT EXISTS (SELECT 1 FROM signals AS s WHERE s.id = w.target)
+LIMIT 100;
+
+-- name: verify_arrivals
+SELECT 'arrivals of join ' || a.join_id || ', which does not exist' FROM arrivals AS a
+WHERE NOT EXISTS (SELECT 1 FROM joins AS n WHERE n.id = a.join_id)
+UNION ALL
+SELECT 'join ' || join_id || ' has ' || n || ' arrivals and ' || LENGTH(jobs) / 8 || ' jobs' FROM arrivals
+WHERE n < 1 OR LENGTH(jobs) > 8 * n
+LIMIT 100;
+
+-- Steps come first in a bill.
+-- name: verify_routes
+SELECT 'job ' || j.id || ' is at a step and has no route' FROM jobs AS j
+WHERE j.history LIKE '%"step":%'
+  AND NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.id = j.id AND p.bill LIKE '{"steps":%')
+UNION ALL
+SELECT 'job ' || j.id || ' has a route and is at no step' FROM jobs AS j JOIN payload AS p ON p.id = j.id
+WHERE p.bill LIKE '{"steps":%' AND (j.history IS NULL OR j.history NOT LIKE '%"step":%')
+LIMIT 100;
