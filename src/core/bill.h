@@ -35,7 +35,7 @@ enum {
 };
 
 struct route_step {
-    int number; /* grows from step to step */
+    int number; /* no other step of the route has it; an added one has the next that is free */
     struct slice name;
     struct slice queue;
     struct slice command;                /* JSON, or empty: its queue's */
@@ -106,6 +106,9 @@ const struct route_step *route_first(const struct bill *bill);
 /* The one after step `number`; of a route that has failed, the next final one. */
 const struct route_step *route_next(const struct bill *bill, int number, bool failed);
 
+/* Its place in the route, from 0; n_steps when there is no step of that number. */
+size_t route_place(const struct bill *bill, int number);
+
 /* NULL when there is no step of that number. */
 const struct route_step *route_find(const struct bill *bill, int number);
 
@@ -113,8 +116,8 @@ const struct route_step *route_find(const struct bill *bill, int number);
 MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step,
                                       const struct route_step **ret_step, struct err *err);
 
-/* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  Numbers of the
- * steps behind them grow.  E_INVALID: the route has come to its final steps, or becomes too long. */
+/* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  E_INVALID: the route has
+ * come to its final steps, or becomes too long. */
 MUST_CHECK enum err_code route_add(struct bill *bill, int at, struct slice steps,
                                    struct arena *arena, struct err *err);
 

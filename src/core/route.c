@@ -10,18 +10,27 @@
 
 static bool is_skipped(const struct bill *bill, int number)
 {
-    for (size_t i = 0; i < bill->n_skip && bill->skip[i] <= number; i++)
+    for (size_t i = 0; i < bill->n_skip; i++)
         if (bill->skip[i] == number)
             return true;
     return false;
 }
 
+size_t route_place(const struct bill *bill, int number)
+{
+    size_t i = 0;
+
+    while (i < bill->n_steps && bill->steps[i].number != number)
+        i++;
+    return i;
+}
+
 const struct route_step *route_next(const struct bill *bill, int number, bool failed)
 {
-    for (size_t i = 0; i < bill->n_steps; i++) {
+    for (size_t i = number == 0 ? 0 : route_place(bill, number) + 1; i < bill->n_steps; i++) {
         const struct route_step *step = &bill->steps[i];
 
-        if (step->number > number && (step->final || !failed) && !is_skipped(bill, step->number))
+        if ((step->final || !failed) && !is_skipped(bill, step->number))
             return step;
     }
     return NULL;
@@ -34,10 +43,9 @@ const struct route_step *route_first(const struct bill *bill)
 
 const struct route_step *route_find(const struct bill *bill, int number)
 {
-    for (size_t i = 0; i < bill->n_steps; i++)
-        if (bill->steps[i].number == number)
-            return &bill->steps[i];
-    return NULL;
+    size_t place = route_place(bill, number);
+
+    return place == bill->n_steps ? NULL : &bill->steps[place];
 }
 
 /* ---- by number or name ---- */
@@ -127,29 +135,14 @@ static size_t end_of_work(const struct bill *bill)
     return at;
 }
 
-static void renumber(int *skip, size_t n_skip, int from, int to)
+/* Numbers are given once: what is in the record, or waited for, keeps its own. */
+static int last_number(const struct bill *bill)
 {
-    for (size_t i = 0; i < n_skip; i++)
-        if (skip[i] == from)
-            skip[i] = to;
-}
+    int last = 0;
 
-/* The steps from index `first` on come behind number `before`. */
-static enum err_code move_back(struct bill *bill, size_t first, int before, struct err *err)
-{
-    int numbers[ROUTE_STEPS_MAX];
-
-    for (size_t i = first; i < bill->n_steps; i++) {
-        numbers[i] = bill->steps[i].number > before ? bill->steps[i].number : before + 1;
-        before = numbers[i];
-    }
-    if (before > STEP_NUMBER_MAX)
-        return err_set(err, E_INVALID, "the numbers of the steps become too large");
-    for (size_t i = bill->n_steps; i-- > first;) { /* from the end: no two are ever the same */
-        renumber(bill->skip, bill->n_skip, bill->steps[i].number, numbers[i]);
-        bill->steps[i].number = numbers[i];
-    }
-    return E_OK;
+    for (size_t i = 0; i < bill->n_steps; i++)
+        last = bill->steps[i].number > last ? bill->steps[i].number : last;
+    return last;
 }
 
 static enum err_code check_room(const struct bill *bill, const struct route_step *more, size_t n,
@@ -188,15 +181,13 @@ enum err_code route_add(struct bill *bill, int at, struct slice steps, struct ar
         return err_set(err, E_INVALID, "the job has no route that a step could be added to");
     if (here->final)
         return err_set(err, E_INVALID, "the route has come to its final steps");
-    if (route_steps_parse(steps, bill->steps[first - 1].number, arena, &more, &n, err) != E_OK ||
+    if (route_steps_parse(steps, last_number(bill), arena, &more, &n, err) != E_OK ||
         check_room(bill, more, n, arena, err) != E_OK)
         return err->code;
     struct bill grown = *bill;
 
     grown.steps = arena_array(arena, bill->n_steps + n, sizeof(*grown.steps));
     memcpy(grown.steps, bill->steps, bill->n_steps * sizeof(*grown.steps));
-    if (move_back(&grown, first, more[n - 1].number, err) != E_OK)
-        return err->code;
     memmove(grown.steps + first + n, grown.steps + first,
             (bill->n_steps - first) * sizeof(*grown.steps));
     memcpy(grown.steps + first, more, n * sizeof(*more));

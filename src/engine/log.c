@@ -44,6 +44,18 @@ static struct log_append fresh_part(const struct log_append *l, int64_t size)
     return fresh;
 }
 
+/* For each of its attempts as much as the queue keeps.  Earlier steps of a route may have been in queues that keep
+ * more: there the worker minds how much one attempt prints, and this is only the bound of all of it. */
+static int64_t room_of(const struct engine *e, const struct queue *q, const struct job *j)
+{
+    int64_t kept = q->def.keep_log;
+
+    for (size_t i = 0; j->step > 0 && i < e->queues.count; i++)
+        if (e->queues.items[i]->def.keep_log > kept)
+            kept = e->queues.items[i]->def.keep_log;
+    return kept * j->attempt;
+}
+
 static enum err_code append(struct engine *e, const struct log_append *l, const struct job *j,
                             struct log_result *ret, struct err *err)
 {
@@ -60,7 +72,7 @@ static enum err_code append(struct engine *e, const struct log_append *l, const 
     }
     if (end <= ret->size)
         return E_OK;
-    if (end > q->def.keep_log * j->attempt) {
+    if (end > room_of(e, q, j)) {
         err_set(&ret->refused, E_TOO_LARGE,
                 "the log of this attempt is full: %lld bytes (keep.log)",
                 (long long)q->def.keep_log);

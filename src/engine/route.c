@@ -52,6 +52,8 @@ struct slice route_claim_members(const struct bill *bill, const struct job *j, s
         buf_add_char(&b, '{');
         json_put_int(&b, "number", step->number);
         json_put_string(&b, "name", step->name);
+        if (step->final)
+            json_put_bool(&b, "final", true);
         buf_add_char(&b, '}');
     }
     if (bill->parent != 0)
@@ -150,8 +152,8 @@ enum err_code route_judge_steps(struct engine *e, const struct job *j, struct sl
         return err->code;
     if (route_add(&bill, j->step, steps, &e->arena, refused) != E_OK)
         return E_OK;
-    for (size_t i = 0; i < bill.n_steps; i++)
-        if (bill.steps[i].number > j->step && judge_step(e, &bill.steps[i], refused) != E_OK) {
+    for (size_t i = route_place(&bill, j->step); i < bill.n_steps; i++)
+        if (judge_step(e, &bill.steps[i], refused) != E_OK) {
             (void)err_wrap(refused, "steps: %s", quote_text(&quote, bill.steps[i].name));
             return E_OK;
         }
@@ -223,7 +225,7 @@ static enum err_code fail_unreached(struct turn *t, const struct route_step *ste
     };
 
     mark_failed(t, step);
-    note_step(t, step->number, t->was->queue, true);
+    note_step(t, step->number, 0, true); /* it was in no queue */
     return store_progress_add(e->store, t->was->id.v, &entry, err);
 }
 
@@ -325,29 +327,15 @@ static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, 
     return E_OK;
 }
 
-/* Where the final steps at the end begin; 0: there are none. */
-static int first_of_last(const struct bill *bill)
-{
-    int number = 0;
-
-    for (size_t i = bill->n_steps; i-- > 0 && bill->steps[i].final;)
-        number = bill->steps[i].number;
-    return number;
-}
-
+/* They were judged before. */
 static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, struct err *err)
 {
-    size_t before = t->bill.n_steps;
-    int from = first_of_last(&t->bill);
     struct err refused = ERR_INIT;
 
-    if (gain->steps.size == 0)
-        return E_OK;
-    if (route_add(&t->bill, t->was->step, gain->steps, &t->e->arena, &refused) != E_OK)
+    if (gain->steps.size > 0 &&
+        route_add(&t->bill, t->was->step, gain->steps, &t->e->arena, &refused) != E_OK)
         return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
-    if (!t->was->awaited || from == 0)
-        return E_OK;
-    return store_waits_shift(t->e->store, t->was->id.v, from, (int)(t->bill.n_steps - before), err);
+    return E_OK;
 }
 
 enum err_code route_step_end(struct engine *e, const struct job *was, struct job *now,
@@ -379,7 +367,8 @@ enum err_code route_step_end(struct engine *e, const struct job *was, struct job
 
 /* What steps before one have set, by the record: that of the attempt that ended its step counts. */
 struct assigning {
-    int before;
+    const struct bill *bill;
+    size_t before; /* the step's place */
     struct arena *arena;
     struct slice assigned;
     struct progress_entry last; /* not known yet whether its step ended with it */
@@ -398,7 +387,7 @@ static void take_assigned(void *ctx, const struct progress_entry *entry)
 
     if (a->last.number != entry->number)
         settle_last(a);
-    if (entry->number >= a->before)
+    if (route_place(a->bill, entry->number) >= a->before)
         return;
     a->last = *entry;
     a->last.set = arena_copy(a->arena, entry->set);
@@ -478,7 +467,9 @@ enum err_code route_again(struct engine *e, const struct act *act, const struct 
         queue_unknown(e, step->queue, E_INVALID, refused);
         return E_OK;
     }
-    struct assigning a = {.before = step->number, .arena = &e->arena};
+    struct assigning a = {.bill = &bill,
+                          .before = route_place(&bill, step->number),
+                          .arena = &e->arena};
 
     if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
         return err->code;

@@ -62,10 +62,6 @@ MUST_CHECK enum err_code store_wait_remove(struct store *s, int64_t waiter, int6
 /* All of a waiter's. */
 MUST_CHECK enum err_code store_waits_forget(struct store *s, int64_t waiter, struct err *err);
 
-/* Waits on steps of the target from a number on are on steps whose numbers have grown by so much. */
-MUST_CHECK enum err_code store_waits_shift(struct store *s, int64_t target, int from_step, int by,
-                                           struct err *err);
-
 /* How many jobs wait for the target. */
 MUST_CHECK enum err_code store_waiters_count(struct store *s, int64_t target, int64_t *ret_n,
                                              struct err *err);

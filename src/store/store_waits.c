@@ -125,12 +125,6 @@ enum err_code store_wait_remove(struct store *s, int64_t waiter, int64_t seq, st
     return db_do(s->db, SQL_WAIT_REMOVE, err, db_i(waiter), db_i(seq));
 }
 
-enum err_code store_waits_shift(struct store *s, int64_t target, int from_step, int by,
-                                struct err *err)
-{
-    return db_do(s->db, SQL_WAITS_SHIFT, err, db_i(target), db_i(from_step), db_i(by));
-}
-
 enum err_code store_waits_forget(struct store *s, int64_t waiter, struct err *err)
 {
     return db_do(s->db, SQL_WAITS_FORGET, err, db_i(waiter));

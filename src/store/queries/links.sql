@@ -36,10 +36,6 @@ DELETE FROM waits WHERE waiter = $1 AND seq = $2;
 -- name: waits_forget
 DELETE FROM waits WHERE waiter = $1;
 
--- Steps were added before others: what waits for those goes on waiting for the same.
--- name: waits_shift
-UPDATE waits SET step = step + $3 WHERE target = $1 AND step >= $2;
-
 -- name: waiters_count
 SELECT COUNT(DISTINCT waiter) FROM waits WHERE target = $1;
 
