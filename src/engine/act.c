@@ -208,9 +208,17 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
 {
     struct job now = begun_again(j);
     struct slice params;
+    bool telling = false;
 
     if (!job_state_ended(j->state))
         return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
+    if (after_is_telling(e, j->id.v, &telling, err) != E_OK)
+        return err->code;
+    if (telling) {
+        err_set(&ret->refused, E_CONFLICT,
+                "its end is still being told to those who wait for it: try again in a moment");
+        return E_OK;
+    }
     if (!merge_params(e, act, j, &params, ret))
         return E_OK;
     if (j->step > 0)
@@ -417,7 +425,7 @@ enum err_code act_run(struct engine *e, struct op *op, struct err *err)
     bool found = false;
     struct job j;
 
-    if (shared_hold_job(e, op->act.id, err) != E_OK ||
+    if (links_follow(e, err) != E_OK || shared_hold_job(e, op->act.id, err) != E_OK ||
         store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "core/quote.h"
-#include "engine/after_circle.h"
+#include "engine/after_targets.h"
 #include "engine/engine_internal.h"
 #include "store/store_jobs.h"
 
@@ -21,12 +21,7 @@ struct judging {
     const struct submit_item *items;
     size_t n;
     struct plan *plans;
-    struct after_target **targets; /* of each item's conditions; NULL: it has none */
-    struct names refs;             /* to the item's place, from 1 on */
-    struct map made;               /* id of a job that this array makes, to its place, from 1 on */
-    int64_t *ids;                  /* of jobs that are in the store, growing */
-    enum job_state *states;
-    size_t n_ids;
+    struct after_target **targets;
     bool late; /* the job is there: what is gone by now is no fault of the request */
 
     /* The route that was looked at last. */
@@ -36,136 +31,10 @@ struct judging {
     struct arena arena; /* of the bill */
 };
 
-static bool is_made(const struct plan *p)
-{
-    return !p->known && p->refused.code == E_OK;
-}
-
 static void judging_deinit(struct judging *g)
 {
-    names_deinit(&g->refs);
-    map_deinit(&g->made);
     step_ends_deinit(&g->steps);
     arena_deinit(&g->arena);
-}
-
-/* ---- whom they wait for ---- */
-
-static void list_items(struct judging *g)
-{
-    for (size_t i = 0; i < g->n; i++) {
-        void *place = (void *)(uintptr_t)(i + 1);
-        struct slice ref = g->items[i].ref;
-        struct quote quote;
-
-        if (is_made(&g->plans[i]))
-            map_put(&g->made, g->plans[i].id, place);
-        if (ref.size == 0)
-            continue;
-        if (names_find(&g->refs, ref) == NULL)
-            names_add(&g->refs, ref, place);
-        else
-            err_set(&g->plans[i].refused, E_INVALID, "ref: %s stands twice in this request",
-                    quote_text(&quote, ref));
-    }
-}
-
-static void find_by_ref(struct judging *g, size_t item, size_t k, struct after_target *t)
-{
-    struct slice ref = g->items[item].after[k].ref;
-    size_t place = (size_t)(uintptr_t)names_find(&g->refs, ref);
-    struct err *refused = &g->plans[item].refused;
-    struct quote quote;
-
-    if (place == 0) {
-        err_set(refused, E_INVALID, "after[%zu]: %s is neither an id nor the ref of a job here", k,
-                quote_text(&quote, ref));
-        return;
-    }
-    if (g->plans[place - 1].refused.code != E_OK) {
-        err_set(refused, E_INVALID, "after[%zu]: the job %s is refused itself", k,
-                quote_text(&quote, ref));
-        return;
-    }
-    t->id = g->plans[place - 1].id;
-}
-
-static void find_target(struct judging *g, size_t item, size_t k, struct after_target *t)
-{
-    t->id = g->items[item].after[k].job;
-    if (t->id == 0)
-        find_by_ref(g, item, k, t);
-    t->place = (size_t)(uintptr_t)map_find(&g->made, t->id);
-    if (t->place > 0)
-        g->plans[t->place - 1].awaited = true;
-}
-
-/* How many ids of the store are among them. */
-static size_t find_targets(struct judging *g)
-{
-    size_t n_ids = 0;
-
-    for (size_t i = 0; i < g->n; i++) {
-        const struct submit_item *item = &g->items[i];
-
-        if (item->n_after == 0 || !is_made(&g->plans[i]))
-            continue;
-        g->targets[i] = arena_array(&g->e->arena, item->n_after, sizeof(struct after_target));
-        for (size_t k = 0; k < item->n_after && is_made(&g->plans[i]); k++)
-            if (item->after[k].kind == AFTER_JOB) {
-                find_target(g, i, k, &g->targets[i][k]);
-                n_ids += g->targets[i][k].id != 0 && g->targets[i][k].place == 0;
-            }
-    }
-    return n_ids;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static size_t sort_unique(int64_t *ids, size_t n)
-{
-    size_t kept = 0;
-
-    qsort(ids, n, sizeof(ids[0]), by_number);
-    for (size_t i = 0; i < n; i++)
-        if (kept == 0 || ids[kept - 1] != ids[i])
-            ids[kept++] = ids[i];
-    return kept;
-}
-
-/* The living are held from now on: none of them ends unseen. */
-static enum err_code await_ids(struct judging *g, size_t n_ids, struct err *err)
-{
-    struct engine *e = g->e;
-    size_t n = 0;
-
-    if (n_ids == 0)
-        return E_OK;
-    g->ids = arena_array(&e->arena, n_ids, sizeof(*g->ids));
-    for (size_t i = 0; i < g->n; i++)
-        for (size_t k = 0; g->targets[i] != NULL && k < g->items[i].n_after; k++)
-            if (g->targets[i][k].id != 0 && g->targets[i][k].place == 0)
-                g->ids[n++] = g->targets[i][k].id;
-    ASSERT(n == n_ids);
-    g->n_ids = sort_unique(g->ids, n);
-    g->states = arena_array(&e->arena, g->n_ids, sizeof(*g->states));
-    if (engine_write(e, err) != E_OK || submit_flush(e, err) != E_OK)
-        return err->code;
-    return store_jobs_await(e->store, g->ids, g->n_ids, g->states, &e->arena, err);
-}
-
-static enum job_state state_of(const struct judging *g, int64_t id)
-{
-    const int64_t *at = bsearch(&id, g->ids, g->n_ids, sizeof(id), by_number);
-
-    ASSERT(at != NULL);
-    return g->states[at - g->ids];
 }
 
 /* ---- steps ---- */
@@ -230,7 +99,7 @@ static enum err_code judge_job(struct judging *g, const struct after_cond *c,
                                struct after_target *t, int *ret_state, struct err *refused,
                                struct err *err)
 {
-    enum job_state state = t->place > 0 ? JOB_READY : state_of(g, t->id);
+    enum job_state state = t->place > 0 ? JOB_READY : t->state;
     char id[ID_TEXT_SIZE];
 
     *ret_state = state == JOB_NONE || job_state_ended(state) ? (int)state : STEP_OPEN;
@@ -367,12 +236,11 @@ static enum err_code plan_item(struct judging *g, size_t i, struct after_plan *p
 
 static enum err_code judge_all(struct judging *g, struct after_plan *after, struct err *err)
 {
-    list_items(g);
-    if (await_ids(g, find_targets(g), err) != E_OK)
+    if (after_find_targets(g->e, g->items, g->n, g->plans, &g->targets, err) != E_OK)
         return err->code;
     after_refuse_circles(g->items, g->n, g->plans, g->targets, &g->e->arena);
     for (size_t i = 0; i < g->n; i++)
-        if (g->targets[i] != NULL && is_made(&g->plans[i]) &&
+        if (g->targets[i] != NULL && plan_is_made(&g->plans[i]) &&
             plan_item(g, i, &after[i], err) != E_OK)
             return err->code;
     return E_OK;
@@ -382,7 +250,6 @@ static enum err_code judge(struct judging *g, struct after_plan **ret, struct er
 {
     struct after_plan *after = arena_array(&g->e->arena, g->n, sizeof(*after));
 
-    g->targets = arena_array(&g->e->arena, g->n, sizeof(*g->targets));
     enum err_code code = judge_all(g, after, err);
 
     judging_deinit(g);

@@ -76,16 +76,11 @@ enum {
     RELEASE_GONE = 0,    /* the job was removed */
     RELEASE_SIGNAL = -1, /* a signal that rose */
     RELEASE_STEPS = -2,  /* steps of the job have ended, as its record tells */
-    RELEASE_CHAINS = 16, /* added to the state: its destinations are to be followed first */
 };
 
 /* It is worked off by the next batches. */
 MUST_CHECK enum err_code release_put(struct engine *e, const struct stored_release *r,
                                      struct err *err);
-
-/* All of an end is left to the next batches. */
-MUST_CHECK enum err_code release_later(struct engine *e, const struct link_end *end,
-                                       struct err *err);
 
 /* ---- */
 

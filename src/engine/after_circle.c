@@ -2,7 +2,7 @@
  * One walk in depth over the array, with a stack of its own: a chain may be as long as the array.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/after_circle.h"
+#include "engine/after_targets.h"
 
 enum mark { UNSEEN, ON_PATH, CLEARED };
 

@@ -136,8 +136,7 @@ enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
     op->status = 202;
     buf_add_char(&op->reply, '{');
     json_add_id(&op->reply, "id", id);
-    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}",
-             actions[op->bulk.kind].name);
+    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}", actions[op->bulk.kind].name);
     return E_OK;
 }
 
@@ -264,7 +263,7 @@ enum err_code bulk_step(struct engine *e, struct err *err)
     struct bulk_work *w = e->work.items[0];
     struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
     struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};
-    enum err_code code = engine_write(e, err);
+    enum err_code code = engine_write(e, err) == E_OK ? links_follow(e, err) : err->code;
     bool gone = w->filter.queue.size > 0 && q == NULL;
 
     if (code == E_OK && !gone && wants(w, (enum bulk_phase)w->row.phase))

@@ -278,6 +278,8 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
 {
     if (phase == PHASE_FINISH)
         return exchange_logs(e, ops, n, err) != E_OK ? err->code : finish_plain(e, ops, n, err);
+    if (phase == PHASE_SUBMIT) /* which may run ended jobs again */
+        return links_follow(e, err);
     if (phase != PHASE_LOGS)
         return E_OK;
     if (submit_flush(e, err) != E_OK) /* what was emitted: the sweep looks at what the store has */

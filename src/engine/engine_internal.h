@@ -36,9 +36,11 @@ struct queue {
     int streak; /* failures in a row, counted when the definition has stop_after */
     int64_t changed_at;
     int64_t restarts;
-    int64_t noted_at; /* steady: when an attempt was noted in its log last; 0: never */
-    size_t unsaid;    /* attempts that were not, since then */
+    int64_t noted_at;  /* steady: when an attempt was noted in its log last; 0: never */
+    size_t unsaid;     /* attempts that were not, since then */
     int64_t astray_at; /* steady: when a destination that was not there was noted last; 0: never */
+    int64_t
+        away_at; /* steady: of a worker's own: since when it is known to be away; 0: it is not */
     struct queue_def def;
     bool is_beyond;     /* a newer waybill, on the same store, has defined it: it is let be here */
     struct arena arena; /* of def */
@@ -164,9 +166,10 @@ struct engine {
 
     bool has_releases; /* some waits may still have to be looked at: see links.h */
 
-    int64_t due_at;    /* wall: no scheduled job is due earlier */
-    int64_t retain_at; /* wall: nothing is to be removed earlier */
+    int64_t due_at;         /* wall: no scheduled job is due earlier */
+    int64_t retain_at;      /* wall: nothing is to be removed earlier */
     int64_t subscribers_at; /* wall: when to look after queues of workers that are away */
+    int64_t astray_at; /* steady: when a destination that nobody's log tells of was told last */
 
     /* Of the batch. */
     VEC(struct op *) batch;
@@ -199,6 +202,8 @@ struct engine {
     VEC(int64_t) raised;               /* signals */
     VEC(int64_t) hopeful;              /* new jobs that wait for signals alone */
     bool links_locked;
+    size_t links_used; /* rows, by what was followed so far */
+    bool releases_new; /* there were none before the batch */
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */
@@ -418,8 +423,8 @@ void job_settle(struct engine *e, struct job *j);
 /* Ends a waiting job that will never run, with the reason: CANCEL, or FAIL of a held one.  `was` is as the store has
  * it. */
 MUST_CHECK enum err_code job_end_unrun(struct engine *e, const struct job *was,
-                                       enum job_event event, enum job_cause cause,
-                                       struct slice why, struct err *err);
+                                       enum job_event event, enum job_cause cause, struct slice why,
+                                       struct err *err);
 
 struct act_result {
     struct err refused; /* E_OK: done */

@@ -41,65 +41,70 @@ enum err_code links_lock(struct engine *e, struct err *err)
     return E_OK;
 }
 
-/* Follows the ends from *next on, and those that come of them.  What the batch's own ops have ended is followed where
- * it leads in this very commit; of the rest, as much as there is room for. */
-static enum err_code follow_ends(struct engine *e, size_t own, size_t *next, size_t *room,
-                                 struct err *err)
+/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
+ * grows by what that ends in turn. */
+static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
 {
-    for (; *next < e->link_ends.count; (*next)++) {
-        struct link_end end = e->link_ends.items[*next]; /* the list grows meanwhile */
+    for (size_t i = 0; i < e->link_ends.count; i++) {
+        struct link_end end = e->link_ends.items[i];
 
-        if (*next >= own && *room == 0) {
-            if (release_later(e, &end, err) != E_OK)
-                return err->code;
-            continue;
-        }
         *room -= *room > 0;
         if (chain_ended(e, &end, err) != E_OK || after_ended(e, &end, room, err) != E_OK)
             return err->code;
     }
+    VEC_CLEAR(&e->link_ends);
     return E_OK;
 }
 
 /* Ends may raise signals, by their destinations; signals end nothing. */
-static enum err_code follow(struct engine *e, size_t own, size_t *next, size_t *room,
-                            struct err *err)
+static enum err_code follow(struct engine *e, size_t *room, struct err *err)
 {
-    if (follow_ends(e, own, next, room, err) != E_OK)
+    if (submit_flush(e, err) != E_OK || waits_flush(e, err) != E_OK ||
+        follow_ends(e, room, err) != E_OK || signals_settle(e, room, err) != E_OK)
         return err->code;
-    return signals_settle(e, room, err);
+    return submit_flush(e, err);
+}
+
+static bool has_news(const struct engine *e)
+{
+    return e->link_ends.count + e->new_waits.count + e->raised.count + e->hopeful.count > 0;
+}
+
+/* What is left of the batch's room, and as much more as it has ended things itself. */
+static size_t room_of(const struct engine *e)
+{
+    size_t left = rows_of(e) > e->links_used ? rows_of(e) - e->links_used : 0;
+
+    return left + e->link_ends.count;
+}
+
+enum err_code links_follow(struct engine *e, struct err *err)
+{
+    size_t all = room_of(e);
+    size_t room = all;
+
+    if (!has_news(e))
+        return E_OK;
+    enum err_code code = follow(e, &room, err);
+
+    e->links_used += all - room;
+    return code;
 }
 
 /* While the engine rests after a failure, only what the batch itself has decided is followed. */
-static bool rests(const struct engine *e)
-{
-    return e->now.steady_at < e->resume_at;
-}
-
-static bool is_idle(const struct engine *e)
-{
-    return e->link_ends.count + e->new_waits.count + e->raised.count + e->hopeful.count == 0 &&
-           (!e->has_releases || rests(e));
-}
-
 enum err_code links_settle(struct engine *e, struct err *err)
 {
-    bool works = e->has_releases && !rests(e);
-    size_t own = e->link_ends.count;
-    size_t room = rows_of(e) + own;
-    size_t next = 0;
-
-    if (is_idle(e))
-        return E_OK;
-    if (submit_flush(e, err) != E_OK || waits_flush(e, err) != E_OK ||
-        follow(e, own, &next, &room, err) != E_OK)
+    if (links_follow(e, err) != E_OK)
         return err->code;
+    bool works = e->has_releases && !e->releases_new && e->now.steady_at >= e->resume_at;
+    size_t room = room_of(e);
+
     if (room < rows_of(e) / 2)
         room = rows_of(e) / 2;
     while (works && room > 0 && e->has_releases)
-        if (after_work(e, &room, err) != E_OK || follow(e, own, &next, &room, err) != E_OK)
+        if (after_work(e, &room, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
-    return submit_flush(e, err);
+    return E_OK;
 }
 
 enum err_code links_load(struct engine *e, struct err *err)
@@ -123,5 +128,6 @@ void links_clear(struct engine *e)
     VEC_CLEAR(&e->new_waits);
     VEC_CLEAR(&e->raised);
     VEC_CLEAR(&e->hopeful);
-    e->links_locked = false;
+    e->links_locked = e->releases_new = false;
+    e->links_used = 0;
 }

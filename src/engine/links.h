@@ -40,6 +40,9 @@ struct link_end {
 /* Nothing is noted of what means nothing to others. */
 void links_note(struct engine *e, const struct link_end *end);
 
+/* Follows what has ended so far: before anything that may remove an ended job or run it again. */
+MUST_CHECK enum err_code links_follow(struct engine *e, struct err *err);
+
 /* Follows what has ended, and what is left of earlier batches.  Before the claims of the batch. */
 MUST_CHECK enum err_code links_settle(struct engine *e, struct err *err);
 
@@ -93,6 +96,10 @@ MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, str
 MUST_CHECK enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *room,
                                      struct err *err);
 
+/* Whether those who wait for the end of the job are still being told: until then it must not begin anew. */
+MUST_CHECK enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling,
+                                          struct err *err);
+
 /* Goes on with a release. */
 MUST_CHECK enum err_code after_work(struct engine *e, size_t *room, struct err *err);
 
@@ -126,7 +133,8 @@ MUST_CHECK enum err_code chain_make(struct engine *e, struct queue *q,
                                     const struct chain_source *source, int64_t *ret_id,
                                     struct err *err);
 
-/* A destination is not there, or cannot be reached: told in the log of the queue, one line a second. */
+/* A destination is not there, or cannot be reached: told in the log of the queue, or else in the server's, one line a
+ * second. */
 MUST_CHECK enum err_code chain_astray(struct engine *e, const struct chain_source *source,
                                       const char *why, struct err *err);
 
@@ -149,7 +157,8 @@ MUST_CHECK enum err_code publish_run(struct engine *e, struct op *op, struct err
 struct topic_list {
     const struct submit_item *items;
     size_t n;
-    const size_t *from; /* which of those that were there each comes from; NULL: they are the same */
+    const size_t
+        *from; /* which of those that were there each comes from; NULL: they are the same */
 };
 
 /* False: one of them is refused, *ret_bad says which. */

@@ -14,15 +14,20 @@ enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
 
 enum err_code release_put(struct engine *e, const struct stored_release *r, struct err *err)
 {
+    e->releases_new = e->releases_new || !e->has_releases;
     e->has_releases = true;
     return engine_write(e, err) != E_OK ? err->code : store_release_put(e->store, r, err);
 }
 
-enum err_code release_later(struct engine *e, const struct link_end *end, struct err *err)
+enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling, struct err *err)
 {
-    int state = end->whole ? (int)end->state | RELEASE_CHAINS : RELEASE_STEPS;
+    struct stored_release r = {.target = 0};
 
-    return release_put(e, &(struct stored_release){.target = end->job, .state = state}, err);
+    /* On an embedded store memory knows whether there are any. */
+    if ((e->shared || e->has_releases) && store_release_find(e->store, job, &r, err) != E_OK)
+        return err->code;
+    *ret_telling = r.target != 0;
+    return E_OK;
 }
 
 /* ---- judging ---- */
@@ -43,9 +48,6 @@ static enum err_code state_for(struct told_end *t, const struct stored_wait *w, 
         return E_OK;
     if (!t->has_steps && step_ends_load(t->e, w->target, &t->steps, err) != E_OK)
         return err->code;
-    /* One that is run again meanwhile is judged as it had ended. */
-    if (!t->has_steps && t->release->state != RELEASE_STEPS)
-        t->steps.job.state = (enum job_state)t->release->state;
     t->has_steps = true;
     *ret_state = step_ends_state(&t->steps, w->step);
     return E_OK;
@@ -109,7 +111,10 @@ static enum err_code tell_step(struct engine *e, const struct link_end *end, siz
         if (waiter_tell(e, w, verdict, why, err) != E_OK)
             return err->code;
     }
-    return n < page.count ? release_later(e, end, err) : E_OK;
+    if (n == page.count)
+        return E_OK;
+    return release_put(e, &(struct stored_release){.target = end->job, .state = RELEASE_STEPS},
+                       err);
 }
 
 enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *room,
@@ -131,27 +136,6 @@ enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *
 
 /* ---- releases ---- */
 
-static enum err_code follow_chains(struct engine *e, const struct stored_release *r,
-                                   struct err *err)
-{
-    bool found = false;
-    struct job j;
-
-    if (store_job_outline(e->store, r->target, &e->arena, &j, &found, err) != E_OK)
-        return err->code;
-    if (!found)
-        return E_OK;
-    return chain_ended(e,
-                       &(struct link_end){.job = r->target,
-                                          .queue = j.queue,
-                                          .state = (enum job_state)r->state,
-                                          .whole = true,
-                                          .routed = j.step > 0,
-                                          .awaited = true,
-                                          .billed = j.billed},
-                       err);
-}
-
 enum err_code after_work(struct engine *e, size_t *room, struct err *err)
 {
     struct stored_release r = {.target = 0};
@@ -164,11 +148,6 @@ enum err_code after_work(struct engine *e, size_t *room, struct err *err)
         return E_OK;
     if (engine_write(e, err) != E_OK)
         return err->code;
-    if (r.state > 0 && r.state & RELEASE_CHAINS) {
-        r.state &= ~RELEASE_CHAINS;
-        if (follow_chains(e, &r, err) != E_OK)
-            return err->code;
-    }
     if ((r.state == RELEASE_SIGNAL ? signal_tell(e, &r, room, &left, err)
                                    : tell(e, &r, room, &left, err)) != E_OK)
         return err->code;

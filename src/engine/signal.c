@@ -133,6 +133,35 @@ static enum err_code tell_raised(struct engine *e, int64_t signal, size_t *room,
     return left ? release_put(e, &r, err) : E_OK;
 }
 
+/* Whether some that came before it are still to be looked at: then its turn comes with theirs. */
+static enum err_code is_behind(struct engine *e, int64_t waiter, bool *ret_behind, struct err *err)
+{
+    CLEANUP(wait_page) struct wait_page page = VEC_INIT;
+
+    *ret_behind = false;
+    if (!e->shared && !e->has_releases)
+        return E_OK;
+    if (store_waits_of(e->store, waiter, AFTER_MAX, wait_page_take, &page, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < page.count && !*ret_behind; i++) {
+        struct stored_release r = {.target = 0};
+
+        if (store_release_find(e->store, page.items[i].target, &r, err) != E_OK)
+            return err->code;
+        *ret_behind = r.target != 0 && r.cursor < waiter;
+    }
+    return E_OK;
+}
+
+static enum err_code look_at_new(struct engine *e, int64_t waiter, struct err *err)
+{
+    bool behind = false;
+
+    if (is_behind(e, waiter, &behind, err) != E_OK)
+        return err->code;
+    return behind ? E_OK : waiter_look(e, waiter, err);
+}
+
 enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
 {
     if (e->raised.count + e->hopeful.count > 0 && links_lock(e, err) != E_OK)
@@ -141,7 +170,7 @@ enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
         if (tell_raised(e, e->raised.items[i], room, err) != E_OK)
             return err->code;
     for (size_t i = 0; i < e->hopeful.count; i++)
-        if (waiter_look(e, e->hopeful.items[i], err) != E_OK)
+        if (look_at_new(e, e->hopeful.items[i], err) != E_OK)
             return err->code;
     VEC_CLEAR(&e->raised);
     VEC_CLEAR(&e->hopeful);

@@ -667,7 +667,7 @@ static void many_that_wait_for_one_are_let_go_in_chunks_that_outlive_a_crash(voi
     assert_sound(f);
 }
 
-static void what_is_left_of_an_end_is_judged_by_it_though_the_job_runs_again(void **state)
+static void a_job_is_not_run_again_before_all_have_heard_of_its_end(void **state)
 {
     struct fixture *f = *state;
     struct granted g = running(f);
@@ -675,9 +675,45 @@ static void what_is_left_of_an_end_is_judged_by_it_though_the_job_runs_again(voi
     submit_fan(f, g.id, FAN);
     finish(f, g, JOB_OUT_FAILED);
     assert_true(in_state(f, JOB_HELD) > 0);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    struct test_op *early = run_op(f, op_act(f, ACT_RETRY, g.id));
+
+    assert_int_equal(early->op.err.code, E_CONFLICT);
     work_off(f);
     assert_int_equal(in_state(f, JOB_CANCELLED), FAN);
+    assert_int_equal(run_op(f, op_act(f, ACT_RETRY, g.id))->op.err.code, E_OK);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_sound(f);
+}
+
+/* What waits for a step is judged before the job begins anew. */
+static void a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    int64_t first = submit_one(f, "default");
+    int64_t end = submit_after(f, upon(first, AFTER_END));
+    int64_t success = submit_after(f, success_of(first));
+
+    batch_add(f, op_act(f, ACT_CANCEL, first));
+    batch_add(f, op_act(f, ACT_RETRY, first));
+    batch_add(f, op_act(f, ACT_RETRY, success)); /* cancelled by then */
+    batch_run(f);
+    assert_int_equal(state_of(f, first), JOB_READY);
+    assert_int_equal(state_of(f, end), JOB_READY);
+    assert_int_equal(state_of(f, success), JOB_READY);
+    assert_sound(f);
+}
+
+static void a_job_that_ends_and_is_removed_in_one_batch_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = running(f);
+    int64_t id = submit_after(f, success_of(g.id));
+
+    batch_add(f, op_act(f, ACT_DELETE, g.id));
+    batch_add(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_NONE);
+    assert_int_equal(state_of(f, id), JOB_READY);
     assert_sound(f);
 }
 
@@ -1013,8 +1049,12 @@ static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void *
     ids_of(submit_array(f, items, FAN), ids, FAN);
     raise_signal(f, "token", FAN - 10);
     assert_true(in_state(f, JOB_READY) <= 1100);
+    int64_t late = submit_after(
+        f, cond); /* it does not overtake those who are still to be looked at */
+
     fixture_crash(f);
     work_off(f);
+    assert_int_equal(state_of(f, late), JOB_HELD);
     assert_int_equal(in_state(f, JOB_READY), FAN - 10);
     assert_int_equal(state_of(f, ids[FAN - 11]), JOB_READY);
     for (size_t i = FAN - 10; i < FAN; i++)
@@ -1218,7 +1258,9 @@ int main(void)
         ENGINE_TEST(a_long_chain_is_no_circle_but_a_long_circle_is),
         ENGINE_TEST(a_cancel_goes_down_a_long_chain_in_bounded_commits),
         ENGINE_TEST(many_that_wait_for_one_are_let_go_in_chunks_that_outlive_a_crash),
-        ENGINE_TEST(what_is_left_of_an_end_is_judged_by_it_though_the_job_runs_again),
+        ENGINE_TEST(a_job_is_not_run_again_before_all_have_heard_of_its_end),
+        ENGINE_TEST(a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended),
+        ENGINE_TEST(a_job_that_ends_and_is_removed_in_one_batch_has_ended),
         ENGINE_TEST(one_that_waits_for_many_is_let_go_by_the_last_of_them),
         ENGINE_TEST(a_step_can_be_waited_for_by_its_number_or_its_name),
         ENGINE_TEST(a_step_that_is_passed_over_will_not_come),
