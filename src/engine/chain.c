@@ -7,7 +7,10 @@
  * those beyond the longest chain: a definition that leads to itself comes to an end.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
 #include "base/json.h"
+#include "base/log.h"
 #include "core/quote.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
@@ -28,9 +31,15 @@ enum err_code chain_astray(struct engine *e, const struct chain_source *source, 
     char line[sizeof(((struct err *)0)->msg) + 80];
     char id[ID_TEXT_SIZE];
 
-    if (q == NULL || (q->astray_at != 0 && e->now.steady_at - q->astray_at < ASTRAY_EVERY_US))
+    int64_t *told_at = q == NULL ? &e->astray_at : &q->astray_at;
+
+    if (*told_at != 0 && e->now.steady_at - *told_at < ASTRAY_EVERY_US)
         return E_OK;
-    q->astray_at = e->now.steady_at;
+    *told_at = e->now.steady_at;
+    if (q == NULL) {
+        log_info("what has ended leads nowhere: %s", why);
+        return E_OK;
+    }
     snprintf(line, sizeof(line), "the end of job %s leads nowhere: %s", id_format(source->job, id),
              why);
     return queue_note(e, q, "astray", slice_of(line), err);

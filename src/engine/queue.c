@@ -158,6 +158,7 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
         q->noted_at = old->items[i]->noted_at;
         q->unsaid = old->items[i]->unsaid;
         q->astray_at = old->items[i]->astray_at;
+        q->away_at = old->items[i]->away_at;
         q->untold = old->items[i]->untold;
     }
 }

@@ -5,7 +5,8 @@
  * Such a queue is called TOPIC@WORKER.  It is defined as the queue of the topic's name is, if there is one, and
  * follows its changes.  When its worker was not heard of for its lifetime the queue goes down, which
  * unsubscribes it; what lives in it is cancelled; and it is removed once it holds no jobs.  Whether that is
- * so is looked at once an hour at most, and never in the first hour of a server: workers have to find it first.
+ * so is looked at once an hour at most, and it takes two looks: a server that was away, or whose clock was set, has
+ * to be found by its workers first.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
@@ -178,6 +179,18 @@ static int64_t ends_at(const struct absence *a)
     return a->seen_at + a->queue->def.subscriber_lifetime_us + SEEN_LATE_US;
 }
 
+/* Its worker is away for too long, and was at the look before. */
+static bool is_over(struct engine *e, const struct absence *a)
+{
+    struct queue *q = a->queue;
+
+    if (ends_at(a) > e->now.wall_at)
+        q->away_at = 0;
+    else if (q->away_at == 0)
+        q->away_at = e->now.steady_at;
+    return q->away_at != 0 && e->now.steady_at - q->away_at >= LOOK_EVERY_US / 2;
+}
+
 static enum err_code shut(struct engine *e, const struct absence *a, struct err *err)
 {
     char lifetime[DURATION_TEXT_SIZE];
@@ -227,7 +240,7 @@ enum err_code subscribers_expire(struct engine *e, struct err *err)
 
         if (ends_at(a) < next_at)
             next_at = ends_at(a);
-        if (ends_at(a) <= e->now.wall_at && (shut(e, a, err) != E_OK || clear(e, a, err) != E_OK))
+        if (is_over(e, a) && (shut(e, a, err) != E_OK || clear(e, a, err) != E_OK))
             return err->code;
     }
     e->subscribers_at = next_at > e->now.wall_at + LOOK_EVERY_US ? next_at

@@ -493,7 +493,7 @@ static void a_worker_that_comes_back_too_late_is_subscribed_again(void **state)
     define_topics(f);
     well(run_op(f, op_subscribe(f, "crawl", "den")));
     publish(f, "crawl");
-    pass(f, WEEK_US + 2 * US_PER_HOUR);
+    pass(f, WEEK_US + 3 * US_PER_HOUR);
     assert_int_equal(publish(f, "crawl"), 2);
     well(run_op(f, op_subscribe(f, "crawl", "den")));
     assert_int_equal(publish(f, "crawl"), 3);
@@ -517,8 +517,24 @@ static void workers_have_an_hour_to_find_a_server_that_was_away(void **state)
     claim_as(f, "den", "default");
     pass(f, 2 * US_PER_HOUR);
     assert_true(shows(f, "crawl@den", "\"state\":\"up\""));
-    pass(f, WEEK_US);
+    pass(f, WEEK_US + US_PER_HOUR);
     assert_false(is_there(f, "crawl@den")); /* nothing was in it */
+}
+
+static void a_clock_that_is_set_shuts_no_queue(void **state)
+{
+    struct fixture *f = *state;
+
+    define_topics(f);
+    well(run_op(f, op_subscribe(f, "crawl", "den")));
+    pass(f, 2 * US_PER_HOUR);
+    f->now.wall_at += 2 * WEEK_US;
+    batch_run(f);
+    fixture_pass(f, 5 * US_PER_MIN);
+    batch_run(f);
+    claim_as(f, "den", "default");
+    pass(f, 3 * US_PER_HOUR);
+    assert_true(shows(f, "crawl@den", "\"state\":\"up\""));
 }
 
 static void what_was_made_by_one_server_is_looked_after_by_another(void **state)
@@ -562,6 +578,7 @@ int main(void)
         ENGINE_TEST(a_worker_that_comes_back_in_time_finds_what_it_has_missed),
         ENGINE_TEST(a_worker_that_comes_back_too_late_is_subscribed_again),
         ENGINE_TEST(workers_have_an_hour_to_find_a_server_that_was_away),
+        ENGINE_TEST(a_clock_that_is_set_shuts_no_queue),
         ENGINE_TEST(what_was_made_by_one_server_is_looked_after_by_another),
     };
 
