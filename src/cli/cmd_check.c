@@ -43,46 +43,55 @@ static void print_file(const char *file, struct file_counts counts)
     printf("\n");
 }
 
-static bool check_file(struct cli *cli, const char *file, struct definitions *d)
+struct file_result {
+    const char *file;
+    struct file_counts counts;
+    struct err err;
+};
+
+static void read_one(struct definitions *d, struct file_result *r)
 {
     struct file_counts before = {d->queues.count, d->joins.count};
-    struct err err = ERR_INIT;
-    bool ok = definitions_read(d, file, &err) == E_OK;
-    struct file_counts counts = {d->queues.count - before.queues, d->joins.count - before.joins};
 
-    if (cli->json)
-        print_file_json(file, counts, &err);
-    else if (ok)
-        print_file(file, counts);
-    else
-        (void)cli_fail(cli, &err);
-    return ok;
+    (void)!definitions_read(d, r->file, &r->err);
+    r->counts.queues = d->queues.count - before.queues;
+    r->counts.joins = d->joins.count - before.joins;
 }
 
-/* What a queue or a join leads to must be in one of the files. */
-static bool check_names(struct cli *cli, const struct definitions *d)
+static void print_result(struct cli *cli, const struct file_result *r)
 {
-    struct err err = ERR_INIT;
-
-    if (definitions_check_names(d, &err) == E_OK)
-        return true;
     if (cli->json)
-        print_file_json(NULL, (struct file_counts){0}, &err);
+        print_file_json(r->file, r->counts, &r->err);
+    else if (r->err.code == E_OK)
+        print_file(r->file, r->counts);
     else
-        (void)cli_fail(cli, &err);
-    return false;
+        (void)cli_fail(cli, &r->err);
 }
 
-/* Files are read one after the other: together they must be right, too. */
+/* Files are read one after the other: together they must be right, too, and what a queue or a join leads to must
+ * be in one of them. */
 static int check_files(struct cli *cli)
 {
     CLEANUP(definitions) struct definitions d;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    size_t n = cli->args.words.count;
+    struct file_result *results = arena_array(&arena, n, sizeof(*results));
+    struct file_result names = {.err = ERR_INIT};
     bool ok = true;
 
     definitions_init(&d);
-    for (size_t i = 0; i < cli->args.words.count; i++)
-        ok &= check_file(cli, cli->args.words.items[i], &d);
-    return ok && check_names(cli, &d) ? CLI_OK : CLI_USAGE;
+    for (size_t i = 0; i < n; i++) {
+        results[i].file = cli->args.words.items[i];
+        read_one(&d, &results[i]);
+        ok &= results[i].err.code == E_OK;
+    }
+    if (ok && definitions_check_names(&d, &names.err) != E_OK) {
+        print_result(cli, &names);
+        return CLI_USAGE;
+    }
+    for (size_t i = 0; i < n; i++)
+        print_result(cli, &results[i]);
+    return ok ? CLI_OK : CLI_USAGE;
 }
 
 int cmd_check(struct cli *cli)

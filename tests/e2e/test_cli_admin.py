@@ -115,6 +115,24 @@ def test_check_of_a_file_needs_no_server(tmp_path):
     assert ran.status == 2 and "wrong.yaml:2" in ran.err + ran.out and "retry" in ran.err + ran.out, ran
 
 
+def test_check_asks_for_names_that_lead_somewhere(tmp_path):
+    (tmp_path / "a.yaml").write_text("queues:\n  a:\n    on_success:\n      - perse\n")
+    (tmp_path / "b.yaml").write_text("queues: {parse: }\njoins: {j: {count: 2, then: a}}\n")
+    ran = run_waybill("check", tmp_path / "a.yaml", tmp_path / "b.yaml")
+    assert ran.status == 2 and "a.yaml:4: " in ran.err and "did you mean 'parse'" in ran.err, ran
+    (tmp_path / "a.yaml").write_text("queues:\n  a:\n    on_success:\n      - parse\n")
+    ran = run_waybill("check", tmp_path / "a.yaml", tmp_path / "b.yaml")
+    assert ran.status == 0 and "1 queue, 1 join" in ran.out, ran
+
+
+def test_apply_names_the_place_of_a_name_that_leads_nowhere(server, client, tmp_path):
+    path = tmp_path / "links.yaml"
+    path.write_text("queues:\n  a:\n    slots: 1\n    on_failure: [{join: nowhere}]\n")
+    ran = server.cli("apply", path)
+    assert ran.status == 4 and "links.yaml:4: " in ran.err and "no join 'nowhere'" in ran.err, ran
+    assert client.get("/v1/queues/a").status == 404
+
+
 def test_check_is_a_monitoring_plugin(server, client):
     ran = server.cli("check")
     assert ran.status == 0 and re.match(r"(WAYBILL )?OK",
