@@ -168,30 +168,11 @@ static bool was_seen(const struct start_params *p, struct slice name)
     return false;
 }
 
-static enum err_code check_text(const char *what, struct slice name, struct slice text,
-                                struct err *err)
-{
-    struct quote quote;
-
-    if (!utf8_valid(text))
-        return err_set(err, E_BAD_REQUEST, "the %s of the parameter %s is not UTF-8", what,
-                       quote_text(&quote, name));
-    if (text.size > 0 && memchr(text.data, '\0', text.size) != NULL)
-        return err_set(err, E_BAD_REQUEST, "the %s of the parameter %s has a NUL in it", what,
-                       quote_text(&quote, name));
-    return E_OK;
-}
-
-/* Every value is a string. */
+/* Every value is a string.  That they are UTF-8 has been looked at. */
 static enum err_code add_start_param(struct start_params *p, struct slice name, struct slice value)
 {
     struct quote quote;
 
-    if (name.size == 0)
-        return err_set(p->err, E_BAD_REQUEST, "a parameter has no name");
-    if (check_text("name", name, name, p->err) != E_OK ||
-        check_text("value", name, value, p->err) != E_OK)
-        return p->err->code;
     if (was_seen(p, name))
         return err_set(p->err, E_INVALID, "the parameter %s is there twice",
                        quote_text(&quote, name));

@@ -125,7 +125,14 @@ static int hex_value(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In place.  What is no escape stays as it is, and so does %00: a text with a NUL would be read short. */
+/* A text with a NUL would be read short: what stands for one is not UTF-8, and is refused as such. */
+static size_t put_nul(char *to)
+{
+    memcpy(to, "\xC0\x80", 2);
+    return 2;
+}
+
+/* In place.  What is no escape stays as it is. */
 static size_t on_unescape(void *ctx, struct MHD_Connection *connection, char *text)
 {
     char *from = strchr(text, '%');
@@ -139,12 +146,15 @@ static size_t on_unescape(void *ctx, struct MHD_Connection *connection, char *te
         int high = *from == '%' ? hex_value(from[1]) : -1;
         int low = high < 0 ? -1 : hex_value(from[2]);
 
-        if (low >= 0 && high + low > 0) {
-            *to++ = (char)(high << 4 | low);
-            from += 3;
-        } else {
+        if (low < 0) {
             *to++ = *from++;
+            continue;
         }
+        if (high + low == 0)
+            to += put_nul(to);
+        else
+            *to++ = (char)(high << 4 | low);
+        from += 3;
     }
     *to = '\0';
     return (size_t)(to - text);

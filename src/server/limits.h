@@ -64,7 +64,7 @@ enum {
     LIST_LIMIT_MAX = 1000,
     QUEUE_LOG_LIMIT = 100,
     LINKS_LIMIT = 100,      /* signals, joins, what has arrived at one */
-    START_PARAMS_MAX = 256, /* of GET /job_start */
+    START_PARAMS_MAX = 100, /* of GET /job_start */
     LINES_CHUNK = 500,      /* NDJSON lines in one commit */
 };
 

@@ -24,7 +24,7 @@ static enum err_code find_route(struct request *r, const char *method, const cha
     struct buf allow = BUF_INIT(sizeof(r->note) - 1);
 
     if (!utf8_valid(slice_of(path)))
-        return err_set(err, E_BAD_REQUEST, "the path is not UTF-8");
+        return err_set(err, E_BAD_REQUEST, "the path is not UTF-8, or has a NUL in it");
     enum err_code code = routes_match(slice_of(method), slice_of(path), &match, &allow, err);
 
     if (code == E_METHOD)
@@ -231,7 +231,7 @@ static void check_one_param(struct param_check *c, struct slice name, struct sli
     if (!is_open(&params[i]) && (c->seen & 1U << i) != 0)
         (void)err_set(c->err, E_INVALID, "the parameter '%s' is there twice", params[i].name);
     else if (!utf8_valid(name) || !utf8_valid(value))
-        (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8",
+        (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8, or has a NUL in it",
                       quote_text(&quote, name));
     c->seen |= 1U << i;
 }

@@ -387,7 +387,8 @@ static const struct route routes[] = {
         .takes = "Subscribe",
         .gives = "Subscribed",
         .errors = {E_CONFLICT, E_FULL},
-        .help = "Gives a worker a durable queue of its own of a topic, or renews it.",
+        .help =
+            "Gives a worker a durable queue of its own of a topic, or renews it.  201 when new.",
     },
     {
         .method = "GET",

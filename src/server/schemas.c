@@ -237,7 +237,7 @@ static const struct {
     {"Joins", OBJECT("'joins':" LIST("Join") ",'cursor':{'type':['string','null']}")},
     {"Arrive", CLOSED("", "'params':" REF("Params"))},
     {"Arrived", OBJECT("'name':" TEXT ",'key':" TEXT ",'count':" WHOLE ",'fired':" FLAG)},
-    {"JoinCleared", OBJECT("'name':" TEXT)},
+    {"JoinCleared", OBJECT("'name':" TEXT ",'cleared':" WHOLE)},
     {"Changes", OBJECT("'changes':{'type':'array','items':" OBJECT(
                     "'kind':" TEXT ",'name':" TEXT ",'change':" TEXT) "},'dry_run':" FLAG)},
     {"Workers", OBJECT("'workers':" LIST("WorkerShown"))},
