@@ -266,6 +266,22 @@ static void a_chain_is_followed_whatever_the_state_of_its_queue(void **state)
     assert_sound(f);
 }
 
+static void a_job_that_is_deleted_as_it_ends_leads_on_all_the_same(void **state)
+{
+    struct fixture *f = *state;
+
+    define_chain(f);
+    int64_t id = submit_one(f, "work");
+    struct granted g = claim_one(f, "work");
+
+    batch_add(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
+    batch_add(f, op_act(f, ACT_DELETE, id));
+    batch_run(f);
+    assert_int_equal(state_of(f, id), JOB_NONE);
+    assert_int_equal(ready(f, "next"), 1);
+    assert_sound(f);
+}
+
 /* ---- what is handed on ---- */
 
 static void params_are_handed_on_under_those_of_the_destination(void **state)
@@ -890,6 +906,7 @@ int main(void)
         ENGINE_TEST(a_finish_that_is_repeated_leads_nowhere_again),
         ENGINE_TEST(many_that_end_at_once_lead_each_to_one),
         ENGINE_TEST(a_chain_is_followed_whatever_the_state_of_its_queue),
+        ENGINE_TEST(a_job_that_is_deleted_as_it_ends_leads_on_all_the_same),
         ENGINE_TEST(params_are_handed_on_under_those_of_the_destination),
         ENGINE_TEST(the_cause_tells_how_it_failed),
         ENGINE_TEST(a_result_is_handed_on_by_one_job_to_the_next_alone),
