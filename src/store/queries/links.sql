@@ -14,13 +14,18 @@ INSERT INTO waits (waiter, seq, kind, target, step, upon, level, take)
 SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
                      CAST($5 AS BIGINT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]));
 
+-- In PostgreSQL without an equality, by which it could as well walk over all waiters in their order.
 -- name: waits_on
+-- store: sqlite
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
 WHERE target = $1 AND waiter > $2 ORDER BY waiter, seq LIMIT $3;
+-- store: postgres
+SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
+WHERE (target, waiter) > ($1, $2) AND target <= $1 ORDER BY target, waiter, seq LIMIT $3;
 
 -- name: waits_on_step
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
-WHERE target = $1 AND step = $2 AND step > 0 ORDER BY waiter, seq;
+WHERE target = $1 AND step = $2 AND step <> 0 ORDER BY waiter, seq;
 
 -- name: waits_of
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits

@@ -21,7 +21,7 @@ CREATE TABLE waits (
         autovacuum_vacuum_cost_delay = 0);
 
 CREATE INDEX waits_target ON waits (target, waiter, seq);
-CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step > 0;
+CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step <> 0;
 
 -- Targets whose waits are still to be looked at, beyond the commit that ended them.
 CREATE TABLE releases (

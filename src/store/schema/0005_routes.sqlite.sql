@@ -20,7 +20,7 @@ CREATE TABLE waits (
 ) WITHOUT ROWID;
 
 CREATE INDEX waits_target ON waits (target, waiter, seq);
-CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step > 0;
+CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step <> 0;
 
 -- Targets whose waits are still to be looked at, beyond the commit that ended them.
 CREATE TABLE releases (
