@@ -99,7 +99,7 @@ int cmd_add(struct cli *cli)
     if (lines != NULL && (args_has(a, "wait") || args_has(a, "key") || args_has(a, "job")))
         return cli_usage(cli, "--lines goes with neither --wait nor --key nor --job");
     if (args_word(a, 0) == NULL && !args_has(a, "job") && lines == NULL)
-        return cli_usage(cli, "say which queue, or give a whole job: --job @FILE");
+        return cli_usage(cli, "QUEUE is missing; or give a whole job: --job @FILE");
     if (line_text(a, &job, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     if (lines != NULL)

@@ -76,6 +76,8 @@ static enum err_code check_lengths(const struct args *a, const struct worker_con
         return err_set(err, E_INVALID, "--lease: must be from 1s to 24h");
     if (args_has(a, "lifetime") && c->n_topics == 0)
         return err_set(err, E_INVALID, "--lifetime goes with --subscribe");
+    if (c->lifetime_us < WORKER_LIFETIME_MIN_US || c->lifetime_us > WORKER_LIFETIME_MAX_US)
+        return err_set(err, E_INVALID, "--lifetime: must be from 1s to 10000d");
     return E_OK;
 }
 

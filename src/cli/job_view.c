@@ -243,16 +243,11 @@ static void add_took(struct table *t, const json_t *entry, int64_t now_at)
 /* Where an attempt belongs to: in a route, to a step. */
 static void add_place(struct table *t, const json_t *entry, bool route)
 {
-    int64_t attempt = answer_int(entry, "attempt");
-
     if (route)
         table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "number"));
     if (route)
         table_add(t, COLOUR_PLAIN, answer_text(entry, "name"));
-    if (attempt > 0)
-        table_addf(t, COLOUR_PLAIN, "%" PRId64, attempt);
-    else
-        table_add(t, COLOUR_PLAIN, ""); /* it came with the job */
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
 }
 
 static void print_record(const json_t *job, int64_t now_at, const struct screen *s)

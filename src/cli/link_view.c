@@ -104,21 +104,35 @@ static const json_t *last_entry(const json_t *job, int64_t number)
     return NULL;
 }
 
-/* An entry that came with the job was made by no attempt of ours. */
+/* An entry that came with the job was made by no worker of ours: that step is not run any more. */
 static bool was_handed_in(const json_t *entry)
 {
-    return entry != NULL && answer_int(entry, "attempt") <= 0;
+    return entry != NULL && *answer_text(entry, "worker") == '\0';
 }
 
-/* What has become of a step.  One behind the step that a living job is at is run again, whatever the record says. */
-static const char *state_of(const json_t *job, int64_t number, const json_t *entry)
+/* The place of the step that a living job is at; behind all of them when it has ended.  Numbers tell nothing: added
+ * steps have higher ones than the final steps behind them. */
+static size_t place_of_job(const json_t *job)
 {
-    int64_t at = answer_int(job, "step");
-    bool ended = job_state_ended(job_state_parse(slice_of(answer_text(job, "state"))));
+    const json_t *steps = json_object_get(job, "steps");
+    size_t place = 0;
 
-    if (!ended && number == at)
+    if (job_state_ended(job_state_parse(slice_of(answer_text(job, "state")))))
+        return json_array_size(steps);
+    while (place < json_array_size(steps) &&
+           answer_int(json_array_get(steps, place), "number") != answer_int(job, "step"))
+        place++;
+    return place;
+}
+
+/* What has become of a step.  One behind the step that the job is at is run again, whatever the record says. */
+static const char *state_of(const json_t *job, size_t place, const json_t *entry)
+{
+    size_t at = place_of_job(job);
+
+    if (place == at)
         return answer_text(job, "state");
-    if (!ended && number > at && !was_handed_in(entry))
+    if (place > at && !was_handed_in(entry))
         return "to come";
     return entry != NULL ? answer_text(entry, "state") : "not run";
 }
@@ -130,18 +144,18 @@ static const char *on_error(const json_t *step)
     return strcmp(answer_text(step, "on_error"), "continue") == 0 ? "continue" : "";
 }
 
-static void add_step(struct table *t, const json_t *job, const json_t *step)
+static void add_step(struct table *t, const json_t *job, size_t place)
 {
+    const json_t *step = json_array_get(json_object_get(job, "steps"), place);
     int64_t number = answer_int(step, "number");
     const json_t *entry = last_entry(job, number);
-    const char *state = state_of(job, number, entry);
+    const char *state = state_of(job, place, entry);
     bool shown = entry != NULL && strcmp(state, "to come") != 0;
 
     table_addf(t, COLOUR_PLAIN, "%" PRId64, number);
     table_add(t, COLOUR_PLAIN, answer_text(step, "name"));
     table_add(t, COLOUR_PLAIN, answer_text(step, "queue"));
-    table_add(t, shown || number == answer_int(job, "step") ? state_colour(state) : COLOUR_DIM,
-              state);
+    table_add(t, shown || place == place_of_job(job) ? state_colour(state) : COLOUR_DIM, state);
     if (shown && answer_int(entry, "attempt") > 0)
         table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
     else
@@ -154,11 +168,10 @@ void steps_print(const json_t *job, const struct screen *s)
 {
     CLEANUP(table) struct table t;
     const json_t *steps = json_object_get(job, "steps");
-    const json_t *step = NULL;
 
     table_init(&t, columns, ARRAY_LEN(columns));
-    for (size_t i = 0; (step = json_array_get(steps, i)) != NULL; i++)
-        add_step(&t, job, step);
+    for (size_t i = 0; i < json_array_size(steps); i++)
+        add_step(&t, job, i);
     if (t.cells.count == 0)
         return;
     puts("\n  steps");

@@ -85,6 +85,18 @@ static void print_head(const json_t *job, size_t number, size_t count, const str
            screen_off(s, state_colour(state)));
 }
 
+/* Of a job without steps. */
+static void print_command(const json_t *job)
+{
+    CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
+    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_SIZE_MAX);
+
+    add_command(&command, json_object_get(job, "command"));
+    clean_text(&clean, buf_slice(&command));
+    if (clean.size > 0)
+        printf("  %s\n", buf_text(&clean));
+}
+
 void plan_print(const json_t *answer, const struct screen *s)
 {
     const json_t *plan = json_object_get(answer, "plan");
@@ -96,6 +108,7 @@ void plan_print(const json_t *answer, const struct screen *s)
         const json_t *step = NULL;
 
         print_head(job, i + 1, json_array_size(plan), s);
+        print_command(job);
         table_init(&t, columns, ARRAY_LEN(columns));
         for (size_t n = 0; (step = json_array_get(steps, n)) != NULL; n++)
             add_step(&t, step);

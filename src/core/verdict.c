@@ -189,7 +189,7 @@ void verdict_judge(const struct verdict_facts *facts, struct verdict *ret_verdic
     judge_any(v, facts);
     if (facts->why == VERDICT_EMITS && v->outcome == JOB_OUT_DONE) {
         fail(v, JOB_CAUSE_PROTOCOL);
-        say(v, "a job that it has emitted was refused: %.*s", (int)facts->reason.size,
+        say(v, "what it has asked for was refused: %.*s", (int)facts->reason.size,
             facts->reason.data);
     }
 }

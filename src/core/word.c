@@ -292,10 +292,8 @@ static enum err_code read_set(struct reading *r)
     return read_json(r);
 }
 
-/* Checked as a list of one, which is what the route gets. */
 static enum err_code read_step(struct reading *r)
 {
-    CLEANUP(buf) struct buf list = BUF_INIT(WORD_LINE_MAX + 2);
     struct route_step *steps;
     struct quote quote;
     size_t n;
@@ -305,10 +303,7 @@ static enum err_code read_step(struct reading *r)
     if (json_type_of(r->word->json) != JSON_T_OBJECT)
         return err_set(r->err, E_INVALID, "needs a step, a JSON object, not %s",
                        quote_json(&quote, r->word->json));
-    buf_add_char(&list, '[');
-    buf_add_slice(&list, r->word->json);
-    buf_add_char(&list, ']');
-    return route_steps_parse(buf_slice(&list), 0, r->arena, &steps, &n, r->err);
+    return route_steps_parse(r->word->json, 0, r->arena, &steps, &n, r->err);
 }
 
 static enum err_code not_a_level(struct reading *r, struct slice given)

@@ -80,8 +80,6 @@ enum err_code account_check_job(struct account *a, struct slice job, struct err 
 
 static enum err_code check_step(struct account *a, struct slice step, struct err *err)
 {
-    CLEANUP(buf) struct buf list = BUF_INIT(WORD_LINE_MAX + 2);
-
     if (a->config.route == ACCOUNT_NO_ROUTE)
         return err_set(err, E_CONFLICT, "this job has no route: it was made without steps");
     if (a->config.route == ACCOUNT_ROUTE_FINAL)
@@ -91,10 +89,7 @@ static enum err_code check_step(struct account *a, struct slice step, struct err
     if (a->steps.size + step.size + 1 > ACCOUNT_STEPS_MAX)
         return err_set(err, E_TOO_LARGE, "all steps together have more than %zu bytes",
                        ACCOUNT_STEPS_MAX);
-    buf_add_char(&list, '[');
-    buf_add_slice(&list, step);
-    buf_add_char(&list, ']');
-    return check_steps(a, buf_slice(&list), err);
+    return check_steps(a, step, err);
 }
 
 void account_take_step(struct account *a, const struct word *w)

@@ -80,9 +80,13 @@ def test_add_for_later(server, client):
     assert job["due_at"] == "2036-12-24T21:00:00Z"
 
 
-def test_a_dry_run_sends_nothing(server, client):
-    ran = good(server, "add", "work", "-p", "a=1", "--dry-run")
-    assert json.loads(ran.out) == {"queue": "work", "params": {"a": "1"}}
+def test_a_dry_run_says_what_would_be_done_and_adds_nothing(server, client):
+    assert good(server, "add", "work", "-p", "a=1", "--dry-run").out == "queue work  ready\n"
+    assert good(server, "add", "work", "--delay", "5m", "-n").out == "queue work  scheduled\n"
+    assert good(server, "add", "own", "-n", "--", "echo", "a b").out == (
+        "queue own  ready\n  echo 'a b'\n")
+    ran = server.cli("add", "wrok", "--dry-run")
+    assert ran.status == 4 and "did you mean 'work'" in ran.err, ran
     assert client.list() == []
 
 

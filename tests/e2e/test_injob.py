@@ -99,6 +99,8 @@ def desk(tmp_path):
     (["resend", "90"], ["resend 90"]),
     (["resend", "1m", "the archive", "is busy"], ["resend 60-the archive is busy"]),
     (["resend", "100ms"], ["resend 1"]),
+    (["raise", "dump"], ['raise "dump"']),
+    (["raise", 'two "words"', "12"], ['raise "two \\"words\\"" 12']),
 ])
 def test_a_verb_writes_its_line(desk, args, lines):
     assert desk.said(*args) == lines
@@ -108,6 +110,32 @@ def parsed(lines, words):
     """The lines with the JSON after so many words read."""
     split = [line.split(" ", words) for line in lines]
     return [(*parts[:-1], json.loads(parts[-1])) for parts in split]
+
+
+@pytest.mark.parametrize("args, step", [
+    (["step", "unpack"], {"name": "unpack"}),
+    (["step", "unpack", "-q", "two words", "-p", "part:=3", "-p", "a=b", "--go-on", "--retry", "2",
+      "--timeout", "5m"],
+     {"name": "unpack", "queue": "two words", "params": {"part": 3, "a": "b"},
+      "on_error": "continue", "retry": {"max": 2}, "timeout": "5m"}),
+    (["step", "own", "--", "echo", "a b", "--json"],
+     {"name": "own", "command": ["echo", "a b", "--json"]}),
+    (["step", '{"process name":\n"x"}'], {"process name": "x"}),
+])
+def test_step_says_a_step_as_json(desk, args, step):
+    assert parsed(desk.said(*args), 1) == [("step", step)]
+
+
+@pytest.mark.parametrize("args, word", [
+    (["step", "[]"], "a JSON object"), (["step", '{"queue":7}'], "queue"),
+    (["step", '{"name":"a"}', "-p", "a=b"], "by itself"), (["step", "a", "-p", "x"], "K=V"),
+    (["raise", "a/b"], "'/'"), (["raise", ""], "name"), (["raise", "a", "0"], "1 to"),
+])
+def test_a_step_or_signal_that_makes_no_sense_is_not_sent(desk, args, word):
+    status, _, err = desk.run(*args)
+    assert status == 2 and word in err, err
+    desk.settle()
+    assert len(desk.lines) == 1
 
 
 @pytest.mark.parametrize("args, values", [

@@ -41,7 +41,7 @@ class Worker:
     def is_shown(self):
         assert self.running(), f"the worker ended; its log:\n{self.log_text()}"
         shown = worker_named(self.server.unix(), self.name)
-        return shown is not None and shown["pid"] == self.process.pid and "queues" in shown
+        return shown is not None and shown.get("pid") == self.process.pid and "queues" in shown
 
     def log_text(self):
         return self.log.read_text(errors="replace") if self.log.exists() else ""

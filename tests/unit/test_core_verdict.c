@@ -155,7 +155,7 @@ static void refused_emits_spoil_a_success_and_nothing_else(void **state)
                               .reason = SLICE("there is no queue 'x'")};
 
     assert_verdict(f, "\"state\":\"failed\",\"exit\":0,\"cause\":\"protocol\",\"text\":"
-                      "\"a job that it has emitted was refused: there is no queue 'x'\"");
+                      "\"what it has asked for was refused: there is no queue 'x'\"");
     f.end = WORD_DONE;
     assert_int_equal(judged(f).cause, JOB_CAUSE_PROTOCOL);
     f.exit = 2;
