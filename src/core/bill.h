@@ -51,7 +51,7 @@ struct bill {
     struct route_step *steps;
     size_t n_steps;
     struct slice options; /* of the job: what holds for every step that does not say otherwise */
-    int *skip; /* numbers of steps that had a status when the job was handed in, growing */
+    int *skip;            /* numbers of steps that had a status when the job was handed in */
     size_t n_skip;
     struct slice on_success, on_failure; /* of the job */
     struct slice after;                  /* canonical JSON array, or empty */
@@ -71,8 +71,8 @@ bool bill_is_followed(const struct bill *bill);
 
 /* ---- steps as they come from outside ---- */
 
-/* Steps of a new job, or one that is added (`after_number` is the last number in use, 0 for none).  Understands
- * seed 000's names too.  E_INVALID: "steps[6].queue: …". */
+/* Steps of a new job, or some that are added (`after_number` is the highest number in use, 0 for none): a list, or
+ * one step.  Understands seed 000's names too.  E_INVALID: "steps[6].queue: …". */
 MUST_CHECK enum err_code route_steps_parse(struct slice json, int after_number, struct arena *arena,
                                            struct route_step **ret_steps, size_t *ret_n,
                                            struct err *err);

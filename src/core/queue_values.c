@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "core/queue_def.h"
 #include "core/queue_exits.h"
+#include "core/queue_lists.h"
 #include "core/quote.h"
 #include "core/template.h"
 
@@ -268,59 +269,6 @@ static enum err_code read_path(struct queue_read *r, const struct queue_key *key
     return E_OK;
 }
 
-/* ---- lists ---- */
-
-static enum err_code read_dests(struct queue_read *r, const struct queue_key *key,
-                                struct slice value)
-{
-    return dest_list_parse(value, key->name, r->arena, field(r, key), &r->fault_at, r->err);
-}
-
-static enum err_code read_topic(struct queue_read *r, struct slice value)
-{
-    struct quote quote;
-
-    if (json_type_of(value) != JSON_T_STRING)
-        return err_set(r->err, E_INVALID, "must be the name of a topic or a list of them, not %s",
-                       quote_json(&quote, value));
-    struct slice topic = arena_copy(r->arena, json_text(value, r->arena));
-
-    r->def->subscribe[r->def->n_subscribe++] = topic;
-    return dest_name_check("topic", topic, r->err);
-}
-
-static enum err_code read_topics(struct queue_read *r, const struct queue_key *key,
-                                 struct slice value)
-{
-    bool listed = json_type_of(value) == JSON_T_ARRAY;
-    size_t count = listed ? json_count_items(value) : 1;
-    struct slice item;
-
-    if (count > (size_t)key->max)
-        return err_set(r->err, E_INVALID, "must have at most %" PRId64 " topics, not %zu", key->max,
-                       count);
-    r->def->n_subscribe = 0;
-    r->def->subscribe = arena_array(r->arena, count + 1, sizeof(*r->def->subscribe));
-    if (!listed)
-        return read_topic(r, value);
-    for (struct json_iter it = json_items(value); json_next_item(&it, &item);)
-        if (read_topic(r, item) != E_OK) {
-            r->fault_at = item.data;
-            return r->err->code;
-        }
-    return E_OK;
-}
-
-static void write_topics(const struct queue_def *def, struct buf *out)
-{
-    buf_add_char(out, '[');
-    for (size_t i = 0; i < def->n_subscribe; i++) {
-        json_add_comma(out);
-        json_add_string(out, def->subscribe[i]);
-    }
-    buf_add_char(out, ']');
-}
-
 /* ---- commands ---- */
 
 static enum err_code check_script(struct queue_read *r, struct slice text)
@@ -455,13 +403,13 @@ enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key
 {
     static enum err_code (*const read[QUEUE_KEY_KINDS])(struct queue_read *,
                                                         const struct queue_key *, struct slice) = {
-        [QUEUE_KEY_COMMAND] = read_command, [QUEUE_KEY_TEXT] = read_text,
-        [QUEUE_KEY_NAME] = read_name,       [QUEUE_KEY_PATH] = read_path,
-        [QUEUE_KEY_COUNT] = read_count,     [QUEUE_KEY_NUMBER] = read_number,
-        [QUEUE_KEY_NICE] = read_nice,       [QUEUE_KEY_REAL] = read_real,
-        [QUEUE_KEY_LENGTH] = read_length,   [QUEUE_KEY_SIZE] = read_size,
-        [QUEUE_KEY_BOOL] = read_bool,       [QUEUE_KEY_EXITS] = queue_exits_read,
-        [QUEUE_KEY_DESTS] = read_dests,     [QUEUE_KEY_TOPICS] = read_topics,
+        [QUEUE_KEY_COMMAND] = read_command,   [QUEUE_KEY_TEXT] = read_text,
+        [QUEUE_KEY_NAME] = read_name,         [QUEUE_KEY_PATH] = read_path,
+        [QUEUE_KEY_COUNT] = read_count,       [QUEUE_KEY_NUMBER] = read_number,
+        [QUEUE_KEY_NICE] = read_nice,         [QUEUE_KEY_REAL] = read_real,
+        [QUEUE_KEY_LENGTH] = read_length,     [QUEUE_KEY_SIZE] = read_size,
+        [QUEUE_KEY_BOOL] = read_bool,         [QUEUE_KEY_EXITS] = queue_exits_read,
+        [QUEUE_KEY_DESTS] = queue_dests_read, [QUEUE_KEY_TOPICS] = queue_topics_read,
     };
 
     ASSERT(key->kind < QUEUE_KEY_KINDS && read[key->kind] != NULL);
@@ -506,7 +454,7 @@ void queue_value_write(const struct queue_def *def, const struct queue_key *key,
         break;
     case QUEUE_KEY_BOOL: json_add_bool(out, *(const bool *)at); break;
     case QUEUE_KEY_DESTS: dest_list_json(at, out); break;
-    case QUEUE_KEY_TOPICS: write_topics(def, out); break;
+    case QUEUE_KEY_TOPICS: queue_topics_write(def, out); break;
     case QUEUE_KEY_EXITS: queue_exits_write(&def->retry, out); break;
     case QUEUE_KEY_OBJECT:
     case QUEUE_KEY_KINDS: ASSERT(!"objects are written by their members");

@@ -290,7 +290,26 @@ static void a_step_that_cannot_be_added_is_refused(void **state)
                      "steps[0].number: must be above 2, the number before it, not 2");
     assert_not_added(route("ab"), 1, "{\"nme\":\"x\"}",
                      "steps[0]: unknown key 'nme', did you mean 'name'?");
-    assert_not_added(high, STEP_NUMBER_MAX - 1, "{\"name\":\"x\"}", "steps[0].number: would be above 1000000");
+    assert_not_added(high, STEP_NUMBER_MAX - 1, "{\"name\":\"x\"}",
+                     "steps[0].number: would be above 1000000");
+}
+
+static void a_route_that_has_grown_can_be_handed_in_again(void **state)
+{
+    (void)state;
+    struct err err = ERR_INIT;
+    struct bill bill = route("abff");
+    struct bill again = {0};
+    struct slice steps;
+
+    assert_int_equal(add(&bill, 1, "[{\"name\":\"x\"},{\"name\":\"y\",\"final\":true}]", &err),
+                     E_OK);
+    assert_int_equal(add(&bill, 1, "{\"name\":\"z\"}", &err), E_OK);
+    assert_route(&bill, "1a 2b 5x 7z 6y 3f 4f");
+    assert_true(json_find(bill_format(&bill, &arena), "steps", &steps));
+    if (route_steps_parse(steps, 0, &arena, &again.steps, &again.n_steps, &err) != E_OK)
+        fail_msg("%s", err.msg);
+    assert_route(&again, "1a 2b 5x 7z 6y 3f 4f");
 }
 
 static void a_route_does_not_grow_without_end(void **state)
@@ -374,6 +393,7 @@ int main(void)
         cmocka_unit_test(added_steps_come_before_the_final_ones),
         cmocka_unit_test(an_added_step_that_is_final_stays_before_the_final_ones),
         cmocka_unit_test(a_step_that_cannot_be_added_is_refused),
+        cmocka_unit_test(a_route_that_has_grown_can_be_handed_in_again),
         cmocka_unit_test(a_route_does_not_grow_without_end),
         cmocka_unit_test(the_bytes_of_a_route_are_bounded_too),
         cmocka_unit_test(options_of_a_step_lie_over_those_of_its_job),

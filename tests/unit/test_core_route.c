@@ -107,6 +107,17 @@ static void what_is_not_said_is_filled_in(void **state)
         "{\"number\":12,\"name\":\"e\",\"queue\":\"e\"}]");
 }
 
+static void final_steps_at_the_end_may_have_lower_numbers(void **state)
+{
+    (void)state;
+    assert_steps("[{\"name\":\"a\"},{\"name\":\"b\",\"number\":5},{\"name\":\"c\",\"number\":3,"
+                 "\"final\":true},{\"name\":\"d\",\"final\":true}]",
+                 "[{\"number\":1,\"name\":\"a\",\"queue\":\"a\"},"
+                 "{\"number\":5,\"name\":\"b\",\"queue\":\"b\"},"
+                 "{\"number\":3,\"name\":\"c\",\"queue\":\"c\",\"final\":true},"
+                 "{\"number\":6,\"name\":\"d\",\"queue\":\"d\",\"final\":true}]");
+}
+
 static void a_step_alone_stands_for_a_list_of_one(void **state)
 {
     (void)state;
@@ -153,6 +164,11 @@ static void mistakes_in_steps_are_told_with_their_place(void **state)
          "steps[1].number: must be above 1, the number before it, not 1"},
         {"[{\"name\":\"a\",\"number\":1000000},{\"name\":\"b\"}]",
          "steps[1].number: would be above 1000000"},
+        {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":2,\"final\":true},"
+         "{\"name\":\"c\"}]",
+         "steps[1].number: must be above 3, the number before it, not 2"},
+        {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":3,\"final\":true}]",
+         "steps[1].number: another step has the number 3"},
         {"[{\"name\":\"a\",\"process name\":\"b\"}]",
          "steps[0]: 'name' and 'process name' are the same thing: one of them is enough"},
         {"[{\"name\":\"a\",\"comand\":\"b\"}]",
@@ -388,6 +404,7 @@ int main(void)
         cmocka_unit_test(every_member_of_a_step_is_read),
         cmocka_unit_test(the_words_of_seed_000_are_understood),
         cmocka_unit_test(what_is_not_said_is_filled_in),
+        cmocka_unit_test(final_steps_at_the_end_may_have_lower_numbers),
         cmocka_unit_test(a_step_alone_stands_for_a_list_of_one),
         cmocka_unit_test(values_lose_nothing_but_their_white_space),
         cmocka_unit_test(mistakes_in_steps_are_told_with_their_place),
