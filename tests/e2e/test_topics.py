@@ -186,8 +186,8 @@ def test_curl_starts_a_job(server, client):
     assert [job["params"] for job in client.list()] == [{"date": "1"}]
 
 
-@pytest.mark.parametrize("value", ["a b", "ä€😀", "100%", "a&b=c", "a\nb", "'\"", "$(id)", "\\", "+",
-                                   "\x01\x7f", "null"])
+@pytest.mark.parametrize("value", ["a b", "ä€😀", "100%", "a&b=c", "a\nb", "'\"", "$(id)", "\\",
+                                   "+", "\x01\x7f", "null", "%00"])
 def test_values_are_the_texts_that_came(client, value):
     reply = start(client, f"job_name=source&v={quote(value, safe='')}&{quote('ä b')}=1")
     assert reply.status == 202, reply.body
