@@ -216,12 +216,13 @@ static void a_job_leads_to_on_failure_only_when_it_failed_for_good(void **state)
 static void a_cancelled_job_leads_nowhere(void **state)
 {
     struct fixture *f = *state;
+    struct submit_item item = item_of("work");
 
     define_chain(f);
-    int64_t id = submit_one(f, "work");
-
-    run_op(f, op_act(f, ACT_CANCEL, id));
-    submit_one(f, "work");
+    item.bill = SLICE("{\"on_success\":[{\"queue\":\"next\"}],"
+                      "\"on_failure\":[{\"queue\":\"alarm\"}]}");
+    run_op(f, op_act(f, ACT_CANCEL, submit_with(f, &item)));
+    submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_CANCELLED);
     assert_int_equal(ready(f, "next") + ready(f, "alarm"), 0);
     assert_sound(f);
@@ -412,7 +413,10 @@ static void each_step_leads_on_and_the_job_in_the_end(void **state)
     struct submit_item item = item_of("work");
 
     define_chain(f);
-    apply_well(f, QUEUES({"pack", "{}"}, {"own", "{}"}, {"seen", "{}"}), NULL);
+    apply_well(f,
+               QUEUES({"pack", "{\"on_success\":[{\"queue\":\"packed\"}]}"}, {"packed", "{}"},
+                      {"own", "{}"}, {"seen", "{}"}),
+               NULL);
     item.step = 1;
     item.step_params = SLICE("{\"depth\":5}");
     item.bill = SLICE(
@@ -429,6 +433,7 @@ static void each_step_leads_on_and_the_job_in_the_end(void **state)
     assert_member(member(s.job.params, "cause"), "step", "1");
     finish(f, claim_one(f, "pack"), JOB_OUT_DONE);
     assert_int_equal(ready(f, "own"), 1);
+    assert_int_equal(ready(f, "packed"), 1); /* by its last step, not once more as a whole */
     assert_int_equal(ready(f, "next"), 1);
     assert_sound(f);
 }
