@@ -295,7 +295,7 @@ def test_graphs_that_cannot_be_are_refused_as_a_whole(shop, plain):
     refused(shop, jobs(("a", ["a"])), "a")
     refused(shop, jobs(("a", []), ("a", []), ("b", ["a"])), "'a'", "twice")
     refused(shop, jobs(("a", []), ("b", ["x"])), "'x'")
-    refused(shop, jobs(("a", []), ("b", [{"job": "a", "step": 4}])), "4")
+    refused(shop, jobs(("a", []), ("b", [{"job": "a", "step": 4}])), "after[0]", "no steps")
 
 
 def test_a_retry_names_a_step_that_is_there(shop, plain):
