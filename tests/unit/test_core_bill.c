@@ -108,10 +108,12 @@ static void steps_and_chains_make_a_job_followed(void **state)
         "{\"after\":[],\"parent\":\"0000000000001\",\"depth\":1,\"topic\":\"t\"}");
     struct bill steps = route("a");
     struct bill chain = parse("{\"on_failure\":[{\"queue\":\"q\"}]}");
+    struct bill other = parse("{\"on_success\":[{\"queue\":\"q\"}]}");
 
     assert_false(bill_is_followed(&waits));
     assert_true(bill_is_followed(&steps));
     assert_true(bill_is_followed(&chain));
+    assert_true(bill_is_followed(&other));
 }
 
 /* ---- what comes next ---- */
