@@ -124,6 +124,32 @@ static void finish(struct fixture *f, struct granted g, enum job_outcome outcome
         fail_msg("%s", reply_of(t));
 }
 
+#define ROUTE                                                          \
+    "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"first\"}," \
+    "{\"number\":2,\"name\":\"put\",\"queue\":\"first\"},"             \
+    "{\"number\":3,\"name\":\"tidy\",\"queue\":\"first\",\"final\":true}]}"
+
+/* A job at the first of its three steps, which runs. */
+static struct granted routed(struct fixture *f, struct submit_item *item)
+{
+    define_queue(f, "first", "{\"own_command\":true,\"retry\":{\"max\":0}}");
+    item->bill = SLICE(ROUTE);
+    item->step = 1;
+    struct test_op *t = run_op(f, op_submit(f, item, 1));
+
+    if (t->op.err.code != E_OK)
+        fail_msg("%s", t->op.err.msg);
+    return claim_one(f, "first");
+}
+
+static struct after_cond on_step(int64_t job, const char *step, enum after_on on)
+{
+    struct after_cond c = upon(job, on);
+
+    c.step = slice_of(step);
+    return c;
+}
+
 static struct test_op *op_signal(struct fixture *f, enum signal_op_kind kind, const char *name,
                                  int64_t count)
 {
@@ -703,6 +729,25 @@ static void a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended(void **
     assert_sound(f);
 }
 
+static void a_route_that_ends_and_is_run_again_by_its_key_in_one_batch_has_ended(void **state)
+{
+    struct fixture *f = *state;
+    struct submit_item item = item_of("first");
+
+    item.key = SLICE("again");
+    item.redo = true;
+    struct granted g = routed(f, &item);
+    int64_t id = submit_after(f, on_step(g.id, "put", AFTER_END));
+
+    batch_add(f, op_submit(f, &item, 1));
+    batch_add(f, op_finish(f, g.id, g.token, JOB_OUT_CANCELLED));
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_int_equal(state_of(f, id), JOB_CANCELLED);
+    text_has(f, id, "never ran");
+    assert_sound(f);
+}
+
 static void a_job_that_ends_and_is_removed_in_one_batch_has_ended(void **state)
 {
     struct fixture *f = *state;
@@ -742,37 +787,11 @@ static void one_that_waits_for_many_is_let_go_by_the_last_of_them(void **state)
 
 /* ---- steps ---- */
 
-#define ROUTE                                                          \
-    "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"first\"}," \
-    "{\"number\":2,\"name\":\"put\",\"queue\":\"first\"},"             \
-    "{\"number\":3,\"name\":\"tidy\",\"queue\":\"first\",\"final\":true}]}"
-
-static struct granted routed(struct fixture *f)
-{
-    struct submit_item item = item_of("first");
-
-    define_queue(f, "first", "{\"own_command\":true,\"retry\":{\"max\":0}}");
-    item.bill = SLICE(ROUTE);
-    item.step = 1;
-    struct test_op *t = run_op(f, op_submit(f, &item, 1));
-
-    if (t->op.err.code != E_OK)
-        fail_msg("%s", t->op.err.msg);
-    return claim_one(f, "first");
-}
-
-static struct after_cond on_step(int64_t job, const char *step, enum after_on on)
-{
-    struct after_cond c = upon(job, on);
-
-    c.step = slice_of(step);
-    return c;
-}
-
 static void a_step_can_be_waited_for_by_its_number_or_its_name(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
     int64_t by_number = submit_after(f, on_step(g.id, "1", AFTER_SUCCESS));
     int64_t by_name = submit_after(f, on_step(g.id, "put", AFTER_SUCCESS));
     int64_t whole = submit_after(f, success_of(g.id));
@@ -791,7 +810,8 @@ static void a_step_can_be_waited_for_by_its_number_or_its_name(void **state)
 static void a_step_that_is_passed_over_will_not_come(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
     int64_t failed = submit_after(f, on_step(g.id, "get", AFTER_SUCCESS));
     int64_t failure = submit_after(f, on_step(g.id, "get", AFTER_FAILURE));
     int64_t passed = submit_after(f, on_step(g.id, "put", AFTER_END));
@@ -813,7 +833,8 @@ static void a_step_that_is_passed_over_will_not_come(void **state)
 static void the_step_that_a_job_was_cancelled_at_has_ended_otherwise(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
     int64_t end = submit_after(f, on_step(g.id, "get", AFTER_END));
     int64_t failure = submit_after(f, on_step(g.id, "get", AFTER_FAILURE));
     int64_t later = submit_after(f, on_step(g.id, "put", AFTER_END));
@@ -827,7 +848,8 @@ static void the_step_that_a_job_was_cancelled_at_has_ended_otherwise(void **stat
 static void steps_that_have_ended_when_the_job_is_made_count_at_once(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
 
     finish(f, g, JOB_OUT_DONE);
     int64_t past = submit_after(f, on_step(g.id, "get", AFTER_SUCCESS));
@@ -848,7 +870,8 @@ static void steps_that_have_ended_when_the_job_is_made_count_at_once(void **stat
 static void a_step_that_is_not_there_cannot_be_waited_for(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
 
     submit_is_refused(f, on_step(g.id, "nowhere", AFTER_END), "after[0]: ");
     submit_is_refused(f, on_step(g.id, "7", AFTER_END), "after[0]: ");
@@ -884,7 +907,8 @@ static void a_step_of_a_job_of_the_same_array_can_be_waited_for(void **state)
 static void many_that_wait_for_a_step_are_let_go_in_chunks(void **state)
 {
     struct fixture *f = *state;
-    struct granted g = routed(f);
+    struct submit_item item = item_of("first");
+    struct granted g = routed(f, &item);
     struct submit_item *items = calloc(FAN, sizeof(*items));
     struct after_cond conds[] = {on_step(g.id, "get", AFTER_SUCCESS),
                                  on_step(g.id, "put", AFTER_SUCCESS)};
@@ -893,15 +917,18 @@ static void many_that_wait_for_a_step_are_let_go_in_chunks(void **state)
         items[i] = waiting_item(conds, i % 2 + 1);
     assert_int_equal(submit_array(f, items, FAN)->op.err.code, E_OK);
     free(items);
+    int64_t whole = submit_after(f, success_of(g.id));
+
     finish(f, g, JOB_OUT_DONE);
     assert_true(in_state(f, JOB_READY) < FAN / 2);
     fixture_crash(f);
     work_off(f);
     assert_int_equal(in_state(f, JOB_READY), FAN / 2);
-    assert_int_equal(in_state(f, JOB_HELD), FAN / 2);
+    assert_int_equal(in_state(f, JOB_HELD), FAN / 2 + 1);
     finish(f, claim_one(f, "first"), JOB_OUT_DONE);
     work_off(f);
     assert_int_equal(in_state(f, JOB_READY), FAN);
+    assert_int_equal(state_of(f, whole), JOB_HELD);
     assert_sound(f);
 }
 
@@ -936,6 +963,22 @@ static void a_level_holds_for_those_who_come_later_until_it_is_cleared(void **st
     run_op(f, op_signal(f, SIGNAL_OP_CLEAR, "dump", 0));
     assert_int_equal(level_of(f, "dump"), 0); /* somebody waits for it */
     assert_sound(f);
+}
+
+static void a_level_that_is_too_low_is_waited_for(void **state)
+{
+    struct fixture *f = *state;
+    const struct after_cond conds[] = {level("dump", 1), level("load", 2)};
+
+    raise_signal(f, "dump", 1);
+    raise_signal(f, "load", 1);
+    assert_int_equal(state_of(f, submit_after(f, level("dump", 2))), JOB_HELD);
+    int64_t both = submit_waiting(f, conds, 2);
+
+    raise_signal(f, "dump", 1);
+    assert_int_equal(state_of(f, both), JOB_HELD);
+    raise_signal(f, "load", 1);
+    assert_int_equal(state_of(f, both), JOB_READY);
 }
 
 static void clearing_a_signal_that_never_was_is_fine(void **state)
@@ -1061,6 +1104,26 @@ static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void *
         assert_int_equal(state_of(f, ids[i]), JOB_HELD);
     assert_int_equal(level_of(f, "token"), 0);
     assert_sound(f);
+    free(items);
+    free(ids);
+}
+
+/* Those who stay are passed. */
+static void who_waits_behind_many_that_cannot_go_yet_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct submit_item *items = calloc(FAN, sizeof(*items));
+    int64_t *ids = calloc(FAN, sizeof(*ids));
+    const struct after_cond conds[] = {level("gate", 1), level("never", 1)};
+
+    for (size_t i = 0; i < FAN; i++)
+        items[i] = waiting_item(conds, i + 1 < FAN ? 2 : 1);
+    ids_of(submit_array(f, items, FAN), ids, FAN);
+    raise_signal(f, "gate", 1);
+    assert_int_equal(state_of(f, ids[FAN - 1]), JOB_HELD);
+    assert_true(work_off(f) <= 6);
+    assert_int_equal(state_of(f, ids[FAN - 1]), JOB_READY);
+    assert_int_equal(in_state(f, JOB_HELD), FAN - 1);
     free(items);
     free(ids);
 }
@@ -1261,6 +1324,7 @@ int main(void)
         ENGINE_TEST(a_job_is_not_run_again_before_all_have_heard_of_its_end),
         ENGINE_TEST(a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended),
         ENGINE_TEST(a_job_that_ends_and_is_removed_in_one_batch_has_ended),
+        ENGINE_TEST(a_route_that_ends_and_is_run_again_by_its_key_in_one_batch_has_ended),
         ENGINE_TEST(one_that_waits_for_many_is_let_go_by_the_last_of_them),
         ENGINE_TEST(a_step_can_be_waited_for_by_its_number_or_its_name),
         ENGINE_TEST(a_step_that_is_passed_over_will_not_come),
@@ -1271,6 +1335,7 @@ int main(void)
         ENGINE_TEST(many_that_wait_for_a_step_are_let_go_in_chunks),
         ENGINE_TEST(a_job_waits_until_a_signal_has_its_level),
         ENGINE_TEST(a_level_holds_for_those_who_come_later_until_it_is_cleared),
+        ENGINE_TEST(a_level_that_is_too_low_is_waited_for),
         ENGINE_TEST(clearing_a_signal_that_never_was_is_fine),
         ENGINE_TEST(a_taken_level_is_used_up_in_the_order_in_which_jobs_came),
         ENGINE_TEST(of_one_array_as_many_go_as_there_are_levels_to_take),
@@ -1279,6 +1344,7 @@ int main(void)
         ENGINE_TEST(a_signal_that_stands_twice_is_refused),
         ENGINE_TEST(who_is_cancelled_takes_nothing),
         ENGINE_TEST(many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order),
+        ENGINE_TEST(who_waits_behind_many_that_cannot_go_yet_is_found),
         ENGINE_TEST(an_emitted_job_begins_to_wait_when_it_is_released),
         ENGINE_TEST(an_emitted_job_whose_target_was_dropped_is_cancelled),
         ENGINE_TEST(jobs_that_a_finish_makes_wait_for_each_other),
