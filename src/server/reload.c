@@ -67,8 +67,16 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
 struct reload {
     struct task task; /* first */
     struct server *server;
+    struct definitions definitions;
     struct triggers triggers;
 };
+
+static void reload_free(struct reload *reload)
+{
+    triggers_deinit(&reload->triggers);
+    definitions_deinit(&reload->definitions);
+    free(reload);
+}
 
 static size_t count_changes(struct slice reply)
 {
@@ -91,6 +99,7 @@ static void deliver(struct message *m)
     struct op *op = &reload->task.op;
 
     if (op->err.code != E_OK) {
+        definitions_locate(&reload->definitions, &op->err);
         log_error("definitions: %s; the old ones stay", op->err.msg);
     } else {
         struct triggers old = reload->server->triggers;
@@ -102,28 +111,26 @@ static void deliver(struct message *m)
     }
     notify_send("READY=1");
     op_deinit(op);
-    triggers_deinit(&reload->triggers);
-    free(reload);
+    reload_free(reload);
 }
 
 void definitions_reload(struct server *server)
 {
-    CLEANUP(definitions) struct definitions d;
-    struct err err = ERR_INIT;
-
-    definitions_init(&d);
-    notify_reloading();
-    if (settings_read_definitions(server->config, &d, &err) != E_OK) {
-        log_error("definitions: %s; the old ones stay", err.msg);
-        notify_send("READY=1");
-        return;
-    }
     struct reload *reload = mem_zalloc(sizeof(*reload));
+    struct err err = ERR_INIT;
 
     reload->server = server;
     triggers_init(&reload->triggers);
-    triggers_add(&reload->triggers, &d);
+    definitions_init(&reload->definitions);
+    notify_reloading();
+    if (settings_read_definitions(server->config, &reload->definitions, &err) != E_OK) {
+        log_error("definitions: %s; the old ones stay", err.msg);
+        notify_send("READY=1");
+        reload_free(reload);
+        return;
+    }
+    triggers_add(&reload->triggers, &reload->definitions);
     task_init(&reload->task, &server->engine, OP_QUEUE, deliver);
-    fill(&reload->task.op, &d);
+    fill(&reload->task.op, &reload->definitions);
     inbox_list_add(&server->http.tasks, &reload->task.message.item);
 }
