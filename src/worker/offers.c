@@ -204,9 +204,12 @@ static void take_queue(struct update *u, struct slice queue)
 
     if (subscription == NULL)
         return;
-    subscription->missing = false;
-    if (offers_find(u->offers, name) == NULL)
+    offers_found(u->offers, name);
+    bool served = offers_find(u->offers, name) != NULL;
+
+    if (!served && !subscription->unserved)
         warn_unserved(subscription);
+    subscription->unserved = !served;
 }
 
 static void drop_gone(struct offers *o)

@@ -57,8 +57,9 @@ typedef void offer_changed_fn(void *ctx, const struct offer_change *change);
 
 struct subscription {
     const char *topic;
-    char *queue;  /* NULL: the server has not taken it yet */
-    bool missing; /* the server does not have that queue any more */
+    char *queue;   /* NULL: the server has not taken it yet */
+    bool missing;  /* the server does not have that queue any more */
+    bool unserved; /* nothing says what to run there: said so in the log */
 };
 
 struct offers {
@@ -91,6 +92,9 @@ struct subscription *offers_subscription(const struct offers *o, struct slice qu
 
 /* The server has taken a subscription: this is its queue. */
 void offers_subscribed(struct offers *o, size_t subscription, struct slice queue);
+
+/* The server has that queue: it is missing for no subscription. */
+void offers_found(struct offers *o, struct slice queue);
 
 /* After an update: a subscription's queue is not among the server's. */
 bool offers_lack_one(const struct offers *o);

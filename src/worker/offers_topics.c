@@ -28,6 +28,13 @@ void offers_subscribed(struct offers *o, size_t subscription, struct slice queue
     s->missing = false;
 }
 
+void offers_found(struct offers *o, struct slice queue)
+{
+    for (size_t i = 0; i < o->n_subscriptions; i++)
+        if (o->subscriptions[i].queue != NULL && slice_is(queue, o->subscriptions[i].queue))
+            o->subscriptions[i].missing = false;
+}
+
 bool offers_lack_one(const struct offers *o)
 {
     for (size_t i = 0; i < o->n_subscriptions; i++)

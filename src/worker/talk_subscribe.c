@@ -13,7 +13,7 @@
 
 #define AGAIN_US (5 * US_PER_S)
 
-enum { PATH_SIZE_MAX = 1024, BODY_SIZE_MAX = 1024 };
+enum { PATH_SIZE_MAX = 1024, BODY_SIZE_MAX = 2048, PATIENCE_S = 60 };
 
 /* The name of its queue as the server has it. */
 static enum err_code read_queue(struct slice text, struct arena *arena, struct slice *ret_queue,
@@ -77,6 +77,7 @@ static void send_subscription(struct worker *w)
     w->talk.subscribe_request = link_send(w->link, &(struct link_call){.method = "POST",
                                                                        .path = buf_text(&path),
                                                                        .body = buf_slice(&body),
+                                                                       .patience_s = PATIENCE_S,
                                                                        .done = on_subscribed,
                                                                        .ctx = w});
 }

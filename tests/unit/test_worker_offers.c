@@ -201,8 +201,8 @@ static void a_subscribers_queue_is_served_by_nobody_else(void **state)
 
 static void a_subscribed_worker_serves_its_own_queue_and_no_other(void **state)
 {
-    struct subscription subscriptions[] = {{.topic = "dump"}};
-    struct offers o = {.subscriptions = subscriptions, .n_subscriptions = 1};
+    struct subscription subscriptions[] = {{.topic = "dump"}, {.topic = "dump"}}; /* said twice */
+    struct offers o = {.subscriptions = subscriptions, .n_subscriptions = 2};
     const char *list = LIST(
         "1", QUEUE("a", "{\"command\":[\"true\"]}") "," QUEUE(
                  "dump", "{\"command\":[\"true\"]}") "," QUEUE("dump@w", OWNED("w", RUNS)));
@@ -211,6 +211,7 @@ static void a_subscribed_worker_serves_its_own_queue_and_no_other(void **state)
     update(&o, list);
     assert_int_equal(o.items.count, 0); /* the server has not said which one it is */
     offers_subscribed(&o, 0, SLICE("dump@w"));
+    offers_subscribed(&o, 1, SLICE("dump@w"));
     update(&o, list);
     assert_true(serves(&o, "dump@w"));
     assert_int_equal(o.items.count, 1);
