@@ -2,7 +2,10 @@
  * What ties jobs together: waits and releases, signals, joins.
  */
 /* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+
 #include "base/buf.h"
+#include "base/clock.h"
 #include "store/store_links.h"
 #include "store_fixture.h"
 
@@ -588,6 +591,59 @@ static void a_release_that_another_server_is_at_is_passed_over(void **state)
     store_close(other);
 }
 
+struct awaiter {
+    pthread_t thread;
+    struct store *store;
+    enum err_code code;
+    enum job_state found;
+};
+
+static void *await_job(void *arg)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct awaiter *a = arg;
+    struct err err = ERR_INIT;
+
+    a->code = store_begin(a->store, &err);
+    if (a->code == E_OK)
+        a->code = store_jobs_await(a->store, (int64_t[]){5}, 1, &a->found, &arena, &err);
+    if (a->code == E_OK)
+        a->code = store_commit(a->store, &err);
+    return NULL;
+}
+
+/* Until one of the sessions waits for a lock. */
+static void until_it_waits(void)
+{
+    int64_t give_up_at = clock_mono_us() + 20 * US_PER_S;
+
+    while (raw_number("SELECT COUNT(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+                      "query LIKE '%FROM jobs%'") == 0)
+        assert_true(clock_mono_us() < give_up_at);
+}
+
+static void a_job_that_another_server_ends_meanwhile_is_found_ended(void **state)
+{
+    struct awaiter a = {.code = E_INTERNAL};
+
+    (void)state;
+    if (!pg_is_wanted())
+        skip();
+    begin();
+    add_job(5, queue);
+    commit();
+    begin();
+    end_as(5, JOB_FAILED);
+    a.store = fixture_open(STORE_WRITE);
+    assert_int_equal(pthread_create(&a.thread, NULL, await_job, &a), 0);
+    until_it_waits();
+    commit();
+    pthread_join(a.thread, NULL);
+    assert_int_equal(a.code, E_OK);
+    assert_int_equal(a.found, JOB_FAILED);
+    store_close(a.store);
+}
+
 #define LINKS_TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
 
 int main(void)
@@ -610,6 +666,7 @@ int main(void)
         LINKS_TEST(arrivals_are_listed_by_key_from_the_empty_one_on),
         LINKS_TEST(who_judges_links_is_alone_until_the_transaction_ends),
         LINKS_TEST(a_release_that_another_server_is_at_is_passed_over),
+        LINKS_TEST(a_job_that_another_server_ends_meanwhile_is_found_ended),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

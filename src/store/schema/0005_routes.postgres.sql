@@ -26,7 +26,7 @@ CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step <> 0;
 -- Targets whose waits are still to be looked at, beyond the commit that ended them.
 CREATE TABLE releases (
     target BIGINT PRIMARY KEY,
-    state BIGINT NOT NULL,      -- that it ended in, 0: it is gone, -1: a signal that rose
+    state BIGINT NOT NULL,      -- that it ended in, or what else there is to be told: engine/after.h
     cursor BIGINT NOT NULL      -- waiters up to here were looked at
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_cost_delay = 0);

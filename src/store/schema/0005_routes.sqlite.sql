@@ -25,7 +25,7 @@ CREATE INDEX waits_step ON waits (target, step, waiter, seq) WHERE step <> 0;
 -- Targets whose waits are still to be looked at, beyond the commit that ended them.
 CREATE TABLE releases (
     target INTEGER PRIMARY KEY,
-    state INTEGER NOT NULL,     -- that it ended in, 0: it is gone, -1: a signal that rose
+    state INTEGER NOT NULL,     -- that it ended in, or what else there is to be told: engine/after.h
     cursor INTEGER NOT NULL     -- waiters up to here were looked at
 );
 
