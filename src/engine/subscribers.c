@@ -19,6 +19,8 @@
 #include "store/store_meta.h"
 #include "store/store_queues.h"
 
+enum { SUBSCRIBERS_MAX = 10000 };
+
 #define LOOK_EVERY_US US_PER_HOUR
 #define SEEN_LATE_US (3 * US_PER_MIN) /* a worker that waits for jobs is heard of so often */
 
@@ -36,19 +38,20 @@ bool subscribers_include(const struct engine *e, struct slice worker)
     return false;
 }
 
-static bool any_subscriber(const struct engine *e)
+static size_t count_subscribers(const struct engine *e)
 {
+    size_t n = 0;
+
     for (size_t i = 0; i < e->queues.count; i++)
-        if (is_subscriber(e->queues.items[i]))
-            return true;
-    return false;
+        n += is_subscriber(e->queues.items[i]);
+    return n;
 }
 
 void subscribers_watch(struct engine *e)
 {
     bool watched = e->subscribers_at != 0 && e->subscribers_at != TIME_NEVER;
 
-    if (!any_subscriber(e))
+    if (count_subscribers(e) == 0)
         e->subscribers_at = TIME_NEVER;
     else if (!watched)
         e->subscribers_at = e->now.wall_at + LOOK_EVERY_US;
@@ -98,6 +101,9 @@ static void judge(struct engine *e, struct op *op, struct slice name, struct sli
     else if (q != NULL && !is_subscriber(q))
         err_set(&op->err, E_CONFLICT, "queue %s is there already, and is no worker's own",
                 quote_text(&quote, name));
+    else if (q == NULL && count_subscribers(e) >= SUBSCRIBERS_MAX)
+        err_set(&op->err, E_TOO_MANY, "%d workers have queues of their own already",
+                SUBSCRIBERS_MAX);
 }
 
 /* A worker that is back is subscribed again. */

@@ -17,7 +17,7 @@
 static bool is_subscribed(const struct queue *q, struct slice topic)
 {
     if (q->def.subscriber_worker.size > 0)
-        return queue_state_takes(q->state) && slice_equal(q->def.subscriber_topic, topic);
+        return queue_state_takes(q->state) && topic_matches(q->def.subscriber_topic, topic);
     if (slice_is(topic, q->name))
         return true;
     for (size_t i = 0; i < q->def.n_subscribe; i++)

@@ -168,6 +168,7 @@ static void a_publish_is_known_again_by_its_key(void **state)
 static void a_chain_leads_to_all_who_are_subscribed(void **state)
 {
     struct fixture *f = *state;
+    char topic[40];
 
     define_topics(f);
     define_queue(f, "work", "{\"on_success\":[{\"topic\":\"crawl\",\"params\":{\"x\":1}}]}");
@@ -176,6 +177,8 @@ static void a_chain_leads_to_all_who_are_subscribed(void **state)
     assert_int_equal(ready(f, "crawl"), 1);
     assert_int_equal(ready(f, "index"), 1);
     assert_true(reply_has(run_op(f, op_claim(f, "index", 1)), "\"x\":1"));
+    topic_of(f, claim_one(f, "crawl").id, topic, sizeof(topic));
+    assert_string_equal(topic, "crawl");
     assert_sound(f);
 }
 
@@ -378,6 +381,8 @@ static void a_topic_needs_no_queue_of_its_name_to_be_subscribed_to(void **state)
     struct fixture *f = *state;
 
     well(run_op(f, op_subscribe(f, "news", "den")));
+    well(run_op(f, op_subscribe(f, "weather.*", "den")));
+    assert_int_equal(publish(f, "weather.south"), 1);
     assert_int_equal(publish(f, "news"), 1);
     define_queue(f, "news", "{\"timeout\":\"5m\"}");
     assert_true(shows(f, "news@den", "\"timeout\":\"5m\""));
@@ -492,6 +497,7 @@ static void a_worker_that_comes_back_too_late_is_subscribed_again(void **state)
 
     define_topics(f);
     well(run_op(f, op_subscribe(f, "crawl", "den")));
+    claim_as(f, "den", "default");
     publish(f, "crawl");
     pass(f, WEEK_US + 3 * US_PER_HOUR);
     assert_int_equal(publish(f, "crawl"), 2);
