@@ -3,6 +3,7 @@
 
 #include "engine/after.h"
 #include "engine/engine_internal.h"
+#include "store/store_jobs.h"
 #include "store/store_record.h"
 
 static void take_entry(void *ctx, const struct progress_entry *entry)
@@ -17,8 +18,10 @@ enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *re
 {
     struct step_ends s = {.last = MAP_INIT};
 
-    if (store_job_outline(e->store, job, &e->arena, &s.job, &s.found, err) != E_OK)
+    if (store_job_lean(e->store, job, &e->arena, &s.job, &s.found, err) != E_OK)
         return err->code;
+    if (s.found)
+        bill_parse(s.job.bill, &e->arena, &s.bill);
     if (s.found && store_progress_load(e->store, job, take_entry, &s, err) != E_OK) {
         map_deinit(&s.last);
         return err->code;
@@ -33,7 +36,16 @@ void step_ends_deinit(struct step_ends *s)
     s->last = MAP_INIT;
 }
 
-/* What lies before the step that a job is at has ended, or was passed over; the rest may still come. */
+/* What lies before the step that a job is at has ended, or was passed over; so has what had a status when the job was
+ * handed in.  The rest may still come. */
+static bool is_to_come(const struct step_ends *s, int step)
+{
+    for (size_t i = 0; i < s->bill.n_skip; i++)
+        if (s->bill.skip[i] == step)
+            return false;
+    return route_place(&s->bill, step) >= route_place(&s->bill, s->job.step);
+}
+
 int step_ends_state(const struct step_ends *s, int step)
 {
     enum job_outcome last;
@@ -42,7 +54,7 @@ int step_ends_state(const struct step_ends *s, int step)
         return JOB_NONE;
     bool ended = job_state_ended(s->job.state);
 
-    if (!ended && step >= s->job.step)
+    if (!ended && is_to_come(s, step))
         return STEP_OPEN;
     last = (enum job_outcome)(uintptr_t)map_find(&s->last, step);
     if (last == JOB_OUT_NONE)
