@@ -181,19 +181,62 @@ static enum err_code revive(struct engine *e, const struct act *act, const struc
     return E_OK;
 }
 
-static enum err_code retry_route(struct engine *e, const struct act *act, const struct job *j,
-                                 struct slice params, struct act_result *ret, struct err *err)
+/* How an ended job is run again; refused where that cannot be.  `again` is filled for one that has a route. */
+static enum err_code judge_retry(struct engine *e, const struct act *act, const struct job *j,
+                                 struct slice *params, struct route_again *again,
+                                 struct act_result *ret, struct err *err)
 {
-    struct route_again again;
-    const struct slice none = SLICE("");
+    bool telling = false;
 
-    if (route_again(e, act, j, params, &again, &ret->refused, err) != E_OK)
+    if (!job_state_ended(j->state))
+        return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
+    if (after_is_telling(e, j->id.v, &telling, err) != E_OK)
         return err->code;
-    if (ret->refused.code != E_OK ||
-        queue_takes(again.queue, again.params, again.options, &ret->refused) != E_OK)
+    if (telling)
+        err_set(&ret->refused, E_CONFLICT,
+                "its end is still being told to those who wait for it: try again in a moment");
+    else if (j->step == 0 && act->from.size > 0)
+        err_set(&ret->refused, E_INVALID, "from: the job has no steps");
+    if (ret->refused.code != E_OK || !merge_params(e, act, j, params, ret))
         return E_OK;
-    struct job now = begun_again(j);
+    if (j->step == 0) {
+        (void)takes(queue_by_id(e, j->queue), j, *params, ret);
+        return E_OK;
+    }
+    if (route_again(e, act, j, *params, again, &ret->refused, err) != E_OK)
+        return err->code;
+    if (ret->refused.code == E_OK)
+        (void)queue_takes(again->queue, again->params, again->options, &ret->refused);
+    return E_OK;
+}
 
+enum err_code act_judge_retry(struct engine *e, const struct act *act, const struct job *j,
+                              struct err *refused, struct err *err)
+{
+    struct act_result result = {.state = j->state, .refused = ERR_INIT};
+    struct route_again again;
+    struct slice params;
+
+    if (judge_retry(e, act, j, &params, &again, &result, err) != E_OK)
+        return err->code;
+    *refused = result.refused;
+    return E_OK;
+}
+
+static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    const struct slice none = SLICE("");
+    struct job now = begun_again(j);
+    struct route_again again;
+    struct slice params;
+
+    if (judge_retry(e, act, j, &params, &again, ret, err) != E_OK)
+        return err->code;
+    if (ret->refused.code != E_OK)
+        return E_OK;
+    if (j->step == 0)
+        return revive(e, act, j, &now, params, ret, err);
     now.queue = again.queue->id;
     now.step = again.step;
     now.attempts_before = j->attempt;
@@ -201,35 +244,6 @@ static enum err_code retry_route(struct engine *e, const struct act *act, const 
         return err->code;
     return store_job_set_route(e->store, j->id.v, again.options.size > 0 ? again.options : none,
                                again.bill, again.assigned.size > 0 ? again.assigned : none, err);
-}
-
-static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
-                           struct act_result *ret, struct err *err)
-{
-    struct job now = begun_again(j);
-    struct slice params;
-    bool telling = false;
-
-    if (!job_state_ended(j->state))
-        return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
-    if (after_is_telling(e, j->id.v, &telling, err) != E_OK)
-        return err->code;
-    if (telling) {
-        err_set(&ret->refused, E_CONFLICT,
-                "its end is still being told to those who wait for it: try again in a moment");
-        return E_OK;
-    }
-    if (!merge_params(e, act, j, &params, ret))
-        return E_OK;
-    if (j->step > 0)
-        return retry_route(e, act, j, params, ret, err);
-    if (act->from.size > 0) {
-        err_set(&ret->refused, E_INVALID, "from: the job has no steps");
-        return E_OK;
-    }
-    if (!takes(queue_by_id(e, j->queue), j, params, ret))
-        return E_OK;
-    return revive(e, act, j, &now, params, ret, err);
 }
 
 static enum err_code hold(struct engine *e, const struct act *act, const struct job *j,

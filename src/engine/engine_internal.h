@@ -435,6 +435,10 @@ struct act_result {
     bool changed; /* false: it was as asked already */
 };
 
+/* Whether a loaded job can be run again, as the act says. */
+MUST_CHECK enum err_code act_judge_retry(struct engine *e, const struct act *act,
+                                         const struct job *j, struct err *refused, struct err *err);
+
 /* Carries out one action on a loaded job; a refusal is a result. */
 MUST_CHECK enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
                                    struct act_result *ret, struct err *err);

@@ -56,6 +56,25 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
     return route_judge(e, item, &p->refused, err);
 }
 
+static struct act again_of(const struct plan *p)
+{
+    return (struct act){.kind = ACT_RETRY, .id = p->id, .anew = true};
+}
+
+/* Whether the known job can be run again, if it has ended. */
+static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *err)
+{
+    struct act again = again_of(p);
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || !job_state_ended(j.state))
+        return E_OK;
+    return act_judge_retry(e, &again, &j, &p->refused, err);
+}
+
 enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
                            struct plan *p, struct err *err)
 {
@@ -71,7 +90,11 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
     }
     if (keys == SUBMIT_KEYS_NOW && item->key.size > 0 && submit_judge_key(e, item, p, err) != E_OK)
         return err->code;
-    return p->known || p->refused.code != E_OK ? E_OK : judge_queues(e, item, p, err);
+    if (p->refused.code != E_OK)
+        return E_OK;
+    if (p->known)
+        return item->redo ? judge_redo(e, p, err) : E_OK;
+    return judge_queues(e, item, p, err);
 }
 
 /* ---- preparing: ids and conditions ---- */
@@ -233,7 +256,7 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
 /* The job that has the key is run again from its beginning, if it has ended. */
 static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
 {
-    struct act again = {.kind = ACT_RETRY, .id = p->id, .anew = true};
+    struct act again = again_of(p);
     struct act_result result;
     bool found = false;
     struct job j;
