@@ -39,7 +39,7 @@ enum err_code worker_exchange(struct request *r, struct err *err)
 
 enum err_code worker_emit(struct request *r, struct err *err)
 {
-    struct submit_source source = {.right = r->right, .emitted = true};
+    struct submit_source source = {.right = r->right};
     struct op *op = request_op(r, OP_EMIT);
 
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)

@@ -15,10 +15,6 @@
 #include "server/request.h"
 #include "server/triggers.h"
 
-#define SUBSCRIBER_LIFETIME_US (7 * US_PER_DAY)
-#define SUBSCRIBER_LIFETIME_MIN_US US_PER_S
-#define SUBSCRIBER_LIFETIME_MAX_US (10000 * US_PER_DAY)
-
 /* ---- who is subscribed ---- */
 
 enum err_code topics_list(struct request *r, struct err *err)
@@ -121,7 +117,7 @@ static enum err_code subscribe_worker(struct field_reader *r, struct slice value
 
 static enum err_code subscribe_lifetime(struct field_reader *r, struct slice value)
 {
-    return field_length(r, value, SUBSCRIBER_LIFETIME_MIN_US, SUBSCRIBER_LIFETIME_MAX_US,
+    return field_length(r, value, LIFETIME_MIN_US, LIFETIME_MAX_US,
                         &((struct subscribe *)r->to)->lifetime_us);
 }
 
@@ -141,7 +137,7 @@ enum err_code topic_subscribe(struct request *r, struct err *err)
                                   .to = &op->subscribe};
     struct slice object;
 
-    op->subscribe = (struct subscribe){.topic = r->args[0], .lifetime_us = SUBSCRIBER_LIFETIME_US};
+    op->subscribe = (struct subscribe){.topic = r->args[0], .lifetime_us = LIFETIME_US};
     if (dest_name_check("topic", r->args[0], err) != E_OK ||
         request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
         return err->code;

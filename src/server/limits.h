@@ -45,6 +45,10 @@ enum {
 /* A body that was larger than this gives its memory back to the system at once. */
 #define BODY_TRIM ((size_t)4 << 20)
 
+/* What all jobs of one request bring with them, in all. */
+enum { REQUEST_STEPS_MAX = 200000, REQUEST_CONDITIONS_MAX = 200000 };
+#define REQUEST_BILLS_MAX ((size_t)32 << 20)
+
 /* ---- fields ---- */
 
 enum {
@@ -83,9 +87,12 @@ enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 #define READ_LIMIT_US (5 * US_PER_S) /* one query of a reader */
 #define HEARTBEAT_US (25 * US_PER_S) /* between comment lines of an event stream */
 #define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
-#define STOP_US (5 * US_PER_S)   /* for requests in hand, after TERM */
-#define STOP_SECONDS_MAX 9       /* then the process exits whatever happens; see serve.c */
-#define STOP_SPARE_US (US_PER_S / 2)            /* of that, for closing the store */
+#define LIFETIME_US (7 * US_PER_DAY) /* so long may a subscribed worker be away, unless it says */
+#define LIFETIME_MIN_US US_PER_S
+#define LIFETIME_MAX_US (10000 * US_PER_DAY)
+#define STOP_US (5 * US_PER_S)       /* for requests in hand, after TERM */
+#define STOP_SECONDS_MAX 9           /* then the process exits whatever happens; see serve.c */
+#define STOP_SPARE_US (US_PER_S / 2) /* of that, for closing the store */
 #define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */
 
 /* ---- events ---- */

@@ -3,12 +3,37 @@
 
 #include <stdio.h>
 
+#include "server/limits.h"
+
 enum err_code own_command_forbidden(const char *what, struct err *err)
 {
     return err_set(err, E_FORBIDDEN,
                    "%s: a job that brings its own command is for the administrator: use the Unix "
                    "socket in the data directory, or send the token (Authorization: Bearer TOKEN)",
                    what);
+}
+
+static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct err *err)
+{
+    if (sum == NULL)
+        return E_OK;
+    sum->steps += more.steps;
+    sum->conditions += more.conditions;
+    sum->bytes += more.bytes;
+    if (sum->steps > REQUEST_STEPS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "the request has more than %d steps in all: send several requests",
+                       REQUEST_STEPS_MAX);
+    if (sum->conditions > REQUEST_CONDITIONS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "the request has more than %d conditions in all: send several requests",
+                       REQUEST_CONDITIONS_MAX);
+    if (sum->bytes > REQUEST_BILLS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "steps and destinations of the request have more than %zu MiB in all: send "
+                       "several requests",
+                       REQUEST_BILLS_MAX >> 20);
+    return E_OK;
 }
 
 /* ---- the route ---- */
@@ -92,27 +117,33 @@ static enum err_code read_after(struct slice json, struct arena *arena, struct s
     return E_OK;
 }
 
-enum err_code parse_bill(const struct bill_values *values, enum right right, struct arena *arena,
-                         struct submit_item *item, struct err *err)
+enum err_code parse_bill(const struct bill_values *values, const struct submit_source *source,
+                         struct arena *arena, struct submit_item *item, struct err *err)
 {
     struct bill bill = {.parent = values->parent};
 
-    if (read_route(values, right, arena, &bill, item, err) != E_OK ||
+    if (read_route(values, source->right, arena, &bill, item, err) != E_OK ||
         read_dests(values->on_success, "on_success", arena, &bill.on_success, err) != E_OK ||
         read_dests(values->on_failure, "on_failure", arena, &bill.on_failure, err) != E_OK ||
         read_after(values->after, arena, item, err) != E_OK)
         return err->code;
     item->bill = bill_format(&bill, arena);
-    return E_OK;
+    return add_up(source->sum,
+                  (struct bill_sum){.steps = bill.n_steps + item->n_progress,
+                                    .conditions = item->n_after,
+                                    .bytes = item->bill.size},
+                  err);
 }
 
-enum err_code parse_added_steps(struct slice steps, enum right right, struct arena *arena,
-                                struct err *err)
+enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
+                                struct arena *arena, struct err *err)
 {
     struct route_step *items = NULL;
     size_t n = 0;
 
     if (route_steps_parse(steps, 0, arena, &items, &n, err) != E_OK)
         return err->code;
-    return check_commands(items, n, right, err);
+    if (check_commands(items, n, source->right, err) != E_OK)
+        return err->code;
+    return add_up(source->sum, (struct bill_sum){.steps = n, .bytes = steps.size}, err);
 }

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/op.h"
-#include "server/auth.h"
+#include "server/parse_job.h"
 
 /* As they came; empty: not given. */
 struct bill_values {
@@ -29,13 +29,22 @@ static inline bool bill_values_any(const struct bill_values *v)
            v->parent != 0;
 }
 
-/* Fills bill, progress and after of the item.  With a route, item->options are the job's own and become those of
- * the step it begins with, and so do queue, step and step_params.  E_INVALID; E_FORBIDDEN for a step's command. */
-MUST_CHECK enum err_code parse_bill(const struct bill_values *values, enum right right,
-                                    struct arena *arena, struct submit_item *item, struct err *err);
+/* What the bills of one request add up to: few bytes can say much that has to be kept in mind until it is answered. */
+struct bill_sum {
+    size_t steps; /* and entries of records */
+    size_t conditions;
+    size_t bytes; /* of bills */
+};
 
-/* Steps that a running job adds to its route: only checked.  E_INVALID, E_FORBIDDEN. */
-MUST_CHECK enum err_code parse_added_steps(struct slice steps, enum right right,
+/* Fills bill, progress and after of the item.  With a route, item->options are the job's own and become those of
+ * the step it begins with, and so do queue, step and step_params.  E_INVALID; E_FORBIDDEN for a step's command;
+ * E_TOO_LARGE for a request with too much of all this. */
+MUST_CHECK enum err_code parse_bill(const struct bill_values *values,
+                                    const struct submit_source *source, struct arena *arena,
+                                    struct submit_item *item, struct err *err);
+
+/* Steps that a running job adds to its route: only checked.  E_INVALID, E_FORBIDDEN, E_TOO_LARGE. */
+MUST_CHECK enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
                                            struct arena *arena, struct err *err);
 
 /* "WHAT: a command of one's own is for the administrator: …" */

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "server/fields.h"
 #include "server/limits.h"
+#include "server/parse_bill.h"
 #include "server/parse_items.h"
 
 static enum err_code emit_id(struct field_reader *r, struct slice value)
@@ -63,6 +64,9 @@ static enum err_code check_whole(const struct emit *x, struct err *err)
 enum err_code parse_emit(struct slice text, const struct submit_source *source, struct arena *arena,
                          struct emit *ret_emit, struct err *err)
 {
+    struct bill_sum sum = {.steps = 0};
+    struct submit_source own = {
+        .right = source->right, .key = source->key, .emitted = true, .sum = &sum};
     struct emit x = {0};
     struct field_reader reader = {.fields = emit_fields,
                                   .n_fields = ARRAY_LEN(emit_fields),
@@ -70,7 +74,7 @@ enum err_code parse_emit(struct slice text, const struct submit_source *source, 
                                   .arena = arena,
                                   .err = err,
                                   .to = &x,
-                                  .with = source};
+                                  .with = &own};
     struct slice value;
 
     if (json_check(text, &value, err) != E_OK || fields_read(&reader, value) != E_OK ||

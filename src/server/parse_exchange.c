@@ -7,6 +7,7 @@
 #include "core/quote.h"
 #include "server/fields.h"
 #include "server/limits.h"
+#include "server/parse_bill.h"
 #include "server/parse_items.h"
 #include "server/parse_submit.h"
 
@@ -284,7 +285,8 @@ static enum err_code check_whole(enum exchange_kind kind, struct exchange *x, st
 enum err_code parse_exchange(struct slice text, enum exchange_kind kind, enum right right,
                              struct arena *arena, struct exchange *ret_exchange, struct err *err)
 {
-    struct submit_source source = {.right = right, .emitted = true};
+    struct bill_sum sum = {.steps = 0};
+    struct submit_source source = {.right = right, .emitted = true, .sum = &sum};
     struct exchange x = {.parts = requests[kind].parts, .max = -1, .lease_us = LEASE_DEFAULT_US};
     struct field_reader reader = {.fields = requests[kind].fields,
                                   .n_fields = requests[kind].n_fields,

@@ -167,7 +167,7 @@ static enum err_code finish_steps(struct field_reader *r, struct slice value)
     if (json_count_items(value) == 0)
         return E_OK;
     item->steps = value;
-    return parse_added_steps(value, source->right, r->arena, r->err);
+    return parse_added_steps(value, source, r->arena, r->err);
 }
 
 static const struct field finish_fields[] = {

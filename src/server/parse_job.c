@@ -371,8 +371,7 @@ enum err_code parse_job(struct slice object, const struct submit_source *source,
         return err->code;
     if (has_options(&job.options))
         item->options = options_json(&job.options, arena);
-    if (bill_values_any(&job.bill) &&
-        parse_bill(&job.bill, source->right, arena, item, err) != E_OK)
+    if (bill_values_any(&job.bill) && parse_bill(&job.bill, source, arena, item, err) != E_OK)
         return err->code;
     if (item->key.size > 0 || source->key.data != NULL)
         item->content = job.has_redo ? content_without_redo(object) : content_hash(object);

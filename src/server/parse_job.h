@@ -14,11 +14,14 @@
 #include "engine/op.h"
 #include "server/auth.h"
 
+struct bill_sum;
+
 /* What holds for all jobs of a request. */
 struct submit_source {
-    enum right right; /* own commands are for RIGHT_ADMIN */
-    struct slice key; /* Idempotency-Key; data NULL: none */
-    bool emitted;     /* by a running job: they may be published instead */
+    enum right right;     /* own commands are for RIGHT_ADMIN */
+    struct slice key;     /* Idempotency-Key; data NULL: none */
+    bool emitted;         /* by a running job: they may be published instead */
+    struct bill_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
 };
 
 /* Into an item that is all zeros; on failure it holds what was read so far.  E_INVALID, E_TOO_LARGE,

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "core/quote.h"
 #include "server/limits.h"
+#include "server/parse_bill.h"
 
 /* ---- the key of the request ---- */
 
@@ -116,14 +117,17 @@ enum err_code parse_jobs(struct field_reader *r, struct slice value,
 enum err_code parse_submit(struct slice text, const struct submit_source *source,
                            struct arena *arena, struct submit *ret_submit, struct err *err)
 {
+    struct bill_sum sum = {.steps = 0};
+    struct submit_source own = *source;
     struct slice value;
     struct quote quote;
 
+    own.sum = &sum;
     if (json_check(text, &value, err) != E_OK)
         return err->code;
     switch (json_type_of(value)) {
-    case JSON_T_OBJECT: return parse_one(value, source, arena, ret_submit, err);
-    case JSON_T_ARRAY: return parse_array(value, source, arena, ret_submit, err);
+    case JSON_T_OBJECT: return parse_one(value, &own, arena, ret_submit, err);
+    case JSON_T_ARRAY: return parse_array(value, &own, arena, ret_submit, err);
     case JSON_T_NULL:
     case JSON_T_FALSE:
     case JSON_T_TRUE:

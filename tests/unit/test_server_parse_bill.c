@@ -156,6 +156,42 @@ static void a_job_with_steps_brings_no_command_of_its_own(void **state)
     assert_non_null(strstr(err.msg, "command: a job with steps"));
 }
 
+static struct slice repeated(const char *head, const char *item, size_t n, const char *tail)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(64 << 20);
+
+    buf_add_str(&text, head);
+    for (size_t i = 0; i < n; i++) {
+        buf_add_str(&text, i == 0 ? "" : ",");
+        buf_add_str(&text, item);
+    }
+    buf_add_str(&text, tail);
+    return arena_copy(&arena, buf_slice(&text));
+}
+
+static void a_request_brings_so_much_in_all(void **state)
+{
+    struct slice steps = repeated("{\"steps\":[", "{\"queue\":\"q\"}", 1000, "]}");
+    struct slice waits = repeated("{\"queue\":\"q\",\"after\":[", "\"a\"", 1000, "]}");
+    const struct {
+        struct slice text;
+        const char *says;
+    } bad[] = {{repeated("[", steps.data, 201, "]"), "200000 steps"},
+               {repeated("[", waits.data, 201, "]"), "200000 conditions"}};
+    struct submit submit;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct err err = ERR_INIT;
+
+        (void)!parse_submit(bad[i].text, &user, &arena, &submit, &err);
+        assert_int_equal(err.code, E_TOO_LARGE);
+        assert_int_equal(err.item, 201);
+        assert_non_null(strstr(err.msg, bad[i].says));
+    }
+    (void)submitted(repeated("[", steps.data, 200, "]").data, &user);
+}
+
 /* ---- after, chains, refs ---- */
 
 static void what_a_job_waits_for_and_leads_to_is_taken_apart(void **state)
@@ -307,6 +343,7 @@ int main(void)
         TEST(the_message_of_the_shelf_broker_is_understood),
         TEST(a_bad_bill_is_refused_with_its_place_and_reason),
         TEST(a_job_with_steps_brings_no_command_of_its_own),
+        TEST(a_request_brings_so_much_in_all),
         TEST(what_a_job_waits_for_and_leads_to_is_taken_apart),
         TEST(lines_have_no_refs),
         TEST(redo_is_no_part_of_the_content),
