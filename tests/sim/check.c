@@ -11,7 +11,7 @@
 #include "store/store_meta.h"
 #include "store/store_record.h"
 
-static char difference[240];
+static char difference[3000];
 
 #define DIFFER(...) (snprintf(difference, sizeof(difference), __VA_ARGS__), difference)
 
@@ -33,7 +33,7 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
             job_state_name(j->state), j->failures, j->lost, j->laters);
     SAME(queue, s->queues[j->queue].number)
     SAME(priority, j->priority)
-    SAME(holds, j->held ? JOB_HOLD_HAND : 0)
+    SAME(holds, (j->held ? JOB_HOLD_HAND : 0) | (j->waiting ? JOB_HOLD_AFTER : 0))
     SAME(cancelling, j->cancelling)
     SAME(attempt, j->attempt)
     SAME(failures, j->failures)
@@ -86,9 +86,10 @@ static const char *differ_queue(const struct sim *s, int q)
     if (model_defs[want->def].stop_after > 0 && want->streak != is->streak)
         return DIFFER("queue %s counts %d failures in a row, there were %d", want->name, is->streak,
                       want->streak);
-    return want->def == is->def ? NULL
-                                : DIFFER("queue %s has definition %d, it should be %d", want->name,
-                                         is->def, want->def);
+    return want->def == is->def && want->links == is->links
+               ? NULL
+               : DIFFER("queue %s has definition %d with links %d, it should be %d with %d",
+                        want->name, is->def, is->links, want->def, want->links);
 }
 
 static const struct stored_emitter *stored_like(const struct sim *s, const struct model_emitter *e)
@@ -170,9 +171,10 @@ const char *check_difference(struct sim *s)
         return DIFFER("the definitions have number %lld, it should be %lld",
                       (long long)s->definitions, (long long)s->model.definitions);
     const char *emits = differ_emits(s);
+    const char *links = check_links(s);
 
-    if (emits != NULL)
-        return emits;
+    if (emits != NULL || links != NULL)
+        return emits != NULL ? emits : links;
     if (s->works.count != s->model.n_work)
         return DIFFER("%zu pieces of chunked work, there should be %zu", s->works.count,
                       s->model.n_work);
@@ -203,16 +205,19 @@ static void take_entry(void *ctx, const struct progress_entry *e)
     struct record *r = ctx;
 
     r->n = next_in_record(r->job, r->n);
-    if (r->n >= r->job->n_record || r->job->record[r->n].token != e->token ||
-        r->job->record[r->n].outcome != e->outcome)
+    const struct model_attempt *want = &r->job->record[r->n];
+
+    if (r->n >= r->job->n_record || want->token != e->token || want->outcome != e->outcome ||
+        want->number != e->number || (r->job->step > 0 && want->nth != e->attempt))
         sim_fail(r->s,
-                 "the record of job %lld has attempt %d with token %lld (%s), which it should not",
-                 (long long)r->job->id, e->attempt, (long long)e->token,
+                 "the record of job %lld has step %d, attempt %d with token %lld (%s), which it "
+                 "should not",
+                 (long long)r->job->id, e->number, e->attempt, (long long)e->token,
                  job_outcome_name(e->outcome));
     r->n++;
 }
 
-/* Attempts stand in the record; the last one of an ended job may stand in its own row instead. */
+/* Attempts stand in the record; the last one of an ended job without a route may stand in its own row instead. */
 static void check_record(struct sim *s, const struct model_job *j)
 {
     struct record r = {.s = s, .job = j};
@@ -223,7 +228,7 @@ static void check_record(struct sim *s, const struct model_job *j)
         sim_fail(s, "%s", err.msg);
     for (int n = next_in_record(j, r.n); n < j->n_record; n = next_in_record(j, n + 1))
         missing++;
-    if (missing > (job_state_ended(j->state) ? 1 : 0))
+    if (missing > (job_state_ended(j->state) && j->step == 0 ? 1 : 0))
         sim_fail(s, "the record of job %lld lacks %d attempts", (long long)j->id, missing);
 }
 
@@ -364,6 +369,7 @@ void check_store(struct sim *s, enum check how)
         check_record(s, j);
         check_log(s, j);
         check_cursor(s, j);
+        check_bill(s, j);
         j->changed = false;
     }
     if (how == CHECK_CHEAP)
@@ -384,7 +390,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static int64_t next_instant(const struct sim *s)
 {
-    int64_t us = s->model.n_work > 0 ? 0 : TIME_NEVER;
+    int64_t us = s->model.n_work > 0 || s->links.left ? 0 : TIME_NEVER;
     int64_t pause_us = s->shared ? SIM_DUE_PAUSE_US : 0;
 
     for (size_t i = 0; i < s->model.n_emitters; i++)
@@ -442,4 +448,5 @@ void check_empty(struct sim *s)
     if (s->emitters.count > 0)
         sim_fail(s, "%zu attempts have emits left though nothing runs", s->emitters.count);
     check_keys(s);
+    check_links_over(s);
 }

@@ -132,7 +132,11 @@ void client_fill_sub(struct sim *s, struct req *r, size_t i)
         sub->delay_us = some_delay(s);
     else if (chance(s, 12) == 0)
         sub->due_at = s->now.wall_at + (int64_t)chance(s, (uint64_t)US_PER_MIN) - 10 * US_PER_S;
-    snprintf(sub->params, sizeof(sub->params), "{\"m\":%lld}", (long long)++s->serial);
+    if (chance(s, 4) == 0)
+        snprintf(sub->params, sizeof(sub->params), "{\"m\":%lld}", (long long)++s->serial);
+    else
+        snprintf(sub->params, sizeof(sub->params), "{\"m\":%lld,\"k\":\"%c\"}",
+                 (long long)++s->serial, 'a' + (char)chance(s, 3));
     *item = (struct submit_item){.queue = queue_name(queue),
                                  .params = arena_copy(&r->op.arena, slice_of(sub->params)),
                                  .content = sub->content,
@@ -159,8 +163,10 @@ static struct req *make_submit(struct sim *s)
     uint64_t how = chance(s, 6);
     size_t n = how < 3 ? 1 : 1 + chance(s, SIM_ITEMS);
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         client_fill_sub(s, r, i);
+        client_fill_bill(s, r, i, how == 3 || how == 4 ? n : 1);
+    }
     r->op.submit = (struct submit){.mode = how < 3   ? SUBMIT_ONE
                                            : how < 5 ? SUBMIT_ARRAY
                                                      : SUBMIT_LINES,
@@ -198,6 +204,21 @@ static void fill_patch(struct sim *s, struct req *r)
     }
 }
 
+/* The step to go on from, by its number or name. */
+static void fill_from(struct sim *s, struct req *r, const struct model_job *j)
+{
+    if (j->bill.n_steps == 0 || chance(s, 20) == 0) {
+        r->act.from = -1;
+        r->op.act.from = SLICE("none such");
+        return;
+    }
+    const struct model_step *step = &j->bill.steps[chance(s, (uint64_t)j->bill.n_steps)];
+
+    r->act.from = step->number;
+    r->op.act.from = chance(s, 2) == 0 ? client_text(r, "n%d", step->name)
+                                       : client_text(r, "%d", step->number);
+}
+
 static struct req *make_act(struct sim *s)
 {
     static const unsigned waiting = 1U << JOB_HELD | 1U << JOB_SCHEDULED | 1U << JOB_READY;
@@ -229,6 +250,8 @@ static struct req *make_act(struct sim *s)
         r->act.value = ++s->serial;
         r->op.act.params = client_text(r, "{\"%s\":%lld}", r->act.member, (long long)r->act.value);
     }
+    if (j != NULL && kind == ACT_RETRY && chance(s, j->step > 0 ? 2 : 30) == 0)
+        fill_from(s, r, j);
     return r;
 }
 
@@ -260,6 +283,32 @@ static struct req *make_bulk(struct sim *s)
     return r;
 }
 
+static void fill_put(struct sim *s, struct req *r, size_t i, int queue, int def)
+{
+    r->put_queue[i] = queue;
+    r->put_def[i] = def;
+    r->put_links[i] = s->step < 2 ? 0 : (int)chance(s, MODEL_LINKS);
+    r->puts[i] = (struct queue_put){.name = queue_name(queue),
+                                    .definition = slice_of(
+                                        model_def_json(queue, def, r->put_links[i]))};
+}
+
+static void fill_joins(struct sim *s, struct req *r)
+{
+    for (int i = 0; i < MODEL_JOINS; i++) {
+        if (s->step >= 2 && chance(s, 3) == 0)
+            continue;
+        size_t at = r->op.queue.n_joins++;
+
+        r->put_join[at] = i;
+        r->put_count[at] = 2 + (int)chance(s, MODEL_JOIN_COUNT - 1);
+        r->joins[at] = (struct queue_put){.name = slice_of(model_join_names[i]),
+                                          .definition = slice_of(
+                                              model_join_json(i, r->put_count[at]))};
+    }
+    r->op.queue.joins = r->joins;
+}
+
 static struct req *make_queue(struct sim *s)
 {
     static const enum queue_state states[] = {QUEUE_UP,    QUEUE_UP,    QUEUE_UP,
@@ -281,12 +330,10 @@ static struct req *make_queue(struct sim *s)
     o->puts = r->puts;
     o->dry_run = chance(s, 10) == 0;
     o->prune = chance(s, 10) == 0;
-    for (size_t i = 0; i < o->n_puts; i++) {
-        r->put_queue[i] = (r->queue + (int)i) % MODEL_QUEUES;
-        r->put_def[i] = (int)chance(s, MODEL_DEFS);
-        r->puts[i] = (struct queue_put){.name = queue_name(r->put_queue[i]),
-                                        .definition = slice_of(model_defs[r->put_def[i]].json)};
-    }
+    for (size_t i = 0; i < o->n_puts; i++)
+        fill_put(s, r, i, (r->queue + (int)i) % MODEL_QUEUES, (int)chance(s, MODEL_DEFS));
+    if (chance(s, 3) == 0)
+        fill_joins(s, r);
     return r;
 }
 
@@ -306,12 +353,10 @@ static struct req *make_first_queues(struct sim *s)
     struct req *r = req_new(s, OP_QUEUE);
 
     r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 2};
-    for (size_t i = 0; i < 2; i++) {
-        r->put_queue[i] = (int)i + s->step % 2 * 2;
-        r->put_def[i] = (int)chance(s, MODEL_DEFS - 1);
-        r->puts[i] = (struct queue_put){.name = queue_name(r->put_queue[i]),
-                                        .definition = slice_of(model_defs[r->put_def[i]].json)};
-    }
+    for (size_t i = 0; i < 2; i++)
+        fill_put(s, r, i, (int)i + s->step % 2 * 2, (int)chance(s, MODEL_DEFS - 1));
+    if (s->step == 1)
+        fill_joins(s, r);
     return r;
 }
 
@@ -331,15 +376,15 @@ struct req *client_request(struct sim *s)
         return worker_touch(s);
     if (what < 71)
         return worker_emit(s);
-    if (what < 88)
+    if (what < 86)
         return make_act(s);
-    if (what < 90)
+    if (what < 88)
         return s->model.n_work < MODEL_WORK_MAX / 2 ? make_bulk(s) : make_act(s);
-    if (what < 93)
+    if (what < 92)
         return make_queue(s);
-    if (what < 97)
+    if (what < 95)
         return worker_log(s);
-    return make_wait(s);
+    return what < 98 ? client_link(s) : make_wait(s);
 }
 
 struct req *client_nothing(struct sim *s, enum op_kind kind)

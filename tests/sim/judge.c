@@ -2,7 +2,8 @@
  * A batch: the model does what the design says that the engine does, in the same order.
  *
  * Order: queues, emits, logs with finishes and touches, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention),
- * staged jobs whose attempt has ended, logs, actions, chunked work that is asked for, submits, claims (those who wait first).
+ * staged jobs whose attempt has ended, logs, actions, chunked work that is asked for, submits, what is published,
+ * arrivals, signals, where all that has ended leads, claims (those who wait first).
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
@@ -70,8 +71,10 @@ static void judge_sweep(struct sim *s)
 {
     lose_leases(s);
     wake_due(s);
-    if (s->model.n_work > 0)
+    if (s->model.n_work > 0) {
+        judge_follow(s);
         model_work_step(&s->model, s->now.wall_at);
+    }
     follow_retention(s);
 }
 
@@ -92,6 +95,7 @@ static const struct {
     {OP_QUEUE, judge_queue},     {OP_EMIT, judge_emit},      {OP_EXCHANGE, judge_exchange},
     {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch}, {OP_LOG, judge_log},
     {OP_ACT, judge_act},         {OP_BULK, judge_bulk},      {OP_SUBMIT, judge_submit},
+    {OP_PUBLISH, judge_publish}, {OP_JOIN, judge_join},      {OP_SIGNAL, judge_signal},
 };
 
 enum sweeping { SWEEPS, RESTS };
@@ -99,16 +103,21 @@ enum sweeping { SWEEPS, RESTS };
 static void judge_phases(struct sim *s, struct req **reqs, size_t n, enum sweeping sweeping)
 {
     s->model.raised = false;
+    judge_telling(s);
     for (size_t p = 0; p < sizeof(phases) / sizeof(phases[0]); p++) {
         if (phases[p].kind == OP_LOG && sweeping == SWEEPS)
             judge_sweep(s);
         if (phases[p].kind == OP_LOG)
             model_settle(&s->model, world_settle_rows(s), s->now.wall_at,
                          sweeping == SWEEPS ? MODEL_WORKS : MODEL_RESTS);
+        if (phases[p].kind == OP_SUBMIT)
+            judge_follow(s);
         for (size_t i = 0; i < n; i++)
             if (reqs[i]->op.kind == phases[p].kind && !s->no_evidence)
                 phases[p].judge(s, reqs[i]);
     }
+    if (!s->no_evidence)
+        judge_links(s);
     judge_waiting_claims(s);
     for (size_t i = 0; i < n; i++)
         if (reqs[i]->op.kind == OP_EXCHANGE && !s->no_evidence)
@@ -283,10 +292,12 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n)
     const char *undone = promised ? "it was answered" : check_difference(s);
 
     if (undone != NULL) {
-        char first[256];
+        char first[3000];
 
         snprintf(first, sizeof(first), "%s", undone);
+        s->judging_crash = true;
         judge_phases(s, reqs, n, rested ? RESTS : SWEEPS);
+        s->judging_crash = false;
         const char *done = s->no_evidence ? "a request left no trace" : check_difference(s);
 
         if (done != NULL)

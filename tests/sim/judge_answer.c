@@ -140,6 +140,21 @@ static void check_touched(const struct sim *s, const struct req *r)
                      buf_text(&r->op.reply));
 }
 
+/* A step sees its own params over what was set before it. */
+static void check_step(const struct sim *s, const struct req *r, const struct grant *g,
+                       struct slice item)
+{
+    struct slice params, step, number;
+
+    if (!json_find(item, "params", &params) || !slice_is(params, g->params))
+        sim_fail(s, "job %lld should see %s: %s", (long long)g->id, g->params,
+                 buf_text(&r->op.reply));
+    if (json_find(item, "step", &step) != (g->step > 0) ||
+        (g->step > 0 && (!json_find(step, "number", &number) || json_int(number) != g->step)))
+        sim_fail(s, "job %lld is at step %d: %s", (long long)g->id, g->step,
+                 buf_text(&r->op.reply));
+}
+
 static void check_jobs(const struct sim *s, const struct req *r)
 {
     struct json_iter it = list_of(s, r, "jobs");
@@ -160,6 +175,7 @@ static void check_jobs(const struct sim *s, const struct req *r)
         if ((json_find(item, "cursor", &cursor) ? json_int(cursor) : 0) != g->cursor)
             sim_fail(s, "job %lld should get the cursor %lld: %s", (long long)g->id,
                      (long long)g->cursor, buf_text(&r->op.reply));
+        check_step(s, r, g, item);
     }
     none_left(s, r, &it, "jobs");
 }

@@ -81,8 +81,11 @@ static enum err_code finish_item(struct sim *s, struct req *r, const struct fini
         return E_NOT_FOUND;
     if (j->state != JOB_RUNNING || j->token != f->token)
         return finish_late(j, f, ret_again);
+    const struct gained *g = &r->gains[f - r->finish];
     enum err_code refused = judge_finish_emits(s, r, f);
 
+    if (refused == E_OK && g->n_steps > 0)
+        refused = model_may_add(&s->model, j, g->steps, g->n_steps);
     if (refused != E_OK)
         return refused;
     struct model_end end = {.outcome = f->outcome,
@@ -91,11 +94,17 @@ static enum err_code finish_item(struct sim *s, struct req *r, const struct fini
                             .final = f->final,
                             .delayed = f->delayed,
                             .delay_us = f->delay_us,
-                            .now_at = s->now.wall_at};
+                            .now_at = s->now.wall_at,
+                            .set = g->set,
+                            .result = g->result[0] == '\0' ? NULL : g->result,
+                            .steps = g->steps,
+                            .n_steps = g->n_steps};
 
     model_end_attempt(&s->model, j, &end);
     j->note = NOTE_NONE;
     judge_make_finish_emits(s, r, f);
+    if (f->n_raises > 0)
+        s->model.links.signals[g->signal] += g->raised;
     return E_OK;
 }
 
@@ -224,7 +233,13 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     j->attempt++;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
-    r->want.grants[r->want.n_grants++] = (struct grant){j->id, j->attempt, j->cursor};
+    struct grant *g = &r->want.grants[r->want.n_grants++];
+
+    *g = (struct grant){.id = j->id,
+                        .attempt = j->attempt - j->attempts_before,
+                        .cursor = j->cursor,
+                        .step = j->step};
+    model_seen(j, g->params);
     if (!r->reply_lost)
         worker_holds(s, r->worker, j->id, j->token);
 }

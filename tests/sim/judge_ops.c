@@ -48,7 +48,7 @@ static void expect_text(const struct sim *s, struct slice object, const char *na
 }
 
 /* A new id: above all that were ever handed out. */
-static void note_id(struct sim *s, int64_t id)
+void judge_note_id(struct sim *s, int64_t id)
 {
     if (id <= s->model.newest_id)
         sim_fail(s, "the new id %lld is not above %lld", (long long)id,
@@ -76,6 +76,19 @@ bool judge_id_of_new(struct sim *s, const struct req *r, int64_t replied, const 
 
 /* ---- submit ---- */
 
+/* A known job that has ended is run again, if that was asked for and its queue takes it. */
+static enum err_code judge_redo(struct sim *s, const struct model_sub *sub, int64_t id)
+{
+    const struct model_job *j = model_find(&s->model, id);
+    int queue = j->step > 0 ? j->bill.steps[0].queue : j->queue;
+
+    if (!sub->redo || !job_state_ended(j->state))
+        return E_OK;
+    if (!s->model.queues[queue].there)
+        return E_INVALID;
+    return queue_state_takes(s->model.queues[queue].state) ? E_OK : E_QUEUE_DOWN;
+}
+
 static enum err_code judge_item(struct sim *s, const struct model_sub *sub, int64_t *ret_known)
 {
     const struct model_key *key = sub->key < 0 ? NULL : &s->model.keys[sub->key];
@@ -85,16 +98,18 @@ static enum err_code judge_item(struct sim *s, const struct model_sub *sub, int6
         return E_INVALID;
     if (key != NULL && key->job != 0) {
         *ret_known = key->job;
-        return key->content == sub->content ? E_OK : E_CONFLICT;
+        return key->content == sub->content ? judge_redo(s, sub, key->job) : E_CONFLICT;
     }
-    return queue_state_takes(s->model.queues[sub->queue].state) ? E_OK : E_QUEUE_DOWN;
+    if (!queue_state_takes(s->model.queues[sub->queue].state))
+        return E_QUEUE_DOWN;
+    return judge_bill(s, sub);
 }
 
 void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how)
 {
     int64_t due_at = sub->delay_us > 0 ? s->now.wall_at + sub->delay_us : sub->due_at;
 
-    note_id(s, id);
+    judge_note_id(s, id);
     struct model_job *j = model_add(&s->model, id, sub->queue, due_at, s->now.wall_at);
 
     j->priority = sub->priority;
@@ -143,31 +158,88 @@ static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
     return id;
 }
 
-static void take_item(struct sim *s, struct req *r, size_t i, int64_t replied, bool *all_known)
+static void run_again(struct sim *s, const struct model_sub *sub, int64_t id)
 {
-    int64_t known = 0, id;
+    struct model_act again = {.kind = ACT_RETRY, .anew = true, .label = -1};
+    struct model_job *j = model_find(&s->model, id);
 
-    if (judge_item(s, &r->subs[i], &known) != E_OK)
-        sim_fail(s, "an item of an accepted array is refused");
-    if (known != 0) {
-        if (is_known(r) && replied != known)
-            sim_fail(s, "key %d gave job %lld, it belongs to %lld", r->subs[i].key,
-                     (long long)replied, (long long)known);
-        return;
+    if (sub->redo && job_state_ended(j->state) && model_act(&s->model, j, &again) != E_OK)
+        sim_fail(s, "job %lld cannot be run again", (long long)id);
+}
+
+/* The id of what the item is: the known job's, or the new one's, which *ret_new says. */
+static int64_t id_of_item(struct sim *s, struct req *r, size_t i, int64_t replied,
+                          const int64_t *ids, bool *ret_new)
+{
+    const struct model_sub *sub = &r->subs[i];
+    int64_t known = sub->key < 0 ? 0 : s->model.keys[sub->key].job;
+    int64_t id = 0;
+
+    for (size_t k = 0; k < i && known == 0; k++)
+        if (sub->key >= 0 && r->subs[k].key == sub->key)
+            known = ids[k];
+    *ret_new = known == 0;
+    if (known != 0 && is_known(r) && replied != known)
+        sim_fail(s, "key %d gave job %lld, it belongs to %lld", sub->key, (long long)replied,
+                 (long long)known);
+    if (known == 0)
+        (void)judge_id_of_new(s, r, replied, sub->params, &id);
+    return known != 0 ? known : id;
+}
+
+/* All ids are known before the first job is made: they may name each other. */
+static bool take_items(struct sim *s, struct req *r, const int64_t *replied, size_t first, size_t n)
+{
+    int64_t ids[SIM_ITEMS] = {0};
+    bool is_new[SIM_ITEMS] = {false};
+    bool all_known = true;
+
+    for (size_t i = first; i < first + n && !s->no_evidence; i++) {
+        ids[i] = id_of_item(s, r, i, replied[i], ids, &is_new[i]);
+        all_known = all_known && !is_new[i];
     }
-    *all_known = false;
-    if (judge_id_of_new(s, r, replied, r->subs[i].params, &id))
-        judge_add_new(s, &r->subs[i], id, JUDGE_ON_ITS_OWN);
+    for (size_t i = first; i < first + n && !s->no_evidence; i++) {
+        if (!is_new[i]) {
+            run_again(s, &r->subs[i], ids[i]);
+            continue;
+        }
+        judge_add_new(s, &r->subs[i], ids[i], JUDGE_ON_ITS_OWN);
+        judge_add_bill(s, r, i, model_find(&s->model, ids[i]), ids);
+    }
+    return all_known;
+}
+
+/* As it will be refused: first for what each is by itself, then for what they wait for. */
+static size_t first_refused(struct sim *s, struct req *r, enum err_code *ret_code)
+{
+    size_t n = r->op.submit.n_items;
+    size_t bad = judge_first_refused(s, r, n, ret_code);
+    int64_t ids[SIM_ITEMS] = {0};
+
+    if (bad < n)
+        return bad;
+    for (size_t i = 0; i < n; i++)
+        if (r->subs[i].key >= 0)
+            ids[i] = s->model.keys[r->subs[i].key].job;
+    for (size_t i = 0; i < n; i++) {
+        bool again = false;
+
+        for (size_t k = 0; k < i; k++)
+            again = again || (r->subs[i].key >= 0 && r->subs[k].key == r->subs[i].key);
+        if (ids[i] == 0 && !again && (*ret_code = judge_conds(s, r, i, ids)) != E_OK)
+            return i;
+    }
+    return n;
 }
 
 static void submit_whole(struct sim *s, struct req *r)
 {
     enum err_code code = E_OK;
     size_t n = r->op.submit.n_items;
-    size_t bad = judge_first_refused(s, r, n, &code);
+    size_t bad = first_refused(s, r, &code);
+    int64_t replied[SIM_ITEMS] = {0};
     struct json_iter it = {.at = NULL};
     struct slice ids;
-    bool all_known = true;
 
     expect_code(s, r, code);
     if (bad < n) {
@@ -182,8 +254,10 @@ static void submit_whole(struct sim *s, struct req *r)
             sim_fail(s, "no ids in %s", buf_text(&r->op.reply));
         it = json_items(ids);
     }
-    for (size_t i = 0; i < n && !s->no_evidence; i++)
-        take_item(s, r, i, next_id(s, r, &it), &all_known);
+    for (size_t i = 0; i < n; i++)
+        replied[i] = next_id(s, r, &it);
+    bool all_known = take_items(s, r, replied, 0, n);
+
     if (is_known(r) && r->op.status != (all_known ? 200 : 201))
         sim_fail(s, "a submit is answered with status %d", r->op.status);
 }
@@ -197,8 +271,10 @@ static void submit_lines(struct sim *s, struct req *r)
         const char *end = is_known(r) ? strchr(at, '\n') : at;
         int64_t known = 0;
         enum err_code code = judge_item(s, &r->subs[i], &known);
-        bool all_known;
+        int64_t ids[SIM_ITEMS] = {0};
 
+        if (code == E_OK && known == 0)
+            code = judge_conds(s, r, i, ids);
         if (end == NULL)
             sim_fail(s, "%zu lines in the reply, %zu were sent", i, r->op.submit.n_items);
         struct slice line = slice_make(at, (size_t)(end - at)), error;
@@ -208,8 +284,10 @@ static void submit_lines(struct sim *s, struct req *r)
                      line.data);
         if (is_known(r) && code != E_OK)
             expect_text(s, error, "code", err_name(code));
-        else if (code == E_OK)
-            take_item(s, r, i, is_known(r) ? reply_id(s, line, "id") : 0, &all_known);
+        else if (code == E_OK) {
+            ids[i] = is_known(r) ? reply_id(s, line, "id") : 0;
+            (void)take_items(s, r, ids, i, 1);
+        }
         at = end + 1;
     }
 }
@@ -238,6 +316,19 @@ static void check_act_reply(const struct sim *s, const struct req *r, const stru
         sim_fail(s, "an action is answered with status %d, it should be %d", r->op.status, status);
 }
 
+/* A copy runs from the beginning, waits for nothing and comes from nowhere. */
+static void copy_bill(struct model_job *j, const struct model_job *of)
+{
+    j->bill = of->bill;
+    j->bill.n_conds = 0;
+    j->bill.parent = 0;
+    j->bill.depth = 0;
+    for (int i = 0; i < j->bill.n_steps; i++)
+        j->bill.steps[i].skipped = false;
+    if (j->bill.n_steps > 0)
+        model_step_begin(j, &j->bill.steps[0]);
+}
+
 static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
 {
     struct model_job like = *of;
@@ -247,23 +338,29 @@ static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
     model_merge(r->params, of->params, r->act.member, r->act.value);
     if (!judge_id_of_new(s, r, replied, r->params, &id))
         return;
-    note_id(s, id);
+    judge_note_id(s, id);
     struct model_job *j = model_add(&s->model, id, like.queue, 0, s->now.wall_at);
 
     j->priority = like.priority;
     j->label = like.label;
     j->own_retry = like.own_retry;
     snprintf(j->params, sizeof(j->params), "%s", r->params);
+    copy_bill(j, &like);
     if (is_known(r))
         check_act_reply(s, r, j);
 }
 
 void judge_act(struct sim *s, struct req *r)
 {
+    judge_follow(s);
     struct model_job *j = model_find(&s->model, r->op.act.id);
     enum act_kind kind = r->op.act.kind;
     enum err_code code = j == NULL ? E_NOT_FOUND : model_act(&s->model, j, &r->act);
 
+    /* While its end is being told, that is what a refusal says. */
+    if (code != E_OK && kind == ACT_RETRY && s->model.n_telling > 0 && is_known(r) &&
+        r->op.err.code == E_CONFLICT)
+        code = E_CONFLICT;
     expect_code(s, r, code);
     if (code != E_OK)
         return;
@@ -301,7 +398,7 @@ void judge_bulk(struct sim *s, struct req *r)
     } else {
         w->id = s->works.items[s->model.n_work].id;
     }
-    note_id(s, w->id);
+    judge_note_id(s, w->id);
     s->model.work[s->model.n_work++] = *w;
 }
 
@@ -316,36 +413,132 @@ static size_t jobs_in(const struct sim *s, int queue)
     return n;
 }
 
-static bool is_pruned(const struct sim *s, const struct req *r, int queue)
+static bool is_put(const struct req *r, int queue)
 {
     const struct queue_op *o = &r->op.queue;
-    bool put = r->put_queue[0] == queue || (o->n_puts > 1 && r->put_queue[1] == queue);
 
-    return o->prune && !put && s->model.queues[queue].there && queue != MODEL_QUEUES - 1;
+    return r->put_queue[0] == queue || (o->n_puts > 1 && r->put_queue[1] == queue);
+}
+
+static bool is_pruned(const struct sim *s, const struct req *r, int queue)
+{
+    return r->op.queue.prune && !is_put(r, queue) && s->model.queues[queue].there &&
+           queue != MODEL_QUEUES - 1;
+}
+
+static bool puts_join(const struct req *r, int join)
+{
+    for (size_t i = 0; i < r->op.queue.n_joins; i++)
+        if (r->put_join[i] == join)
+            return true;
+    return false;
+}
+
+static bool is_join_pruned(const struct sim *s, const struct req *r, int join)
+{
+    return r->op.queue.prune && !puts_join(r, join) && s->model.links.joins[join].there;
+}
+
+/* The model as it would be after the request, to see whether all leads somewhere. */
+static void apply_to(struct model *m, const struct sim *s, const struct req *r)
+{
+    const struct queue_op *o = &r->op.queue;
+    bool gone[MODEL_QUEUES];
+
+    for (int i = 0; i < MODEL_QUEUES; i++)
+        gone[i] = is_pruned(s, r, i);
+    for (int i = 0; i < MODEL_JOINS; i++)
+        if (is_join_pruned(s, r, i))
+            m->links.joins[i] = (struct model_join){.there = false};
+    for (size_t i = 0; i < o->n_puts; i++) {
+        struct model_queue *q = &m->queues[r->put_queue[i]];
+
+        if (!q->there || q->def != r->put_def[i] || q->links != r->put_links[i])
+            model_raise(m);
+        model_set_queue(q, q->there ? q->state : QUEUE_UP, r->put_def[i], r->put_links[i]);
+    }
+    for (size_t i = 0; i < o->n_joins; i++) {
+        m->links.joins[r->put_join[i]].there = true;
+        m->links.joins[r->put_join[i]].count = r->put_count[i];
+    }
+    for (int i = 0; i < MODEL_QUEUES; i++)
+        if (gone[i]) {
+            m->queues[i].there = false;
+            model_raise(m);
+        }
+}
+
+static bool leads_to(int list, enum dest_kind kind, int target)
+{
+    for (int i = 0; i < model_lists[list].n_dests; i++)
+        if (model_lists[list].dests[i].kind == kind && model_lists[list].dests[i].target == target)
+            return true;
+    return false;
+}
+
+/* Whether a queue or a join that is there leads to it. */
+static bool is_led_to(const struct model *m, enum dest_kind kind, int target)
+{
+    for (int i = 0; i < MODEL_QUEUES; i++) {
+        const struct model_queue_link *l = &model_queue_links[i][m->queues[i].links];
+
+        if (m->queues[i].there &&
+            (leads_to(l->on_success, kind, target) || leads_to(l->on_failure, kind, target)))
+            return true;
+    }
+    for (int i = 0; i < MODEL_JOINS; i++)
+        if (m->links.joins[i].there && leads_to(model_join_then[i], kind, target))
+            return true;
+    return false;
+}
+
+static bool leads_nowhere(const struct sim *s, const struct req *r)
+{
+    for (size_t i = 0; i < r->op.queue.n_puts; i++) {
+        const struct model_queue_link *l = &model_queue_links[r->put_queue[i]][r->put_links[i]];
+
+        if (!judge_leads(s, l->on_success) || !judge_leads(s, l->on_failure))
+            return true;
+    }
+    for (size_t i = 0; i < r->op.queue.n_joins; i++)
+        if (!judge_leads(s, model_join_then[r->put_join[i]]))
+            return true;
+    return false;
+}
+
+static bool has_arrivals(const struct model_join *j)
+{
+    for (int k = 0; k < MODEL_JOIN_KEYS; k++)
+        if (j->keys[k].count > 0)
+            return true;
+    return false;
+}
+
+/* What cannot go refuses all; then what would lead nowhere. */
+static enum err_code judge_apply(struct sim *s, const struct req *r, struct sim *after)
+{
+    for (int i = 0; i < MODEL_QUEUES; i++)
+        if (is_pruned(s, r, i) && (jobs_in(s, i) > 0 || is_led_to(&after->model, DEST_QUEUE, i)))
+            return E_CONFLICT;
+    for (int i = 0; i < MODEL_JOINS; i++)
+        if (is_join_pruned(s, r, i) &&
+            (has_arrivals(&s->model.links.joins[i]) || is_led_to(&after->model, DEST_JOIN, i)))
+            return E_CONFLICT;
+    return leads_nowhere(after, r) ? E_INVALID : E_OK;
 }
 
 static void apply_definitions(struct sim *s, const struct req *r)
 {
-    const struct queue_op *o = &r->op.queue;
+    struct sim *after = mem_zalloc(sizeof(*after));
 
-    for (int i = 0; i < MODEL_QUEUES; i++)
-        if (is_pruned(s, r, i) && jobs_in(s, i) > 0) {
-            expect_code(s, r, E_CONFLICT);
-            return;
-        }
-    expect_code(s, r, E_OK);
-    for (size_t i = 0; i < o->n_puts && !o->dry_run; i++) {
-        struct model_queue *q = &s->model.queues[r->put_queue[i]];
+    after->model = s->model;
+    apply_to(&after->model, s, r);
+    enum err_code code = judge_apply(s, r, after);
 
-        if (!q->there || q->def != r->put_def[i])
-            model_raise(&s->model);
-        model_set_queue(q, q->there ? q->state : QUEUE_UP, r->put_def[i]);
-    }
-    for (int i = 0; i < MODEL_QUEUES && !o->dry_run; i++)
-        if (is_pruned(s, r, i)) {
-            s->model.queues[i].there = false;
-            model_raise(&s->model);
-        }
+    free(after);
+    expect_code(s, r, code);
+    if (code == E_OK && !r->op.queue.dry_run)
+        apply_to(&s->model, s, r);
 }
 
 void judge_queue(struct sim *s, struct req *r)
@@ -359,12 +552,13 @@ void judge_queue(struct sim *s, struct req *r)
         expect_code(s, r, E_NOT_FOUND);
     } else if (o->kind == QUEUE_OP_STATE) {
         expect_code(s, r, E_OK);
-        model_set_queue(q, o->state, q->def);
+        model_set_queue(q, o->state, q->def, q->links);
     } else if (o->kind == QUEUE_OP_RESTART) {
         expect_code(s, r, E_OK);
         q->restarts++;
         model_raise(&s->model);
-    } else if (r->queue == MODEL_QUEUES - 1 || jobs_in(s, r->queue) > 0) {
+    } else if (r->queue == MODEL_QUEUES - 1 || jobs_in(s, r->queue) > 0 ||
+               is_led_to(&s->model, DEST_QUEUE, r->queue)) {
         expect_code(s, r, E_CONFLICT);
     } else {
         expect_code(s, r, E_OK);

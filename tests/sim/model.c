@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 
-struct model_def model_defs[MODEL_DEFS] = {
+const struct model_def model_defs[MODEL_DEFS] = {
     {.source =
          "{\"own_command\":true,\"keep\":{\"done\":\"20m\",\"failed\":\"40m\",\"log\":\"1M\"}}",
      .first_us = 10 * US_PER_S,
@@ -59,21 +59,43 @@ struct model_def model_defs[MODEL_DEFS] = {
      .keep_log = 1 << 20},
 };
 
-const char *const model_queue_names[MODEL_QUEUES] = {"alpha", "beta", "gamma", "a queue",
-                                                     "default"};
+static char def_json[MODEL_QUEUES][MODEL_DEFS][MODEL_LINKS][512];
+
+const char *model_def_json(int queue, int def, int links)
+{
+    return def_json[queue][def][links];
+}
+
+static void write_def(int queue, int def, int links)
+{
+    char *out = def_json[queue][def][links];
+    CLEANUP(buf) struct buf b = BUF_INIT(sizeof(def_json[0][0][0]) - 1);
+    CLEANUP(buf) struct buf source = BUF_INIT(1024);
+    const struct model_queue_link *l = &model_queue_links[queue][links];
+    struct err err = ERR_INIT;
+
+    buf_addf(&source, "%.*s", (int)strlen(model_defs[def].source) - 1, model_defs[def].source);
+    if (l->on_success != 0)
+        buf_addf(&source, ",\"on_success\":%s", model_lists[l->on_success].source);
+    if (l->on_failure != 0)
+        buf_addf(&source, ",\"on_failure\":%s", model_lists[l->on_failure].source);
+    if (l->subscribe != NULL)
+        buf_addf(&source, ",\"subscribe\":%s", l->subscribe);
+    buf_add_char(&source, '}');
+    if (queue_def_canonical(buf_slice(&source), &b, &err) != E_OK) {
+        fprintf(stderr, "sim: definition %d of %s: %s\n", def, model_queue_names[queue], err.msg);
+        exit(2);
+    }
+    snprintf(out, sizeof(def_json[0][0][0]), "%s", buf_text(&b));
+}
 
 void model_defs_init(void)
 {
-    for (size_t i = 0; i < MODEL_DEFS; i++) {
-        CLEANUP(buf) struct buf b = BUF_INIT(sizeof(model_defs[i].json) - 1);
-        struct err err = ERR_INIT;
-
-        if (queue_def_canonical(slice_of(model_defs[i].source), &b, &err) != E_OK) {
-            fprintf(stderr, "sim: definition %zu: %s\n", i, err.msg);
-            exit(2);
-        }
-        snprintf(model_defs[i].json, sizeof(model_defs[i].json), "%s", buf_text(&b));
-    }
+    model_links_init();
+    for (int q = 0; q < MODEL_QUEUES; q++)
+        for (int d = 0; d < MODEL_DEFS; d++)
+            for (int l = 0; l < MODEL_LINKS; l++)
+                write_def(q, d, l);
 }
 
 void model_init(struct model *m)
@@ -102,14 +124,15 @@ struct model_job *model_find(struct model *m, int64_t id)
     return low < m->n_jobs && m->jobs[low].id == id ? &m->jobs[low] : NULL;
 }
 
-void model_set_queue(struct model_queue *q, enum queue_state state, int def)
+void model_set_queue(struct model_queue *q, enum queue_state state, int def, int links)
 {
-    if (q->there && q->state == state && q->def == def)
+    if (q->there && q->state == state && q->def == def && q->links == links)
         return;
     *q = (struct model_queue){.name = q->name,
                               .there = true,
                               .state = state,
                               .def = def,
+                              .links = links,
                               .restarts = q->there ? q->restarts : 0};
 }
 
@@ -138,8 +161,13 @@ bool model_move(struct model *m, struct model_job *j, enum job_event event, enum
         return false;
     m->moves[j->state][event]++;
     j->state = to;
-    j->ended = j->ended || job_state_ended(to);
     j->changed = true;
+    if (!job_state_ended(to))
+        return true;
+    j->ended = true;
+    model_tell(m, j, 0, to);
+    if (to == JOB_DONE || to == JOB_FAILED)
+        model_note(m, j, j->queue, 0, to);
     return true;
 }
 
@@ -154,8 +182,12 @@ void model_must_move(struct model *m, struct model_job *j, enum job_event event,
 
 struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_at, int64_t now_at)
 {
-    ASSERT(m->n_jobs < MODEL_JOBS_MAX && (m->n_jobs == 0 || m->jobs[m->n_jobs - 1].id < id));
-    struct model_job *j = &m->jobs[m->n_jobs++];
+    ASSERT(m->n_jobs < MODEL_JOBS_MAX);
+    size_t at = m->n_jobs++;
+
+    for (; at > 0 && m->jobs[at - 1].id > id; at--)
+        m->jobs[at] = m->jobs[at - 1];
+    struct model_job *j = &m->jobs[at];
 
     memset(j, 0, offsetof(struct model_job, record));
     j->n_record = 0;
@@ -164,7 +196,7 @@ struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_
     j->queue = queue;
     j->state = due_at > now_at ? JOB_SCHEDULED : JOB_READY;
     j->due_at = j->due_max = due_at > now_at ? due_at : 0;
-    j->worker = j->key = j->label = j->own_retry = -1;
+    j->worker = j->key = j->label = j->own_retry = j->bill.own_retry = -1;
     m->submitted++;
     return j;
 }
@@ -173,6 +205,7 @@ void model_remove(struct model *m, struct model_job *j)
 {
     size_t at = (size_t)(j - m->jobs);
 
+    model_tell(m, j, 0, JOB_NONE);
     if (j->key >= 0 && m->keys[j->key].job == j->id)
         m->keys[j->key].job = 0;
     memmove(&m->jobs[at], &m->jobs[at + 1], (m->n_jobs - at - 1) * sizeof(m->jobs[0]));
@@ -204,11 +237,42 @@ static void pause_bounds(const struct model_def *d, int n, int64_t *ret_low, int
         *ret_low = 0;
 }
 
+/* It is done, or has failed for good: all of it, or the step it is at. */
+static void end_well_or_not(struct model *m, struct model_job *j, bool failed,
+                            const struct model_end *end)
+{
+    if (j->step > 0) {
+        model_step_end(m, j, failed, end);
+        return;
+    }
+    if (end->result != NULL)
+        snprintf(j->result, sizeof(j->result), "%s", end->result);
+    else if (end->set.value != 0)
+        snprintf(j->result, sizeof(j->result), "{\"s%d\":%lld}", end->set.which,
+                 (long long)end->set.value);
+    if (failed)
+        model_must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+    else
+        model_must_move(m, j, JOB_EV_DONE, JOB_DONE);
+}
+
+static void count_failure(struct model *m, struct model_job *j)
+{
+    j->failures++;
+    m->failures++;
+}
+
 static void end_later(struct model *m, struct model_job *j, const struct model_end *end,
                       int64_t low, int64_t high)
 {
+    struct model_attempt *last = &j->record[j->n_record - 1];
+
     if (j->laters >= 15) {
-        model_must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+        if (last->cause == JOB_CAUSE_NONE)
+            last->cause = JOB_CAUSE_PROTOCOL;
+        else
+            count_failure(m, j); /* by its status: the budget of `later` is used up */
+        end_well_or_not(m, j, true, end);
         return;
     }
     j->laters++;
@@ -227,13 +291,11 @@ static void end_failed(struct model *m, struct model_job *j, const struct model_
     if (!never && d->exits && end->exited && end->exit == 75) {
         pause_bounds(d, j->laters + 1, &low, &high);
         end_later(m, j, end, low, high);
-        if (j->state == JOB_FAILED)
-            j->failures++; /* the budget of `later` is used up: this is a failure */
         return;
     }
-    j->failures++;
+    count_failure(m, j);
     if (never || j->failures > max) {
-        model_must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+        end_well_or_not(m, j, true, end);
         return;
     }
     pause_bounds(d, j->failures, &low, &high);
@@ -242,10 +304,10 @@ static void end_failed(struct model *m, struct model_job *j, const struct model_
     defer(m, j, end->now_at + low, end->now_at + high);
 }
 
-static void end_lost(struct model *m, struct model_job *j)
+static void end_lost(struct model *m, struct model_job *j, const struct model_end *end)
 {
     if (j->lost > 5)
-        model_must_move(m, j, JOB_EV_FAIL, JOB_FAILED);
+        end_well_or_not(m, j, true, end);
     else
         model_must_move(m, j, JOB_EV_LOSE, JOB_READY);
 }
@@ -259,15 +321,34 @@ static void count_streak(struct model_queue *q, bool failed)
         return;
     q->streak = failed ? q->streak + 1 : 0;
     if (q->streak >= stop_after && queue_state_starts(q->state))
-        model_set_queue(q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, q->def);
+        model_set_queue(q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, q->def, q->links);
+}
+
+static void record(struct model_job *j, const struct model_end *end)
+{
+    enum job_cause cause = end->outcome == JOB_OUT_DONE     ? JOB_CAUSE_NONE
+                           : end->outcome == JOB_OUT_LOST   ? JOB_CAUSE_LOST
+                           : end->outcome == JOB_OUT_FAILED ? JOB_CAUSE_EXIT
+                                                            : JOB_CAUSE_NONE;
+
+    ASSERT(j->n_record < MODEL_RECORD_MAX);
+    j->record[j->n_record++] = (struct model_attempt){.token = j->token,
+                                                      .outcome = end->outcome,
+                                                      .number = j->step > 0 ? j->step : 1,
+                                                      .nth = j->attempt - j->attempts_before,
+                                                      .cause = cause,
+                                                      .exited = end->exited,
+                                                      .exit = end->exit,
+                                                      .set = end->set};
 }
 
 void model_end_attempt(struct model *m, struct model_job *j, const struct model_end *end)
 {
-    int failures = j->failures;
+    struct model_queue *q = &m->queues[j->queue];
+    int failures = m->failures;
 
-    ASSERT(j->state == JOB_RUNNING && j->n_record < MODEL_RECORD_MAX);
-    j->record[j->n_record++] = (struct model_attempt){j->token, end->outcome};
+    ASSERT(j->state == JOB_RUNNING);
+    record(j, end);
     j->finished_at = end->now_at;
     j->due_at = j->due_max = 0;
     if (end->outcome == JOB_OUT_RETURNED)
@@ -275,7 +356,7 @@ void model_end_attempt(struct model *m, struct model_job *j, const struct model_
     if (end->outcome == JOB_OUT_LOST)
         j->lost++;
     if (end->outcome == JOB_OUT_DONE)
-        model_must_move(m, j, JOB_EV_DONE, JOB_DONE);
+        end_well_or_not(m, j, false, end);
     else if (j->cancelling || end->outcome == JOB_OUT_CANCELLED)
         model_must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
     else if (end->outcome == JOB_OUT_RETURNED)
@@ -285,10 +366,10 @@ void model_end_attempt(struct model *m, struct model_job *j, const struct model_
     else if (end->outcome == JOB_OUT_FAILED)
         end_failed(m, j, end);
     else
-        end_lost(m, j);
+        end_lost(m, j, end);
     model_end_emits(m, j, end->outcome == JOB_OUT_DONE);
-    if (end->outcome == JOB_OUT_DONE || j->failures > failures)
-        count_streak(&m->queues[j->queue], j->failures > failures);
+    if (end->outcome == JOB_OUT_DONE || m->failures > failures)
+        count_streak(q, m->failures > failures);
 }
 
 enum job_outcome model_outcome(const struct model_job *j, int64_t token)

@@ -18,26 +18,24 @@
 #include "core/job.h"
 #include "core/queue_def.h"
 #include "engine/op.h"
+#include "model_links.h"
 
 enum {
     MODEL_JOBS_MAX = 512,
-    MODEL_RECORD_MAX = 80,
-    MODEL_QUEUES = 5,
+    MODEL_RECORD_MAX = 120,
     MODEL_DEFS = 5,
     MODEL_WORKERS = 5, /* the last one has no name */
     MODEL_KEYS = 24,
     MODEL_WORK_MAX = 16,
-    MODEL_PARAMS = 64,
     MODEL_LABELS = 3, /* {"l":"0"} to {"l":"2"}, and none */
     MODEL_EMITTERS = 128,
     MODEL_EMITS = 8, /* requests of one attempt */
     MODEL_EMIT_JOBS = 6,
 };
 
-/* What the model needs of a definition; json is its canonical text. */
+/* What the model needs of a definition, without what it leads to. */
 struct model_def {
     const char *source;
-    char json[256];
     int max;
     int64_t first_us, cap_us;
     double factor, jitter;
@@ -51,13 +49,21 @@ struct model_queue {
     bool there;
     enum queue_state state;
     int def;
+    int links;  /* which of model_queue_links, 0: it leads nowhere and listens to nothing else */
     int streak; /* failures in a row */
     int64_t restarts;
 };
 
+/* An attempt that ended, or a step that had a status when the job was handed in, or that could not be reached. */
 struct model_attempt {
-    int64_t token;
+    int64_t token; /* 0: nobody's */
     enum job_outcome outcome;
+    int number; /* of the step; 1: it has none */
+    int nth;    /* attempt of the step */
+    enum job_cause cause;
+    bool exited;
+    int exit;
+    struct model_set set;
 };
 
 /* A cancel of a running job that its worker has to hear of as soon as it asks for work. */
@@ -87,6 +93,13 @@ struct model_job {
     int64_t cursor;   /* 0: none */
     uint64_t content; /* of the key, while it is staged */
     char params[MODEL_PARAMS];
+    struct model_bill bill;
+    int step;            /* number of the step it is at; 0: it has no route */
+    int failed_step;     /* 0: none */
+    int attempts_before; /* of earlier steps */
+    bool waiting;        /* held by what it is to come after */
+    char assigned[MODEL_SET];
+    char result[MODEL_SET];
     struct model_attempt record[MODEL_RECORD_MAX]; /* attempts that ended, returned ones too */
     int n_record;
     bool changed; /* in this step */
@@ -144,12 +157,19 @@ struct model {
     int64_t definitions;        /* their number */
     bool raised;                /* in this batch */
     int64_t submitted, removed; /* jobs ever made, and gone again */
+    int failures;               /* that were counted, ever */
     int64_t newest_id;          /* of jobs and tokens */
+    struct model_links links;
+    int64_t telling
+        [MODEL_JOBS_MAX]; /* ended jobs whose end is still being told: they are not run again */
+    size_t n_telling;
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
 };
 
-extern struct model_def model_defs[MODEL_DEFS];
-extern const char *const model_queue_names[MODEL_QUEUES];
+extern const struct model_def model_defs[MODEL_DEFS];
+
+/* The canonical text of a definition for that queue. */
+const char *model_def_json(int queue, int def, int links);
 
 /* Fills the canonical texts; once. */
 void model_defs_init(void);
@@ -158,7 +178,7 @@ void model_defs_init(void);
 void model_init(struct model *m);
 
 struct model_job *model_find(struct model *m, int64_t id);
-void model_set_queue(struct model_queue *q, enum queue_state state, int def);
+void model_set_queue(struct model_queue *q, enum queue_state state, int def, int links);
 
 /* The definitions have changed: their number grows, once in a commit. */
 void model_raise(struct model *m);
@@ -181,6 +201,10 @@ struct model_end {
     bool final, delayed;
     int64_t delay_us;
     int64_t now_at;
+    struct model_set set;
+    const char *result;             /* JSON, or NULL */
+    const struct model_step *steps; /* to be added to its route */
+    int n_steps;
 };
 
 /* Ends the attempt of a running job. */
@@ -210,6 +234,65 @@ void model_settle(struct model *m, size_t room, int64_t now_at, enum model_mood 
 /* The outcome of the attempt with that token, JOB_OUT_NONE when there was none (or it runs). */
 enum job_outcome model_outcome(const struct model_job *j, int64_t token);
 
+/* ---- routes (model_route.c) ---- */
+
+/* The step the job is at has ended, by its last attempt in the record: it goes on to the next one, or ends. */
+void model_step_end(struct model *m, struct model_job *j, bool failed, const struct model_end *end);
+
+const struct model_step *model_step_find(const struct model_bill *b, int number);
+
+/* Its place in the route, from 0; behind the last when there is none such. */
+int model_step_place(const struct model_bill *b, int number);
+
+/* What comes after step `number`, or NULL; after 0: the first one. */
+const struct model_step *model_step_next(const struct model_bill *b, int number, bool failed);
+
+/* Begins with a step: its queue and its retry policy, and counters at 0. */
+void model_step_begin(struct model_job *j, const struct model_step *step);
+
+/* Whether steps can be added while the job is at its step, as E_OK or E_INVALID; and doing it. */
+enum err_code model_may_add(const struct model *m, const struct model_job *j,
+                            const struct model_step *steps, int n);
+
+/* The step that an ended job is run again from, or NULL.  `from` 0: where it stopped, or (anew) from its first. */
+const struct model_step *model_step_again(const struct model_job *j, int from, bool anew);
+void model_route_again(struct model_job *j, const struct model_step *step);
+
+/* The params as a step sees them. */
+void model_seen(const struct model_job *j, char *ret_params);
+
+/* ---- what it waits for (model_after.c) ---- */
+
+/* How things stand with a condition of a new job, on a job that is there: COND_OPEN … */
+enum cond_state model_cond_judge(struct model *m, const struct model_cond *c);
+bool model_cond_is_sound(struct model *m, const struct model_cond *c);
+
+/* A step (0: the job) has ended, or the job is gone (JOB_NONE): what that means to those who wait. */
+void model_tell(struct model *m, const struct model_job *j, int step, enum job_state state);
+
+/* All that it waits for of jobs has come to pass; or something of it never will. */
+bool model_is_ripe(const struct model_job *j);
+bool model_is_doomed(const struct model_job *j);
+
+/* All its signals have their level. */
+bool model_has_levels(const struct model *m, const struct model_job *j);
+void model_let_go(struct model *m, struct model_job *j, int64_t now_at);
+void model_doom(struct model *m, struct model_job *j, int64_t now_at);
+
+/* ---- where ends lead (model_chain.c) ---- */
+
+/* Remembers an end with all that it hands on: followed when the batch is over. */
+void model_note(struct model *m, const struct model_job *j, int queue, int step,
+                enum job_state state);
+
+/* Follows what was noted: signals rise, joins count, and jobs are owed. */
+void model_follow(struct model *m);
+
+/* One arrives; false: the key cannot be filled.  *ret_count is 0 when it fired. */
+bool model_arrive(struct model *m, int join, const struct model_source *source, int *ret_key,
+                  int64_t *ret_count);
+bool model_is_subscribed(const struct model *m, int queue, int topic);
+
 /* One action on one job.  E_OK, or what it is refused with; *ret_state is the state afterwards. */
 struct model_act {
     enum act_kind kind;
@@ -217,6 +300,8 @@ struct model_act {
     const char *params; /* PATCH: the whole new text; NULL: as it is */
     const char *member; /* RETRY, CLONE: set in the params to `value`; NULL: none */
     int64_t value;
+    int from;  /* RETRY: number of the step; 0: not said; -1: there is none such */
+    bool anew; /* RETRY: from the first one */
     int label; /* PATCH; -1: as it is */
     bool has_priority, has_due;
     int priority;
@@ -228,6 +313,12 @@ enum err_code model_act(struct model *m, struct model_job *j, const struct model
 
 /* The params with one member set, which goes to the end. */
 void model_merge(char *out, const char *base, const char *member, int64_t value);
+
+/* One object laid over another; either may be empty. */
+void model_lay(char *out, size_t size, const char *base, const char *over);
+
+/* A waiting job goes where it belongs: held, or waiting for its time, or ready. */
+void model_place(struct model *m, struct model_job *j, int64_t now_at);
 
 /* The jobs that a claim is to get, in order: indexes into m->jobs. */
 struct model_claim {

@@ -30,10 +30,9 @@ void model_merge(char *out, const char *base, const char *member, int64_t value)
     buf_deinit(&b);
 }
 
-/* A waiting job goes where it belongs: held, or waiting for its time, or ready. */
-static void settle(struct model *m, struct model_job *j, int64_t now_at)
+void model_place(struct model *m, struct model_job *j, int64_t now_at)
 {
-    if (j->held) {
+    if (j->held || j->waiting) {
         model_must_move(m, j, JOB_EV_HOLD, JOB_HELD);
     } else if (j->due_at > now_at) {
         model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
@@ -65,11 +64,22 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
 {
     if (!job_state_ended(j->state))
         return E_CONFLICT;
-    if (!queue_state_takes(m->queues[j->queue].state))
+    const struct model_step *step = j->step == 0 ? NULL : model_step_again(j, a->from, a->anew);
+    int queue = step != NULL ? step->queue : j->queue;
+
+    if ((j->step == 0 && a->from != 0) || (j->step > 0 && step == NULL) || !m->queues[queue].there)
+        return E_INVALID;
+    if (!queue_state_takes(m->queues[queue].state))
         return E_QUEUE_DOWN;
+    for (size_t i = 0; i < m->n_telling; i++)
+        if (m->telling[i] == j->id)
+            return E_CONFLICT;
     model_must_move(m, j, JOB_EV_AGAIN, JOB_READY);
+    if (step != NULL)
+        model_route_again(j, step);
     j->failures = j->lost = j->laters = 0;
-    j->held = j->cancelling = false;
+    j->held = j->waiting = j->cancelling = false;
+    j->result[0] = '\0';
     j->due_at = j->due_max = j->finished_at = 0;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
@@ -83,7 +93,7 @@ static enum err_code act_hold(struct model *m, struct model_job *j, const struct
     if (!job_state_waits(j->state))
         return E_CONFLICT;
     j->held = true;
-    settle(m, j, a->now_at);
+    model_place(m, j, a->now_at);
     return E_OK;
 }
 
@@ -94,7 +104,7 @@ static enum err_code act_release(struct model *m, struct model_job *j, const str
     if (!j->held)
         return E_OK;
     j->held = false;
-    settle(m, j, a->now_at);
+    model_place(m, j, a->now_at);
     return E_OK;
 }
 
@@ -105,7 +115,7 @@ static enum err_code act_now(struct model *m, struct model_job *j, const struct 
     if (j->state == JOB_RUNNING)
         return E_OK;
     j->due_at = j->due_max = 0;
-    settle(m, j, a->now_at);
+    model_place(m, j, a->now_at);
     return E_OK;
 }
 
@@ -136,7 +146,7 @@ static enum err_code act_patch(struct model *m, struct model_job *j, const struc
         snprintf(j->params, sizeof(j->params), "%s", a->params);
     if (a->label >= 0)
         j->label = a->label;
-    settle(m, j, a->now_at);
+    model_place(m, j, a->now_at);
     return E_OK;
 }
 
@@ -152,8 +162,12 @@ static enum err_code act_delete(struct model *m, struct model_job *j, const stru
 /* The caller makes the new job of a CLONE; this only says whether it may be. */
 static enum err_code act_clone(struct model *m, struct model_job *j, const struct model_act *a)
 {
+    int queue = j->step > 0 ? j->bill.steps[0].queue : j->queue;
+
     (void)a;
-    return queue_state_takes(m->queues[j->queue].state) ? E_OK : E_QUEUE_DOWN;
+    if (!m->queues[queue].there)
+        return E_INVALID;
+    return queue_state_takes(m->queues[queue].state) ? E_OK : E_QUEUE_DOWN;
 }
 
 enum err_code model_act(struct model *m, struct model_job *j, const struct model_act *act)

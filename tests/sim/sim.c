@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "sim.h"
 
 enum { STEPS = 300, SEEDS = 1000, POSTGRES_SEEDS = 8, COVERAGE_SEEDS = 200, SKIPPED = 77 };
@@ -63,6 +64,7 @@ void sim_fail(const struct sim *s, const char *fmt, ...)
 struct shared {
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
     int64_t seeds, steps, submitted;
+    int64_t released, doomed, fired, made; /* by what ties jobs together */
 };
 
 static void run_seed(uint64_t seed, const struct options *o, struct shared *total)
@@ -86,6 +88,10 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     __atomic_fetch_add(&total->seeds, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->steps, s->step, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->submitted, s->model.submitted, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->released, s->model.links.released, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->doomed, s->model.links.doomed, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->fired, s->model.links.fired, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->made, s->model.links.made, __ATOMIC_RELAXED);
     world_deinit(s);
     free(s);
 }
@@ -194,6 +200,7 @@ int main(int argc, char **argv)
 
     if (total == MAP_FAILED)
         return 2;
+    log_set_level(LOG_LEVEL_ERROR); /* what is done on purpose is told by the product, too */
     model_defs_init();
     if (o.jobs == 1) {
         run_share(&o, 0, total);
@@ -212,8 +219,12 @@ int main(int argc, char **argv)
         if (wait_for_all(o.jobs) > 0)
             return 1;
     }
-    printf("%lld seeds, %lld steps, %lld jobs\n", (long long)total->seeds, (long long)total->steps,
-           (long long)total->submitted);
+    printf(
+        "%lld seeds, %lld steps, %lld jobs: %lld made by others, %lld let go, %lld in vain, %lld "
+        "joins fired\n",
+        (long long)total->seeds, (long long)total->steps, (long long)total->submitted,
+        (long long)total->made, (long long)total->released, (long long)total->doomed,
+        (long long)total->fired);
     if (o.seeds < COVERAGE_SEEDS)
         return 0;
     return check_coverage(total) > 0 ? 1 : 0;

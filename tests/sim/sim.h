@@ -70,11 +70,24 @@ struct req {
         uint64_t content;
         int64_t delay_us, due_at;
         char params[MODEL_PARAMS];
+        struct model_bill bill;
+        int step; /* number of the one it begins with; 0: no route */
+        struct model_attempt progress[MODEL_STEPS];
+        int n_progress;
+        bool redo;
     } subs[SIM_ITEMS];
     struct submit_item items[SIM_ITEMS]; /* of a submit, an emit, or one of the finishes */
     int64_t cursor;                      /* of an emit; 0: none */
 
     struct finish_item finish[SIM_ITEMS];
+    struct gained {
+        struct model_set set;
+        char result[24]; /* JSON; empty: none */
+        struct model_step steps[2];
+        int n_steps;
+        int signal;     /* that it raises, -1: none */
+        int64_t raised; /* by so much */
+    } gains[SIM_ITEMS]; /* of the finishes */
     struct touch_item touch[SIM_HELD];
     struct claim_queue queues[MODEL_QUEUES];
     struct model_claim claim;
@@ -100,6 +113,8 @@ struct req {
             int64_t id;
             int attempt;
             int64_t cursor;
+            int step;
+            char params[MODEL_PARAMS];
         } grants[MODEL_JOBS_MAX / 8];
         size_t n_grants;
     } want;
@@ -108,7 +123,10 @@ struct req {
     char params[MODEL_PARAMS];
     struct model_work work;
     struct queue_put puts[2];
-    int put_queue[2], put_def[2];
+    int put_queue[2], put_def[2], put_links[2];
+    struct queue_put joins[MODEL_JOINS];
+    int put_join[MODEL_JOINS], put_count[MODEL_JOINS];
+    int link;  /* the signal, the join, the topic */
     int queue; /* of a queue op or a log */
     char log[64];
     struct log_append logs[SIM_ITEMS]; /* with finishes and touches */
@@ -160,6 +178,7 @@ struct sim {
 
     struct model model;
     VEC(struct event_seen) before; /* the states of all jobs before the step */
+    bool judging_crash;            /* whether the batch is there is not known yet */
     bool no_evidence;              /* the store shows nothing of an unanswered request */
     struct held held[MODEL_WORKERS][SIM_HELD];
     size_t n_held[MODEL_WORKERS];
@@ -177,10 +196,16 @@ struct sim {
     struct stored {
         int64_t number; /* 0: not there */
         enum queue_state state;
-        int def;
+        int def, links;
         int streak;
         int64_t restarts;
     } queues[MODEL_QUEUES];
+    struct stored_links {
+        int64_t signals[MODEL_SIGNALS];
+        struct model_join joins[MODEL_JOINS];
+        bool left;     /* some releases are still to be worked off */
+        bool was_left; /* the same before */
+    } links;
     int64_t definitions;
 };
 
@@ -246,6 +271,7 @@ void world_checkpoint(struct sim *s);
 void world_read(struct sim *s);
 const struct job *world_row(const struct sim *s, int64_t id);
 const struct job *world_row_with(const struct sim *s, const char *params);
+void world_read_links(struct sim *s);
 
 /* ---- clients.c, workers.c ---- */
 
@@ -266,6 +292,12 @@ struct slice client_text(struct req *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Makes up r->subs[i] and r->items[i]. */
 void client_fill_sub(struct sim *s, struct req *r, size_t i);
+
+/* Gives it a route, conditions, and ends that lead somewhere; of an array of n, jobs may name each other. */
+void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n);
+struct req *client_link(struct sim *s); /* a signal, an arrival, something published */
+int some_list(struct sim *s);
+void client_fill_gain(struct sim *s, struct req *r, size_t i);
 
 /* What they are made from. */
 struct req *req_new(struct sim *s, enum op_kind kind);
@@ -296,6 +328,28 @@ void judge_log(struct sim *s, struct req *r);
 void judge_act(struct sim *s, struct req *r);
 void judge_bulk(struct sim *s, struct req *r);
 void judge_submit(struct sim *s, struct req *r);
+
+void judge_signal(struct sim *s, struct req *r);
+void judge_join(struct sim *s, struct req *r);
+void judge_publish(struct sim *s, struct req *r);
+
+/* Whether all that lists lead to is there. */
+bool judge_leads(const struct sim *s, int list);
+
+/* E_INVALID when a queue or a destination of its bill is not there, or a condition is not sound. */
+enum err_code judge_bill(const struct sim *s, const struct model_sub *sub);
+enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids);
+void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
+                    const int64_t *ids);
+
+/* Ends are followed, those who wait are let go, as the store shows: within a batch as far as it has come, and when it
+ * has done all else. */
+void judge_follow(struct sim *s);
+void judge_links(struct sim *s);
+
+/* Ends that may still be told to others. */
+void judge_telling(struct sim *s);
+void judge_note_id(struct sim *s, int64_t id);
 
 void judge_waiting_claims(struct sim *s);
 void judge_claim(struct sim *s, struct req *r);
@@ -338,6 +392,11 @@ static inline bool is_known(const struct req *r)
 
 enum check { CHECK_CHEAP, CHECK_ALL };
 void check_store(struct sim *s, enum check how);
+
+/* Of what ties jobs together, and of what one of them carries of it. */
+const char *check_links(const struct sim *s);
+void check_bill(struct sim *s, const struct model_job *j);
+void check_links_over(struct sim *s);
 
 /* Does the store hold what the model says?  The difference as text, or NULL. */
 const char *check_difference(struct sim *s);

@@ -7,7 +7,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
 
-enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
+enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 1500 };
 
 #define BEAT_US (16 * US_PER_S) /* a server looks around at least so often */
 #define IDLE_US (10 * US_PER_S) /* so long an idle server that shares its store is quiet at least */
@@ -16,8 +16,10 @@ enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 400 };
 
 static void say_request(const struct sim *s, const struct req *r)
 {
-    static const char *const kinds[OP_KIND_COUNT] = {"submit", "exchange", "act",  "bulk", "queue",
-                                                     "log",    "wait",     "emit", "news"};
+    static const char *const kinds[OP_KIND_COUNT] = {"submit",   "exchange", "act",  "bulk",
+                                                     "queue",    "log",      "wait", "emit",
+                                                     "news",     "signal",   "join", "publish",
+                                                     "subscribe"};
     const struct op *op = &r->op;
 
     if (!s->verbose)
@@ -45,6 +47,16 @@ static void say_request(const struct sim *s, const struct req *r)
     if (op->kind == OP_QUEUE)
         printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
                op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
+    for (size_t i = 0; op->kind == OP_SUBMIT && i < op->submit.n_items; i++)
+        printf("\n            %.*s %.*s step %d key %d after %zu redo %d bill %.*s",
+               (int)op->submit.items[i].queue.size, op->submit.items[i].queue.data,
+               (int)op->submit.items[i].params.size, op->submit.items[i].params.data,
+               op->submit.items[i].step, r->subs[i].key, op->submit.items[i].n_after,
+               op->submit.items[i].redo, (int)op->submit.items[i].bill.size,
+               op->submit.items[i].bill.data);
+    if (op->kind == OP_SIGNAL || op->kind == OP_JOIN || op->kind == OP_PUBLISH)
+        printf(" %d of %d", op->kind == OP_SIGNAL ? (int)op->signal.kind : (int)op->join.kind,
+               r->link);
     if (op->kind == OP_BULK)
         printf(" %d queue %d states %x label %d before %lld", (int)op->bulk.kind, r->work.queue,
                r->work.states, r->work.label, (long long)r->work.before_at);
@@ -292,14 +304,45 @@ static struct req *release(struct sim *s, int64_t id)
     return r;
 }
 
-static bool any_in(const struct sim *s, enum job_state state, int64_t *ret_id)
+static bool any_ready(const struct sim *s)
 {
     for (size_t i = 0; i < s->model.n_jobs; i++)
-        if (s->model.jobs[i].state == state) {
+        if (s->model.jobs[i].state == JOB_READY)
+            return true;
+    return false;
+}
+
+static bool any_held(const struct sim *s, int64_t *ret_id)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++)
+        if (s->model.jobs[i].state == JOB_HELD && s->model.jobs[i].held) {
             *ret_id = s->model.jobs[i].id;
             return true;
         }
     return false;
+}
+
+/* Somebody waits for nothing but signals: one of them is too low. */
+static struct req *raise_signal(struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        const struct model_job *j = &s->model.jobs[i];
+
+        for (int k = 0; k < j->bill.n_conds && j->state == JOB_HELD && model_is_ripe(j); k++) {
+            const struct model_cond *c = &j->bill.conds[k];
+
+            if (c->kind != AFTER_SIGNAL || s->model.links.signals[c->signal] >= c->count)
+                continue;
+            struct req *r = client_nothing(s, OP_SIGNAL);
+
+            r->link = c->signal;
+            r->op.signal = (struct signal_op){.kind = SIGNAL_OP_RAISE,
+                                              .name = slice_of(model_signal_names[c->signal]),
+                                              .count = c->count};
+            return r;
+        }
+    }
+    return NULL;
 }
 
 static bool all_ended(const struct sim *s)
@@ -310,9 +353,28 @@ static bool all_ended(const struct sim *s)
     return s->model.n_work == 0 && s->model.n_emitters == 0;
 }
 
+/* No queue leads anywhere any more: what is done makes nothing new, but for what jobs themselves lead to. */
+static struct req *unlink_queue(struct sim *s, int queue)
+{
+    struct req *r = client_nothing(s, OP_QUEUE);
+
+    r->put_queue[0] = queue;
+    r->put_def[0] = s->model.queues[queue].def;
+    r->puts[0] = (struct queue_put){.name = slice_of(model_queue_names[queue]),
+                                    .definition = slice_of(
+                                        model_def_json(queue, r->put_def[0], 0))};
+    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 1};
+    return r;
+}
+
 static void finish_all(struct sim *s)
 {
+    struct req *r;
     int64_t id;
+
+    for (int q = 0; q < MODEL_QUEUES; q++)
+        if (s->model.queues[q].there)
+            run_and_check(s, unlink_queue(s, q));
 
     for (int q = 0; q < MODEL_QUEUES; q++)
         run_and_check(s, set_state(s, q, QUEUE_UP));
@@ -320,10 +382,12 @@ static void finish_all(struct sim *s)
         s->step++;
         if (s->n_held[0] > 0)
             run_and_check(s, client_finish_done(s, 0));
-        else if (any_in(s, JOB_HELD, &id))
+        else if (any_held(s, &id))
             run_and_check(s, release(s, id));
-        else if (any_in(s, JOB_READY, &id))
+        else if (any_ready(s))
             run_and_check(s, client_claim_all(s, 0));
+        else if ((r = raise_signal(s)) != NULL)
+            run_and_check(s, r);
         else
             world_advance(s, 10 * US_PER_MIN); /* retries and other workers' leases */
         if (s->n_held[0] == 0)

@@ -111,8 +111,7 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     f->delay_us = f->delayed ? (chance(s, 6) == 0 ? 0 : some_delay(s)) : 0;
     f->has_text = chance(s, 2) == 0;
     f->text = f->has_text ? SLICE("how it went") : slice_make(NULL, 0);
-    f->set = chance(s, 4) == 0 ? SLICE("{\"s\":1}") : slice_make(NULL, 0);
-    f->result = chance(s, 4) == 0 ? SLICE("[1]") : slice_make(NULL, 0);
+    client_fill_gain(s, r, *n - 1);
     f->log = some_log(s, r, lease);
 }
 

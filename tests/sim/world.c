@@ -359,9 +359,11 @@ static void take_queue(void *ctx, const struct stored_queue *q)
                                        .def = -1,
                                        .streak = q->streak,
                                        .restarts = q->restarts};
-        for (int d = 0; d < MODEL_DEFS; d++)
-            if (slice_is(q->definition, model_defs[d].json))
-                s->queues[i].def = d;
+        for (int d = 0; d < MODEL_DEFS * MODEL_LINKS; d++)
+            if (slice_is(q->definition, model_def_json(i, d / MODEL_LINKS, d % MODEL_LINKS))) {
+                s->queues[i].def = d / MODEL_LINKS;
+                s->queues[i].links = d % MODEL_LINKS;
+            }
     }
 }
 
@@ -402,6 +404,7 @@ void world_read(struct sim *s)
         store_work_load(s->at->store, take_work, s, &err) != E_OK ||
         store_emitters_load(s->at->store, take_emitter, s, &err) != E_OK)
         sim_fail(s, "the store cannot be read: %s", err.msg);
+    world_read_links(s);
     if (s->rows.count > 0)
         qsort(s->rows.items, s->rows.count, sizeof(s->rows.items[0]), by_id);
 }

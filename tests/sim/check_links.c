@@ -1,0 +1,207 @@
+/*
+ * What ties jobs together, in the store against the model.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "sim.h"
+#include "store/store_jobs.h"
+#include "store/store_links.h"
+
+static char difference[3000];
+
+#define DIFFER(...) (snprintf(difference, sizeof(difference), __VA_ARGS__), difference)
+
+/* ---- reading ---- */
+
+static void take_signal(void *ctx, const struct stored_signal *row)
+{
+    struct sim *s = ctx;
+    int i = model_named(row->name, model_signal_names, MODEL_SIGNALS);
+
+    if (i < 0)
+        sim_fail(s, "there is a signal '%.*s'", (int)row->name.size, row->name.data);
+    s->links.signals[i] = row->count;
+}
+
+struct reading {
+    struct sim *sim;
+    int64_t ids[MODEL_JOINS];
+    int at;
+};
+
+static void take_join(void *ctx, const struct stored_join *row)
+{
+    struct reading *r = ctx;
+    int i = model_named(row->name, model_join_names, MODEL_JOINS);
+
+    if (i < 0)
+        sim_fail(r->sim, "there is a join '%.*s'", (int)row->name.size, row->name.data);
+    r->ids[i] = row->id;
+    struct model_join *j = &r->sim->links.joins[i];
+
+    *j = (struct model_join){.there = true, .fired = row->fired};
+    for (int n = 2; n <= MODEL_JOIN_COUNT; n++)
+        if (slice_is(row->definition, model_join_json(i, n)))
+            j->count = n;
+}
+
+static void take_arrivals(void *ctx, const struct stored_arrivals *row)
+{
+    struct reading *r = ctx;
+    int k = model_named(row->key, model_join_keys, MODEL_JOIN_KEYS);
+
+    if (k < 0 || row->n_jobs > MODEL_JOIN_COUNT)
+        sim_fail(r->sim, "%lld have arrived under '%.*s'", (long long)row->count,
+                 (int)row->key.size, row->key.data);
+    struct model_arrivals *a = &r->sim->links.joins[r->at].keys[k];
+
+    *a = (struct model_arrivals){.count = row->count, .n_jobs = (int)row->n_jobs};
+    for (size_t i = 0; i < row->n_jobs; i++)
+        a->jobs[i] = row->jobs[i];
+}
+
+void world_read_links(struct sim *s)
+{
+    struct reading r = {.sim = s};
+    struct stored_release release = {.target = 0};
+    struct err err = ERR_INIT;
+
+    s->links = (struct stored_links){.was_left = s->links.left};
+    if (store_signals_list(s->at->store, slice_make(NULL, 0), 100, take_signal, s, &err) != E_OK ||
+        store_joins_list(s->at->store, slice_make(NULL, 0), 100, take_join, &r, &err) != E_OK ||
+        store_release_next(s->at->store, &release, &err) != E_OK)
+        sim_fail(s, "the store cannot be read: %s", err.msg);
+    for (r.at = 0; r.at < MODEL_JOINS; r.at++)
+        if (r.ids[r.at] != 0 && store_arrivals_list(s->at->store, r.ids[r.at], slice_make(NULL, 0),
+                                                    100, take_arrivals, &r, &err) != E_OK)
+            sim_fail(s, "the store cannot be read: %s", err.msg);
+    s->links.left = release.target != 0;
+}
+
+/* ---- comparing ---- */
+
+static const char *differ_join(const struct sim *s, int i)
+{
+    const struct model_join *want = &s->model.links.joins[i];
+    const struct model_join *is = &s->links.joins[i];
+
+    if (want->there != is->there || (want->there && want->count != is->count))
+        return DIFFER("join %s is there %d with count %d, should be %d with %d",
+                      model_join_names[i], is->there, is->count, want->there, want->count);
+    if (want->there && want->fired != is->fired)
+        return DIFFER("join %s has fired %lld times, it should be %lld", model_join_names[i],
+                      (long long)is->fired, (long long)want->fired);
+    for (int k = 0; k < MODEL_JOIN_KEYS; k++) {
+        const struct model_arrivals *a = &want->keys[k], *b = &is->keys[k];
+
+        if (a->count != b->count || a->n_jobs != b->n_jobs ||
+            memcmp(a->jobs, b->jobs, (size_t)a->n_jobs * sizeof(a->jobs[0])) != 0)
+            return DIFFER("at join %s %lld have arrived under '%s', it should be %lld",
+                          model_join_names[i], (long long)b->count, model_join_keys[k],
+                          (long long)a->count);
+    }
+    return NULL;
+}
+
+const char *check_links(const struct sim *s)
+{
+    for (int i = 0; i < MODEL_SIGNALS; i++)
+        if (s->model.links.signals[i] != s->links.signals[i])
+            return DIFFER("signal %s has level %lld, it should be %lld", model_signal_names[i],
+                          (long long)s->links.signals[i], (long long)s->model.links.signals[i]);
+    for (int i = 0; i < MODEL_JOINS; i++) {
+        const char *differs = differ_join(s, i);
+
+        if (differs != NULL)
+            return differs;
+    }
+    return NULL;
+}
+
+/* ---- one job ---- */
+
+static bool has_steps(const struct bill *is, const struct model_bill *want)
+{
+    size_t skipped = 0;
+
+    for (int i = 0; i < want->n_steps && is->n_steps == (size_t)want->n_steps; i++) {
+        if (is->steps[i].number != want->steps[i].number ||
+            is->steps[i].final != want->steps[i].final ||
+            !slice_is(is->steps[i].queue, model_queue_names[want->steps[i].queue]))
+            return false;
+        skipped += want->steps[i].skipped;
+    }
+    return is->n_steps == (size_t)want->n_steps && is->n_skip == skipped;
+}
+
+static bool is_same_cond(const struct model_cond *a, const struct model_cond *b)
+{
+    return a->kind == b->kind && a->job == b->job && a->step == b->step && a->on == b->on &&
+           a->kind == AFTER_JOB;
+}
+
+/* What a job still waits for is in the store, each thing once. */
+static void check_waits(struct sim *s, const struct model_job *j)
+{
+    bool waits = j->state == JOB_HELD && j->waiting;
+    int64_t jobs = 0, signals = 0;
+    struct err err = ERR_INIT;
+
+    if (store_waits_count(s->at->store, j->id, &jobs, &signals, &err) != E_OK)
+        sim_fail(s, "%s", err.msg);
+    if (s->links.left && waits)
+        return;
+    for (int k = 0; k < j->bill.n_conds && waits; k++) {
+        const struct model_cond *c = &j->bill.conds[k];
+        bool repeated = false;
+
+        for (int i = 0; i < k; i++)
+            repeated = repeated || is_same_cond(&j->bill.conds[i], c);
+        signals -= c->kind == AFTER_SIGNAL;
+        jobs -= c->kind == AFTER_JOB && c->now == COND_OPEN && !repeated;
+    }
+    if (jobs != 0 || signals != 0)
+        sim_fail(s, "job %lld, which is %s, has %lld waits on jobs and %lld on signals too many",
+                 (long long)j->id, job_state_name(j->state), (long long)jobs, (long long)signals);
+}
+
+void check_bill(struct sim *s, const struct model_job *j)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct err err = ERR_INIT;
+    bool found = false;
+    struct bill bill;
+    struct job row;
+
+    if (store_job_lean(s->at->store, j->id, &arena, &row, &found, &err) != E_OK || !found)
+        sim_fail(s, "job %lld cannot be read: %s", (long long)j->id, err.msg);
+    bill_parse(row.bill, &arena, &bill);
+    if (row.step != j->step || row.failed_step != j->failed_step ||
+        row.attempts_before != j->attempts_before)
+        sim_fail(s, "job %lld is at step %d, failed %d, before %d; it should be %d, %d, %d",
+                 (long long)j->id, row.step, row.failed_step, row.attempts_before, j->step,
+                 j->failed_step, j->attempts_before);
+    if (!slice_is(row.assigned, j->assigned))
+        sim_fail(s, "steps of job %lld have set %.*s, it should be %s", (long long)j->id,
+                 (int)row.assigned.size, row.assigned.data, j->assigned);
+    if (j->state != JOB_CANCELLED && !slice_is(row.result, j->result))
+        sim_fail(s, "the result of job %lld is %.*s, it should be %s", (long long)j->id,
+                 (int)row.result.size, row.result.data, j->result);
+    if (bill.parent != j->bill.parent || bill.depth != j->bill.depth ||
+        !slice_is(bill.topic, j->bill.topic == 0 ? "" : model_topic_names[j->bill.topic - 1]))
+        sim_fail(s, "job %lld comes from %lld at depth %d, it should be %lld at %d",
+                 (long long)j->id, (long long)bill.parent, bill.depth, (long long)j->bill.parent,
+                 j->bill.depth);
+    if (!has_steps(&bill, &j->bill))
+        sim_fail(s, "the route of job %lld is another one: %.*s", (long long)j->id,
+                 (int)row.bill.size, row.bill.data);
+    check_waits(s, j);
+}
+
+/* ---- at the end ---- */
+
+void check_links_over(struct sim *s)
+{
+    if (s->links.left)
+        sim_fail(s, "releases are left though nobody waits");
+}

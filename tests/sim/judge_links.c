@@ -1,0 +1,400 @@
+/*
+ * What ties jobs together: requests about it, and what a batch does when it has done all else.
+ *
+ * What is owed by the end of a job must be in the store once.  Who is let go, and when, is taken from the store and
+ * held to the rules: nobody too early, nobody left behind, unless the store says that it has more to do.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/id.h"
+#include "base/json.h"
+#include "sim.h"
+
+/* ---- what a job brings ---- */
+
+bool judge_leads(const struct sim *s, int list)
+{
+    for (int i = 0; i < model_lists[list].n_dests; i++) {
+        const struct model_dest *d = &model_lists[list].dests[i];
+
+        if ((d->kind == DEST_QUEUE && !s->model.queues[d->target].there) ||
+            (d->kind == DEST_JOIN && !s->model.links.joins[d->target].there))
+            return false;
+    }
+    return true;
+}
+
+enum err_code judge_bill(const struct sim *s, const struct model_sub *sub)
+{
+    bool sound = judge_leads(s, sub->bill.on_success) && judge_leads(s, sub->bill.on_failure);
+
+    for (int i = 0; i < sub->bill.n_steps; i++) {
+        const struct model_step *step = &sub->bill.steps[i];
+
+        sound = sound && s->model.queues[step->queue].there && judge_leads(s, step->on_success) &&
+                judge_leads(s, step->on_failure);
+    }
+    return sound ? E_OK : E_INVALID;
+}
+
+enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids)
+{
+    for (int k = 0; k < r->subs[i].bill.n_conds; k++) {
+        struct model_cond c = r->subs[i].bill.conds[k];
+        bool made_here = c.ref > 0 && ids[c.ref - 1] == 0;
+
+        if (c.ref == (int)i + 1)
+            return E_INVALID;
+        if (c.ref > 0)
+            c.job = ids[c.ref - 1];
+        if (made_here ? c.step > 0 && model_step_find(&r->subs[c.ref - 1].bill, c.step) == NULL
+                      : !model_cond_is_sound(&s->model, &c))
+            return E_INVALID;
+    }
+    return E_OK;
+}
+
+static void begin_route(const struct model_sub *sub, struct model_job *j)
+{
+    for (int i = 0; i < sub->n_progress; i++) {
+        char set[MODEL_SET];
+
+        j->record[j->n_record++] = sub->progress[i];
+        if (sub->progress[i].set.value == 0)
+            continue;
+        snprintf(set, sizeof(set), "{\"s%d\":%lld}", sub->progress[i].set.which,
+                 (long long)sub->progress[i].set.value);
+        model_lay(j->assigned, sizeof(j->assigned), j->assigned, set);
+    }
+    if (sub->step > 0) {
+        int64_t due_at = j->due_at;
+
+        model_step_begin(j, model_step_find(&j->bill, sub->step));
+        j->due_at = j->due_max = due_at;
+    }
+}
+
+static bool is_of(const int64_t *ids, int64_t id)
+{
+    for (size_t i = 0; i < SIM_ITEMS; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
+                    const int64_t *ids)
+{
+    const struct model_sub *sub = &r->subs[i];
+    bool never = false;
+
+    j->bill = sub->bill;
+    begin_route(sub, j);
+    for (int k = 0; k < j->bill.n_conds; k++) {
+        struct model_cond *c = &j->bill.conds[k];
+
+        if (c->ref > 0)
+            c->job = ids[c->ref - 1];
+        if (c->kind == AFTER_JOB)
+            c->now = model_cond_judge(&s->model, c);
+        /* What ends with the array itself is told when all of it is made. */
+        never = never || (c->now == COND_NEVER && !is_of(ids, c->job));
+        if (c->kind == AFTER_SIGNAL || c->now != COND_HOLDS)
+            j->waiting = true;
+    }
+    if (j->waiting)
+        j->state = JOB_HELD;
+    if (never)
+        model_doom(&s->model, j, s->now.wall_at);
+}
+
+/* ---- requests ---- */
+
+void judge_signal(struct sim *s, struct req *r)
+{
+    int64_t *level = &s->model.links.signals[r->link];
+    struct slice count;
+
+    expect_code(s, r, E_OK);
+    *level = r->op.signal.kind == SIGNAL_OP_CLEAR ? 0 : *level + r->op.signal.count;
+    if (is_known(r) &&
+        (!json_find(buf_slice(&r->op.reply), "count", &count) || json_int(count) != *level))
+        sim_fail(s, "signal %s has level %lld: %s", model_signal_names[r->link], (long long)*level,
+                 buf_text(&r->op.reply));
+}
+
+static void check_arrival(const struct sim *s, const struct req *r, int key, int64_t want)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice reply = buf_slice(&r->op.reply), text, count, fired;
+
+    if (!json_find(reply, "key", &text) || !json_find(reply, "count", &count) ||
+        !json_find(reply, "fired", &fired) ||
+        !slice_is(json_text(text, &arena), model_join_keys[key]) || json_int(count) != want ||
+        (json_type_of(fired) == JSON_T_TRUE) != (want == 0))
+        sim_fail(s, "join %s has %lld arrivals under '%s': %s", model_join_names[r->link],
+                 (long long)want, model_join_keys[key], buf_text(&r->op.reply));
+}
+
+void judge_join(struct sim *s, struct req *r)
+{
+    struct model_join *j = &s->model.links.joins[r->link];
+    struct model_source source = {.depth = 1, .label = -1};
+    int64_t count = 0;
+    int key = 0;
+
+    if (!j->there) {
+        expect_code(s, r, E_NOT_FOUND);
+    } else if (r->op.join.kind == JOIN_OP_CLEAR) {
+        expect_code(s, r, E_OK);
+        for (int k = 0; k < MODEL_JOIN_KEYS; k++)
+            if (!r->op.join.has_key || k == r->queue)
+                memset(&j->keys[k], 0, sizeof(j->keys[k]));
+    } else {
+        snprintf(source.params, sizeof(source.params), "%s", r->params);
+        bool filled = model_arrive(&s->model, r->link, &source, &key, &count);
+
+        expect_code(s, r, filled ? E_OK : E_INVALID);
+        if (is_known(r) && filled)
+            check_arrival(s, r, key, count);
+    }
+}
+
+/* ---- jobs that must have been made ---- */
+
+/* The status line of a cause is not followed here, nor whether it was told that the status of what is done is 0. */
+static void without_text(struct slice params, char *out)
+{
+    static const char done[] = "\"state\":\"done\"", zero[] = ",\"exit\":0";
+
+    snprintf(out, MODEL_PARAMS, "%.*s", (int)params.size, params.data);
+    char *cause = strstr(out, "\"cause\":{");
+    char *text = cause == NULL ? NULL : strstr(cause, ",\"text\":\"");
+    char *end = cause == NULL ? NULL : strchr(cause, '}');
+
+    if (text != NULL && text < end)
+        memmove(text, end, strlen(end) + 1);
+    char *is_done = cause == NULL ? NULL : strstr(cause, done);
+    char *exit = is_done == NULL ? NULL : strstr(is_done, zero);
+
+    if (exit != NULL)
+        memmove(exit, exit + strlen(zero), strlen(exit + strlen(zero)) + 1);
+}
+
+static const struct job *find_made(struct sim *s, int queue, const char *params)
+{
+    char bare[MODEL_PARAMS];
+
+    for (size_t i = 0; i < s->rows.count; i++) {
+        const struct job *row = &s->rows.items[i];
+
+        if (row->queue != s->queues[queue].number || model_find(&s->model, row->id.v) != NULL)
+            continue;
+        without_text(row->params, bare);
+        if (strcmp(bare, params) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+NORETURN static void fail_unmade(struct sim *s, const struct model_owed *o)
+{
+    CLEANUP(buf) struct buf others = BUF_INIT(4096);
+
+    for (size_t i = 0; i < s->rows.count; i++)
+        if (model_find(&s->model, s->rows.items[i].id.v) == NULL)
+            buf_addf(&others, " %.*s", (int)s->rows.items[i].params.size,
+                     s->rows.items[i].params.data);
+    sim_fail(s, "a job %s should have been made in %s; there are:%s", o->source.params,
+             model_queue_names[o->queue], buf_text(&others));
+}
+
+static void take_made(struct sim *s, const struct model_owed *o)
+{
+    const struct job *row = find_made(s, o->queue, o->source.params);
+
+    if (row == NULL && s->judging_crash) {
+        s->no_evidence = true;
+        return;
+    }
+    if (row == NULL)
+        fail_unmade(s, o);
+    struct model_job *j = model_add(&s->model, row->id.v, o->queue, 0, s->now.wall_at);
+
+    if (row->id.v > s->model.newest_id)
+        s->model.newest_id = row->id.v;
+    j->priority = o->source.priority;
+    j->label = o->source.label;
+    snprintf(j->params, sizeof(j->params), "%.*s", (int)row->params.size, row->params.data);
+    j->bill.parent = o->source.job;
+    j->bill.depth = o->source.depth;
+    j->bill.topic = o->topic;
+    s->model.links.made++;
+}
+
+void judge_publish(struct sim *s, struct req *r)
+{
+    struct model_owed o = {.topic = r->link + 1, .source = {.label = -1}};
+    enum err_code code = E_NOT_FOUND;
+
+    snprintf(o.source.params, sizeof(o.source.params), "%s", r->params);
+    o.source.priority = r->op.publish.priority;
+    for (int q = 0; q < MODEL_QUEUES; q++)
+        if (model_is_subscribed(&s->model, q, r->link) && code != E_QUEUE_DOWN)
+            code = queue_state_takes(s->model.queues[q].state) ? E_OK : E_QUEUE_DOWN;
+    expect_code(s, r, code);
+    for (o.queue = 0; o.queue < MODEL_QUEUES && code == E_OK && !s->no_evidence; o.queue++) {
+        char id[ID_TEXT_SIZE];
+
+        if (!model_is_subscribed(&s->model, o.queue, r->link))
+            continue;
+        const struct job *row = find_made(s, o.queue, r->params);
+
+        if (row != NULL && is_known(r) &&
+            strstr(buf_text(&r->op.reply), id_format(row->id.v, id)) == NULL)
+            sim_fail(s, "the reply does not name job %s: %s", id, buf_text(&r->op.reply));
+        take_made(s, &o);
+    }
+}
+
+/* ---- those who wait ---- */
+
+enum when { WITHIN, OVER };
+
+static bool waits(const struct model_job *j)
+{
+    return j->state == JOB_HELD && j->waiting;
+}
+
+static bool could_go(const struct sim *s, const struct model_job *j)
+{
+    return model_is_ripe(j) && model_has_levels(&s->model, j);
+}
+
+/* In which order signals were used up is not asked: at their highest they were high enough. */
+static bool may_go(const struct model_job *j, const int64_t *peaks)
+{
+    for (int k = 0; k < j->bill.n_conds; k++)
+        if (j->bill.conds[k].kind == AFTER_SIGNAL &&
+            peaks[j->bill.conds[k].signal] < j->bill.conds[k].count)
+            return false;
+    return model_is_ripe(j);
+}
+
+static void check_go(const struct sim *s, const struct model_job *j, const int64_t *peaks)
+{
+    if (!model_is_ripe(j))
+        sim_fail(s, "job %lld is let go before all has come that it waits for", (long long)j->id);
+    for (int k = 0; k < j->bill.n_conds; k++) {
+        const struct model_cond *c = &j->bill.conds[k];
+
+        if (c->kind == AFTER_SIGNAL && peaks[c->signal] < c->count)
+            sim_fail(s, "job %lld is let go at level %lld of signal %s, it waits for %lld",
+                     (long long)j->id, (long long)peaks[c->signal], model_signal_names[c->signal],
+                     (long long)c->count);
+    }
+}
+
+/* What the store shows of it: it goes on, it never will, or it waits. */
+enum fate { GOES_ON, NEVER_WILL, WAITS_ON };
+
+static enum fate fate_of(const struct sim *s, const struct model_job *j)
+{
+    const struct job *row = world_row(s, j->id);
+
+    if (row == NULL) /* removed in the same batch */
+        return model_is_doomed(j) ? NEVER_WILL : could_go(s, j) ? GOES_ON : WAITS_ON;
+    if (row->state == JOB_CANCELLED && row->cause == JOB_CAUSE_DEPENDENCY)
+        return NEVER_WILL;
+    if (row->holds & JOB_HOLD_AFTER)
+        return WAITS_ON;
+    return model_is_doomed(j) ? NEVER_WILL : GOES_ON; /* it may have been run again since */
+}
+
+/* Whoever is cancelled may be waited for in turn. */
+static bool follow_one(struct sim *s, struct model_job *j, const int64_t *peaks, enum when when)
+{
+    enum fate fate = waits(j) ? fate_of(s, j) : WAITS_ON;
+
+    if (fate == WAITS_ON)
+        return false;
+    if (fate == NEVER_WILL) {
+        if (!model_is_doomed(j) && when == OVER)
+            sim_fail(s, "job %lld is cancelled though all may still come that it waits for",
+                     (long long)j->id);
+        if (model_is_doomed(j))
+            model_doom(&s->model, j, s->now.wall_at);
+        return j->state == JOB_CANCELLED;
+    }
+    if (when == WITHIN && !may_go(j, peaks))
+        return false;
+    check_go(s, j, peaks);
+    model_let_go(&s->model, j, s->now.wall_at);
+    return true;
+}
+
+static void follow_waiting(struct sim *s, enum when when)
+{
+    int64_t peaks[MODEL_SIGNALS];
+    bool again = true;
+
+    memcpy(peaks, s->model.links.signals, sizeof(peaks));
+    while (again) {
+        again = false;
+        for (size_t i = 0; i < s->model.n_jobs; i++)
+            again = follow_one(s, &s->model.jobs[i], peaks, when) || again;
+    }
+    for (int i = 0; i < MODEL_SIGNALS; i++)
+        if (s->model.links.signals[i] < 0)
+            sim_fail(s, "more was taken of signal %s than was raised", model_signal_names[i]);
+}
+
+static void check_none_left(const struct sim *s)
+{
+    for (size_t i = 0; i < s->model.n_jobs && !s->links.left; i++) {
+        const struct model_job *j = &s->model.jobs[i];
+
+        if (!waits(j) || world_row(s, j->id) == NULL)
+            continue;
+        if (model_is_doomed(j))
+            sim_fail(s, "job %lld waits on though something of it will never come",
+                     (long long)j->id);
+        if (could_go(s, j))
+            sim_fail(s, "job %lld stays held though all has come that it waits for",
+                     (long long)j->id);
+    }
+}
+
+static void follow(struct sim *s, enum when when)
+{
+    if (s->no_evidence)
+        return;
+    model_follow(&s->model);
+    for (size_t i = 0; i < s->model.links.n_owed && !s->no_evidence; i++)
+        take_made(s, &s->model.links.owed[i]);
+    s->model.links.n_owed = 0;
+    follow_waiting(s, when);
+}
+
+void judge_follow(struct sim *s)
+{
+    follow(s, WITHIN);
+}
+
+void judge_links(struct sim *s)
+{
+    follow(s, OVER);
+    check_none_left(s);
+}
+
+void judge_telling(struct sim *s)
+{
+    struct model *m = &s->model;
+
+    m->n_telling = 0;
+    for (size_t i = 0; i < m->n_jobs && (s->links.left || s->links.was_left); i++) {
+        const struct job *row = world_row(s, m->jobs[i].id);
+
+        if (row != NULL && job_state_ended(row->state))
+            m->telling[m->n_telling++] = row->id.v;
+    }
+}
