@@ -1274,6 +1274,41 @@ static void what_two_servers_end_at_once_lets_go_each_waiter_once(void **state)
     fixture_leave(b);
 }
 
+static void *raise_all(void *arg)
+{
+    struct server_thread *s = arg;
+
+    s->fine = true;
+    for (size_t i = 0; i < PAIRS; i++) {
+        struct test_op *t = run_op(s->f, op_signal(s->f, SIGNAL_OP_RAISE, "token", 1));
+
+        s->fine = s->fine && t->answered && t->op.err.code == E_OK;
+    }
+    return NULL;
+}
+
+static void what_two_servers_raise_at_once_is_counted_and_taken_once(void **state)
+{
+    if (!pg_is_wanted())
+        skip();
+    struct fixture *a = *state;
+    struct fixture *b = fixture_join(a);
+    struct server_thread sides[2] = {{.f = a}, {.f = b}};
+    pthread_t threads[2];
+
+    for (size_t i = 0; i < PAIRS - 5; i++)
+        submit_after(i % 2 ? a : b, taken("token", 2));
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, raise_all, &sides[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(sides[0].fine && sides[1].fine);
+    assert_int_equal(in_state(a, JOB_READY), PAIRS - 5);
+    assert_int_equal(level_of(a, "token"), 10);
+    assert_sound(a);
+    fixture_leave(b);
+}
+
 static void what_one_server_has_left_the_other_goes_on_with(void **state)
 {
     if (!pg_is_wanted())
@@ -1349,6 +1384,7 @@ int main(void)
         ENGINE_TEST(an_emitted_job_whose_target_was_dropped_is_cancelled),
         ENGINE_TEST(jobs_that_a_finish_makes_wait_for_each_other),
         ENGINE_TEST(what_two_servers_end_at_once_lets_go_each_waiter_once),
+        ENGINE_TEST(what_two_servers_raise_at_once_is_counted_and_taken_once),
         ENGINE_TEST(what_one_server_has_left_the_other_goes_on_with),
     };
 
