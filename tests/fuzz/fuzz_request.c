@@ -46,6 +46,14 @@ static const struct slice seeds[] = {
     SLICE("{" HELD ",\"seq\":1,\"visible\":true,\"cursor\":{\"page\":2},\"jobs\":[{\"queue\":\"a\","
           "\"key\":\"k\"},{\"queue\":\"b\",\"delay\":1}]}"),
     SLICE("{\"finish\":[{" HELD ",\"state\":\"done\",\"emit\":[{\"queue\":\"a\"}]}]}"),
+    SLICE("{\"finish\":[{" HELD
+          ",\"state\":\"done\",\"raise\":{\"s\":2},\"steps\":[{\"name\":\"m\","
+          "\"queue\":\"q\"}],\"emit\":[{\"topic\":\"t\",\"params\":{}}]}]}"),
+    SLICE("[{\"steps\":[{\"number\":1,\"process name\":\"a\",\"queue name\":\"q\"},{\"name\":\"b\","
+          "\"params\":{\"x\":1},\"on_error\":\"continue\",\"final\":true,\"on_success\":[\"q\"]}],"
+          "\"progress\":[{\"number\":1,\"status\":0,\"set\":{}}],\"ref\":\"r\",\"key\":\"k\","
+          "\"redo\":true},{\"queue\":\"q\",\"after\":[\"r\",{\"signal\":\"s\",\"count\":3,"
+          "\"take\":true}],\"on_failure\":{\"join\":\"j\"},\"parent\":\"0AHY0AM680000\"}]"),
     SLICE(
         "{\"queue\":\"q\",\"state\":[\"failed\",\"done\"],\"labels\":{\"a\":\"b\"},\"text\":\"t\","
         "\"older\":\"7d\"}"),
@@ -68,6 +76,15 @@ static const struct slice words[] = {
     SLICE("\"touch\":["),
     SLICE("{" HELD "}"),
     SLICE("\"steps\":[]"),
+    SLICE("\"steps\":[{\"name\":\"a\"}]"),
+    SLICE("\"progress\":[{\"number\":1,\"status\":0}]"),
+    SLICE("\"after\":[\"r\"]"),
+    SLICE("{\"signal\":\"s\"}"),
+    SLICE("\"on_success\":[\"q\"]"),
+    SLICE("\"redo\":true"),
+    SLICE("\"topic\":\"t\""),
+    SLICE("\"raise\":{\"s\":1}"),
+    SLICE("\"ref\":"),
     SLICE("\"command\":"),
     SLICE("9223372036854775807"),
     SLICE("-1"),
@@ -108,10 +125,38 @@ static void check_json(struct slice text, enum json_type type, const char *what)
         fuzz_fail("%s: is no JSON of its type: %.*s", what, (int)text.size, text.data);
 }
 
+/* A bill says the same when it is read and written again, and the job begins where its route does. */
+static void check_bill(const struct submit_item *item)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct bill bill = {.n_steps = 0};
+
+    check_json(item->bill, JSON_T_OBJECT, "bill");
+    check_json(item->step_params, JSON_T_OBJECT, "params of a step");
+    if (item->bill.size > 0) {
+        bill_parse(item->bill, &arena, &bill);
+        if (!slice_equal(bill_format(&bill, &arena), item->bill))
+            fuzz_fail("a bill reads otherwise than it was written");
+    }
+    const struct route_step *first = bill.n_steps > 0 ? route_first(&bill) : NULL;
+
+    if (bill.n_steps > 0 ? first == NULL || first->number != item->step ||
+                               !slice_equal(first->queue, item->queue)
+                         : item->step != 0)
+        fuzz_fail("a job begins elsewhere than its route");
+    for (size_t i = 0; i < item->n_after; i++)
+        if (item->after[i].kind == AFTER_JOB && item->after[i].job == 0 &&
+            item->after[i].ref.size == 0)
+            fuzz_fail("a condition on nothing");
+}
+
 static void check_job(const struct submit_item *item)
 {
-    if (item->queue.size == 0 || item->queue.size > QUEUE_NAME_MAX)
+    if (item->queue.size + item->topic.size == 0 || item->queue.size > QUEUE_NAME_MAX)
         fuzz_fail("a job without a queue");
+    if (item->topic.size > 0 && (item->queue.size > 0 || item->bill.size > 0))
+        fuzz_fail("a job in a queue and a topic");
+    check_bill(item);
     if (item->priority < JOB_PRIORITY_MIN || item->priority > JOB_PRIORITY_MAX)
         fuzz_fail("priority %d", item->priority);
     if (item->delay_us < 0 || (item->delay_us > 0 && item->due_at > 0))
@@ -181,6 +226,10 @@ static void check_exchange(const struct exchange *x)
         if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
             fuzz_fail("finish %zu has no delay", i);
         check_json(f->set, JSON_T_OBJECT, "set");
+        check_json(f->steps, JSON_T_ARRAY, "steps");
+        for (size_t k = 0; k < f->n_raises; k++)
+            if (f->raises[k].count < 1 || f->raises[k].name.size == 0)
+                fuzz_fail("a signal is raised by nothing");
         emitted += f->n_emit;
         for (size_t k = 0; k < f->n_emit; k++)
             check_job(&f->emit[k]);
