@@ -8,6 +8,7 @@
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 #include "engine/route.h"
+#include "store/store_emits.h"
 #include "store/store_ready.h"
 #include "store/store_record.h"
 
@@ -240,7 +241,8 @@ static enum err_code retry(struct engine *e, const struct act *act, const struct
     now.queue = again.queue->id;
     now.step = again.step;
     now.attempts_before = j->attempt;
-    if (revive(e, act, j, &now, params, ret, err) != E_OK)
+    if (revive(e, act, j, &now, params, ret, err) != E_OK ||
+        (again.step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
         return err->code;
     return store_job_set_route(e->store, j->id.v, again.options.size > 0 ? again.options : none,
                                again.bill, again.assigned.size > 0 ? again.assigned : none, err);

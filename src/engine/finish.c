@@ -10,6 +10,7 @@
 #include "engine/job_json.h"
 #include "engine/links.h"
 #include "engine/route.h"
+#include "store/store_emits.h"
 #include "store/store_record.h"
 
 /* The queue's policy, with the job's own laid over it. */
@@ -72,6 +73,15 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     return E_OK;
 }
 
+/* A cursor is for attempts of its own step: it stays with a job that has failed there and may be run again. */
+static enum err_code forget_cursor(struct engine *e, const struct job *was, const struct job *now,
+                                   struct err *err)
+{
+    bool stays = now->state == JOB_FAILED && now->failed_step == was->step;
+
+    return stays ? E_OK : store_cursor_remove(e->store, was->id.v, err);
+}
+
 /* What the end of an attempt adds to the totals: a step that is followed by another one ends no job. */
 static void tally_end(struct engine *e, const struct job *now, enum job_event event,
                       enum job_outcome outcome)
@@ -102,7 +112,8 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     if (engine_write(e, err) != E_OK ||
         (step_ends ? route_step_end(e, was, &now, event, gain, err)
                    : write_end(e, was, &now, gain, err)) != E_OK ||
-        emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK)
+        emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK ||
+        (step_ends && event == JOB_EV_FAIL && forget_cursor(e, was, &now, err) != E_OK))
         return err->code;
     note_move(e, &now, JOB_RUNNING, q,
               now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
