@@ -146,6 +146,7 @@ static void give_grace(struct sim *s)
 static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
 {
     s->at->resume_at = s->now.steady_at + REST_US;
+    s->one_by_one = true;
     give_grace(s);
     for (size_t i = 0; i < n; i++) {
         if (store_failed(reqs[i]))
@@ -154,6 +155,8 @@ static void judge_one_by_one(struct sim *s, struct req **reqs, size_t n)
         judge_phases(s, &reqs[i], 1, RESTS);
         judge_answers(s, &reqs[i], 1);
     }
+    s->one_by_one = false;
+    judge_links(s);
     judge_answers(s, NULL, 0);
 }
 

@@ -382,8 +382,9 @@ void judge_follow(struct sim *s)
 
 void judge_links(struct sim *s)
 {
-    follow(s, OVER);
-    check_none_left(s);
+    follow(s, s->one_by_one ? WITHIN : OVER);
+    if (!s->one_by_one)
+        check_none_left(s);
 }
 
 void judge_telling(struct sim *s)

@@ -165,6 +165,8 @@ void model_step_end(struct model *m, struct model_job *j, bool failed, const str
         model_note(m, j, i == 0 ? queue : -1, ended[i], state);
         model_tell(m, j, ended[i], state);
     }
+    if (step != NULL || j->failed_step != ended[0])
+        j->cursor = 0; /* it was for that step */
     if (step == NULL) {
         end_whole(m, j);
         return;
@@ -215,6 +217,8 @@ void model_route_again(struct model_job *j, const struct model_step *step)
 {
     for (int i = 0; i < j->bill.n_steps; i++)
         j->bill.steps[i].skipped = false;
+    if (step->number != j->step)
+        j->cursor = 0;
     assign_anew(j, model_step_place(&j->bill, step->number));
     j->failed_step = 0;
     model_step_begin(j, step);

@@ -178,6 +178,7 @@ struct sim {
 
     struct model model;
     VEC(struct event_seen) before; /* the states of all jobs before the step */
+    bool one_by_one;               /* the store shows what later requests have done, too */
     bool judging_crash;            /* whether the batch is there is not known yet */
     bool no_evidence;              /* the store shows nothing of an unanswered request */
     struct held held[MODEL_WORKERS][SIM_HELD];
