@@ -35,7 +35,7 @@ static bool tells_of_attempt(const struct job *j)
            j->expected_at != 0 || j->text.size > 0 || j->unit.size > 0;
 }
 
-static bool is_plain(const struct job *j)
+bool history_is_plain(const struct job *j)
 {
     bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
 
@@ -57,7 +57,7 @@ struct slice history_format(const struct job *j, struct arena *arena)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
 
-    if (is_plain(j))
+    if (history_is_plain(j))
         return slice_make(NULL, 0);
     buf_add_char(&b, '{');
 #define X(key, member, type) add_number(&b, key, (int64_t)j->member);

@@ -14,6 +14,9 @@
 #include "base/slice.h"
 #include "core/job.h"
 
+/* There is nothing to say. */
+bool history_is_plain(const struct job *j);
+
 /* Empty when there is nothing to say. */
 struct slice history_format(const struct job *j, struct arena *arena);
 

@@ -188,6 +188,8 @@ static struct slice col_text(const struct db_row *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(stmt_of(row), column);
 
+    if (text == NULL)
+        return slice_make(NULL, 0);
     return slice_make(text, (size_t)sqlite3_column_bytes(stmt_of(row), column));
 }
 

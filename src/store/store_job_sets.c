@@ -23,41 +23,68 @@ enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
 enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 8 };
 
+/* Which columns the rows of a set have. */
+struct insert_shape {
+    enum sql jobs, payload;
+    size_t hot_columns, payload_columns;
+};
+
+static const struct insert_shape plain_shape = {SQL_JOBS_INSERT, SQL_PAYLOAD_INSERT, 5, 6};
+static const struct insert_shape routed_shape = {SQL_JOBS_INSERT_ROUTED, SQL_PAYLOAD_INSERT_ROUTED,
+                                                 HOT_COLUMNS, PAYLOAD_COLUMNS};
+
+static const struct insert_shape *shape_of(const struct job *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].bill.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
+            return &routed_shape;
+    return &plain_shape;
+}
+
+static void fill_hot(const struct job *j, const struct insert_shape *shape, struct arena *arena,
+                     struct db_value *h)
+{
+    h[0] = db_i(j->id.v);
+    h[1] = db_i(j->queue);
+    h[2] = db_i(j->state);
+    h[3] = db_i(j->priority);
+    h[4] = db_i(j->due_at);
+    if (shape == &routed_shape)
+        h[5] = db_t(history_format(j, arena));
+}
+
+static void fill_payload(const struct job *j, const struct insert_shape *shape, struct db_value *c)
+{
+    c[0] = db_i(j->id.v);
+    c[1] = db_t(j->key);
+    c[2] = db_t(j->params);
+    c[3] = db_b(j->body);
+    c[4] = db_t(j->labels);
+    c[5] = db_t(j->options);
+    if (shape == &routed_shape) {
+        c[6] = db_t(j->bill);
+        c[7] = db_t(j->assigned);
+    }
+}
+
 static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
+    const struct insert_shape *shape = shape_of(jobs, n);
     struct db_value hot[SET_ROWS * HOT_COLUMNS];
     struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
-    struct db_rows hot_rows = {hot, n, HOT_COLUMNS};
-    struct db_rows carried_rows = {carried, 0, PAYLOAD_COLUMNS};
+    struct db_rows hot_rows = {hot, n, shape->hot_columns};
+    struct db_rows carried_rows = {carried, 0, shape->payload_columns};
 
     for (size_t i = 0; i < n; i++) {
-        const struct job *j = &jobs[i];
-        struct db_value *h = &hot[i * HOT_COLUMNS];
-        struct db_value *c = &carried[carried_rows.n_rows * PAYLOAD_COLUMNS];
-
-        h[0] = db_i(j->id.v);
-        h[1] = db_i(j->queue);
-        h[2] = db_i(j->state);
-        h[3] = db_i(j->priority);
-        h[4] = db_i(j->due_at);
-        h[5] = db_t(history_format(j, &arena));
-        if (carries_nothing(j))
+        fill_hot(&jobs[i], shape, &arena, &hot[i * shape->hot_columns]);
+        if (carries_nothing(&jobs[i]))
             continue;
-        c[0] = db_i(j->id.v);
-        c[1] = db_t(j->key);
-        c[2] = db_t(j->params);
-        c[3] = db_b(j->body);
-        c[4] = db_t(j->labels);
-        c[5] = db_t(j->options);
-        c[6] = db_t(j->bill);
-        c[7] = db_t(j->assigned);
-        carried_rows.n_rows++;
+        fill_payload(&jobs[i], shape, &carried[carried_rows.n_rows++ * shape->payload_columns]);
     }
-    if (db_do(s->db, SQL_JOBS_INSERT, err, db_r(&hot_rows)) != E_OK)
+    if (db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
         return err->code;
-    return carried_rows.n_rows == 0 ? E_OK
-                                    : db_do(s->db, SQL_PAYLOAD_INSERT, err, db_r(&carried_rows));
+    return carried_rows.n_rows == 0 ? E_OK : db_do(s->db, shape->payload, err, db_r(&carried_rows));
 }
 
 /* How many of the jobs make the next set. */
@@ -88,11 +115,8 @@ static enum err_code mark_awaited(struct store *s, const struct job *jobs, size_
 /* The sole server claims them without reading them again. */
 static void note_ready(struct store *s, const struct job *jobs, size_t n)
 {
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-
     for (size_t i = 0; i < n && s->sole; i++)
-        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 &&
-            history_format(&jobs[i], &arena).size == 0)
+        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
             held_note(&s->held, &jobs[i]);
 }
 
@@ -130,12 +154,20 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
     j->body = copy_text(db_col_blob(row, 6), t->arena);
     j->labels = copy_text(db_col_text(row, 7), t->arena);
     j->options = copy_text(db_col_text(row, 8), t->arena);
-    j->cursor = copy_text(db_col_text(row, 9), t->arena);
     j->log_size = db_col_int(row, 10);
     j->bill = copy_text(db_col_text(row, 12), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+}
+
+/* What earlier attempts and steps have left: only a job with a history has any of it. */
+static void take_past(struct claim_taker *t, const struct db_row *row, struct job *j)
+{
+    if (db_col_null(row, 11))
+        return;
+    history_parse_claimed(db_col_text(row, 11), j);
+    j->cursor = copy_text(db_col_text(row, 9), t->arena);
     j->assigned = copy_text(db_col_text(row, 13), t->arena);
-    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size + j->cursor.size +
-                j->assigned.size;
+    t->bytes += j->cursor.size + j->assigned.size;
 }
 
 static void take_claimed(void *ctx, const struct db_row *row)
@@ -157,8 +189,7 @@ static void take_claimed(void *ctx, const struct db_row *row)
     j->state = JOB_RUNNING;
     j->attempt = (int)db_col_int(row, 2);
     take_payload(t, row, j);
-    if (!db_col_null(row, 11))
-        history_parse_claimed(db_col_text(row, 11), j);
+    take_past(t, row, j);
     t->taken[t->n_taken++] = db_i(id);
 }
 

@@ -334,6 +334,8 @@ static void a_revived_job_begins_anew_but_counts_on(void **state)
                         .attempts_before = 1};
 
     ok(store_job_revive(fx.store, &fresh, &err));
+    ok(store_job_set_route(fx.store, 10, slice_make(NULL, 0), SLICE("{\"steps\":[]}"),
+                           slice_make(NULL, 0), &err));
     count_move(queue, JOB_FAILED, JOB_READY);
     commit();
     struct job got = get_job(10);

@@ -153,8 +153,8 @@ static void values_come_back_as_they_went(void **state)
 
 static void a_set_without_rows_does_nothing(void **state)
 {
-    struct db_value none[8];
-    struct db_rows hot = {none, 0, 6}, carried = {none, 0, 8}, ids = {none, 0, 1};
+    struct db_value none[6];
+    struct db_rows hot = {none, 0, 5}, carried = {none, 0, 6}, ids = {none, 0, 1};
     struct db_value claim[] = {db_r(&ids), db_i(1), db_i(1), db_i(1), db_i(1)};
     struct db_taker taker = {.changed = 7};
 
