@@ -139,8 +139,6 @@ static enum err_code is_behind(struct engine *e, int64_t waiter, bool *ret_behin
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
 
     *ret_behind = false;
-    if (!e->shared && !e->has_releases)
-        return E_OK;
     if (store_waits_of(e->store, waiter, AFTER_MAX, wait_page_take, &page, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < page.count && !*ret_behind; i++) {
@@ -153,13 +151,22 @@ static enum err_code is_behind(struct engine *e, int64_t waiter, bool *ret_behin
     return E_OK;
 }
 
-static enum err_code look_at_new(struct engine *e, int64_t waiter, struct err *err)
+static enum err_code look_at_new(struct engine *e, struct err *err)
 {
-    bool behind = false;
+    struct stored_release any = {.target = 0};
 
-    if (is_behind(e, waiter, &behind, err) != E_OK)
+    if (e->hopeful.count > 0 && (e->shared || e->has_releases) &&
+        store_release_next(e->store, &any, err) != E_OK)
         return err->code;
-    return behind ? E_OK : waiter_look(e, waiter, err);
+    for (size_t i = 0; i < e->hopeful.count; i++) {
+        bool behind = false;
+
+        if (any.target != 0 && is_behind(e, e->hopeful.items[i], &behind, err) != E_OK)
+            return err->code;
+        if (!behind && waiter_look(e, e->hopeful.items[i], err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
 }
 
 enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
@@ -169,9 +176,8 @@ enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
     for (size_t i = 0; i < e->raised.count; i++)
         if (tell_raised(e, e->raised.items[i], room, err) != E_OK)
             return err->code;
-    for (size_t i = 0; i < e->hopeful.count; i++)
-        if (look_at_new(e, e->hopeful.items[i], err) != E_OK)
-            return err->code;
+    if (look_at_new(e, err) != E_OK)
+        return err->code;
     VEC_CLEAR(&e->raised);
     VEC_CLEAR(&e->hopeful);
     return E_OK;

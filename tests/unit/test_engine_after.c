@@ -592,7 +592,8 @@ static void what_can_never_run_takes_along_what_waits_for_it(void **state)
 
 /* ---- many ---- */
 
-enum { CHAIN_LENGTH = 5000, FAN = 3000 };
+/* MANY is more than one commit looks at. */
+enum { CHAIN_LENGTH = 5000, FAN = 3000, MANY = 1500 };
 
 /* An array whose jobs wait each for the one before it; the first for nothing. */
 static struct test_op *op_chain(struct fixture *f, size_t n)
@@ -698,14 +699,14 @@ static void a_job_is_not_run_again_before_all_have_heard_of_its_end(void **state
     struct fixture *f = *state;
     struct granted g = running(f);
 
-    submit_fan(f, g.id, FAN);
+    submit_fan(f, g.id, MANY);
     finish(f, g, JOB_OUT_FAILED);
     assert_true(in_state(f, JOB_HELD) > 0);
     struct test_op *early = run_op(f, op_act(f, ACT_RETRY, g.id));
 
     assert_int_equal(early->op.err.code, E_CONFLICT);
     work_off(f);
-    assert_int_equal(in_state(f, JOB_CANCELLED), FAN);
+    assert_int_equal(in_state(f, JOB_CANCELLED), MANY);
     assert_int_equal(run_op(f, op_act(f, ACT_RETRY, g.id))->op.err.code, E_OK);
     assert_int_equal(state_of(f, g.id), JOB_READY);
     assert_sound(f);
@@ -909,25 +910,25 @@ static void many_that_wait_for_a_step_are_let_go_in_chunks(void **state)
     struct fixture *f = *state;
     struct submit_item item = item_of("first");
     struct granted g = routed(f, &item);
-    struct submit_item *items = calloc(FAN, sizeof(*items));
+    struct submit_item *items = calloc(MANY, sizeof(*items));
     struct after_cond conds[] = {on_step(g.id, "get", AFTER_SUCCESS),
                                  on_step(g.id, "put", AFTER_SUCCESS)};
 
-    for (size_t i = 0; i < FAN; i++)
+    for (size_t i = 0; i < MANY; i++)
         items[i] = waiting_item(conds, i % 2 + 1);
-    assert_int_equal(submit_array(f, items, FAN)->op.err.code, E_OK);
+    assert_int_equal(submit_array(f, items, MANY)->op.err.code, E_OK);
     free(items);
     int64_t whole = submit_after(f, success_of(g.id));
 
     finish(f, g, JOB_OUT_DONE);
-    assert_true(in_state(f, JOB_READY) < FAN / 2);
+    assert_true(in_state(f, JOB_READY) < MANY / 2);
     fixture_crash(f);
     work_off(f);
-    assert_int_equal(in_state(f, JOB_READY), FAN / 2);
-    assert_int_equal(in_state(f, JOB_HELD), FAN / 2 + 1);
+    assert_int_equal(in_state(f, JOB_READY), MANY / 2);
+    assert_int_equal(in_state(f, JOB_HELD), MANY / 2 + 1);
     finish(f, claim_one(f, "first"), JOB_OUT_DONE);
     work_off(f);
-    assert_int_equal(in_state(f, JOB_READY), FAN);
+    assert_int_equal(in_state(f, JOB_READY), MANY);
     assert_int_equal(state_of(f, whole), JOB_HELD);
     assert_sound(f);
 }
@@ -1083,14 +1084,14 @@ static void who_is_cancelled_takes_nothing(void **state)
 static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void **state)
 {
     struct fixture *f = *state;
-    struct submit_item *items = calloc(FAN, sizeof(*items));
-    int64_t *ids = calloc(FAN, sizeof(*ids));
+    struct submit_item *items = calloc(MANY, sizeof(*items));
+    int64_t *ids = calloc(MANY, sizeof(*ids));
     const struct after_cond cond = taken("token", 1);
 
-    for (size_t i = 0; i < FAN; i++)
+    for (size_t i = 0; i < MANY; i++)
         items[i] = waiting_item(&cond, 1);
-    ids_of(submit_array(f, items, FAN), ids, FAN);
-    raise_signal(f, "token", FAN - 10);
+    ids_of(submit_array(f, items, MANY), ids, MANY);
+    raise_signal(f, "token", MANY - 10);
     assert_true(in_state(f, JOB_READY) <= 1100);
     int64_t late = submit_after(
         f, cond); /* it does not overtake those who are still to be looked at */
@@ -1098,9 +1099,9 @@ static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void *
     fixture_crash(f);
     work_off(f);
     assert_int_equal(state_of(f, late), JOB_HELD);
-    assert_int_equal(in_state(f, JOB_READY), FAN - 10);
-    assert_int_equal(state_of(f, ids[FAN - 11]), JOB_READY);
-    for (size_t i = FAN - 10; i < FAN; i++)
+    assert_int_equal(in_state(f, JOB_READY), MANY - 10);
+    assert_int_equal(state_of(f, ids[MANY - 11]), JOB_READY);
+    for (size_t i = MANY - 10; i < MANY; i++)
         assert_int_equal(state_of(f, ids[i]), JOB_HELD);
     assert_int_equal(level_of(f, "token"), 0);
     assert_sound(f);
@@ -1112,18 +1113,18 @@ static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void *
 static void who_waits_behind_many_that_cannot_go_yet_is_found(void **state)
 {
     struct fixture *f = *state;
-    struct submit_item *items = calloc(FAN, sizeof(*items));
-    int64_t *ids = calloc(FAN, sizeof(*ids));
+    struct submit_item *items = calloc(MANY, sizeof(*items));
+    int64_t *ids = calloc(MANY, sizeof(*ids));
     const struct after_cond conds[] = {level("gate", 1), level("never", 1)};
 
-    for (size_t i = 0; i < FAN; i++)
-        items[i] = waiting_item(conds, i + 1 < FAN ? 2 : 1);
-    ids_of(submit_array(f, items, FAN), ids, FAN);
+    for (size_t i = 0; i < MANY; i++)
+        items[i] = waiting_item(conds, i + 1 < MANY ? 2 : 1);
+    ids_of(submit_array(f, items, MANY), ids, MANY);
     raise_signal(f, "gate", 1);
-    assert_int_equal(state_of(f, ids[FAN - 1]), JOB_HELD);
+    assert_int_equal(state_of(f, ids[MANY - 1]), JOB_HELD);
     assert_true(work_off(f) <= 6);
-    assert_int_equal(state_of(f, ids[FAN - 1]), JOB_READY);
-    assert_int_equal(in_state(f, JOB_HELD), FAN - 1);
+    assert_int_equal(state_of(f, ids[MANY - 1]), JOB_READY);
+    assert_int_equal(in_state(f, JOB_HELD), MANY - 1);
     free(items);
     free(ids);
 }
@@ -1317,13 +1318,13 @@ static void what_one_server_has_left_the_other_goes_on_with(void **state)
     struct fixture *b = fixture_join(a);
     struct granted g = running(a);
 
-    submit_fan(a, g.id, FAN);
+    submit_fan(a, g.id, MANY);
     finish(a, g, JOB_OUT_DONE);
     assert_true(in_state(a, JOB_HELD) > 0);
     fixture_pass(b, 16 * US_PER_S);
     batch_run(b); /* its beat tells that there is something left */
     work_off(b);
-    assert_int_equal(in_state(b, JOB_READY), FAN);
+    assert_int_equal(in_state(b, JOB_READY), MANY);
     assert_sound(b);
     fixture_leave(b);
 }
