@@ -31,14 +31,17 @@ static bool is_pattern(struct slice text)
     return text.size >= 2 && memcmp(text.data + text.size - 2, ".*", 2) == 0;
 }
 
-static void subscribe(struct subscriptions *s, struct slice topic, struct slice queue)
+static void add_exact(struct subscriptions *s, struct slice topic, struct slice queue)
 {
-    struct subscription one = {.topic = topic, .queue = queue};
+    VEC_PUSH(&s->exact, ((struct subscription){.topic = topic, .queue = queue}));
+}
 
+static void add_subscription(struct subscriptions *s, struct slice topic, struct slice queue)
+{
     if (is_pattern(topic))
-        VEC_PUSH(&s->patterns, one);
+        VEC_PUSH(&s->patterns, ((struct subscription){.topic = topic, .queue = queue}));
     else
-        VEC_PUSH(&s->exact, one);
+        add_exact(s, topic, queue);
 }
 
 /* A worker's own queue hears its topic alone, any other its own name and what it says. */
@@ -49,14 +52,14 @@ static enum err_code take_queue(struct query_view *v, const struct stored_queue 
 
     if (queue_def_parse_stored(q->definition, &v->arena, &def, err) != E_OK)
         return err_wrap(err, "queue %s", q->name.data);
-    if (def.subscriber_topic.size > 0) {
-        if (q->state == QUEUE_UP || q->state == QUEUE_PAUSE)
-            subscribe(s, def.subscriber_topic, q->name);
+    if (def.subscriber_worker.size > 0) {
+        if (queue_state_takes(q->state))
+            add_exact(s, def.subscriber_topic, q->name);
         return E_OK;
     }
-    VEC_PUSH(&s->exact, ((struct subscription){.topic = q->name, .queue = q->name}));
+    add_exact(s, q->name, q->name);
     for (size_t i = 0; i < def.n_subscribe; i++)
-        subscribe(s, def.subscribe[i], q->name);
+        add_subscription(s, def.subscribe[i], q->name);
     return E_OK;
 }
 
