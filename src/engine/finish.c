@@ -252,6 +252,15 @@ static enum err_code judge_more(struct engine *e, const struct job *j,
     return route_judge_steps(e, j, item->steps, refused, err);
 }
 
+/* What it emits may wait for its own end, which comes first. */
+static bool emits_waiters(const struct finish_item *item)
+{
+    for (size_t i = 0; item->outcome == JOB_OUT_DONE && i < item->n_emit; i++)
+        if (item->emit[i].n_after > 0)
+            return true;
+    return false;
+}
+
 static enum err_code make_more(struct engine *e, const struct finish_item *item, struct plan *plans,
                                struct err *err)
 {
@@ -295,6 +304,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, false);
         return E_OK;
     }
+    j.awaited = j.awaited || emits_waiters(item);
     if (attempt_end_run(e, &j, &end, &gain, err) != E_OK ||
         (brings_more(item) && make_more(e, item, plans, err) != E_OK))
         return err->code;

@@ -598,6 +598,26 @@ static void a_copy_begins_with_the_first_step(void **state)
     assert_sound(f);
 }
 
+static void what_an_end_emits_may_wait_for_that_end(void **state)
+{
+    struct fixture *f = *state;
+    struct finish_item *item;
+
+    define_queues(f);
+    int64_t id = submit_one(f, "a");
+    struct test_op *t = op_end(f, "a", JOB_OUT_DONE, &item);
+    struct after_cond cond = {.kind = AFTER_JOB, .on = AFTER_SUCCESS, .job = id};
+    struct submit_item emitted = item_of("b");
+
+    emitted.after = &cond;
+    emitted.n_after = 1;
+    item->emit = &emitted;
+    item->n_emit = 1;
+    run_ok(f, t);
+    assert_int_equal(kept_count(f, "b", JOB_READY), 1);
+    assert_sound(f);
+}
+
 /* ---- refused ---- */
 
 static void a_queue_that_is_not_there_is_named_with_its_step(void **state)
@@ -680,6 +700,7 @@ int main(void)
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),
         ENGINE_TEST(a_known_key_is_not_run_again_unless_redo_is_said),
         ENGINE_TEST(a_copy_begins_with_the_first_step),
+        ENGINE_TEST(what_an_end_emits_may_wait_for_that_end),
         ENGINE_TEST(a_queue_that_is_not_there_is_named_with_its_step),
         ENGINE_TEST(a_command_needs_a_queue_that_takes_it),
         ENGINE_TEST(a_dry_run_tells_the_plan_and_makes_nothing),
