@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Server, workers and programs killed, stopped and continued at random, under load.
 
-  chaos.py [--seconds N] [--seed N] [--keep]
+  chaos.py [--load runs|links] [--seconds N] [--seed N] [--keep]
 
 One server with its own worker and two separate workers carry out jobs of many kinds while things
 happen to all of them, and to the connections of one.  In the end everything is started again and the backlog is worked off.  Then:
@@ -15,7 +15,6 @@ import random
 import signal
 import sys
 
-from chaos_load import Submitter, write_programs
 from turmoil import STOP_S, Turmoil, free_port, main, worker_is_up
 from processes import Process, every  # turmoil.py has shown the way to tests/e2e
 from proxy import Proxy
@@ -23,7 +22,6 @@ from waiting import Background, eventually
 from waybill import Server
 from worker import Worker
 
-LEASE_S = 5  # of the separate workers
 BACKLOG = 60
 
 
@@ -33,15 +31,16 @@ class Chaos(Turmoil):
         self.server = Server(self.dir / "s", definitions="", slots=2,
                              listen=f"127.0.0.1:{free_port()}", store=Server.EMBEDDED)
         self.servers = [self.server]
-        self.server.define(write_programs(self.server.dir, self.place))
+        self.define(self.server)
         self.server.start()
-        options = ["--lease", f"{LEASE_S}s", "--grace", "1s"]
         self.proxy = Proxy(self.server.port)
-        self.workers = [Worker(self.server, "one", slots=3, args=options),
-                        Worker(self.server, "two", slots=2, url=self.proxy.url, args=options)]
+        self.workers = [Worker(self.server, "one", slots=3, args=self.worker_options(True)),
+                        Worker(self.server, "two", slots=2, url=self.proxy.url,
+                               args=self.worker_options(False))]
         for worker in self.workers:
             worker.start()
-        self.submitters = [Submitter(self.server.tcp, random.Random(self.rng.random()), BACKLOG)]
+        self.submitters = [self.load.submitter(self.server.tcp, random.Random(self.rng.random()),
+                                               BACKLOG)]
 
     # ---- what happens
 
@@ -67,7 +66,7 @@ class Chaos(Turmoil):
         if worker.running():
             worker.kill()
             longer = self.rng.random() < 0.15
-            self.after(LEASE_S + 2 if longer else self.pause(), lambda: self.start_worker(worker))
+            self.after(self.LEASE_S + 2 if longer else self.pause(), lambda: self.start_worker(worker))
 
     def worker_told_to_end(self):
         worker = self.rng.choice(self.workers)
@@ -118,7 +117,7 @@ class Chaos(Turmoil):
 
     def queue_restarted(self):
         """By somebody else: the server may be stopped, and would keep us."""
-        name = self.rng.choice(["work", "resident"])
+        name = self.rng.choice(self.load.queues)
         Background(self.server.cli, "queue", "restart", name)
 
     HAPPENINGS = {"server_killed": 3, "server_stopped": 3, "worker_killed": 5, "worker_stopped": 4,

@@ -3,19 +3,25 @@
 from collections import Counter, defaultdict
 
 from chaos_load import LISTED, PARENTED
+from client import counted  # turmoil.py has shown the way to tests/e2e
 
 LOSSES_MAX = 6
 
 
 class Judge:
-    def __init__(self, client, place, acknowledged):
+    def __init__(self, client, place, submitters, servers):
         self.place = place
-        self.acknowledged = acknowledged
+        self.servers = servers  # how many there are
+        self.client = client
+        self.submitters = submitters
+        self.acknowledged = {job_id: job for submitter in submitters
+                             for job_id, job in submitter.acknowledged.items()}
         self.jobs = {job["id"]: job for job in client.list()}
         self.show = client.show
         self.lost, self.unexpected, self.broken, self.overlapping = [], [], [], []
         self.began, self.ended = Counter(), Counter()
         self.leases = defaultdict(list)
+        self.lines = []  # of the file of runs: (word, id, step)
 
     def run(self):
         self._read_runs()
@@ -23,23 +29,30 @@ class Judge:
             if job_id not in self.jobs:
                 self.lost.append(f"{job_id} was acknowledged and is not there")
         for job in self.jobs.values():
-            if job["id"] not in self.acknowledged and job["queue"] != "leaf":
+            if job["id"] not in self.acknowledged and not self._is_made(job):
                 self.unexpected.append(f"{job['id']} {job['params']} is there; nobody handed it in")
         for job in self.jobs.values():
             self._job(job)
         self._children()
+        self._kept_counts()
         overlaps = self.place / "overlaps"
         if overlaps.exists():
             self.overlapping = overlaps.read_text().splitlines()
 
     def _read_runs(self):
         for line in (self.place / "runs").read_text().splitlines():
-            word, job_id, lease = line.split()
+            word, job_id, lease, step = line.split()
+            self.lines.append((word, job_id, int(step)))
             (self.began if word == "begin" else self.ended)[job_id] += 1
             if word == "begin":
                 if lease in self.leases[job_id]:
                     self.broken.append(f"{job_id} was started twice under lease {lease}")
                 self.leases[job_id].append(lease)
+
+    @staticmethod
+    def _is_made(job):
+        """By another job."""
+        return job["queue"] == "leaf"
 
     def _job(self, job):
         job_id, state = job["id"], job["state"]
@@ -79,6 +92,11 @@ class Judge:
                 self.broken.append(f"{job['id']} is {job['state']} and has made {sorted(made)}")
         if children:
             self.broken.append(f"jobs of parents that are not there: {list(children)}")
+
+    def _kept_counts(self):
+        kept = self.client.counts()
+        if kept != counted(self.jobs.values()):
+            self.broken.append(f"the kept counts are {kept}, counted are {counted(self.jobs.values())}")
 
     def counts(self):
         states = Counter(job["state"] for job in self.jobs.values())

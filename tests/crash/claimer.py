@@ -48,9 +48,9 @@ class Claimer:
                 self.stop.wait(0.05)
             for job in (reply or {}).get("jobs", []):
                 self.granted.append((job["id"], job["lease"], job["attempt"]))
-                self._tell("runs", f"begin {job['id']} {job['lease']}")
+                self._tell("runs", f"begin {job['id']} {job['lease']} 1")
                 if self._carry_out(job, asked_at + self.lease_s):
-                    self._tell("runs", f"end {job['id']} {job['lease']}")
+                    self._tell("runs", f"end {job['id']} {job['lease']} 1")
                     self._finish(job)
 
     def _carry_out(self, job, live_until):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Three servers on one PostgreSQL, and everything killed at random, under load.
 
-  postgres_chaos.py [--seconds N] [--seed N] [--keep] [--servers N]
+  postgres_chaos.py [--load runs|links] [--seconds N] [--seed N] [--keep] [--servers N]
 
 Six workers, two at each server, carry out programs; others claim and finish over HTTP, at any server.  Servers and workers are killed with
 -9 and come back, workers sometimes at another server; PostgreSQL is restarted every 5 to 15 s, in order or as in a crash, and
@@ -17,20 +17,20 @@ import subprocess
 import sys
 import time
 
-from chaos_load import Submitter, write_programs
 from claimer import Claimer, double_finishes
 from turmoil import Turmoil, free_port, main
+from chaos_load import Submitter
 from client import Client  # turmoil.py has shown the way to tests/e2e
 from postgres import Cluster, Error, program
 from waiting import eventually
 from waybill import Server
 from worker import Worker
 
-LEASE_S = 3
 BACKLOG = 60
 CLAIMERS = 5
 RECOVERS_WITHIN_S = 5
 WORKERS_A_SERVER = 2
+SUBSCRIBED = 2  # workers
 LOGGED = {"log_statement": "all", "log_line_prefix": "%m [%p] %x ", "log_min_messages": "info"}
 
 
@@ -51,6 +51,7 @@ class Anywhere(Client):
 class PostgresChaos(Turmoil):
     HAPPENINGS = {"server_killed": 2, "worker_killed": 4, "backends_terminated": 4}
     MEAN_PAUSE_S = 0.4
+    LEASE_S = 3
 
     @staticmethod
     def add_options(parser):
@@ -76,21 +77,20 @@ class PostgresChaos(Turmoil):
         self.servers = [Server(self.dir / f"s{n}", definitions="", store=url,
                                listen=f"127.0.0.1:{free_port()}") for n in range(self.args.servers)]
         first = self.servers[0]
-        first.define(write_programs(first.dir, self.place))
+        self.define(first)
         for server in self.servers:
             server.file = first.file
             server.start()
 
     def make_load(self):
-        options = ["--lease", f"{LEASE_S}s", "--grace", "1s"]
         for n in range(WORKERS_A_SERVER * len(self.servers)):
             server = self.servers[n % len(self.servers)]
-            self.workers.append(Worker(server, f"w{n}", url=self.url_of(server), args=options,
-                                       data=self.dir / f"w{n}"))
+            self.workers.append(Worker(server, f"w{n}", url=self.url_of(server), data=self.dir / f"w{n}",
+                                       args=self.worker_options(n < SUBSCRIBED)))
             self.workers[-1].start()
-        self.submitters = [Submitter(self.anywhere, self.luck(), BACKLOG),
+        self.submitters = [self.load.submitter(self.anywhere, self.luck(), BACKLOG),
                            Submitter(self.anywhere, self.luck(), BACKLOG, {"hand": 1})]
-        self.claimers = [Claimer(f"hand{n}", self.anywhere(), self.luck(), self.place, LEASE_S)
+        self.claimers = [Claimer(f"hand{n}", self.anywhere(), self.luck(), self.place, self.LEASE_S)
                          for n in range(CLAIMERS)]
 
     def luck(self):

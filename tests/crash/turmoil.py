@@ -2,7 +2,7 @@
 """What chaos.py and postgres_chaos.py have in common: things happen at random under load, then calm, then judgement.
 
 Who derives from Turmoil makes `servers`, `workers` and `submitters`, has a method for each of its HAPPENINGS (name: weight), and
-brings everything back in calm().
+brings everything back in calm().  What is carried out meanwhile is one of LOADS.
 """
 import argparse
 import faulthandler
@@ -14,17 +14,30 @@ import socket
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, namedtuple
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
+import chaos_load  # noqa: E402
+import links_load  # noqa: E402
 from chaos_judge import Judge  # noqa: E402
+from links_judge import LinksJudge  # noqa: E402
 from processes import of_place  # noqa: E402
 from waiting import PATIENCE, eventually  # noqa: E402
 
 STOP_S = 1.2  # the longest stop: well below any lease
 DRAIN_S = 150 * PATIENCE
+ENDED = {"done", "failed", "cancelled"}
+
+
+Load = namedtuple("Load", "definitions submitter judge topic queues worker_options")
+LOADS = {
+    "runs": Load(chaos_load.DEFINITIONS, chaos_load.Submitter, Judge, None, ("work", "resident"),
+                 lambda subscribed: []),
+    "links": Load(links_load.definitions(), links_load.LinksSubmitter, LinksJudge, links_load.TOPIC,
+                  links_load.STEP_QUEUES, links_load.worker_options),
+}
 
 
 def free_port():
@@ -36,6 +49,7 @@ def free_port():
 class Turmoil:
     HAPPENINGS = {}
     MEAN_PAUSE_S = 0.25
+    LEASE_S = 5  # of the separate workers
     FAULTS = ("lost", "unexpected", "overlapping", "left", "broken")
 
     @staticmethod
@@ -44,6 +58,7 @@ class Turmoil:
 
     def __init__(self, args):
         self.args = args
+        self.load = LOADS[args.load]
         self.rng = random.Random(args.seed)
         self.dir = Path(tempfile.mkdtemp(prefix="waybill-chaos."))
         self.place = self.dir / "place"
@@ -52,6 +67,22 @@ class Turmoil:
         self.done = Counter()
         self.broken, self.left = [], []
         self.judgement = None
+
+    def define(self, server):
+        """The programs are beside the definitions."""
+        server.define(chaos_load.write_programs(server.dir, self.place, self.load.definitions))
+
+    def worker_options(self, subscribed):
+        options = self.load.worker_options(subscribed)
+        return ["--lease", f"{self.LEASE_S}s", "--grace", "1s", *options]
+
+    def await_subscribers(self):
+        """What is published from now on goes to all of them."""
+        topic = self.load.topic
+        wanted = {f"{topic}@{worker.name}" for worker in self.workers if "--subscribe" in worker.args}
+        client = self.servers[0].tcp()
+        eventually(lambda: not wanted or wanted <= set(client.ok("GET", f"/v1/topics/{topic}")["queues"]),
+                   "the subscriptions")
 
     # ---- what happens
 
@@ -103,27 +134,27 @@ class Turmoil:
 
         def is_drained():
             counts = client.counts()
-            return not any(n for states in counts.values() for state, n in states.items()
-                           if state not in ("done", "failed", "cancelled"))
+            left = {state for states in counts.values() for state in states} - ENDED
+            if left == {"held"}:
+                for submitter in self.submitters:
+                    submitter.help_out(client)
+            return not left
 
         try:
             eventually(is_drained, "the end of all jobs", DRAIN_S)
         except AssertionError as fault:
             waiting = [(job["id"], job["state"], job.get("reason")) for job in client.list()
-                       if job["state"] not in ("done", "failed", "cancelled")]
+                       if job["state"] not in ENDED]
             self.broken.append(f"{fault}: {waiting[:5]}")
 
     def judge(self):
-        judge = Judge(self.servers[0].tcp(), self.place, self.acknowledged())
+        judge = self.load.judge(self.servers[0].tcp(), self.place, self.submitters,
+                                len(self.servers))
         judge.run()
         self.judgement = judge
         self.broken += judge.broken
         for submitter in self.submitters:
             self.broken += submitter.faults
-
-    def acknowledged(self):
-        return {job_id: kind for submitter in self.submitters
-                for job_id, kind in submitter.acknowledged.items()}
 
     def end(self):
         for one in self.workers + self.servers:
@@ -141,6 +172,7 @@ class Turmoil:
 
     def run(self):
         faulthandler.dump_traceback_later(self.args.seconds + 3 * DRAIN_S, exit=True)
+        self.await_subscribers()
         for submitter in self.submitters:
             submitter.thread.start()
         self.rage()
@@ -170,7 +202,7 @@ class Turmoil:
 
     def verdict(self):
         return {"attempted": sum(submitter.attempted for submitter in self.submitters),
-                "acknowledged": len(self.acknowledged()), **self.judgement.counts(),
+                "acknowledged": len(self.judgement.acknowledged), **self.judgement.counts(),
                 **{word: len(texts) for word, texts in self.found().items()},
                 "happened": sum(self.done.values()), "seed": self.args.seed}
 
@@ -195,6 +227,7 @@ def main(kind, about):
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--load", choices=LOADS, default="runs", help="what is carried out meanwhile")
     parser.add_argument("--keep", action="store_true", help="leave everything, also after success")
     kind.add_options(parser)
     args = parser.parse_args()

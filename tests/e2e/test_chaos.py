@@ -14,10 +14,10 @@ pytestmark = [pytest.mark.alone, pytest.mark.timeout(360 * PATIENCE),
               pytest.mark.embedded("each brings its own store")]
 
 
-def chaos(script, seconds):
+def chaos(script, seconds, load="runs"):
     """The verdict, which must be a good one, and the whole output."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / script), "--seconds", seconds],
-                         check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / script), "--seconds", seconds,
+                          "--load", load], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          timeout=float(seconds) + 290 * PATIENCE)
     text = ran.stdout.decode()
     assert ran.returncode == 0, text
@@ -37,3 +37,11 @@ def test_three_servers_on_one_postgresql_lose_nothing_and_go_on_whatever_is_kill
     verdict, text = chaos("postgres_chaos.py", os.environ.get("WAYBILL_CHAOS", "60"))
     print(text)
     assert verdict["restarts"] >= 3, text
+
+
+@pytest.mark.parametrize("script, seconds", [("chaos.py", "30"), ("postgres_chaos.py", "35")])
+def test_what_ends_lead_to_is_there_once_whatever_is_killed(script, seconds):
+    verdict, text = chaos(script, os.environ.get("WAYBILL_CHAOS", seconds), "links")
+    print(text)
+    least = {"routes": 8, "steps": 30, "made": 50, "fired": 8, "released": 30, "raised": 30}
+    assert all(verdict[name] >= n for name, n in least.items()), text
