@@ -369,7 +369,8 @@ void check_store(struct sim *s, enum check how)
         check_record(s, j);
         check_log(s, j);
         check_cursor(s, j);
-        check_bill(s, j);
+        if (how == CHECK_ALL || model_is_billed(j))
+            check_bill(s, j);
         j->changed = false;
     }
     if (how == CHECK_CHEAP)

@@ -258,6 +258,9 @@ enum err_code model_may_add(const struct model *m, const struct model_job *j,
 const struct model_step *model_step_again(const struct model_job *j, int from, bool anew);
 void model_route_again(struct model_job *j, const struct model_step *step);
 
+/* Whether it is more than a plain job. */
+bool model_is_billed(const struct model_job *j);
+
 /* The params as a step sees them. */
 void model_seen(const struct model_job *j, char *ret_params);
 

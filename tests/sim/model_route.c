@@ -31,6 +31,13 @@ const struct model_step *model_step_next(const struct model_bill *b, int number,
     return NULL;
 }
 
+bool model_is_billed(const struct model_job *j)
+{
+    const struct model_bill *b = &j->bill;
+
+    return b->n_steps + b->n_conds + b->on_success + b->on_failure + b->depth + b->topic > 0;
+}
+
 void model_step_begin(struct model_job *j, const struct model_step *step)
 {
     j->queue = step->queue;

@@ -1,7 +1,7 @@
 /*
  * sim [--postgres [--servers 2]] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
  *
- * Runs so many lives (WAYBILL_SEEDS, else 1,000; on the PostgreSQL that WAYBILL_TEST_STORE names
+ * Runs so many lives (WAYBILL_SEEDS, else 700; on the PostgreSQL that WAYBILL_TEST_STORE names
  * WAYBILL_POSTGRES_SEEDS, else 8), several at a time.  The first thing that is wrong ends
  * the run with the seed and the step; `--first SEED --seeds 1` shows the same again.  A long run must
  * have made every move of the state table that can be made.
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "sim.h"
 
-enum { STEPS = 300, SEEDS = 1000, POSTGRES_SEEDS = 8, COVERAGE_SEEDS = 200, SKIPPED = 77 };
+enum { STEPS = 300, SEEDS = 700, POSTGRES_SEEDS = 8, COVERAGE_SEEDS = 200, SKIPPED = 77 };
 
 struct options {
     uint64_t first, seeds;
@@ -125,6 +125,17 @@ static int check_coverage(const struct shared *total)
     return missing;
 }
 
+static int check_links_coverage(const struct shared *total)
+{
+    bool all = total->made > 0 && total->released > 0 && total->doomed > 0 && total->fired > 0;
+
+    if (!all)
+        fprintf(
+            stderr,
+            "sim: no job was made by the end of another, let go, or cancelled in vain, or no join fired\n");
+    return all ? 0 : 1;
+}
+
 static int wait_for_all(int jobs)
 {
     int failed = 0;
@@ -227,5 +238,5 @@ int main(int argc, char **argv)
         (long long)total->fired);
     if (o.seeds < COVERAGE_SEEDS)
         return 0;
-    return check_coverage(total) > 0 ? 1 : 0;
+    return check_coverage(total) + check_links_coverage(total) > 0 ? 1 : 0;
 }
