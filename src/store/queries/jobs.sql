@@ -6,7 +6,8 @@
 -- there, an array for each of its columns in PostgreSQL.  Its plans are made once, maybe while the tables are
 -- empty and any index looks cheap: where rows are found by their ids, `state + 0` hides the partial ones.
 
--- What a claim fills in later gets the id as a wide stand-in: see the schema.
+-- What a claim fills in later gets the id as a wide stand-in: see the schema.  On PostgreSQL the arrays are taken
+-- apart row by row; `FROM unnest($1, $2, …)` would put each into a table of its own first.
 -- name: jobs_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -16,8 +17,9 @@ SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL FROM row
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                   lease_until_at, worker, attempt, history)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, NULL
-FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-            CAST($5 AS BIGINT[])) AS r(c1, c2, c3, c4, c5);
+FROM (SELECT unnest(CAST($1 AS BIGINT[])) AS c1, unnest(CAST($2 AS BIGINT[])) AS c2,
+             unnest(CAST($3 AS BIGINT[])) AS c3, unnest(CAST($4 AS BIGINT[])) AS c4,
+             unnest(CAST($5 AS BIGINT[])) AS c5) AS r;
 
 -- name: payload_insert
 -- store: sqlite
@@ -26,8 +28,9 @@ SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO payload (id, key, params, body, labels, options)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6
-FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST($4 AS BYTEA[]),
-            CAST($5 AS TEXT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
+FROM (SELECT unnest(CAST($1 AS BIGINT[])) AS c1, unnest(CAST($2 AS BYTEA[])) AS c2,
+             unnest(CAST($3 AS TEXT[])) AS c3, unnest(CAST($4 AS BYTEA[])) AS c4,
+             unnest(CAST($5 AS TEXT[])) AS c5, unnest(CAST($6 AS TEXT[])) AS c6) AS r;
 
 -- The same when some are on a route or held: most sets are spared the columns.
 -- name: jobs_insert_routed
@@ -197,7 +200,8 @@ SELECT id, queue, CAST($4 AS BIGINT), priority, due_at, token, prev_token, start
 FROM gone;
 
 -- The ending that most jobs have, over a set: done, and there is nothing to tell.  PostgreSQL moves the rows, and
--- tells which; SQLite copies them, and has to be asked.
+-- tells which; SQLite copies them, and has to be asked.  Ids grow, so that the place of each, and by it its token,
+-- is found by halves.
 -- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -207,8 +211,9 @@ SELECT j.id, j.queue, 6, j.priority, j.due_at, j.token, j.prev_token, j.started_
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 -- store: postgres
-WITH gone AS (DELETE FROM jobs AS j USING unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[])) AS r(c1, c2)
-              WHERE j.id = r.c1 AND j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0
+WITH gone AS (DELETE FROM jobs AS j
+              WHERE j.id = ANY (CAST($1 AS BIGINT[])) AND j.state = 5 AND j.history IS NULL AND j.awaited = 0
+                AND j.token = (CAST($2 AS BIGINT[]))[WIDTH_BUCKET(j.id, CAST($1 AS BIGINT[]))]
               RETURNING j.id, j.queue, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
                         j.worker, j.attempt)
 INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,

@@ -5,6 +5,8 @@ ALTER TABLE payload ADD COLUMN bill TEXT COLLATE "C";     -- JSON
 ALTER TABLE payload ADD COLUMN assigned TEXT COLLATE "C"; -- JSON object: what its steps have set, merged
 
 ALTER TABLE jobs ADD COLUMN awaited BIGINT NOT NULL DEFAULT 0; -- 1: others may wait for its end
+-- A claim makes a second version of every row: with room for it in the same page it costs a quarter less.
+ALTER TABLE jobs SET (fillfactor = 45);
 
 -- Conditions that do not hold yet, a row each.  Their kinds are those of core/bill.h.
 CREATE TABLE waits (
