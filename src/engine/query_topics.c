@@ -85,8 +85,10 @@ static enum err_code gather(struct query_view *v, struct subscriptions *s, struc
     for (size_t i = 0; i < v->queues.count; i++)
         if (take_queue(v, &v->queues.items[i], s, err) != E_OK)
             return err->code;
-    qsort(s->exact.items, s->exact.count, sizeof(*s->exact.items), compare);
-    qsort(s->patterns.items, s->patterns.count, sizeof(*s->patterns.items), compare);
+    if (s->exact.count > 0)
+        qsort(s->exact.items, s->exact.count, sizeof(*s->exact.items), compare);
+    if (s->patterns.count > 0)
+        qsort(s->patterns.items, s->patterns.count, sizeof(*s->patterns.items), compare);
     return E_OK;
 }
 
