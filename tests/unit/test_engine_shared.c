@@ -404,6 +404,49 @@ static void a_dead_servers_leases_are_judged_by_another(void **state)
     assert_sound(p->a);
 }
 
+/* The other has left, and what it held is taken over. */
+static void be_sole(struct pair *p)
+{
+    fixture_leave(p->b);
+    p->b = NULL;
+    fixture_pass(p->a, 20 * US_PER_S);
+    batch_run(p->a);
+    deliver(p, p->a);
+}
+
+static void the_sole_server_tells_nobody_of_ready_jobs(void **state)
+{
+    struct pair *p = *state;
+
+    be_sole(p);
+    submit_one(p->a, "default");
+    fixture_pass(p->a, US_PER_S);
+    batch_run(p->a);
+    store_listener_wait(p->post.listener, -1, 200, take_line, &p->post);
+    assert_int_equal(p->post.n, 0);
+}
+
+/* What the sole server has listed, the one that joins may take; and what that one leaves is found again. */
+static void who_joins_the_sole_server_shares_its_jobs(void **state)
+{
+    struct pair *p = *state;
+    struct granted mine[3];
+
+    be_sole(p);
+    submit_many(p->a, "default", 4);
+    claim_one(p->a, "default"); /* three stay listed */
+    p->b = fixture_join(p->a);
+    struct granted theirs = claim_one(p->b, "default");
+    int64_t later = submit_one(p->b, "default");
+
+    be_sole(p); /* untold: it left before its time to tell */
+    assert_int_equal(granted_of(run_op(p->a, op_claim(p->a, "default", 3)), mine, 3), 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_true(mine[i].id != theirs.id);
+    assert_true(mine[2].id == later);
+    assert_sound(p->a);
+}
+
 static void a_server_that_was_taken_for_dead_joins_again(void **state)
 {
     struct pair *p = *state;
@@ -517,6 +560,8 @@ int main(void)
         SHARED_TEST(what_a_worker_says_of_itself_holds_wherever_it_said_it_last),
         SHARED_TEST(chunked_work_means_the_jobs_of_all_servers),
         SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
+        SHARED_TEST(the_sole_server_tells_nobody_of_ready_jobs),
+        SHARED_TEST(who_joins_the_sole_server_shares_its_jobs),
         SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),
         SHARED_TEST(a_server_that_comes_again_has_its_node_and_its_claims),
         SHARED_TEST(a_lease_is_extended_through_any_server_by_its_own_length),
