@@ -234,8 +234,19 @@ static enum err_code plan_item(struct judging *g, size_t i, struct after_plan *p
 
 /* ---- an array ---- */
 
+static bool any_refused(const struct judging *g)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->plans[i].refused.code != E_OK)
+            return true;
+    return false;
+}
+
+/* What is refused already is refused for that. */
 static enum err_code judge_all(struct judging *g, struct after_plan *after, struct err *err)
 {
+    if (any_refused(g))
+        return E_OK;
     if (after_find_targets(g->e, g->items, g->n, g->plans, &g->targets, err) != E_OK)
         return err->code;
     after_refuse_circles(g->items, g->n, g->plans, g->targets, &g->e->arena);

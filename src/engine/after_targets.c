@@ -50,11 +50,6 @@ static void find_by_ref(struct finding *g, size_t item, size_t k, struct after_t
                 quote_text(&quote, ref));
         return;
     }
-    if (g->plans[place - 1].refused.code != E_OK) {
-        err_set(refused, E_INVALID, "after[%zu]: the job %s is refused itself", k,
-                quote_text(&quote, ref));
-        return;
-    }
     t->id = g->plans[place - 1].id;
 }
 

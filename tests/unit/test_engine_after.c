@@ -1189,6 +1189,20 @@ static void an_emitted_job_whose_target_was_dropped_is_cancelled(void **state)
     assert_sound(f);
 }
 
+static void an_emit_is_refused_for_what_is_wrong_with_it(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = running(f);
+    const struct after_cond cond = success_of_ref("lost");
+    struct submit_item items[] = {waiting_item(&cond, 1), item_of("nowhere")};
+
+    items[1].ref = SLICE("lost");
+    struct test_op *t = emit_waiting(f, g, 1, items, 2);
+
+    assert_int_equal(t->op.err.item, 2);
+    refused(t, "nowhere");
+}
+
 static void jobs_that_a_finish_makes_wait_for_each_other(void **state)
 {
     struct fixture *f = *state;
@@ -1204,6 +1218,32 @@ static void jobs_that_a_finish_makes_wait_for_each_other(void **state)
     t->op.exchange.n_emit = 2;
     run_op(f, t);
     assert_true(reply_has(t, "\"ok\":true"));
+    assert_int_equal(in_state(f, JOB_HELD), 1);
+    finish(f, claim_one(f, "default"), JOB_OUT_DONE);
+    assert_int_equal(in_state(f, JOB_HELD), 0);
+    assert_int_equal(in_state(f, JOB_READY), 1);
+    assert_sound(f);
+}
+
+/* What a finish emits under a key that is known is the job that has it. */
+static void who_waits_for_what_a_finish_does_not_make_waits_for_the_known_job(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = running(f);
+    const struct after_cond cond = success_of_ref("twin");
+    struct submit_item items[] = {item_of("default"), waiting_item(&cond, 1)};
+    struct test_op *t = op_finish(f, g.id, g.token, JOB_OUT_DONE);
+    struct finish_item *item = (struct finish_item *)(uintptr_t)t->op.exchange.finish;
+
+    items[0].ref = SLICE("twin");
+    items[0].key = SLICE("once");
+    run_op(f, op_submit(f, &items[0], 1));
+    item->emit = items;
+    item->n_emit = 2;
+    t->op.exchange.n_emit = 2;
+    run_op(f, t);
+    assert_true(reply_has(t, "\"ok\":true"));
+    assert_int_equal(in_state(f, JOB_READY), 1);
     assert_int_equal(in_state(f, JOB_HELD), 1);
     finish(f, claim_one(f, "default"), JOB_OUT_DONE);
     assert_int_equal(in_state(f, JOB_HELD), 0);
@@ -1383,7 +1423,9 @@ int main(void)
         ENGINE_TEST(who_waits_behind_many_that_cannot_go_yet_is_found),
         ENGINE_TEST(an_emitted_job_begins_to_wait_when_it_is_released),
         ENGINE_TEST(an_emitted_job_whose_target_was_dropped_is_cancelled),
+        ENGINE_TEST(an_emit_is_refused_for_what_is_wrong_with_it),
         ENGINE_TEST(jobs_that_a_finish_makes_wait_for_each_other),
+        ENGINE_TEST(who_waits_for_what_a_finish_does_not_make_waits_for_the_known_job),
         ENGINE_TEST(what_two_servers_end_at_once_lets_go_each_waiter_once),
         ENGINE_TEST(what_two_servers_raise_at_once_is_counted_and_taken_once),
         ENGINE_TEST(what_one_server_has_left_the_other_goes_on_with),
