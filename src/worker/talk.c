@@ -187,13 +187,17 @@ static void request_refused(struct talk_request *r, const struct err *why)
         r->finishes.items[i]->alone = true;
 }
 
-/* The server's own word, not that of somebody on the way. */
+/* The server's own word, not that of somebody on the way.  Who is forbidden to speak to it at all waits; what is
+ * forbidden to one item (a step with a command) is that item's end. */
 static bool is_refusal(const struct link_reply *reply)
 {
     bool ours = reply->text.size > 0 && reply->text.data[0] == '{';
+    enum err_code code = reply->err.code;
 
-    return (ours && (reply->err.code == E_INVALID || reply->err.code == E_BAD_REQUEST)) ||
-           (reply->status != 0 && reply->err.code == E_TOO_LARGE);
+    if (code == E_TOO_LARGE)
+        return reply->status != 0;
+    return ours && (code == E_INVALID || code == E_BAD_REQUEST ||
+                    (code == E_FORBIDDEN && reply->err.item > 0));
 }
 
 static void on_reply(void *ctx, const struct link_reply *reply)

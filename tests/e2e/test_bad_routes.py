@@ -238,6 +238,23 @@ def test_an_added_step_that_makes_no_sense_is_refused(shop, steps, words):
     assert len(shop.ended(job_id)["steps"]) == 1
 
 
+def test_a_worker_without_the_right_cannot_add_a_command(shops, workers):
+    line = json.dumps({"name": "more", "queue": "own", "command": "id"})
+    command = ADD.replace("{}", line).replace('"', '\\"')
+    shop = shops(slots=0, definitions=f"""
+queues:
+  own: {{own_command: true}}
+  add: {{command: "{command}", retry: {{max: 0}}}}
+  plain: {{command: echo ran}}
+""").start()
+    workers(shop.server, "w", url=f"http://127.0.0.1:{shop.server.port}").start()
+    ids = [shop.admin.ok("POST", "/v1/jobs", job, 201)["id"]
+           for job in (routed([{"name": "a", "queue": "add"}]), {"queue": "plain"})]
+    job = shop.ended(ids[0])
+    assert job["state"] == "failed" and "steps[0].command" in job["text"], job
+    assert len(job["steps"]) == 1 and shop.ended(ids[1])["state"] == "done"
+
+
 def test_a_route_does_not_grow_beyond_a_thousand_steps(shop):
     queue = shop.queue()
     steps = [{"name": "s", "queue": queue}] * 1000
