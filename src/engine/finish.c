@@ -94,6 +94,15 @@ static void tally_end(struct engine *e, const struct job *now, enum job_event ev
     e->tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
 }
 
+/* A step that was done before it could be cancelled is the last one that is run. */
+static enum err_code cancel_rest(struct engine *e, const struct job *was, const struct job *now,
+                                 struct err *err)
+{
+    if (!was->cancelling || now->state != JOB_READY || now->step == was->step)
+        return E_OK;
+    return job_end_unrun(e, now, JOB_EV_CANCEL, JOB_CAUSE_CANCELLED, slice_make(NULL, 0), err);
+}
+
 enum err_code attempt_end_run(struct engine *e, const struct job *was,
                               const struct attempt_end *end, const struct attempt_gain *gain,
                               struct err *err)
@@ -119,6 +128,8 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
               now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
     VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
     tally_end(e, &now, event, end->outcome);
+    if (step_ends && cancel_rest(e, was, &now, err) != E_OK)
+        return err->code;
     if ((failed || end->outcome == JOB_OUT_LOST) &&
         queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
         return err->code;

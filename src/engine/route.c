@@ -196,7 +196,7 @@ static void begin_step(struct job *j, const struct queue *q, const struct route_
     j->step = step->number;
     j->attempts_before = j->attempt;
     j->failures = j->lost = j->laters = 0;
-    j->exited = false;
+    j->exited = j->cancelling = false;
     j->exit = 0;
     j->cause = JOB_CAUSE_NONE;
     j->due_at = j->done = j->total = j->expected_at = 0;

@@ -180,6 +180,9 @@ void model_step_end(struct model *m, struct model_job *j, bool failed, const str
     }
     model_must_move(m, j, JOB_EV_STEP, JOB_READY);
     model_step_begin(j, step);
+    if (j->cancelling) /* it came too late for that step alone */
+        model_must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
+    j->cancelling = false;
 }
 
 /* ---- running it again ---- */

@@ -385,6 +385,41 @@ static void a_cancelled_route_ends_at_once(void **state)
     assert_sound(f);
 }
 
+static void a_route_that_is_cancelled_while_a_step_runs_does_not_go_on(void **state)
+{
+    struct fixture *f = *state;
+    struct finish_item *item;
+
+    define_queues(f);
+    int64_t id = submit_route(f, WITH_FINAL, NULL);
+    struct test_op *end = op_end(f, "a", JOB_OUT_DONE, &item);
+
+    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_ok(f, end);
+    assert_int_equal(state_of(f, id), JOB_CANCELLED);
+    assert_int_equal(kept_count(f, "b", JOB_READY), 0);
+    assert_record(f, id, "1:done");
+    assert_sound(f);
+}
+
+static void a_route_whose_last_step_is_done_is_not_cancelled_any_more(void **state)
+{
+    struct fixture *f = *state;
+    struct finish_item *item;
+
+    define_queues(f);
+    int64_t id = submit_route(f, "[{\"queue\":\"a\"},{\"queue\":\"c\"}]", NULL);
+
+    done_in(f, "a");
+    struct test_op *end = op_end(f, "c", JOB_OUT_DONE, &item);
+
+    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_ok(f, end);
+    assert_int_equal(state_of(f, id), JOB_DONE);
+    assert_record(f, id, "1:done 2:done");
+    assert_sound(f);
+}
+
 static void a_queue_that_is_gone_fails_its_step(void **state)
 {
     struct fixture *f = *state;
@@ -691,6 +726,8 @@ int main(void)
         ENGINE_TEST(a_final_step_runs_at_the_end_of_a_good_route_too),
         ENGINE_TEST(a_step_that_may_fail_is_passed),
         ENGINE_TEST(a_cancelled_route_ends_at_once),
+        ENGINE_TEST(a_route_that_is_cancelled_while_a_step_runs_does_not_go_on),
+        ENGINE_TEST(a_route_whose_last_step_is_done_is_not_cancelled_any_more),
         ENGINE_TEST(a_queue_that_is_gone_fails_its_step),
         ENGINE_TEST(an_added_step_comes_before_the_final_ones),
         ENGINE_TEST(a_job_without_a_route_takes_no_steps),
