@@ -278,6 +278,19 @@ static bool refuse_emitted(const struct topic_list *list, const struct plan *pla
     return true;
 }
 
+/* As with those that were staged, a key that is known is no fault, whatever its content: who waits for what would
+ * have been made waits for the job that has the key. */
+static enum err_code judge_known(struct engine *e, const struct submit_item *item, struct plan *p,
+                                 struct err *err)
+{
+    if (item->key.size == 0)
+        return E_OK;
+    if (submit_judge_key(e, item, p, err) != E_OK)
+        return err->code;
+    p->refused = ERR_INIT;
+    return E_OK;
+}
+
 enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
                                 struct plan **ret_plans, struct err *refused, struct err *err)
 {
@@ -296,8 +309,10 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
             return err->code;
         if (refuse_emitted(&list, plans, i, refused))
             return E_OK;
+        if (judge_known(e, &list.items[i], &plans[i], err) != E_OK)
+            return err->code;
     }
-    if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_LATER, plans, err) != E_OK)
+    if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < list.n; i++)
         if (refuse_emitted(&list, plans, i, refused))
@@ -305,7 +320,6 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
     return E_OK;
 }
 
-/* As with those that were staged, a key that is known is no fault, whatever its content. */
 enum err_code emit_make_finish(struct engine *e, const struct finish_item *item, struct plan *plans,
                                struct err *err)
 {
@@ -316,12 +330,8 @@ enum err_code emit_make_finish(struct engine *e, const struct finish_item *item,
     if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, &ignored)) /* as it was judged */
         return err_set(err, E_INTERNAL, "what a finish emits was judged otherwise: %s",
                        ignored.msg);
-    for (size_t i = 0; i < list.n; i++) {
-        if (list.items[i].key.size > 0 &&
-            submit_judge_key(e, &list.items[i], &plans[i], err) != E_OK)
-            return err->code;
+    for (size_t i = 0; i < list.n; i++)
         if (!plans[i].known && submit_create(e, &list.items[i], &plans[i], err) != E_OK)
             return err->code;
-    }
     return E_OK;
 }
