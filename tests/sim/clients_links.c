@@ -171,6 +171,8 @@ static bool some_job_cond(struct sim *s, const struct req *r, size_t item, size_
         c->ref = (int)item + 1; /* for ever */
         return true;
     }
+    if (r->owner != 0 && chance(s, 2) == 0)
+        j = model_find(&s->model, r->owner);
     if (j == NULL)
         return false;
     c->job = chance(s, 40) == 0 ? 4711 : j->id;
@@ -239,10 +241,10 @@ void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n)
     struct bill bill = {0};
 
     sub->bill.own_retry = sub->own_retry;
-    sub->redo = r->items[i].redo = sub->key >= 0 && chance(s, 3) == 0;
+    sub->redo = r->items[i].redo = r->op.kind == OP_SUBMIT && sub->key >= 0 && chance(s, 3) == 0;
     if (sub->queue >= 0 && chance(s, 3) == 0)
         fill_steps(s, &sub->bill);
-    if (sub->bill.n_steps > 1 && chance(s, 4) == 0)
+    if (sub->bill.n_steps > 1 && chance(s, 4) == 0 && r->op.kind == OP_SUBMIT)
         fill_progress(s, sub);
     sub->bill.on_success = some_list(s);
     sub->bill.on_failure = some_list(s);

@@ -40,18 +40,24 @@ static void no_more_ids(const struct sim *s, const struct req *r, struct json_it
 /* ---- judging ---- */
 
 /* Keys of staged jobs are judged when they are released. */
-static enum err_code judge_queue_of(const struct sim *s, const struct model_sub *sub)
+static enum err_code judge_one(const struct sim *s, const struct model_sub *sub)
 {
     if (sub->queue < 0 || !s->model.queues[sub->queue].there)
         return E_INVALID;
-    return queue_state_takes(s->model.queues[sub->queue].state) ? E_OK : E_QUEUE_DOWN;
+    if (!queue_state_takes(s->model.queues[sub->queue].state))
+        return E_QUEUE_DOWN;
+    return judge_bill(s, sub);
 }
 
-static size_t first_bad_queue(const struct sim *s, const struct req *r, size_t n,
-                              enum err_code *ret_code)
+static size_t first_bad(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code)
 {
+    const int64_t none[SIM_ITEMS] = {0};
+
     for (size_t i = 0; i < n; i++)
-        if ((*ret_code = judge_queue_of(s, &r->subs[i])) != E_OK)
+        if ((*ret_code = judge_one(s, &r->subs[i])) != E_OK)
+            return i;
+    for (size_t i = 0; i < n; i++)
+        if ((*ret_code = judge_conds(s, r, i, none)) != E_OK)
             return i;
     return n;
 }
@@ -75,36 +81,20 @@ static void repeated(const struct sim *s, const struct req *r, const struct mode
 
 /* ---- making ---- */
 
-static int64_t make_one(struct sim *s, const struct req *r, size_t i, int64_t replied, bool staged)
-{
-    const struct model_sub *sub = &r->subs[i];
-    const struct model_key *key = sub->key < 0 || staged ? NULL : &s->model.keys[sub->key];
-    int64_t id;
-
-    if (key != NULL && key->job != 0) {
-        if (is_known(r) && replied != key->job)
-            sim_fail(s, "key %d gave job %lld, it belongs to %lld", sub->key, (long long)replied,
-                     (long long)key->job);
-        return key->job;
-    }
-    if (!judge_id_of_new(s, r, replied, sub->params, &id))
-        return 0;
-    judge_add_new(s, sub, id, staged ? JUDGE_STAGED : JUDGE_ON_ITS_OWN);
-    return id;
-}
-
 static void make_all(struct sim *s, struct req *r, int64_t owner_id, bool staged)
 {
     const struct emit *x = &r->op.emit;
     struct json_iter it = {.at = NULL};
-    int64_t ids[SIM_ITEMS] = {0};
+    int64_t replied[SIM_ITEMS] = {0}, ids[SIM_ITEMS] = {0};
 
     if (is_known(r))
         it = ids_of(s, r);
-    for (size_t i = 0; i < x->n_jobs && !s->no_evidence; i++)
-        ids[i] = make_one(s, r, i, is_known(r) ? next_id(s, r, &it) : 0, staged);
+    for (size_t i = 0; i < x->n_jobs && is_known(r); i++)
+        replied[i] = next_id(s, r, &it);
     if (is_known(r))
         no_more_ids(s, r, &it);
+    (void)judge_take_items(s, r, replied, 0, x->n_jobs, staged ? JUDGE_STAGED : JUDGE_ON_ITS_OWN,
+                           ids);
     if (s->no_evidence)
         return;
     struct model_job *owner = model_find(&s->model, owner_id); /* the array has grown, not moved */
@@ -140,8 +130,8 @@ void judge_emit(struct sim *s, struct req *r)
         return;
     }
     bool staged = !x->visible || (x->n_jobs > 0 && r->cursor == 0 && owner->cursor != 0);
-    size_t bad = staged ? first_bad_queue(s, r, x->n_jobs, &code)
-                        : judge_first_refused(s, r, x->n_jobs, &code);
+    size_t bad = staged ? first_bad(s, r, x->n_jobs, &code)
+                        : judge_first_refused(s, r, x->n_jobs, &code, JUDGE_WITH_CLASHES);
 
     expect_code(s, r, code);
     if (bad == x->n_jobs)
@@ -157,23 +147,28 @@ enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct fini
     enum err_code code = E_OK;
 
     if (f->outcome == JOB_OUT_DONE && f->n_emit > 0)
-        (void)first_bad_queue(s, r, f->n_emit, &code);
+        (void)first_bad(s, r, f->n_emit, &code);
     return code;
 }
 
 void judge_make_finish_emits(struct sim *s, struct req *r, const struct finish_item *f)
 {
-    for (size_t i = 0; i < f->n_emit && f->outcome == JOB_OUT_DONE && !s->no_evidence; i++) {
+    int64_t replied[SIM_ITEMS] = {0}, ids[SIM_ITEMS] = {0};
+
+    if (f->n_emit == 0 || f->outcome != JOB_OUT_DONE)
+        return;
+    for (size_t i = 0; i < f->n_emit; i++) {
         const struct model_sub *sub = &r->subs[i];
         const struct job *row = world_row_with(s, sub->params);
+        bool known = sub->key >= 0 && s->model.keys[sub->key].job != 0;
 
-        if (sub->key >= 0 && s->model.keys[sub->key].job != 0)
-            continue;
-        if (row != NULL)
-            judge_add_new(s, sub, row->id.v, JUDGE_ON_ITS_OWN);
-        else if (is_known(r))
+        for (size_t k = 0; k < i; k++)
+            known = known || (sub->key >= 0 && r->subs[k].key == sub->key);
+        if (row == NULL && !known && is_known(r))
             sim_fail(s, "a finish should have emitted %s", sub->params);
-        else
-            s->no_evidence = true;
+        replied[i] = row == NULL ? 0 : row->id.v;
+        s->no_evidence = s->no_evidence || (row == NULL && !known);
     }
+    if (!s->no_evidence)
+        (void)judge_take_items(s, r, replied, 0, f->n_emit, JUDGE_BY_THE_WAY, ids);
 }

@@ -82,18 +82,23 @@ static bool is_of(const int64_t *ids, int64_t id)
 }
 
 void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
-                    const int64_t *ids)
+                    const int64_t *ids, enum judge_new how)
 {
     const struct model_sub *sub = &r->subs[i];
     bool never = false;
 
     j->bill = sub->bill;
     begin_route(sub, j);
+    for (int k = 0; k < j->bill.n_conds; k++)
+        if (j->bill.conds[k].ref > 0)
+            j->bill.conds[k].job = ids[j->bill.conds[k].ref - 1];
+    if (how == JUDGE_STAGED) { /* what it waits for is judged when it is released */
+        j->waiting = j->bill.n_conds > 0;
+        return;
+    }
     for (int k = 0; k < j->bill.n_conds; k++) {
         struct model_cond *c = &j->bill.conds[k];
 
-        if (c->ref > 0)
-            c->job = ids[c->ref - 1];
         if (c->kind == AFTER_JOB)
             c->now = model_cond_judge(&s->model, c);
         /* What ends with the array itself is told when all of it is made. */

@@ -124,19 +124,50 @@ void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum 
         s->model.keys[sub->key] = (struct model_key){.job = id, .content = sub->content};
 }
 
-size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code)
+static enum err_code judge_alone(struct sim *s, const struct req *r, size_t i)
 {
     int64_t known;
+    enum err_code code = judge_item(s, &r->subs[i], &known);
 
+    for (size_t k = 0; k < i && code == E_OK; k++)
+        if (r->subs[i].key >= 0 && r->subs[i].key == r->subs[k].key &&
+            r->subs[i].content != r->subs[k].content)
+            code = E_CONFLICT;
+    return code;
+}
+
+/* A key that is known, or comes up again, is a job that waits for nothing new. */
+static enum err_code judge_conds_of(struct sim *s, const struct req *r, size_t i, size_t n)
+{
+    int64_t ids[SIM_ITEMS] = {0};
+    bool again = false;
+
+    for (size_t k = 0; k < n; k++) {
+        if (r->subs[k].key >= 0)
+            ids[k] = s->model.keys[r->subs[k].key].job;
+        again = again || (k < i && r->subs[i].key >= 0 && r->subs[k].key == r->subs[i].key);
+    }
+    return ids[i] != 0 || again ? E_OK : judge_conds(s, r, i, ids);
+}
+
+size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code,
+                           enum judge_order order)
+{
+    int64_t known;
+    bool conds = order == JUDGE_WITH_CLASHES;
+
+    for (size_t i = 0; i < n; i++)
+        conds = conds && judge_item(s, &r->subs[i], &known) == E_OK;
     for (size_t i = 0; i < n; i++) {
-        *ret_code = judge_item(s, &r->subs[i], &known);
-        for (size_t k = 0; k < i && *ret_code == E_OK; k++)
-            if (r->subs[i].key >= 0 && r->subs[i].key == r->subs[k].key &&
-                r->subs[i].content != r->subs[k].content)
-                *ret_code = E_CONFLICT;
+        *ret_code = judge_alone(s, r, i);
+        if (*ret_code == E_OK && conds)
+            *ret_code = judge_conds_of(s, r, i, n);
         if (*ret_code != E_OK)
             return i;
     }
+    for (size_t i = 0; i < n && order == JUDGE_CONDS_LAST; i++)
+        if ((*ret_code = judge_conds_of(s, r, i, n)) != E_OK)
+            return i;
     return n;
 }
 
@@ -169,16 +200,19 @@ static void run_again(struct sim *s, const struct model_sub *sub, int64_t id)
 
 /* The id of what the item is: the known job's, or the new one's, which *ret_new says. */
 static int64_t id_of_item(struct sim *s, struct req *r, size_t i, int64_t replied,
-                          const int64_t *ids, bool *ret_new)
+                          const int64_t *ids, enum judge_new how, bool *ret_new)
 {
     const struct model_sub *sub = &r->subs[i];
-    int64_t known = sub->key < 0 ? 0 : s->model.keys[sub->key].job;
+    bool counts = sub->key >= 0 && how != JUDGE_STAGED; /* its key, now */
+    int64_t known = counts ? s->model.keys[sub->key].job : 0;
     int64_t id = 0;
 
     for (size_t k = 0; k < i && known == 0; k++)
-        if (sub->key >= 0 && r->subs[k].key == sub->key)
+        if (counts && r->subs[k].key == sub->key)
             known = ids[k];
     *ret_new = known == 0;
+    if (how == JUDGE_BY_THE_WAY)
+        return known != 0 ? known : replied;
     if (known != 0 && is_known(r) && replied != known)
         sim_fail(s, "key %d gave job %lld, it belongs to %lld", sub->key, (long long)replied,
                  (long long)known);
@@ -188,56 +222,33 @@ static int64_t id_of_item(struct sim *s, struct req *r, size_t i, int64_t replie
 }
 
 /* All ids are known before the first job is made: they may name each other. */
-static bool take_items(struct sim *s, struct req *r, const int64_t *replied, size_t first, size_t n)
+bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size_t first, size_t n,
+                      enum judge_new how, int64_t *ret_ids)
 {
-    int64_t ids[SIM_ITEMS] = {0};
     bool is_new[SIM_ITEMS] = {false};
     bool all_known = true;
 
     for (size_t i = first; i < first + n && !s->no_evidence; i++) {
-        ids[i] = id_of_item(s, r, i, replied[i], ids, &is_new[i]);
+        ret_ids[i] = id_of_item(s, r, i, replied[i], ret_ids, how, &is_new[i]);
         all_known = all_known && !is_new[i];
     }
     for (size_t i = first; i < first + n && !s->no_evidence; i++) {
         if (!is_new[i]) {
-            run_again(s, &r->subs[i], ids[i]);
+            run_again(s, &r->subs[i], ret_ids[i]);
             continue;
         }
-        judge_add_new(s, &r->subs[i], ids[i], JUDGE_ON_ITS_OWN);
-        judge_add_bill(s, r, i, model_find(&s->model, ids[i]), ids);
+        judge_add_new(s, &r->subs[i], ret_ids[i], how);
+        judge_add_bill(s, r, i, model_find(&s->model, ret_ids[i]), ret_ids, how);
     }
     return all_known;
-}
-
-/* As it will be refused: first for what each is by itself, then for what they wait for. */
-static size_t first_refused(struct sim *s, struct req *r, enum err_code *ret_code)
-{
-    size_t n = r->op.submit.n_items;
-    size_t bad = judge_first_refused(s, r, n, ret_code);
-    int64_t ids[SIM_ITEMS] = {0};
-
-    if (bad < n)
-        return bad;
-    for (size_t i = 0; i < n; i++)
-        if (r->subs[i].key >= 0)
-            ids[i] = s->model.keys[r->subs[i].key].job;
-    for (size_t i = 0; i < n; i++) {
-        bool again = false;
-
-        for (size_t k = 0; k < i; k++)
-            again = again || (r->subs[i].key >= 0 && r->subs[k].key == r->subs[i].key);
-        if (ids[i] == 0 && !again && (*ret_code = judge_conds(s, r, i, ids)) != E_OK)
-            return i;
-    }
-    return n;
 }
 
 static void submit_whole(struct sim *s, struct req *r)
 {
     enum err_code code = E_OK;
     size_t n = r->op.submit.n_items;
-    size_t bad = first_refused(s, r, &code);
-    int64_t replied[SIM_ITEMS] = {0};
+    size_t bad = judge_first_refused(s, r, n, &code, JUDGE_CONDS_LAST);
+    int64_t replied[SIM_ITEMS] = {0}, made[SIM_ITEMS] = {0};
     struct json_iter it = {.at = NULL};
     struct slice ids;
 
@@ -256,7 +267,7 @@ static void submit_whole(struct sim *s, struct req *r)
     }
     for (size_t i = 0; i < n; i++)
         replied[i] = next_id(s, r, &it);
-    bool all_known = take_items(s, r, replied, 0, n);
+    bool all_known = judge_take_items(s, r, replied, 0, n, JUDGE_ON_ITS_OWN, made);
 
     if (is_known(r) && r->op.status != (all_known ? 200 : 201))
         sim_fail(s, "a submit is answered with status %d", r->op.status);
@@ -285,8 +296,10 @@ static void submit_lines(struct sim *s, struct req *r)
         if (is_known(r) && code != E_OK)
             expect_text(s, error, "code", err_name(code));
         else if (code == E_OK) {
-            ids[i] = is_known(r) ? reply_id(s, line, "id") : 0;
-            (void)take_items(s, r, ids, i, 1);
+            int64_t replied[SIM_ITEMS] = {0};
+
+            replied[i] = is_known(r) ? reply_id(s, line, "id") : 0;
+            (void)judge_take_items(s, r, replied, i, 1, JUDGE_ON_ITS_OWN, ids);
         }
         at = end + 1;
     }

@@ -70,6 +70,25 @@ bool model_is_settling(const struct model_emitter *e)
 
 /* ---- settling ---- */
 
+/* What it is to wait for is judged now, and what is gone by now will not come.  False: it waits for nothing. */
+static bool release_waiting(struct model *m, struct model_job *j, int64_t now_at)
+{
+    j->waiting = false;
+    for (int k = 0; k < j->bill.n_conds; k++) {
+        struct model_cond *c = &j->bill.conds[k];
+
+        if (c->kind == AFTER_JOB)
+            c->now = model_cond_is_sound(m, c) ? model_cond_judge(m, c) : COND_NEVER;
+        j->waiting = j->waiting || c->kind == AFTER_SIGNAL || c->now != COND_HOLDS;
+    }
+    if (!j->waiting)
+        return false;
+    model_must_move(m, j, JOB_EV_HOLD, JOB_HELD);
+    if (model_is_doomed(j))
+        model_doom(m, j, now_at);
+    return true;
+}
+
 /* The key counts from now on; one that is known already makes the job superfluous. */
 static void release(struct model *m, struct model_job *j, int64_t now_at)
 {
@@ -79,6 +98,8 @@ static void release(struct model *m, struct model_job *j, int64_t now_at)
     }
     if (j->key >= 0)
         m->keys[j->key] = (struct model_key){.job = j->id, .content = j->content};
+    if (j->waiting && release_waiting(m, j, now_at))
+        return;
     if (j->due_at > now_at) {
         model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
         return;

@@ -106,7 +106,7 @@ static void run_share(const struct options *o, int share, struct shared *total)
 static bool is_reachable(enum job_state state, enum job_event event)
 {
     if (state == JOB_STAGED)
-        return event == JOB_EV_WAKE || event == JOB_EV_DEFER;
+        return event == JOB_EV_WAKE || event == JOB_EV_DEFER || event == JOB_EV_HOLD;
     return state != JOB_RELAYED && event != JOB_EV_RELAY &&
            job_state_next(state, event) != JOB_NONE;
 }

@@ -78,6 +78,7 @@ struct req {
     } subs[SIM_ITEMS];
     struct submit_item items[SIM_ITEMS]; /* of a submit, an emit, or one of the finishes */
     int64_t cursor;                      /* of an emit; 0: none */
+    int64_t owner;                       /* whose emit it is; 0: nobody's */
 
     struct finish_item finish[SIM_ITEMS];
     struct gained {
@@ -330,6 +331,9 @@ void judge_act(struct sim *s, struct req *r);
 void judge_bulk(struct sim *s, struct req *r);
 void judge_submit(struct sim *s, struct req *r);
 
+/* How jobs come; by the way: which ids they have is told by nobody. */
+enum judge_new { JUDGE_ON_ITS_OWN, JUDGE_STAGED, JUDGE_BY_THE_WAY };
+
 void judge_signal(struct sim *s, struct req *r);
 void judge_join(struct sim *s, struct req *r);
 void judge_publish(struct sim *s, struct req *r);
@@ -341,7 +345,7 @@ bool judge_leads(const struct sim *s, int list);
 enum err_code judge_bill(const struct sim *s, const struct model_sub *sub);
 enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids);
 void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
-                    const int64_t *ids);
+                    const int64_t *ids, enum judge_new how);
 
 /* Ends are followed, those who wait are let go, as the store shows: within a batch as far as it has come, and when it
  * has done all else. */
@@ -369,11 +373,16 @@ void judge_answers(struct sim *s, struct req **reqs, size_t n);
 bool judge_id_of_new(struct sim *s, const struct req *r, int64_t replied, const char *params,
                      int64_t *ret_id);
 
-enum judge_new { JUDGE_ON_ITS_OWN, JUDGE_STAGED };
+/* What becomes of n items from the first on, as their ids tell; true: all were known. */
+bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size_t first, size_t n,
+                      enum judge_new how, int64_t *ret_ids);
 void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how);
 
-/* The place of the first of n items that is refused, and why; n when none is. */
-size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code);
+/* The place of the first of n items that is refused, and why; n when none is.  What they wait for is judged when all
+ * else is sound, or together with whether two of them clash. */
+enum judge_order { JUDGE_CONDS_LAST, JUDGE_WITH_CLASHES };
+size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code,
+                           enum judge_order order);
 
 /* What a finish emits: is it refused?  And when the finish is not. */
 enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct finish_item *f);

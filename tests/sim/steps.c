@@ -14,6 +14,22 @@ enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 1500 };
 
 /* ---- saying ---- */
 
+static void say_items(const struct req *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct submit_item *item = &r->items[i];
+
+        printf("\n            %.*s %.*s step %d key %d redo %d bill %.*s", (int)item->queue.size,
+               item->queue.data, (int)item->params.size, item->params.data, item->step,
+               r->subs[i].key, item->redo, (int)item->bill.size, item->bill.data);
+        for (size_t k = 0; k < item->n_after; k++)
+            printf(" after %lld %.*s step %.*s on %d signal %.*s", (long long)item->after[k].job,
+                   (int)item->after[k].ref.size, item->after[k].ref.data,
+                   (int)item->after[k].step.size, item->after[k].step.data, (int)item->after[k].on,
+                   (int)item->after[k].signal.size, item->after[k].signal.data);
+    }
+}
+
 static void say_request(const struct sim *s, const struct req *r)
 {
     static const char *const kinds[OP_KIND_COUNT] = {"submit",   "exchange", "act",  "bulk",
@@ -47,13 +63,13 @@ static void say_request(const struct sim *s, const struct req *r)
     if (op->kind == OP_QUEUE)
         printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
                op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
-    for (size_t i = 0; op->kind == OP_SUBMIT && i < op->submit.n_items; i++)
-        printf("\n            %.*s %.*s step %d key %d after %zu redo %d bill %.*s",
-               (int)op->submit.items[i].queue.size, op->submit.items[i].queue.data,
-               (int)op->submit.items[i].params.size, op->submit.items[i].params.data,
-               op->submit.items[i].step, r->subs[i].key, op->submit.items[i].n_after,
-               op->submit.items[i].redo, (int)op->submit.items[i].bill.size,
-               op->submit.items[i].bill.data);
+    if (op->kind == OP_SUBMIT)
+        say_items(r, op->submit.n_items);
+    if (op->kind == OP_EMIT)
+        say_items(r, op->emit.n_jobs);
+    for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_finish; i++)
+        if (op->exchange.finish[i].n_emit > 0)
+            say_items(r, op->exchange.finish[i].n_emit);
     if (op->kind == OP_SIGNAL || op->kind == OP_JOIN || op->kind == OP_PUBLISH)
         printf(" %d of %d", op->kind == OP_SIGNAL ? (int)op->signal.kind : (int)op->join.kind,
                r->link);

@@ -123,8 +123,11 @@ static void fill_finish_emits(struct sim *s, struct req *r, size_t n)
     struct finish_item *f = &r->finish[chance(s, n)];
 
     f->n_emit = 1 + chance(s, 3);
-    for (size_t i = 0; i < f->n_emit; i++)
+    r->owner = f->id;
+    for (size_t i = 0; i < f->n_emit; i++) {
         client_fill_sub(s, r, i);
+        client_fill_bill(s, r, i, f->n_emit);
+    }
     f->emit = r->items;
 }
 
@@ -330,6 +333,7 @@ struct req *worker_emit(struct sim *s)
     struct req *r = req_new(s, OP_EMIT);
 
     r->worker = worker;
+    r->owner = lease.id;
     r->cursor = chance(s, 3) == 0 ? ++s->serial : 0;
     r->op.emit = (struct emit){.id = lease.id,
                                .token = lease.token,
@@ -342,8 +346,10 @@ struct req *worker_emit(struct sim *s)
         r->op.emit.seq = 1 + (int64_t)chance(s, (uint64_t)last);
     if (r->op.emit.n_jobs == 0 && r->cursor == 0)
         r->cursor = ++s->serial;
-    for (size_t i = 0; i < r->op.emit.n_jobs; i++)
+    for (size_t i = 0; i < r->op.emit.n_jobs; i++) {
         client_fill_sub(s, r, i);
+        client_fill_bill(s, r, i, r->op.emit.n_jobs);
+    }
     if (r->cursor > 0)
         r->op.emit.cursor = client_text(r, "%lld", (long long)r->cursor);
     return r;
