@@ -105,6 +105,8 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
         if (plans[i].after != NULL) /* judged when it is released */
             jobs[i].holds |= JOB_HOLD_AFTER;
         note_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
+        if (submit_keep_progress(e, &x->jobs[i], &plans[i], err) != E_OK)
+            return err->code;
     }
     return store_jobs_insert(e->store, jobs, x->n_jobs, err);
 }

@@ -191,8 +191,7 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
     return j;
 }
 
-/* The record that it is handed in with comes before what will happen here. */
-static enum err_code keep_progress(struct engine *e, const struct submit_item *item,
+enum err_code submit_keep_progress(struct engine *e, const struct submit_item *item,
                                    const struct plan *p, struct err *err)
 {
     for (size_t i = 0; i < item->n_progress; i++) {
@@ -246,7 +245,7 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
         return err->code;
     note_move(e, &j, JOB_NONE, NULL, "submitted");
     e->tally.submitted++;
-    if (keep_progress(e, item, p, err) != E_OK)
+    if (submit_keep_progress(e, item, p, err) != E_OK)
         return err->code;
     if (p->after == NULL)
         return E_OK;

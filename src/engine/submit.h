@@ -51,6 +51,10 @@ size_t submit_first_refused(const struct submit_item *items, size_t n, struct pl
 /* Ready, scheduled or held, as its time and its conditions say; p->id is its id. */
 struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p);
 
+/* The record that a job is handed in with comes before what will happen here. */
+MUST_CHECK enum err_code submit_keep_progress(struct engine *e, const struct submit_item *item,
+                                              const struct plan *p, struct err *err);
+
 /* Makes a job that is prepared; it is written with the others of the batch. */
 MUST_CHECK enum err_code submit_create(struct engine *e, const struct submit_item *item,
                                        struct plan *p, struct err *err);

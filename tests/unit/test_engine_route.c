@@ -515,6 +515,37 @@ static void a_job_that_has_begun_elsewhere_goes_on_where_it_was(void **state)
     assert_sound(f);
 }
 
+static void an_emitted_job_that_has_begun_elsewhere_keeps_its_record(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct route_status entries[] = {{.number = 1, .has_status = true, .started_at = START_AT}};
+
+    define_queues(f);
+    struct submit_item item = route_of(&arena, ABC, NULL);
+
+    item.queue = SLICE("b");
+    item.step = 2;
+    item.progress = entries;
+    item.n_progress = 1;
+    for (int i = 0; i < 2; i++) { /* dropped, then released */
+        submit_one(f, "z");
+        struct granted g = claim_one(f, "z");
+        struct test_op *t = op_make(f, OP_EMIT);
+
+        t->op.emit = (struct emit){
+            .id = g.id, .token = g.token, .seq = 1, .jobs = &item, .n_jobs = 1};
+        run_op(f, t);
+        assert_int_equal(t->op.err.code, E_OK);
+        run_ok(f, op_finish(f, g.id, g.token, i == 0 ? JOB_OUT_FAILED : JOB_OUT_DONE));
+        assert_sound(f);
+    }
+    struct granted emitted = claim_one(f, "b");
+
+    assert_record(f, emitted.id, "1:done");
+    assert_sound(f);
+}
+
 static struct test_op *retry_from(struct fixture *f, int64_t id, const char *from,
                                   const char *params)
 {
@@ -732,6 +763,7 @@ int main(void)
         ENGINE_TEST(an_added_step_comes_before_the_final_ones),
         ENGINE_TEST(a_job_without_a_route_takes_no_steps),
         ENGINE_TEST(a_job_that_has_begun_elsewhere_goes_on_where_it_was),
+        ENGINE_TEST(an_emitted_job_that_has_begun_elsewhere_keeps_its_record),
         ENGINE_TEST(a_failed_route_goes_on_where_it_failed),
         ENGINE_TEST(a_done_route_is_run_again_from_any_step_with_other_params),
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),

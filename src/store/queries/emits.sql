@@ -79,6 +79,12 @@ DELETE FROM payload WHERE id IN (SELECT r.c1 FROM rows($1) AS r);
 -- store: postgres
 DELETE FROM payload WHERE id = ANY (CAST($1 AS BIGINT[]));
 
+-- name: staged_drop_progress
+-- store: sqlite
+DELETE FROM progress WHERE job IN (SELECT r.c1 FROM rows($1) AS r);
+-- store: postgres
+DELETE FROM progress WHERE job = ANY (CAST($1 AS BIGINT[]));
+
 -- name: cursor_put
 INSERT INTO cursors (job, cursor) VALUES ($1, $2) ON CONFLICT (job) DO UPDATE SET cursor = excluded.cursor;
 
