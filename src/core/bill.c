@@ -185,5 +185,5 @@ struct slice bill_format(const struct bill *bill, struct arena *arena)
     add_origin(bill, &out);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
-    return out.size == 2 ? (struct slice){0} : arena_copy(arena, buf_slice(&out));
+    return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
 }

@@ -237,5 +237,5 @@ struct slice route_options(const struct bill *bill, const struct route_step *ste
     }
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
-    return out.size == 2 ? (struct slice){0} : arena_copy(arena, buf_slice(&out));
+    return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
 }

@@ -22,7 +22,7 @@ struct engine;
 enum { STEP_OPEN = -1, STEP_UNRUN = -2 };
 
 struct step_ends {
-    bool found;      /* the job is there */
+    bool found; /* the job is there */
     struct job job;
     struct bill bill;
     struct map last; /* the number of a step, to how its last attempt ended */

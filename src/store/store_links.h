@@ -76,7 +76,7 @@ MUST_CHECK enum err_code store_jobs_await(struct store *s, const int64_t *ids, s
 
 struct stored_release {
     int64_t target;
-    int state;      /* enum job_state it ended in, or what else there is to be told: engine/after.h */
+    int state; /* enum job_state it ended in, or what else there is to be told: engine/after.h */
     int64_t cursor; /* waiters up to here were looked at */
 };
 

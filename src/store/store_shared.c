@@ -36,6 +36,7 @@ enum err_code store_begin_shared(struct store *s, enum store_company company,
         {.sql = SQL_SERVER_VIEW, .args = me, .n_args = 1, .on_row = take_view, .ctx = ret_view},
     };
 
+    *ret_view = (struct store_view){0};
     s->conflict = s->outcome_lost = false;
     if (!s->sole)
         held_clear(&s->held);

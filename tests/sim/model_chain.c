@@ -61,7 +61,9 @@ static struct model_attempt how_it_ended(const struct model_job *j, int step, en
         last = &j->record[j->n_record - 1];
     else if (j->step > 0 && state == JOB_FAILED)
         last = last_of_step(j, j->failed_step);
-    return last == NULL ? (struct model_attempt){.token = 0} : *last;
+    const struct model_attempt none = {.token = 0};
+
+    return last == NULL ? none : *last;
 }
 
 static void write_cause(const struct model_job *j, int queue, int step, enum job_state state,
