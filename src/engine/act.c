@@ -110,7 +110,8 @@ static bool takes(const struct queue *q, const struct job *j, struct slice param
 static bool fits(const struct job *j, struct slice params, struct slice labels,
                  struct act_result *ret)
 {
-    size_t size = params.size + labels.size + j->body.size + j->options.size + j->key.size;
+    size_t size = params.size + labels.size + j->body.size + j->options.size + j->key.size +
+                  j->bill.size + j->assigned.size;
 
     if (size > JOB_BYTES_MAX)
         err_set(&ret->refused, E_TOO_LARGE, "the job would be larger than %zu MiB",

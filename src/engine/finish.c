@@ -249,6 +249,33 @@ static struct attempt_end end_of(const struct engine *e, const struct finish_ite
     };
 }
 
+/* A route has so few steps that little of each is little in all. */
+enum { LITTLE_SET = 1000 };
+
+/* What its steps set stays with the job: it must not become too large by that. */
+static enum err_code judge_set(struct engine *e, const struct job *j, struct slice set,
+                               struct err *refused, struct err *err)
+{
+    const struct slice none = {0};
+    bool found = false;
+    struct job whole;
+
+    if (j->step == 0 || set.size <= LITTLE_SET)
+        return E_OK;
+    if (store_job_lean(e->store, j->id.v, &e->arena, &whole, &found, err) != E_OK)
+        return err->code;
+    ASSERT(found);
+    size_t rest = whole.params.size + whole.bill.size;
+
+    if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||
+        rest + route_params(whole.assigned, set, none, &e->arena).size <= JOB_BYTES_MAX)
+        return E_OK;
+    err_set(refused, E_TOO_LARGE,
+            "set: with all that its steps have set the job would be larger than %zu MiB",
+            JOB_BYTES_MAX >> 20);
+    return E_OK;
+}
+
 /* Before anything is written. */
 static enum err_code judge_more(struct engine *e, const struct job *j,
                                 const struct finish_item *item, struct plan **ret_plans,
@@ -309,7 +336,10 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, true);
         return E_OK;
     }
-    if (brings_more(item) && judge_more(e, &j, item, &plans, &refused, err) != E_OK)
+    if (judge_set(e, &j, item->set, &refused, err) != E_OK)
+        return err->code;
+    if (refused.code == E_OK && brings_more(item) &&
+        judge_more(e, &j, item, &plans, &refused, err) != E_OK)
         return err->code;
     if (refused.code != E_OK) {
         add_result(op, item, &refused, false);
