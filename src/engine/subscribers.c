@@ -101,6 +101,9 @@ static void judge(struct engine *e, struct op *op, struct slice name, struct sli
     else if (q != NULL && !is_subscriber(q))
         err_set(&op->err, E_CONFLICT, "queue %s is there already, and is no worker's own",
                 quote_text(&quote, name));
+    else if (q != NULL && !slice_equal(q->def.subscriber_topic, op->subscribe.topic))
+        err_set(&op->err, E_CONFLICT, "queue %s is there already, of another worker and topic",
+                quote_text(&quote, name));
     else if (q == NULL && count_subscribers(e) >= SUBSCRIBERS_MAX)
         err_set(&op->err, E_TOO_MANY, "%d workers have queues of their own already",
                 SUBSCRIBERS_MAX);

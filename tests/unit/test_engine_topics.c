@@ -376,6 +376,15 @@ static void a_subscribed_worker_gets_a_queue_of_its_own(void **state)
     assert_sound(f);
 }
 
+static void a_worker_s_queue_is_not_taken_by_one_whose_names_read_the_same(void **state)
+{
+    struct fixture *f = *state;
+
+    well(run_op(f, op_subscribe(f, "news", "den@home")));
+    assert_refused(run_op(f, op_subscribe(f, "news@den", "home")), E_CONFLICT, "another worker");
+    assert_int_equal(publish(f, "news"), 1);
+}
+
 static void a_topic_needs_no_queue_of_its_name_to_be_subscribed_to(void **state)
 {
     struct fixture *f = *state;
@@ -576,6 +585,7 @@ int main(void)
         ENGINE_TEST(keys_of_emits_to_a_topic_are_those_of_its_queues),
         ENGINE_TEST(a_finish_publishes_what_it_emits),
         ENGINE_TEST(a_subscribed_worker_gets_a_queue_of_its_own),
+        ENGINE_TEST(a_worker_s_queue_is_not_taken_by_one_whose_names_read_the_same),
         ENGINE_TEST(a_topic_needs_no_queue_of_its_name_to_be_subscribed_to),
         ENGINE_TEST(a_worker_s_queue_follows_the_definition_of_its_topic_s),
         ENGINE_TEST(a_worker_s_queue_is_neither_defined_by_hand_nor_pruned),
