@@ -27,6 +27,7 @@ static const struct {
       {"on_success", offsetof(struct bill, on_success)},
       {"on_failure", offsetof(struct bill, on_failure)},
       {"after", offsetof(struct bill, after)},
+      {"changed", offsetof(struct bill, changed)},
 };
 
 static void read_step_member(struct slice name, struct slice value, struct arena *arena,
@@ -182,6 +183,7 @@ struct slice bill_format(const struct bill *bill, struct arena *arena)
     put_given(&out, "on_success", bill->on_success);
     put_given(&out, "on_failure", bill->on_failure);
     put_given(&out, "after", bill->after);
+    put_given(&out, "changed", bill->changed);
     add_origin(bill, &out);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);

@@ -8,7 +8,7 @@
  *              "on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
  *    "options":{…},"skip":[3],"on_success":[…],"on_failure":[…],
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
- *    "parent":"ID","depth":3,"topic":"NAME"}
+ *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
  *
  * Which step a job is at, and whether its route has failed, stands in its row (struct job).  The rules here are
  * pure: they say what comes next.
@@ -55,9 +55,12 @@ struct bill {
     size_t n_skip;
     struct slice on_success, on_failure; /* of the job */
     struct slice after;                  /* canonical JSON array, or empty */
-    int64_t parent;                      /* the job whose end made this one; 0: none */
-    int depth;                           /* how many causes before it */
-    struct slice topic;                  /* that it was published to, or empty */
+    struct slice
+        changed; /* JSON object: params that a person has changed, and up to which attempt what steps
+                             had set by that name does not count; or empty */
+    int64_t parent;     /* the job whose end made this one; 0: none */
+    int depth;          /* how many causes before it */
+    struct slice topic; /* that it was published to, or empty */
 };
 
 /* Reads the canonical JSON; what it names lives in the arena or in `json`. */

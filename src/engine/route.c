@@ -102,6 +102,14 @@ static enum err_code judge_dests(struct engine *e, struct slice on_success, stru
     return E_OK;
 }
 
+static enum err_code judge_whole_step(struct engine *e, const struct route_step *step,
+                                      struct err *refused, struct err *err)
+{
+    if (judge_step(e, step, refused) != E_OK)
+        return E_OK;
+    return judge_dests(e, step->on_success, step->on_failure, refused, err);
+}
+
 enum err_code route_judge(struct engine *e, const struct submit_item *item, struct err *refused,
                           struct err *err)
 {
@@ -112,8 +120,7 @@ enum err_code route_judge(struct engine *e, const struct submit_item *item, stru
     for (size_t i = 0; i < bill.n_steps && refused->code == E_OK; i++) {
         const struct route_step *step = &bill.steps[i];
 
-        if (judge_step(e, step, refused) == E_OK &&
-            judge_dests(e, step->on_success, step->on_failure, refused, err) != E_OK)
+        if (judge_whole_step(e, step, refused, err) != E_OK)
             return err->code;
         if (refused->code != E_OK)
             (void)err_wrap(refused, "steps[%zu] (%s)", i, quote_text(&quote, step->name));
@@ -137,6 +144,16 @@ static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job
     return E_OK;
 }
 
+/* Where the final steps at the end begin: what is added stands before them. */
+static size_t first_final(const struct bill *bill)
+{
+    size_t at = bill->n_steps;
+
+    while (at > 0 && bill->steps[at - 1].final)
+        at--;
+    return at;
+}
+
 enum err_code route_judge_steps(struct engine *e, const struct job *j, struct slice steps,
                                 struct err *refused, struct err *err)
 {
@@ -150,13 +167,17 @@ enum err_code route_judge_steps(struct engine *e, const struct job *j, struct sl
     }
     if (load_bill(e, j->id.v, &whole, &bill, err) != E_OK)
         return err->code;
+    size_t before = bill.n_steps;
+    size_t at = first_final(&bill);
+
     if (route_add(&bill, j->step, steps, &e->arena, refused) != E_OK)
         return E_OK;
-    for (size_t i = route_place(&bill, j->step); i < bill.n_steps; i++)
-        if (judge_step(e, &bill.steps[i], refused) != E_OK) {
+    for (size_t i = at; i < at + bill.n_steps - before && refused->code == E_OK; i++) {
+        if (judge_whole_step(e, &bill.steps[i], refused, err) != E_OK)
+            return err->code;
+        if (refused->code != E_OK)
             (void)err_wrap(refused, "steps: %s", quote_text(&quote, bill.steps[i].name));
-            return E_OK;
-        }
+    }
     return E_OK;
 }
 
@@ -361,149 +382,4 @@ enum err_code route_step_end(struct engine *e, const struct job *was, struct job
     if (find_next(&t, &next, &q, err) != E_OK)
         return err->code;
     return next == NULL ? end_route(&t, gain, err) : go_on(&t, next, q, gain, err);
-}
-
-/* ---- running it again ---- */
-
-/* What steps before one have set, by the record: that of the attempt that ended its step counts. */
-struct assigning {
-    const struct bill *bill;
-    size_t before; /* the step's place */
-    struct arena *arena;
-    struct slice assigned;
-    struct progress_entry last; /* not known yet whether its step ended with it */
-};
-
-static void settle_last(struct assigning *a)
-{
-    if (a->last.set.size > 0)
-        a->assigned = merged(a->assigned, a->last.set, a->arena);
-    a->last = (struct progress_entry){0};
-}
-
-static void take_assigned(void *ctx, const struct progress_entry *entry)
-{
-    struct assigning *a = ctx;
-
-    if (a->last.number != entry->number)
-        settle_last(a);
-    if (route_place(a->bill, entry->number) >= a->before)
-        return;
-    a->last = *entry;
-    a->last.set = arena_copy(a->arena, entry->set);
-    if (entry->outcome == JOB_OUT_DONE)
-        settle_last(a);
-}
-
-/* Whether the object has a member of that name; both as they stand in JSON. */
-static bool has_member(struct slice object, struct slice name, struct arena *arena)
-{
-    struct slice key;
-    struct slice value;
-    struct slice text = json_text(name, arena);
-
-    if (object.size == 0)
-        return false;
-    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);)
-        if (slice_equal(json_text(key, arena), text))
-            return true;
-    return false;
-}
-
-/* What a person has changed counts, now and when it is run once more: what steps had set by that name does not. */
-static struct slice without_changed(struct slice assigned, const struct job *j,
-                                    struct slice changed, struct arena *arena)
-{
-    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
-    struct slice key;
-    struct slice value;
-
-    if (assigned.size == 0)
-        return assigned;
-    buf_add_char(&b, '{');
-    for (struct json_iter it = json_members(assigned); json_next_member(&it, &key, &value);) {
-        if (has_member(changed, key, arena) || !has_member(j->assigned, key, arena))
-            continue;
-        json_add_comma(&b);
-        buf_add_slice(&b, key);
-        buf_add_char(&b, ':');
-        buf_add_slice(&b, value);
-    }
-    buf_add_char(&b, '}');
-    return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
-}
-
-static int stopped_at(const struct job *j)
-{
-    return j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
-}
-
-static enum err_code choose_step(const struct bill *bill, const struct job *j, struct slice from,
-                                 bool anew, const struct route_step **ret_step, struct err *refused)
-{
-    int number = anew ? 0 : stopped_at(j);
-
-    if (from.size > 0)
-        return route_select(bill, from, ret_step, refused);
-    *ret_step = number == 0 ? &bill->steps[0] : route_find(bill, number);
-    if (*ret_step == NULL)
-        return err_set(refused, E_CONFLICT, "step %d, where it was, is not in its route any more",
-                       number);
-    return E_OK;
-}
-
-enum err_code route_again(struct engine *e, const struct act *act, const struct job *j,
-                          struct slice params, struct route_again *ret, struct err *refused,
-                          struct err *err)
-{
-    const struct route_step *step = NULL;
-    struct bill bill;
-
-    bill_parse(j->bill, &e->arena, &bill);
-    if (choose_step(&bill, j, act->from, act->anew, &step, refused) != E_OK)
-        return E_OK;
-    *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
-    if (ret->queue == NULL) {
-        queue_unknown(e, step->queue, E_INVALID, refused);
-        return E_OK;
-    }
-    struct assigning a = {.bill = &bill,
-                          .before = route_place(&bill, step->number),
-                          .arena = &e->arena};
-
-    if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
-        return err->code;
-    settle_last(&a);
-    ret->options = route_options(&bill, step, &e->arena);
-    ret->assigned = without_changed(a.assigned, j, act->params, &e->arena);
-    ret->params = route_params(params, ret->assigned, step->params, &e->arena);
-    if (bill.n_skip > 0) { /* what is run again is run in full */
-        bill.n_skip = 0;
-        ret->bill = bill_format(&bill, &e->arena);
-    }
-    return E_OK;
-}
-
-enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
-                         struct err *refused)
-{
-    struct bill bill;
-
-    bill_parse(j->bill, &e->arena, &bill);
-    bill.after = slice_make(NULL, 0);
-    bill.n_skip = 0;
-    bill.parent = 0;
-    bill.depth = 0;
-    copy->bill = bill_format(&bill, &e->arena);
-    copy->billed = bill_is_followed(&bill);
-    if (bill.n_steps == 0)
-        return E_OK;
-    const struct queue *q = queue_find(e, bill.steps[0].queue);
-
-    if (q == NULL)
-        return queue_unknown(e, bill.steps[0].queue, E_INVALID, refused);
-    copy->queue = q->id;
-    copy->step = bill.steps[0].number;
-    copy->options = route_options(&bill, &bill.steps[0], &e->arena);
-    return E_OK;
 }

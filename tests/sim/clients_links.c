@@ -203,7 +203,7 @@ static struct slice name_of_step(struct sim *s, struct req *r, const struct mode
 
     if (c->step == 0)
         return slice_make(NULL, 0);
-    if (c->ref > 0)
+    if (c->ref > 0 && r->subs[c->ref - 1].key < 0) /* else it may be another job than it says */
         step = model_step_find(&r->subs[c->ref - 1].bill, c->step);
     else if (j != NULL)
         step = model_step_find(&j->bill, c->step);

@@ -11,27 +11,17 @@
 
 /* ---- what a job brings ---- */
 
-bool judge_leads(const struct sim *s, int list)
-{
-    for (int i = 0; i < model_lists[list].n_dests; i++) {
-        const struct model_dest *d = &model_lists[list].dests[i];
-
-        if ((d->kind == DEST_QUEUE && !s->model.queues[d->target].there) ||
-            (d->kind == DEST_JOIN && !s->model.links.joins[d->target].there))
-            return false;
-    }
-    return true;
-}
-
 enum err_code judge_bill(const struct sim *s, const struct model_sub *sub)
 {
-    bool sound = judge_leads(s, sub->bill.on_success) && judge_leads(s, sub->bill.on_failure);
+    bool sound = model_leads(&s->model, sub->bill.on_success) &&
+                 model_leads(&s->model, sub->bill.on_failure);
 
     for (int i = 0; i < sub->bill.n_steps; i++) {
         const struct model_step *step = &sub->bill.steps[i];
 
-        sound = sound && s->model.queues[step->queue].there && judge_leads(s, step->on_success) &&
-                judge_leads(s, step->on_failure);
+        sound = sound && s->model.queues[step->queue].there &&
+                model_leads(&s->model, step->on_success) &&
+                model_leads(&s->model, step->on_failure);
     }
     return sound ? E_OK : E_INVALID;
 }

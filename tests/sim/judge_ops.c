@@ -510,11 +510,11 @@ static bool leads_nowhere(const struct sim *s, const struct req *r)
     for (size_t i = 0; i < r->op.queue.n_puts; i++) {
         const struct model_queue_link *l = &model_queue_links[r->put_queue[i]][r->put_links[i]];
 
-        if (!judge_leads(s, l->on_success) || !judge_leads(s, l->on_failure))
+        if (!model_leads(&s->model, l->on_success) || !model_leads(&s->model, l->on_failure))
             return true;
     }
     for (size_t i = 0; i < r->op.queue.n_joins; i++)
-        if (!judge_leads(s, model_join_then[r->put_join[i]]))
+        if (!model_leads(&s->model, model_join_then[r->put_join[i]]))
             return true;
     return false;
 }

@@ -250,6 +250,9 @@ const struct model_step *model_step_next(const struct model_bill *b, int number,
 /* Begins with a step: its queue and its retry policy, and counters at 0. */
 void model_step_begin(struct model_job *j, const struct model_step *step);
 
+/* Whether all that a list leads to is there. */
+bool model_leads(const struct model *m, int list);
+
 /* Whether steps can be added while the job is at its step, as E_OK or E_INVALID; and doing it. */
 enum err_code model_may_add(const struct model *m, const struct model_job *j,
                             const struct model_step *steps, int n);

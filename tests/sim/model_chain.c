@@ -278,3 +278,15 @@ bool model_arrive(struct model *m, int join, const struct model_source *source, 
     }
     return true;
 }
+
+bool model_leads(const struct model *m, int list)
+{
+    for (int i = 0; i < model_lists[list].n_dests; i++) {
+        const struct model_dest *d = &model_lists[list].dests[i];
+
+        if ((d->kind == DEST_QUEUE && !m->queues[d->target].there) ||
+            (d->kind == DEST_JOIN && !m->links.joins[d->target].there))
+            return false;
+    }
+    return true;
+}

@@ -81,10 +81,8 @@ enum err_code model_may_add(const struct model *m, const struct model_job *j,
     if (at == NULL || at->final)
         return E_INVALID;
     for (int i = 0; i < n; i++)
-        if (!m->queues[steps[i].queue].there)
-            return E_INVALID;
-    for (int i = model_step_place(&j->bill, j->step) + 1; i < j->bill.n_steps; i++)
-        if (!m->queues[j->bill.steps[i].queue].there)
+        if (!m->queues[steps[i].queue].there || !model_leads(m, steps[i].on_success) ||
+            !model_leads(m, steps[i].on_failure))
             return E_INVALID;
     return E_OK;
 }
@@ -197,10 +195,6 @@ const struct model_step *model_step_again(const struct model_job *j, int from, b
 /* What the steps before it have set counts, by the record: of each, its last attempt in a row. */
 static void assign_anew(struct model_job *j, int before)
 {
-    char was[MODEL_SET];
-    struct slice value;
-
-    snprintf(was, sizeof(was), "%s", j->assigned);
     j->assigned[0] = '\0';
     for (int i = 0; i < j->n_record; i++) {
         const struct model_attempt *a = &j->record[i];
@@ -215,9 +209,6 @@ static void assign_anew(struct model_job *j, int before)
         if (model_step_place(&j->bill, a->number) >= before || a->set.value == 0 || !last ||
             a->outcome == JOB_OUT_RETURNED)
             continue;
-        snprintf(set, sizeof(set), "s%d", a->set.which);
-        if (was[0] == '\0' || !json_find(slice_of(was), set, &value))
-            continue; /* what was taken back stays so */
         snprintf(set, sizeof(set), "{\"s%d\":%lld}", a->set.which, (long long)a->set.value);
         model_lay(j->assigned, sizeof(j->assigned), j->assigned, set);
     }

@@ -338,9 +338,6 @@ void judge_signal(struct sim *s, struct req *r);
 void judge_join(struct sim *s, struct req *r);
 void judge_publish(struct sim *s, struct req *r);
 
-/* Whether all that lists lead to is there. */
-bool judge_leads(const struct sim *s, int list);
-
 /* E_INVALID when a queue or a destination of its bill is not there, or a condition is not sound. */
 enum err_code judge_bill(const struct sim *s, const struct model_sub *sub);
 enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids);

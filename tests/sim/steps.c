@@ -49,6 +49,9 @@ static void say_request(const struct sim *s, const struct req *r)
                (long long)(op->exchange.wait_us / US_PER_S),
                (long long)(op->exchange.lease_us / US_PER_S), op->exchange.all,
                op->exchange.n_finish, op->exchange.n_touch);
+    for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_queues; i++)
+        printf(" <%.*s %d>", (int)op->exchange.queues[i].name.size,
+               op->exchange.queues[i].name.data, op->exchange.queues[i].max);
     for (size_t i = 0; op->kind == OP_EXCHANGE && i < op->exchange.n_finish; i++)
         printf(" [%lld %s %lld]", (long long)op->exchange.finish[i].id,
                job_outcome_name(op->exchange.finish[i].outcome),

@@ -243,6 +243,32 @@ static void what_steps_set_is_seen_by_later_ones_and_is_the_result(void **state)
     assert_member(f, id, "params", "{\"x\":\"job\",\"y\":\"job\",\"z\":\"job\"}");
 }
 
+static void what_steps_set_is_bounded_in_all(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = JOB_BYTES_MAX / 2 - 1000;
+    struct finish_item *item;
+
+    define_queues(f);
+    int64_t id = submit_route(f, "[{\"queue\":\"a\"},{\"queue\":\"a\"},{\"queue\":\"a\"}]", NULL);
+
+    for (int i = 0; i < 4; i++) {
+        CLEANUP(buf) struct buf set = BUF_INIT(JOB_BYTES_MAX);
+        struct test_op *t = op_end(f, "a", JOB_OUT_DONE, &item);
+
+        buf_addf(&set, "{\"k%d\":\"%*s\"}", i == 3 ? 0 : i, (int)size, "");
+        item->set = buf_slice(&set);
+        if (i == 2) { /* a third name is too much; the first one again is not */
+            run_op(f, t);
+            assert_true(reply_has(t, "too_large"));
+            t = op_finish(f, item->id, item->token, JOB_OUT_RETURNED);
+        }
+        run_ok(f, t);
+    }
+    assert_int_equal(state_of(f, id), JOB_DONE);
+    assert_sound(f);
+}
+
 static void a_result_that_a_step_gives_is_kept_until_another_gives_one(void **state)
 {
     struct fixture *f = *state;
@@ -623,6 +649,46 @@ static void what_is_changed_by_hand_counts_over_what_was_set(void **state)
     }
 }
 
+static void what_was_set_counts_although_a_run_between_was_cancelled(void **state)
+{
+    struct fixture *f = *state;
+
+    define_queues(f);
+    int64_t id = submit_route(f, ABC, NULL);
+
+    end_in(f, "a", JOB_OUT_DONE, 0, "{\"x\":1}");
+    end_in(f, "b", JOB_OUT_FAILED, 1, NULL);
+    assert_int_equal(retry_from(f, id, "a", NULL)->op.err.code, E_OK);
+    run_op(f, op_act(f, ACT_CANCEL, id));
+    assert_int_equal(retry_from(f, id, "b", NULL)->op.err.code, E_OK);
+    assert_member(f, id, "set", "{\"x\":1}");
+}
+
+static void steps_are_added_although_a_queue_further_on_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct finish_item *item;
+
+    define_queues(f);
+    int64_t id = submit_route(f, WITH_FINAL, NULL);
+    struct test_op *gone = op_make(f, OP_QUEUE);
+
+    gone->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("c")};
+    run_op(f, gone);
+    done_in(f, "a");
+    struct test_op *t = op_end(f, "b", JOB_OUT_DONE, &item);
+
+    item->steps = SLICE("[{\"name\":\"nowhere\"}]");
+    run_op(f, t);
+    assert_true(reply_has(t, "nowhere"));
+    t = op_finish(f, item->id, item->token, JOB_OUT_DONE);
+    ((struct finish_item *)(uintptr_t)t->op.exchange.finish)->steps = SLICE(
+        "[{\"name\":\"more\",\"queue\":\"a\"}]");
+    run_ok(f, t);
+    done_in(f, "z");
+    assert_record(f, id, "1:done 2:done 3:failed 4:done");
+}
+
 static void a_known_key_is_not_run_again_unless_redo_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -750,6 +816,7 @@ int main(void)
         ENGINE_TEST(the_next_step_is_claimed_in_the_batch_that_ends_the_one_before),
         ENGINE_TEST(the_end_of_a_step_can_be_told_again),
         ENGINE_TEST(what_steps_set_is_seen_by_later_ones_and_is_the_result),
+        ENGINE_TEST(what_steps_set_is_bounded_in_all),
         ENGINE_TEST(a_result_that_a_step_gives_is_kept_until_another_gives_one),
         ENGINE_TEST(attempts_and_failures_are_counted_for_each_step),
         ENGINE_TEST(a_lost_worker_repeats_its_step_only),
@@ -767,6 +834,8 @@ int main(void)
         ENGINE_TEST(a_failed_route_goes_on_where_it_failed),
         ENGINE_TEST(a_done_route_is_run_again_from_any_step_with_other_params),
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),
+        ENGINE_TEST(what_was_set_counts_although_a_run_between_was_cancelled),
+        ENGINE_TEST(steps_are_added_although_a_queue_further_on_is_gone),
         ENGINE_TEST(a_known_key_is_not_run_again_unless_redo_is_said),
         ENGINE_TEST(a_copy_begins_with_the_first_step),
         ENGINE_TEST(what_an_end_emits_may_wait_for_that_end),
