@@ -134,72 +134,72 @@ static void values_lose_nothing_but_their_white_space(void **state)
         "{\"x y\":[1,\"\\n \\\\ \\\" '\"]}}]");
 }
 
+static const struct {
+    const char *json;
+    const char *message;
+} wrong_steps[] = {
+    {"7", "steps: must be a list of steps, not 7"},
+    {"[]", "steps: must not be empty: a route has at least one step"},
+    {"[{\"name\":\"a\"},3]", "steps[1]: must be an object, not 3"},
+    {"[{}]", "steps[0]: a step needs a 'name', or a 'queue'"},
+    {"[{\"name\":\"\"}]", "steps[0].name: must not be empty"},
+    {"[{\"name\":7}]", "steps[0].name: must be a text, not 7"},
+    {"[{\"name\":\"a\\nb\",\"queue\":\"q\"}]",
+     "steps[0].name: must not have control characters: 'a?b'"},
+    {"[{\"name\":\"a/b\"}]", "steps[0].name: a queue's name must not have a '/' in it: 'a/b'"},
+    {"[{\"queue\":\"\"}]", "steps[0].queue: a queue's name must not be empty"},
+    {"[{\"queue name\":[]}]", "steps[0].queue name: must be the name of a queue, not an array"},
+    {"[{\"name\":\"a\",\"number\":0}]",
+     "steps[0].number: must be a whole number from 1 to 1000000, not 0"},
+    {"[{\"name\":\"a\",\"number\":1.0}]",
+     "steps[0].number: must be a whole number from 1 to 1000000, not 1.0"},
+    {"[{\"name\":\"a\",\"number\":5},{\"name\":\"b\",\"number\":5}]",
+     "steps[1].number: must be above 5, the number before it, not 5"},
+    {"[{\"name\":\"a\",\"number\":5},{\"name\":\"b\",\"number\":2}]",
+     "steps[1].number: must be above 5, the number before it, not 2"},
+    {"[{\"name\":\"a\"},{\"name\":\"b\",\"number\":1}]",
+     "steps[1].number: must be above 1, the number before it, not 1"},
+    {"[{\"name\":\"a\",\"number\":1000000},{\"name\":\"b\"}]",
+     "steps[1].number: would be above 1000000"},
+    {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":2,\"final\":true},"
+     "{\"name\":\"c\"}]",
+     "steps[1].number: must be above 3, the number before it, not 2"},
+    {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":3,\"final\":true}]",
+     "steps[1].number: another step has the number 3"},
+    {"[{\"name\":\"a\",\"process name\":\"b\"}]",
+     "steps[0]: 'name' and 'process name' are the same thing: one of them is enough"},
+    {"[{\"name\":\"a\",\"comand\":\"b\"}]",
+     "steps[0]: unknown key 'comand', did you mean 'command'?"},
+    {"[{\"name\":\"a\",\"xyzzy\":1}]",
+     "steps[0]: unknown key 'xyzzy', the keys are: number name queue command params timeout "
+     "retry on_error final on_success on_failure"},
+    {"[{\"name\":\"a\",\"params\":[]}]", "steps[0].params: must be an object, not an array"},
+    {"[{\"name\":\"a\",\"timeout\":\"5x\"}]",
+     "steps[0].timeout: '5x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
+    {"[{\"name\":\"a\",\"timeout\":0}]",
+     "steps[0].timeout: must be a length of time from 1ms to 10000d, not 0"},
+    {"[{\"name\":\"a\",\"retry\":3}]", "steps[0].retry: must be an object, not 3"},
+    {"[{\"name\":\"a\",\"retry\":{\"first\":\"x\"}}]",
+     "steps[0].retry.first: 'x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
+    {"[{\"name\":\"a\",\"retry\":{\"frist\":1}}]",
+     "steps[0].retry: unknown key 'frist', did you mean 'first'?"},
+    {"[{\"name\":\"a\",\"on_error\":\"contineu\"}]",
+     "steps[0].on_error: 'contineu' is unknown, did you mean 'continue'?"},
+    {"[{\"name\":\"a\",\"on_error\":\"ignore\"}]",
+     "steps[0].on_error: must be stop or continue, not 'ignore'"},
+    {"[{\"name\":\"a\",\"final\":1}]", "steps[0].final: must be true or false, not 1"},
+    {"[{\"name\":\"a\"},{\"name\":\"b\",\"on_success\":[\"c\",{\"jion\":\"d\"}]}]",
+     "steps[1].on_success[1]: unknown key 'jion', did you mean 'join'?"},
+    {"[{\"name\":\"a\",\"on_failure\":{\"join\":\"\"}}]",
+     "steps[0].on_failure.join: a join's name must not be empty"},
+    {"[{\"all\":[]}]", "steps[0].all: steps that run side by side are not built yet"},
+};
+
 static void mistakes_in_steps_are_told_with_their_place(void **state)
 {
     (void)state;
-    static const struct {
-        const char *json;
-        const char *message;
-    } cases[] = {
-        {"7", "steps: must be a list of steps, not 7"},
-        {"[]", "steps: must not be empty: a route has at least one step"},
-        {"[{\"name\":\"a\"},3]", "steps[1]: must be an object, not 3"},
-        {"[{}]", "steps[0]: a step needs a 'name', or a 'queue'"},
-        {"[{\"name\":\"\"}]", "steps[0].name: must not be empty"},
-        {"[{\"name\":7}]", "steps[0].name: must be a text, not 7"},
-        {"[{\"name\":\"a\\nb\",\"queue\":\"q\"}]",
-         "steps[0].name: must not have control characters: 'a?b'"},
-        {"[{\"name\":\"a/b\"}]", "steps[0].name: a queue's name must not have a '/' in it: 'a/b'"},
-        {"[{\"queue\":\"\"}]", "steps[0].queue: a queue's name must not be empty"},
-        {"[{\"queue name\":[]}]", "steps[0].queue name: must be the name of a queue, not an array"},
-        {"[{\"name\":\"a\",\"number\":0}]",
-         "steps[0].number: must be a whole number from 1 to 1000000, not 0"},
-        {"[{\"name\":\"a\",\"number\":1.0}]",
-         "steps[0].number: must be a whole number from 1 to 1000000, not 1.0"},
-        {"[{\"name\":\"a\",\"number\":5},{\"name\":\"b\",\"number\":5}]",
-         "steps[1].number: must be above 5, the number before it, not 5"},
-        {"[{\"name\":\"a\",\"number\":5},{\"name\":\"b\",\"number\":2}]",
-         "steps[1].number: must be above 5, the number before it, not 2"},
-        {"[{\"name\":\"a\"},{\"name\":\"b\",\"number\":1}]",
-         "steps[1].number: must be above 1, the number before it, not 1"},
-        {"[{\"name\":\"a\",\"number\":1000000},{\"name\":\"b\"}]",
-         "steps[1].number: would be above 1000000"},
-        {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":2,\"final\":true},"
-         "{\"name\":\"c\"}]",
-         "steps[1].number: must be above 3, the number before it, not 2"},
-        {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":3,\"final\":true}]",
-         "steps[1].number: another step has the number 3"},
-        {"[{\"name\":\"a\",\"process name\":\"b\"}]",
-         "steps[0]: 'name' and 'process name' are the same thing: one of them is enough"},
-        {"[{\"name\":\"a\",\"comand\":\"b\"}]",
-         "steps[0]: unknown key 'comand', did you mean 'command'?"},
-        {"[{\"name\":\"a\",\"xyzzy\":1}]",
-         "steps[0]: unknown key 'xyzzy', the keys are: number name queue command params timeout "
-         "retry on_error final on_success on_failure"},
-        {"[{\"name\":\"a\",\"params\":[]}]", "steps[0].params: must be an object, not an array"},
-        {"[{\"name\":\"a\",\"timeout\":\"5x\"}]",
-         "steps[0].timeout: '5x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
-        {"[{\"name\":\"a\",\"timeout\":0}]",
-         "steps[0].timeout: must be a length of time from 1ms to 10000d, not 0"},
-        {"[{\"name\":\"a\",\"retry\":3}]", "steps[0].retry: must be an object, not 3"},
-        {"[{\"name\":\"a\",\"retry\":{\"first\":\"x\"}}]",
-         "steps[0].retry.first: 'x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
-        {"[{\"name\":\"a\",\"retry\":{\"frist\":1}}]",
-         "steps[0].retry: unknown key 'frist', did you mean 'first'?"},
-        {"[{\"name\":\"a\",\"on_error\":\"contineu\"}]",
-         "steps[0].on_error: 'contineu' is unknown, did you mean 'continue'?"},
-        {"[{\"name\":\"a\",\"on_error\":\"ignore\"}]",
-         "steps[0].on_error: must be stop or continue, not 'ignore'"},
-        {"[{\"name\":\"a\",\"final\":1}]", "steps[0].final: must be true or false, not 1"},
-        {"[{\"name\":\"a\"},{\"name\":\"b\",\"on_success\":[\"c\",{\"jion\":\"d\"}]}]",
-         "steps[1].on_success[1]: unknown key 'jion', did you mean 'join'?"},
-        {"[{\"name\":\"a\",\"on_failure\":{\"join\":\"\"}}]",
-         "steps[0].on_failure.join: a join's name must not be empty"},
-        {"[{\"all\":[]}]", "steps[0].all: steps that run side by side are not built yet"},
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        assert_refused(cases[i].json, cases[i].message);
+    for (size_t i = 0; i < ARRAY_LEN(wrong_steps); i++)
+        assert_refused(wrong_steps[i].json, wrong_steps[i].message);
 }
 
 static void commands_that_cannot_work_are_refused(void **state)
