@@ -65,7 +65,7 @@ def worker_options(subscribed):
 
 
 class LinksSubmitter(Submitter):
-    CASES = {"_route": 5, "_chain": 5, "_graph": 4, "_fan": 1, "_signals": 3, "_told": 2}
+    CASES = {"_route": 5, "_chain": 5, "_graph": 4, "_fan": 1, "_crowd": 0.1, "_signals": 3, "_told": 2}
 
     def __init__(self, make_client, rng, backlog):
         super().__init__(make_client, rng, backlog)
@@ -93,7 +93,7 @@ class LinksSubmitter(Submitter):
     def _jobs(self):
         jobs = []
         for _ in range(self.rng.randrange(1, 4)):
-            case = self.rng.choices(list(self.CASES), self.CASES.values())[0]
+            case = self.rng.choices(list(self.CASES), self.CASES.values())[0] if self.cases else "_crowd"
             self.cases[case] += 1
             jobs += getattr(self, case)()
         self.rng.shuffle(jobs)  # refs may name what comes later
@@ -153,10 +153,18 @@ class LinksSubmitter(Submitter):
         middle = [self._one("graph", after=[first["ref"]]) for _ in range(12)]
         return [first, *middle, self._one("graph", after=[job["ref"] for job in middle])]
 
+    def _crowd(self):
+        """More than one commit can release: all of them are cancelled, as the first one does well; then the last one runs."""
+        first = self._one("graph")
+        crowd = [self._one("graph", after=[{"job": first["ref"], "on": "failure"}])
+                 for _ in range(self.rng.randrange(1500, 3000))]
+        return [first, *crowd,
+                self._one("graph", after=[{"job": job["ref"], "on": "end"} for job in crowd])]
+
     def _signals(self):
         take = {"signal": "dump", "count": self.rng.randrange(1, 4), "take": True}
         level = {"signal": self.rng.choice(["chained", "steps"]),
-                 "count": self.rng.randrange(1, 2 + self.attempted // 10)}
+                 "count": self.rng.randrange(1, 2 + sum(self.cases.values()) // 3)}
         return [self._one("graph", "raiser"), self._one("graph", after=[take]),
                 self._one("graph", after=[level] if self.rng.random() < 0.5 else [take, level])]
 
@@ -180,10 +188,10 @@ class LinksSubmitter(Submitter):
             self.visits[reply is not None][params["group"]] += 1
 
     def help_out(self, client):
-        """Whoever still waits gets the signal it waits for."""
-        for job in client.list("state=held"):
-            code, text = job["reason"]["code"], job["reason"]["text"].split()
-            if code == "after" and text[0] == "signal":
-                client.ok("POST", f"/v1/signals/{text[1]}", {"count": 1})
-                self.raised[text[1]] += 1
-                return
+        """Whoever still waits gets the signals it waits for."""
+        for signal in client.ok("GET", "/v1/signals?limit=1000")["signals"]:
+            if signal["waiters"]:
+                waiting = client.ok("GET", f"/v1/signals/{signal['name']}")["waiting"]
+                count = max([1, *(one["count"] - signal["count"] for one in waiting)])
+                client.ok("POST", f"/v1/signals/{signal['name']}", {"count": count})
+                self.raised[signal["name"]] += count
