@@ -110,7 +110,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
 /* It was picked, but would have made the reply too large. */
 static void put_back(struct engine *e, const struct job *j)
 {
-    ready_add(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
+    ready_put_back(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
 }
 
 /* Notes the jobs that are the claimer's now and makes the claim that watches them. */

@@ -137,7 +137,7 @@ static void leave_outside(struct picker *p, struct queue *q, struct ready_ref re
         q->outside = (struct map){0};
     }
     map_put(&q->outside, ref.id, q);
-    ready_add(&q->ready, ref);
+    ready_put_back(&q->ready, ref);
     for (size_t i = 0; i < p->x->n_queues; i++)
         if (p->queues[i] == q)
             p->left[i]++;

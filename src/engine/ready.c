@@ -63,10 +63,8 @@ static void make_room(struct ready *r)
     r->refs = mem_realloc(r->refs, r->capacity * sizeof(r->refs[0]));
 }
 
-void ready_add(struct ready *r, struct ready_ref ref)
+static void insert(struct ready *r, struct ready_ref ref)
 {
-    if (!r->complete && (r->count == 0 || ready_comes_before(r->refs[r->head + r->count - 1], ref)))
-        return; /* behind the prefix: the store has it */
     size_t head = r->head;
     size_t place = place_of(r, ref);
 
@@ -82,6 +80,18 @@ void ready_add(struct ready *r, struct ready_ref ref)
         r->count = READY_MAX;
         r->complete = false;
     }
+}
+
+void ready_add(struct ready *r, struct ready_ref ref)
+{
+    if (!r->complete && (r->count == 0 || ready_comes_before(r->refs[r->head + r->count - 1], ref)))
+        return; /* behind the prefix: the store has it */
+    insert(r, ref);
+}
+
+void ready_put_back(struct ready *r, struct ready_ref ref)
+{
+    insert(r, ref);
 }
 
 void ready_remove(struct ready *r, struct ready_ref ref)

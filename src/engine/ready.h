@@ -37,6 +37,9 @@ void ready_reset(struct ready *r);
 /* A job of the queue became ready. */
 void ready_add(struct ready *r, struct ready_ref ref);
 
+/* One that was taken from it, and stays ready after all: it comes before all that is not in the list. */
+void ready_put_back(struct ready *r, struct ready_ref ref);
+
 /* A ready job of the queue is not any more, other than by ready_take. */
 void ready_remove(struct ready *r, struct ready_ref ref);
 

@@ -209,6 +209,28 @@ static void what_comes_behind_an_incomplete_list_is_left_to_the_store(void **sta
     world_close(&w);
 }
 
+/* The store is not asked again before the claim is written: it would name what was taken. */
+static void what_was_taken_and_is_not_granted_comes_back(void **state)
+{
+    struct world w = world_open(*state);
+    struct ready_ref taken[READY_FILL];
+    struct err err = ERR_INIT;
+
+    for (int i = 0; i < READY_FILL + 10; i++)
+        insert(&w, new_ref(&w, 0));
+    assert_int_equal(ready_fill(&w.ready, w.f->store, QUEUE, &err), E_OK);
+    for (int i = 0; i < READY_FILL; i++) {
+        taken[i] = *ready_first(&w.ready);
+        ready_take(&w.ready);
+    }
+    for (int i = 0; i < 3; i++)
+        ready_put_back(&w.ready, taken[i]);
+    assert_int_equal(w.ready.count, 3);
+    assert_false(w.ready.complete);
+    assert_prefix(&w);
+    world_close(&w);
+}
+
 static void step(struct world *w, struct rng *rng)
 {
     unsigned dice = (unsigned)rng_below(rng, 100);
@@ -263,6 +285,7 @@ int main(void)
         ENGINE_TEST(the_same_job_is_kept_once),
         ENGINE_TEST(the_list_does_not_grow_with_the_backlog),
         ENGINE_TEST(what_comes_behind_an_incomplete_list_is_left_to_the_store),
+        ENGINE_TEST(what_was_taken_and_is_not_granted_comes_back),
         ENGINE_TEST(the_list_is_a_prefix_whatever_happens),
     };
 
