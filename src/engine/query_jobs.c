@@ -249,15 +249,18 @@ struct record {
     int last_attempt;
 };
 
+/* What was run here was in that queue, which may be another than its step names; what was not, in the step's. */
 static void take_entry(void *ctx, const struct progress_entry *entry)
 {
     struct record *r = ctx;
     const struct route_step *step = route_find(&r->bill, entry->number);
     struct slice queue = view_queue_name(r->view, entry->queue);
 
+    if (step != NULL && (entry->token == 0 || view_queue(r->view, entry->queue) == NULL))
+        queue = step->queue;
     json_add_comma(r->b);
-    json_add_progress(r->b, entry, step == NULL ? queue : step->name,
-                      step == NULL ? queue : step->queue, view_worker_name(r->view, entry->worker));
+    json_add_progress(r->b, entry, step == NULL ? queue : step->name, queue,
+                      view_worker_name(r->view, entry->worker));
     r->last_attempt = entry->seq;
 }
 

@@ -446,6 +446,24 @@ static void a_route_whose_last_step_is_done_is_not_cancelled_any_more(void **sta
     assert_sound(f);
 }
 
+static void the_record_tells_where_a_step_was_run_that_was_moved(void **state)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct fixture *f = *state;
+    struct slice job;
+
+    define_queues(f);
+    int64_t id = submit_route(f, "[{\"name\":\"one\",\"queue\":\"a\"}]", NULL);
+    struct test_op *t = op_act(f, ACT_MOVE, id);
+
+    t->op.act.queue = SLICE("c");
+    run_op(f, t);
+    done_in(f, "c");
+    show(f, id, &arena, &job);
+    assert_non_null(strstr(job.data, "\"name\":\"one\",\"queue\":\"c\""));
+    assert_sound(f);
+}
+
 static void a_queue_that_is_gone_fails_its_step(void **state)
 {
     struct fixture *f = *state;
@@ -826,6 +844,7 @@ int main(void)
         ENGINE_TEST(a_cancelled_route_ends_at_once),
         ENGINE_TEST(a_route_that_is_cancelled_while_a_step_runs_does_not_go_on),
         ENGINE_TEST(a_route_whose_last_step_is_done_is_not_cancelled_any_more),
+        ENGINE_TEST(the_record_tells_where_a_step_was_run_that_was_moved),
         ENGINE_TEST(a_queue_that_is_gone_fails_its_step),
         ENGINE_TEST(an_added_step_comes_before_the_final_ones),
         ENGINE_TEST(a_job_without_a_route_takes_no_steps),
