@@ -87,8 +87,9 @@ static enum err_code judge_step(struct judging *g, struct slice step, struct aft
     if (route_select(&g->bill, step, &found, refused) != E_OK)
         return E_OK;
     t->step = found->number;
-    *ret_state = t->place > 0 ? state_by_progress(&g->items[t->place - 1], t->step)
-                              : step_ends_state(&g->steps, t->step);
+    *ret_state = t->again       ? STEP_OPEN
+                 : t->place > 0 ? state_by_progress(&g->items[t->place - 1], t->step)
+                                : step_ends_state(&g->steps, t->step);
     return E_OK;
 }
 
@@ -99,7 +100,7 @@ static enum err_code judge_job(struct judging *g, const struct after_cond *c,
                                struct after_target *t, int *ret_state, struct err *refused,
                                struct err *err)
 {
-    enum job_state state = t->place > 0 ? JOB_READY : t->state;
+    enum job_state state = t->place > 0 || t->again ? JOB_READY : t->state;
     char id[ID_TEXT_SIZE];
 
     *ret_state = state == JOB_NONE || job_state_ended(state) ? (int)state : STEP_OPEN;

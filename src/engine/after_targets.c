@@ -17,6 +17,7 @@ struct finding {
     struct after_target **targets;
     struct names refs; /* to the item's place, from 1 on */
     struct map made;   /* id of a job that this array makes, to its place, from 1 on */
+    struct map redone; /* the same of known ones that it runs again, if they have ended */
 };
 
 static void list_items(struct finding *g)
@@ -28,6 +29,8 @@ static void list_items(struct finding *g)
 
         if (plan_is_made(&g->plans[i]))
             map_put(&g->made, g->plans[i].id, place);
+        else if (g->plans[i].known && g->items[i].redo)
+            map_put(&g->redone, g->plans[i].id, place);
         if (ref.size == 0)
             continue;
         if (names_find(&g->refs, ref) == NULL)
@@ -61,6 +64,10 @@ static void find_target(struct finding *g, size_t item, size_t k, struct after_t
     t->place = (size_t)(uintptr_t)map_find(&g->made, t->id);
     if (t->place > 0)
         g->plans[t->place - 1].awaited = true;
+    size_t redone = (size_t)(uintptr_t)map_find(&g->redone, t->id);
+
+    if (t->place == 0 && redone > 0)
+        g->plans[redone - 1].awaited = t->again = true;
 }
 
 /* How many ids of the store are among them. */
@@ -122,6 +129,7 @@ static void take_states(struct finding *g, const int64_t *ids, size_t n_ids,
 
             ASSERT(at != NULL);
             t->state = states[at - ids];
+            t->again = t->again && job_state_ended(t->state);
         }
 }
 
@@ -159,6 +167,7 @@ enum err_code after_find_targets(struct engine *e, const struct submit_item *ite
 
     names_deinit(&g.refs);
     map_deinit(&g.made);
+    map_deinit(&g.redone);
     *ret = g.targets;
     return code;
 }

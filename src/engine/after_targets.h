@@ -14,7 +14,8 @@ struct after_target {
     int64_t id;           /* 0: no job */
     size_t place;         /* of the item of this array that makes it, from 1 on; 0: see `state` */
     enum job_state state; /* in the store, JOB_NONE when it is not there */
-    int step;             /* 0: the job itself */
+    bool again; /* it has ended, and the array runs it once more: all of it is still to come */
+    int step;   /* 0: the job itself */
 };
 
 /* Whether the plan leads to a new job. */

@@ -268,7 +268,7 @@ static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
     if (act_apply(e, &again, &j, &result, err) != E_OK)
         return err->code;
     p->refused = result.refused;
-    return E_OK;
+    return p->awaited ? store_jobs_await(e->store, &p->id, 1, &j.state, &e->arena, err) : E_OK;
 }
 
 size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,

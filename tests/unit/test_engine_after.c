@@ -493,6 +493,27 @@ static void jobs_of_an_array_wait_for_each_other_by_their_refs(void **state)
     assert_sound(f);
 }
 
+/* Sent again, a graph waits for what runs again, not for how it ended before. */
+static void what_an_array_runs_again_is_waited_for_anew(void **state)
+{
+    struct fixture *f = *state;
+    const struct after_cond on_top = success_of_ref("top");
+    struct submit_item items[] = {waiting_item(&on_top, 1), item_of("default")};
+    int64_t ids[2];
+
+    items[1].ref = SLICE("top");
+    items[1].key = SLICE("case-7");
+    ids_of(submit_array(f, &items[1], 1), ids, 1);
+    finish(f, claim_one(f, "default"), JOB_OUT_DONE);
+    items[1].redo = true;
+    ids_of(submit_array(f, items, 2), ids, 2);
+    assert_int_equal(state_of(f, ids[0]), JOB_HELD);
+    assert_int_equal(state_of(f, ids[1]), JOB_READY);
+    finish(f, claim_one(f, "default"), JOB_OUT_DONE);
+    assert_int_equal(state_of(f, ids[0]), JOB_READY);
+    assert_sound(f);
+}
+
 static void a_ref_that_nobody_has_is_refused_and_nothing_is_made(void **state)
 {
     struct fixture *f = *state;
@@ -1388,6 +1409,7 @@ int main(void)
         ENGINE_TEST(a_cancelled_one_that_is_run_again_waits_no_more),
         ENGINE_TEST(a_commit_that_fails_lets_nobody_go_twice),
         ENGINE_TEST(jobs_of_an_array_wait_for_each_other_by_their_refs),
+        ENGINE_TEST(what_an_array_runs_again_is_waited_for_anew),
         ENGINE_TEST(a_ref_that_nobody_has_is_refused_and_nothing_is_made),
         ENGINE_TEST(a_ref_that_two_have_is_refused),
         ENGINE_TEST(a_circle_is_refused),
