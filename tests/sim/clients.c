@@ -246,7 +246,7 @@ static struct req *make_act(struct sim *s)
     } else if (kind == ACT_PATCH) {
         fill_patch(s, r);
     } else if (j != NULL && (kind == ACT_CLONE || (kind == ACT_RETRY && chance(s, 2) == 0))) {
-        r->act.member = kind == ACT_CLONE ? "c" : "r";
+        r->act.member = kind == ACT_CLONE ? "c" : chance(s, 3) == 0 ? "s0" : "r";
         r->act.value = ++s->serial;
         r->op.act.params = client_text(r, "{\"%s\":%lld}", r->act.member, (long long)r->act.value);
     }

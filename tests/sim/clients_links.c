@@ -244,7 +244,7 @@ void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n)
     sub->redo = r->items[i].redo = r->op.kind == OP_SUBMIT && sub->key >= 0 && chance(s, 3) == 0;
     if (sub->queue >= 0 && chance(s, 3) == 0)
         fill_steps(s, &sub->bill);
-    if (sub->bill.n_steps > 1 && chance(s, 4) == 0 && r->op.kind == OP_SUBMIT)
+    if (sub->bill.n_steps > 1 && chance(s, 4) == 0)
         fill_progress(s, sub);
     sub->bill.on_success = some_list(s);
     sub->bill.on_failure = some_list(s);

@@ -232,11 +232,12 @@ bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size
         ret_ids[i] = id_of_item(s, r, i, replied[i], ret_ids, how, &is_new[i]);
         all_known = all_known && !is_new[i];
     }
-    for (size_t i = first; i < first + n && !s->no_evidence; i++) {
-        if (!is_new[i]) {
+    for (size_t i = first; i < first + n && !s->no_evidence; i++)
+        if (!is_new[i]) /* whatever its place is: others wait for the new run */
             run_again(s, &r->subs[i], ret_ids[i]);
+    for (size_t i = first; i < first + n && !s->no_evidence; i++) {
+        if (!is_new[i])
             continue;
-        }
         judge_add_new(s, &r->subs[i], ret_ids[i], how);
         judge_add_bill(s, r, i, model_find(&s->model, ret_ids[i]), ret_ids, how);
     }
@@ -334,6 +335,7 @@ static void copy_bill(struct model_job *j, const struct model_job *of)
 {
     j->bill = of->bill;
     j->bill.n_conds = 0;
+    j->bill.changed = 0;
     j->bill.parent = 0;
     j->bill.depth = 0;
     for (int i = 0; i < j->bill.n_steps; i++)

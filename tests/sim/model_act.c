@@ -75,6 +75,8 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
         if (m->telling[i] == j->id)
             return E_CONFLICT;
     model_must_move(m, j, JOB_EV_AGAIN, JOB_READY);
+    if (a->member != NULL && strcmp(a->member, "s0") == 0)
+        j->bill.changed = j->n_record;
     if (step != NULL)
         model_route_again(j, step);
     j->failures = j->lost = j->laters = 0;

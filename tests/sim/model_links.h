@@ -73,6 +73,7 @@ struct model_bill {
     int64_t parent;
     int depth;
     int topic; /* from 1 on; 0: none */
+    int changed; /* so much was in the record when a person last changed s0: what it set before does not count */
 };
 
 /* What a destination is given. */

@@ -207,7 +207,7 @@ static void assign_anew(struct model_job *j, int before)
                     a->outcome == JOB_OUT_DONE;
 
         if (model_step_place(&j->bill, a->number) >= before || a->set.value == 0 || !last ||
-            a->outcome == JOB_OUT_RETURNED)
+            a->outcome == JOB_OUT_RETURNED || (a->set.which == 0 && i < j->bill.changed))
             continue;
         snprintf(set, sizeof(set), "{\"s%d\":%lld}", a->set.which, (long long)a->set.value);
         model_lay(j->assigned, sizeof(j->assigned), j->assigned, set);
