@@ -154,13 +154,13 @@ class Submitter:
         """Those of one request."""
         return [self._job() for _ in range(self.rng.randrange(1, 20))]
 
-    def _ask(self, client, path, *args, **named):
+    def _ask(self, client, path, *args, refusals=(), **named):
         """The reply, or None: nobody knows."""
         try:
             reply = client.post(path, *args, **named)
         except Exception:  # pylint: disable=broad-except
             return None  # http.client says in many ways that a reply was cut off
-        if reply.status in (200, 201, 202):
+        if reply.status in (200, 201, 202, *refusals):
             return reply
         if reply.status not in (503, 507):
             self.faults.append(f"{path}: {reply.status} {reply.body[:300]!r}")

@@ -5,10 +5,10 @@ From how each job and each step has ended follows all that must be there besides
 who was released.  It is there once, or it is a fault.
 """
 from collections import Counter, defaultdict
-from itertools import groupby
 
-from chaos_judge import LOSSES_MAX, Judge
+from chaos_judge import Judge
 from links_load import JOINS, ON_FAILURE, ON_SUCCESS, TOPIC
+from links_route import Route, failure_fault
 
 RAISED = 3  # by programs of these kinds
 RAISERS = ("raiser", "verbs")
@@ -23,8 +23,8 @@ def conditions_of(handed_in):
 class End:
     """Of a job, or of a step of it."""
 
-    def __init__(self, job, step, queue, state, params, leads, kind):
-        self.job, self.step, self.queue, self.state = job, step, queue, state
+    def __init__(self, job, step, state, params, leads, kind):
+        self.job, self.step, self.state = job, step, state
         self.params = params  # as the program saw them
         self.leads = leads    # all that it leads to
         self.kind = kind      # None: the end of a whole route, at which nothing ran
@@ -35,12 +35,12 @@ class LinksJudge(Judge):
         super().__init__(client, place, submitters, servers)
         self.links = [submitter for submitter in submitters if hasattr(submitter, "published")]
         self.subscribers = client.ok("GET", f"/v1/topics/{TOPIC}")["queues"]
-        self.records = {}    # id: [(number, entries)] of each routed job
-        self.shown = {}      # routed jobs, entire
+        self.routes = {}  # id: Route
+        self.shown = {}   # routed jobs, entire
         self.wanted = Counter()  # (what has made it, queue, way): jobs
         self.arrived = defaultdict(list)  # (join, key): ids of those who did
         self.raised = Counter()
-        self.released = self.steps = 0
+        self.released = self.fired = 0
         self.first_begin, self.last_begin = {}, {}  # (id, step), (id, None): place in the file of runs
         self.step_ends = Counter()
         self.ids = {}  # ref: id
@@ -53,9 +53,7 @@ class LinksJudge(Judge):
                 self.ids[handed_in["ref"]] = job_id
             if "steps" in handed_in and job_id in self.jobs:
                 self.shown[job_id] = self.show(job_id)
-                record = self.shown[job_id]["progress"]
-                self.records[job_id] = [(number, list(entries)) for number, entries
-                                        in groupby(record, lambda entry: entry["number"])]
+                self.routes[job_id] = Route(handed_in["steps"], self.shown[job_id]["progress"])
         super().run()
 
     def _read_runs(self):
@@ -77,72 +75,45 @@ class LinksJudge(Judge):
         handed_in = self.acknowledged.get(job["id"], {})
         if "after" in handed_in and not self._after(job, conditions_of(handed_in)):
             return
-        if job["id"] in self.records:
-            self._route(self.shown[job["id"]])
+        if job["id"] in self.routes:
+            self._route(self.shown[job["id"]], self.routes[job["id"]])
         elif job["state"] == "failed" and job["params"]["kind"] == "bad":
-            self._failed_entry(job["id"], job, self.show(job["id"])["progress"])
+            fault = failure_fault(job, self.show(job["id"])["progress"])
+            self.lost += [f"{job['id']} {fault}"] if fault else []
         elif job["state"] == "done" and job["params"]["kind"] == "bad":
             self.broken.append(f"{job['id']} said that it is bad, and is done")
         else:
             super()._job(job)
 
-    def _failed_entry(self, where, last, entries):
-        """For good: because it said so, or because its worker was lost too often."""
-        losses = sum(entry.get("cause") == "lost" for entry in entries)
-        if last.get("cause") == "lost" and losses != LOSSES_MAX:
-            self.lost.append(f"{where} failed as lost after {losses} losses: {entries}")
-        elif last.get("cause") != "lost" and last.get("text") != "it is bad":
-            self.lost.append(f"{where} failed: {last.get('cause')} {last.get('text')}")
-
     # ---- routes
 
-    def _route(self, job):
+    def _route(self, job, route):
         """Each step is in the record once, in order; which ones follows from how each has ended."""
-        order = [step["number"] for step in job["steps"]]
-        plan = {step["number"]: step for step in job["steps"]}
-        wanted, failed, added = [], None, 0
-        ends = {number: entries for number, entries in self.records[job["id"]]}
-        for number in order:
-            step = plan[number]
-            if failed is not None and not step.get("final"):
-                continue
-            wanted.append(number)
-            if number not in ends:
-                break
-            self._step(job, step, ends[number])
-            if ends[number][-1]["state"] == "done":
-                added += step["params"]["kind"] == "adder"
-            elif step.get("on_error") != "continue" or step.get("final"):
-                failed = number
-        went = [number for number, _ in self.records[job["id"]]]
-        if went != wanted:
-            self.broken.append(f"{job['id']} went {went} of {order}, not {wanted}")
-        handed_in = self.acknowledged[job["id"]]["steps"]
-        if len(order) != len(handed_in) + added:
-            self.broken.append(f"{job['id']} has steps {order}: {len(handed_in)} and {added} were given")
-        if job["state"] != ("done" if failed is None else "failed"):
-            self.lost.append(f"{job['id']} is {job['state']} {job.get('reason')}: {went}, {failed} failed")
-        self._order(job, went)
+        self.broken += [f"{job['id']} {fault}" for fault in route.faults]
+        wanted = [step["number"] for step in route.steps]
+        found = [step["number"] for step in job["steps"]]
+        if found != wanted:
+            self.broken.append(f"{job['id']} has steps {found}, not {wanted}")
+        if job["state"] != route.state:
+            self.lost.append(f"{job['id']} is {job['state']} {job.get('reason')}, not {route.state}")
+        least, most = (sum(submitter.retried[job["id"], known] for submitter in self.links)
+                       for known in (True, False))
+        if not least <= len(route.starts) - 1 <= least + most:
+            self.broken.append(f"{job['id']} began at {route.starts}, retried {least} times and "
+                               f"perhaps {most} times more")
+        for step in route.last.values():
+            self._ran(job, step)
+        self._order(job, route)
 
-    def _step(self, job, step, entries):
-        where = f"{job['id']} step {step['number']}"
-        last = entries[-1]
-        self.steps += 1
-        if [entry["attempt"] for entry in entries] != list(range(1, len(entries) + 1)):
-            self.broken.append(f"{where}: attempts {[entry['attempt'] for entry in entries]}")
-        if any(entry["state"] == "done" for entry in entries[:-1]):
-            self.broken.append(f"{where} was done more than once: {entries}")
-        if last["state"] != "done":
-            self._failed_entry(where, last, entries)
-        elif step["params"]["kind"] == "bad":
-            self.broken.append(f"{where} said that it is bad, and is done")
-        elif not self.step_ends[job["id"], step["number"]]:
-            self.broken.append(f"{where} is done and never ran to its end")
+    def _ran(self, job, step):
+        number = step["number"]
+        if not self.step_ends[job["id"], number]:
+            self.broken.append(f"{job['id']} step {number} is done and never ran to its end")
         elif step["queue"] == "resident" or step["params"]["kind"] in SETTERS:
-            if job.get("set", {}).get(f"s{step['number']}") != step["number"]:
-                self.broken.append(f"{where} set its number, and there is {job.get('set')}")
+            if job.get("set", {}).get(f"s{number}") != number:
+                self.broken.append(f"{job['id']} step {number} has set it, and there is {job.get('set')}")
 
-    def _order(self, job, went):
+    def _order(self, job, route):
         """In the record, and in what the programs told."""
         record = job["progress"]
         times = [[entry[name] for name in ("started_at", "ended_at") if name in entry]
@@ -151,6 +122,7 @@ class LinksJudge(Judge):
             times = [sum(times, [])]
         if any(some != sorted(some) for some in times):
             self.broken.append(f"{job['id']} has a record out of order: {record}")
+        went = [group[0]["number"] for group in route.groups] if len(route.starts) == 1 else []
         for earlier, later in zip(went, went[1:]):
             begun, last = self.first_begin.get((job["id"], later)), self.last_begin.get((job["id"], earlier))
             if begun is not None and last is not None and begun < last:
@@ -163,7 +135,7 @@ class LinksJudge(Judge):
         job_id = self.ids[condition["job"]]
         if "step" not in condition:
             return job_id, self.jobs[job_id]["state"]
-        ends = {number: entries[-1]["state"] for number, entries in self.records[job_id]}
+        ends = {step["number"]: state for step, state in self.routes[job_id].ends if step}
         return job_id, ends.get(condition["step"])
 
     def _holds(self, condition):
@@ -204,19 +176,18 @@ class LinksJudge(Judge):
         which = {"done": "on_success", "failed": "on_failure"}
         of_queue = {"done": ON_SUCCESS, "failed": ON_FAILURE}
         own = handed_in.get(which.get(job["state"]), [])
-        if job["id"] not in self.records:
+        if job["id"] not in self.routes:
             if job["state"] in which:
-                yield End(job, None, job["queue"], job["state"], job["params"],
+                yield End(job, None, job["state"], job["params"],
                           own + of_queue[job["state"]].get(job["queue"], []), job["params"]["kind"])
             return
-        plan = {step["number"]: step for step in self.shown[job["id"]]["steps"]}
-        for number, entries in self.records[job["id"]]:
-            step, state = plan[number], entries[-1]["state"]
-            yield End(job, number, step["queue"], state, {**job["params"], **step["params"]},
-                      step.get(which[state], []) + of_queue[state].get(step["queue"], []),
-                      step["params"]["kind"])
-        if job["state"] in which:
-            yield End(job, None, job["queue"], job["state"], job["params"], own, None)
+        for step, state in self.routes[job["id"]].ends:
+            if step:
+                yield End(job, step["number"], state, {**job["params"], **step["params"]},
+                          step.get(which[state], []) + of_queue[state].get(step["queue"], []),
+                          step["params"]["kind"])
+            else:
+                yield End(job, None, state, job["params"], handed_in.get(which[state], []), None)
 
     def _children(self):
         """All that was made, that met and that was raised, against all the ends."""
@@ -286,7 +257,6 @@ class LinksJudge(Judge):
             if job["queue"] == "met":
                 join = job["params"]["join"]
                 met[join["name"], join["key"]].append(join["jobs"])
-        self.fired = 0
         for name, join in JOINS.items():
             shown = self.client.ok("GET", f"/v1/joins/{name}?limit=1000")
             waiting = {one["key"]: one for one in shown["arrivals"]}
@@ -335,6 +305,8 @@ class LinksJudge(Judge):
                                    f"{self.raised[name]}, {taken[name]} of them taken")
 
     def counts(self):
-        return {**super().counts(), "routes": len(self.records), "steps": self.steps,
+        routes = self.routes.values()
+        return {**super().counts(), "routes": len(routes), "steps": sum(len(r.groups) for r in routes),
+                "retried": sum(len(r.starts) - 1 for r in routes if r.starts),
                 "made": sum(self.wanted.values()), "fired": self.fired, "released": self.released,
                 "raised": sum(self.raised.values())}

@@ -72,7 +72,9 @@ class LinksSubmitter(Submitter):
         self.queues = QUEUES
         self.published = {}  # number: acknowledged?
         self.visits = {True: Counter(), False: Counter()}  # acknowledged, in doubt: by group
-        self.raised = Counter()  # by hand
+        self.raised = Counter()   # by hand
+        self.retried = Counter()  # (id, acknowledged?)
+        self.alone = set()        # keys of routes that nobody waits for
         self.cases = Counter()
 
     # ---- jobs
@@ -95,7 +97,10 @@ class LinksSubmitter(Submitter):
         for _ in range(self.rng.randrange(1, 4)):
             case = self.rng.choices(list(self.CASES), self.CASES.values())[0] if self.cases else "_crowd"
             self.cases[case] += 1
-            jobs += getattr(self, case)()
+            made = getattr(self, case)()
+            if case == "_route":
+                self.alone.add(made[0]["key"])
+            jobs += made
         self.rng.shuffle(jobs)  # refs may name what comes later
         return jobs
 
@@ -186,6 +191,20 @@ class LinksSubmitter(Submitter):
             params = self._params()
             reply = self._ask(client, "/v1/joins/visits", {"params": params})
             self.visits[reply is not None][params["group"]] += 1
+
+        if self.rng.random() < 0.6:
+            self._retry(client)
+
+    def _retry(self, client):
+        """A route by hand, from where it failed or from any of its steps; refused while it runs."""
+        routes = [job_id for job_id, job in self.acknowledged.items() if job["key"] in self.alone]
+        if routes:
+            job_id = self.rng.choice(routes)
+            steps = self.acknowledged[job_id]["steps"]
+            body = self.rng.choice([{}, {"from": self.rng.choice(steps)["number"]}])
+            reply = self._ask(client, f"/v1/jobs/{job_id}/retry", body, refusals=(409,))
+            if reply is None or reply.status == 200:
+                self.retried[job_id, reply is not None] += 1
 
     def help_out(self, client):
         """Whoever still waits gets the signals it waits for."""

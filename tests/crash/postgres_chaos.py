@@ -62,6 +62,7 @@ class PostgresChaos(Turmoil):
         super().__init__(args)
         self.accepting_from = []  # instants at which PostgreSQL took connections again
         self.recoveries = []
+        self.terminated = 0  # connections
         self.claimers = []
         self.cluster = Cluster(settings=LOGGED if args.log_statements else None)
         try:
@@ -133,9 +134,10 @@ class PostgresChaos(Turmoil):
         most = self.rng.choice(["LIMIT 1", "LIMIT 3", ""])
         try:
             with self.cluster.session() as session:
-                session.ask("SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity"
-                            " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
-                            f" ORDER BY random() {most}) AS some")
+                self.terminated += len(session.ask(
+                    "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity"
+                    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+                    f" ORDER BY random() {most}) AS picked"))
         except (Error, OSError):
             pass  # it is down just now
 
@@ -188,6 +190,8 @@ class PostgresChaos(Turmoil):
             self.broken += claimer.faults
         self.judgement.overlapping += double_finishes(self.claimers)
         self.recoveries = self.recovery_times()
+        if self.done["backends_terminated"] >= 5 and self.terminated == 0:
+            self.broken.append("no connection to PostgreSQL was ever terminated")
         self.broken += [f"work went on {seconds:.1f} s after PostgreSQL was there again"
                         for seconds in self.recoveries if seconds > RECOVERS_WITHIN_S]
 
@@ -219,7 +223,7 @@ class PostgresChaos(Turmoil):
         times = self.recoveries
         shown = {"p50": times[len(times) // 2], "p99": times[len(times) * 99 // 100],
                  "max": times[-1]} if times else {}
-        return {**super().verdict(), "restarts": len(times),
+        return {**super().verdict(), "restarts": len(times), "terminated": self.terminated,
                 **{f"recovery_{name}_ms": round(seconds * 1000) for name, seconds in shown.items()}}
 
 
