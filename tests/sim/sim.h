@@ -12,7 +12,8 @@
  * commits.  There is one clock, the database's, which nobody sets: the simulation stands in for it.
  *
  *   sim.c      seeds, coverage                 clients.c, workers.c   make requests
- *   steps.c    one step of a life, its end     judge*.c               feed the model, check the answers
+ *   steps.c    one step of a life              judge*.c               feed the model, check the answers
+ *   drain.c    its end
  *   world.c    engine, store, disk, clock      model*.c               how jobs must be
  *   check.c    compares the store with the model
  */
@@ -229,6 +230,18 @@ static inline int sim_at(const struct sim *s)
 /* ---- steps.c ---- */
 
 void sim_step(struct sim *s);
+
+/* One request, or none, with all that is checked after it. */
+void sim_run(struct sim *s, struct req *r);
+struct req *client_set_state(struct sim *s, int queue, enum queue_state state);
+
+enum sim_parting { SIM_STAYS, SIM_LEAVES };
+
+/* With two servers: the other one works from now on, whether this one stays or leaves. */
+void sim_change_places(struct sim *s, enum sim_parting parting);
+
+/* ---- drain.c ---- */
+
 void sim_drain(struct sim *s);
 
 /* ---- world.c ---- */
@@ -388,6 +401,8 @@ void judge_make_finish_emits(struct sim *s, struct req *r, const struct finish_i
 /* The id or token that the reply gives under that name. */
 int64_t reply_id(const struct sim *s, struct slice object, const char *name);
 void expect_code(const struct sim *s, const struct req *r, enum err_code code);
+void expect_json(const struct sim *s, const struct req *r);
+void expect_text(const struct sim *s, struct slice object, const char *name, const char *want);
 
 /* Has the request an answer that can be looked at? */
 static inline bool is_known(const struct req *r)

@@ -1,16 +1,14 @@
 /*
- * One step of a life, and its end.
+ * One step of a life.
  *
  * Most steps are a batch of requests; in some the process dies, the disk fails, or the server restarts.
- * In the end all work is done, all traces expire, and nothing is left.
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
 
-enum { FULL_CHECK_EVERY = 75, DRAIN_ROUNDS = 1500 };
+enum { FULL_CHECK_EVERY = 75 };
 
 #define BEAT_US (16 * US_PER_S) /* a server looks around at least so often */
-#define IDLE_US (10 * US_PER_S) /* so long an idle server that shares its store is quiet at least */
 
 /* ---- saying ---- */
 
@@ -106,16 +104,13 @@ static void pass_time(struct sim *s)
         world_advance(s, (int64_t)chance(s, (uint64_t)(3 * US_PER_S)));
 }
 
-static void run_and_check(struct sim *s, struct req *r);
-static void check_after(struct sim *s);
-
 static void check_after(struct sim *s)
 {
     s->faulty = false;
     check_store(s, s->step % FULL_CHECK_EVERY == 0 ? CHECK_ALL : CHECK_CHEAP);
     check_next(s);
     if (s->at->eager > 0)
-        run_and_check(s, NULL);
+        sim_run(s, NULL);
 }
 
 static void open_again(struct sim *s)
@@ -202,16 +197,14 @@ static void hear(struct sim *s)
     check_after(s);
 }
 
-enum parting { STAYS, LEAVES };
-
 /* This server tells what it has to tell, or leaves, or dies; the other one goes on after its next beat. */
-static void step_change_places(struct sim *s, enum parting parting)
+void sim_change_places(struct sim *s, enum sim_parting parting)
 {
     int from = sim_at(s);
 
     world_advance(s, BEAT_US);
-    run_and_check(s, NULL);
-    if (parting == LEAVES) {
+    sim_run(s, NULL);
+    if (parting == SIM_LEAVES) {
         world_end(s, chance(s, 2) == 0 ? WORLD_STOP : WORLD_KILL);
         world_drop_waiting(s);
     }
@@ -220,10 +213,10 @@ static void step_change_places(struct sim *s, enum parting parting)
 
     world_change_places(s);
     sim_say(s, "  %s: server %d %s, server %d %s", "other hands", from,
-            parting == LEAVES ? "leaves" : "stays", sim_at(s), was_down ? "comes" : "goes on");
+            parting == SIM_LEAVES ? "leaves" : "stays", sim_at(s), was_down ? "comes" : "goes on");
     if (was_down)
         world_renew(s);
-    if (parting == LEAVES)
+    if (parting == SIM_LEAVES)
         adopt(s, from);
     hear(s);
 }
@@ -235,8 +228,6 @@ static void leave_some(struct sim *s)
             s->at->waiting.items[i]->gone = true;
 }
 
-static struct req *set_state(struct sim *s, int queue, enum queue_state state);
-
 /*
  * A commit whose sync failed was answered with an error, but stands in the log of the database until the
  * next one overwrites it: a crash before that brings it back to life.  Nothing was promised and nothing
@@ -246,7 +237,7 @@ static void bury(struct sim *s)
 {
     bool up = s->model.queues[MODEL_QUEUES - 1].state == QUEUE_UP;
 
-    run_and_check(s, set_state(s, MODEL_QUEUES - 1, up ? QUEUE_DRAIN : QUEUE_UP));
+    sim_run(s, client_set_state(s, MODEL_QUEUES - 1, up ? QUEUE_DRAIN : QUEUE_UP));
 }
 
 void sim_step(struct sim *s)
@@ -256,7 +247,7 @@ void sim_step(struct sim *s)
 
     s->n_batch = 0;
     if (s->n_servers > 1 && chance(s, 6) == 0)
-        step_change_places(s, chance(s, 4) == 0 ? LEAVES : STAYS);
+        sim_change_places(s, chance(s, 4) == 0 ? SIM_LEAVES : SIM_STAYS);
     pass_time(s);
     sim_say(s, "wall %lld steady %lld", (long long)s->now.wall_at, (long long)s->now.steady_at);
     leave_some(s);
@@ -292,9 +283,9 @@ void sim_step(struct sim *s)
         bury(s);
 }
 
-/* ---- the end: all work is done, all traces expire, nothing is left ---- */
+/* ---- one request by itself ---- */
 
-static void run_and_check(struct sim *s, struct req *r)
+void sim_run(struct sim *s, struct req *r)
 {
     world_run(s, &r, r == NULL ? 0 : 1);
     if (r != NULL)
@@ -303,7 +294,7 @@ static void run_and_check(struct sim *s, struct req *r)
     check_after(s);
 }
 
-static struct req *set_state(struct sim *s, int queue, enum queue_state state)
+struct req *client_set_state(struct sim *s, int queue, enum queue_state state)
 {
     struct req *r = client_nothing(s, OP_QUEUE);
 
@@ -312,132 +303,4 @@ static struct req *set_state(struct sim *s, int queue, enum queue_state state)
                                     .name = slice_of(model_queue_names[queue]),
                                     .state = state};
     return r;
-}
-
-static struct req *release(struct sim *s, int64_t id)
-{
-    struct req *r = client_nothing(s, OP_ACT);
-
-    r->op.act = (struct act){.kind = ACT_RELEASE, .id = id};
-    r->act = (struct model_act){.kind = ACT_RELEASE, .label = -1, .now_at = s->now.wall_at};
-    return r;
-}
-
-static bool any_ready(const struct sim *s)
-{
-    for (size_t i = 0; i < s->model.n_jobs; i++)
-        if (s->model.jobs[i].state == JOB_READY)
-            return true;
-    return false;
-}
-
-static bool any_held(const struct sim *s, int64_t *ret_id)
-{
-    for (size_t i = 0; i < s->model.n_jobs; i++)
-        if (s->model.jobs[i].state == JOB_HELD && s->model.jobs[i].held) {
-            *ret_id = s->model.jobs[i].id;
-            return true;
-        }
-    return false;
-}
-
-/* Somebody waits for nothing but signals: one of them is too low. */
-static struct req *raise_signal(struct sim *s)
-{
-    for (size_t i = 0; i < s->model.n_jobs; i++) {
-        const struct model_job *j = &s->model.jobs[i];
-
-        for (int k = 0; k < j->bill.n_conds && j->state == JOB_HELD && model_is_ripe(j); k++) {
-            const struct model_cond *c = &j->bill.conds[k];
-
-            if (c->kind != AFTER_SIGNAL || s->model.links.signals[c->signal] >= c->count)
-                continue;
-            struct req *r = client_nothing(s, OP_SIGNAL);
-
-            r->link = c->signal;
-            r->op.signal = (struct signal_op){.kind = SIGNAL_OP_RAISE,
-                                              .name = slice_of(model_signal_names[c->signal]),
-                                              .count = c->count};
-            return r;
-        }
-    }
-    return NULL;
-}
-
-static bool all_ended(const struct sim *s)
-{
-    for (size_t i = 0; i < s->model.n_jobs; i++)
-        if (!job_state_ended(s->model.jobs[i].state))
-            return false;
-    return s->model.n_work == 0 && s->model.n_emitters == 0;
-}
-
-/* No queue leads anywhere any more: what is done makes nothing new, but for what jobs themselves lead to. */
-static struct req *unlink_queue(struct sim *s, int queue)
-{
-    struct req *r = client_nothing(s, OP_QUEUE);
-
-    r->put_queue[0] = queue;
-    r->put_def[0] = s->model.queues[queue].def;
-    r->puts[0] = (struct queue_put){.name = slice_of(model_queue_names[queue]),
-                                    .definition = slice_of(
-                                        model_def_json(queue, r->put_def[0], 0))};
-    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 1};
-    return r;
-}
-
-static void finish_all(struct sim *s)
-{
-    struct req *r;
-    int64_t id;
-
-    for (int q = 0; q < MODEL_QUEUES; q++)
-        if (s->model.queues[q].there)
-            run_and_check(s, unlink_queue(s, q));
-
-    for (int q = 0; q < MODEL_QUEUES; q++)
-        run_and_check(s, set_state(s, q, QUEUE_UP));
-    for (int i = 0; i < DRAIN_ROUNDS && !all_ended(s); i++) {
-        s->step++;
-        if (s->n_held[0] > 0)
-            run_and_check(s, client_finish_done(s, 0));
-        else if (any_held(s, &id))
-            run_and_check(s, release(s, id));
-        else if (any_ready(s))
-            run_and_check(s, client_claim_all(s, 0));
-        else if ((r = raise_signal(s)) != NULL)
-            run_and_check(s, r);
-        else
-            world_advance(s, 10 * US_PER_MIN); /* retries and other workers' leases */
-        if (s->n_held[0] == 0)
-            run_and_check(s, NULL);
-    }
-    if (!all_ended(s))
-        sim_fail(s, "work is left that nothing can end");
-}
-
-void sim_drain(struct sim *s)
-{
-    sim_say(s, "the end begins");
-    s->n_held[0] = 0;
-    if (s->n_servers > 1)
-        step_change_places(s, LEAVES);
-    finish_all(s);
-    world_advance(s,
-                  400 * US_PER_DAY); /* more than the clock was ever set back, and all retention */
-    for (int i = 0; i < 20 && s->model.n_jobs > 0; i++) {
-        s->step++;
-        world_advance(s, 2 * US_PER_MIN);
-        run_and_check(s, NULL);
-    }
-    run_and_check(s, set_state(s, 0, QUEUE_PAUSE)); /* what goes with the next write goes */
-    run_and_check(s, set_state(s, MODEL_QUEUES - 1, QUEUE_PAUSE));
-    check_store(s, CHECK_ALL);
-    check_empty(s);
-    world_advance(s, US_PER_MIN);
-    run_and_check(s, NULL);
-    int64_t next_us = engine_next_us(s->at->engine, s->now);
-
-    if (next_us < (s->shared ? IDLE_US : TIME_NEVER))
-        sim_fail(s, "an idle engine wants to be woken in %lld us", (long long)next_us);
 }
