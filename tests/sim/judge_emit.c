@@ -49,15 +49,15 @@ static enum err_code judge_one(const struct sim *s, const struct model_sub *sub)
     return judge_bill(s, sub);
 }
 
-static size_t first_bad(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code)
+/* `known`: those that are there already, by their keys; what they wait for is not looked at. */
+static size_t first_bad(struct sim *s, const struct req *r, size_t n, const int64_t *known,
+                        enum err_code *ret_code)
 {
-    const int64_t none[SIM_ITEMS] = {0};
-
     for (size_t i = 0; i < n; i++)
         if ((*ret_code = judge_one(s, &r->subs[i])) != E_OK)
             return i;
     for (size_t i = 0; i < n; i++)
-        if ((*ret_code = judge_conds(s, r, i, none)) != E_OK)
+        if (known[i] == 0 && (*ret_code = judge_conds(s, r, i, known)) != E_OK)
             return i;
     return n;
 }
@@ -130,7 +130,8 @@ void judge_emit(struct sim *s, struct req *r)
         return;
     }
     bool staged = !x->visible || (x->n_jobs > 0 && r->cursor == 0 && owner->cursor != 0);
-    size_t bad = staged ? first_bad(s, r, x->n_jobs, &code)
+    const int64_t none[SIM_ITEMS] = {0};
+    size_t bad = staged ? first_bad(s, r, x->n_jobs, none, &code)
                         : judge_first_refused(s, r, x->n_jobs, &code, JUDGE_WITH_CLASHES);
 
     expect_code(s, r, code);
@@ -144,10 +145,13 @@ void judge_emit(struct sim *s, struct req *r)
 
 enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct finish_item *f)
 {
+    int64_t known[SIM_ITEMS] = {0};
     enum err_code code = E_OK;
 
+    for (size_t i = 0; i < f->n_emit; i++)
+        known[i] = r->subs[i].key < 0 ? 0 : s->model.keys[r->subs[i].key].job;
     if (f->outcome == JOB_OUT_DONE && f->n_emit > 0)
-        (void)first_bad(s, r, f->n_emit, &code);
+        (void)first_bad(s, r, f->n_emit, known, &code);
     return code;
 }
 

@@ -40,7 +40,7 @@ struct model_list model_lists[MODEL_LISTS] = {
 /* Queues lead to later ones only, and listen only to what earlier ones publish. */
 struct model_queue_link model_queue_links[MODEL_QUEUES][MODEL_LINKS] = {
     {{0}, {.on_success = 2, .on_failure = 4}, {.on_success = 3, .on_failure = 1}},
-    {{0}, {.on_success = 3, .on_failure = 6}, {.on_success = 5, .on_failure = 7}},
+    {{0}, {.on_success = 3, .on_failure = 15}, {.on_success = 5, .on_failure = 7}},
     {{0},
      {.on_success = 6, .subscribe = "[\"news\",\"t.*\"]"},
      {.on_success = 7, .on_failure = 8, .subscribe = "[\"t.one\"]"}},

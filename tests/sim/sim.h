@@ -311,7 +311,6 @@ void client_fill_sub(struct sim *s, struct req *r, size_t i);
 /* Gives it a route, conditions, and ends that lead somewhere; of an array of n, jobs may name each other. */
 void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n);
 struct req *client_link(struct sim *s); /* a signal, an arrival, something published */
-int some_list(struct sim *s);
 void client_fill_gain(struct sim *s, struct req *r, size_t i);
 
 /* What they are made from. */
