@@ -119,12 +119,14 @@ static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
     return id;
 }
 
+/* One that the same array makes has not ended. */
 static void run_again(struct sim *s, const struct model_sub *sub, int64_t id)
 {
     struct model_act again = {.kind = ACT_RETRY, .anew = true, .label = -1};
     struct model_job *j = model_find(&s->model, id);
 
-    if (sub->redo && job_state_ended(j->state) && model_act(&s->model, j, &again) != E_OK)
+    if (j != NULL && sub->redo && job_state_ended(j->state) &&
+        model_act(&s->model, j, &again) != E_OK)
         sim_fail(s, "job %lld cannot be run again", (long long)id);
 }
 
