@@ -162,7 +162,7 @@ class LinksSubmitter(Submitter):
         """More than one commit can release: all of them are cancelled, as the first one does well; then the last one runs."""
         first = self._one("graph")
         crowd = [self._one("graph", after=[{"job": first["ref"], "on": "failure"}])
-                 for _ in range(self.rng.randrange(1500, 3000))]
+                 for _ in range(self.rng.randrange(1100, 1600))]
         return [first, *crowd,
                 self._one("graph", after=[{"job": job["ref"], "on": "end"} for job in crowd])]
 
