@@ -5,13 +5,16 @@
  * when the job is run once more: the bill keeps up to which attempt a name is not what steps had set.
  */
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
 #include "base/json.h"
 #include "engine/route.h"
 #include "store/store_record.h"
 
 /* ---- names that a person has changed ---- */
 
-/* Up to which attempt; 0: never.  The name as it stands in JSON. */
+/* Up to which attempt; 0: before the first, but after what the job was handed in with; INT_MIN: never.  The name as it
+ * stands in JSON. */
 static int changed_at(struct slice changed, struct slice name, struct arena *arena)
 {
     struct slice text = json_text(name, arena);
@@ -19,11 +22,11 @@ static int changed_at(struct slice changed, struct slice name, struct arena *are
     struct slice value;
 
     if (changed.size == 0)
-        return 0;
+        return INT_MIN;
     for (struct json_iter it = json_members(changed); json_next_member(&it, &key, &value);)
         if (slice_equal(json_text(key, arena), text))
             return (int)json_int(value);
-    return 0;
+    return INT_MIN;
 }
 
 /* Of what an attempt has set, what still counts. */
@@ -38,7 +41,7 @@ static struct slice still_set(const struct progress_entry *entry, struct slice c
         return arena_copy(arena, entry->set);
     buf_add_char(&b, '{');
     for (struct json_iter it = json_members(entry->set); json_next_member(&it, &key, &value);) {
-        if (changed_at(changed, key, arena) >= entry->seq && changed_at(changed, key, arena) > 0)
+        if (changed_at(changed, key, arena) >= entry->seq)
             continue;
         json_add_comma(&b);
         buf_add_slice(&b, key);

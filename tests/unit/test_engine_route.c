@@ -667,6 +667,28 @@ static void what_is_changed_by_hand_counts_over_what_was_set(void **state)
     }
 }
 
+static void what_is_changed_by_hand_counts_over_what_was_handed_in(void **state)
+{
+    struct fixture *f = *state;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct route_status entries[] = {
+        {.number = 1, .has_status = true, .set = SLICE("{\"x\":1,\"y\":1}")}};
+
+    define_queues(f);
+    struct submit_item item = route_of(&arena, ABC, NULL);
+
+    item.queue = SLICE("b");
+    item.step = 2;
+    item.progress = entries;
+    item.n_progress = 1;
+    int64_t id = submit_item_of(f, &item);
+
+    run_op(f, op_act(f, ACT_CANCEL, id));
+    assert_int_equal(retry_from(f, id, NULL, "{\"x\":2}")->op.err.code, E_OK);
+    assert_member(f, id, "set", "{\"y\":1}");
+    assert_true(reply_has(run_op(f, op_claim(f, "b", 1)), "\"x\":2"));
+}
+
 static void what_was_set_counts_although_a_run_between_was_cancelled(void **state)
 {
     struct fixture *f = *state;
@@ -853,6 +875,7 @@ int main(void)
         ENGINE_TEST(a_failed_route_goes_on_where_it_failed),
         ENGINE_TEST(a_done_route_is_run_again_from_any_step_with_other_params),
         ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_set),
+        ENGINE_TEST(what_is_changed_by_hand_counts_over_what_was_handed_in),
         ENGINE_TEST(what_was_set_counts_although_a_run_between_was_cancelled),
         ENGINE_TEST(steps_are_added_although_a_queue_further_on_is_gone),
         ENGINE_TEST(a_known_key_is_not_run_again_unless_redo_is_said),
