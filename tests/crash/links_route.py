@@ -51,6 +51,9 @@ class Route:
         wanted, failed = None, False
         for entries in self.groups:
             number = entries[0]["number"]
+            if number not in [step["number"] for step in self.steps]:
+                self.faults.append(f"has been at step {number}, which nobody gave it")
+                return
             if wanted is None:
                 self.starts.append(number)
                 self.last.clear()
