@@ -16,10 +16,7 @@ static int some_failure_list(struct sim *s)
 {
     int list = some_list(s);
 
-    for (int i = 0; i < model_lists[list].n_dests; i++)
-        if (model_lists[list].dests[i].kind == DEST_JOIN)
-            return 0;
-    return list;
+    return model_list_joins(list) ? 0 : list;
 }
 
 static struct slice list_json(int list)

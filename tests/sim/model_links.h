@@ -146,6 +146,9 @@ extern const char *const model_topic_names[MODEL_TOPICS];
 extern const char *const model_join_names[MODEL_JOINS];
 extern const char *const model_join_keys[MODEL_JOIN_KEYS];
 
+/* Whether it leads to a join. */
+bool model_list_joins(int list);
+
 /* Reads the lists; once. */
 void model_links_init(void);
 

@@ -56,6 +56,14 @@ const int model_join_then[MODEL_JOINS] = {9, 10};
 
 static char join_json[MODEL_JOINS][MODEL_JOIN_COUNT + 1][256];
 
+bool model_list_joins(int list)
+{
+    for (int i = 0; i < model_lists[list].n_dests; i++)
+        if (model_lists[list].dests[i].kind == DEST_JOIN)
+            return true;
+    return false;
+}
+
 int model_named(struct slice name, const char *const *names, int n)
 {
     for (int i = 0; i < n; i++)

@@ -79,6 +79,33 @@ static bool would_end_emits(const struct sim *s)
     return false;
 }
 
+/* Whether its success may lead to a join. */
+static bool may_arrive(struct sim *s, int64_t id)
+{
+    const struct model_job *j = model_find(&s->model, id);
+    const struct model_step *step = j == NULL ? NULL : model_step_find(&j->bill, j->step);
+    bool joins = j != NULL && model_list_joins(j->bill.on_success);
+
+    for (int i = 0; i < MODEL_LINKS && j != NULL; i++)
+        joins = joins || model_list_joins(model_queue_links[j->queue][i].on_success);
+    return joins || (step != NULL && model_list_joins(step->on_success));
+}
+
+static bool any_may_arrive(struct sim *s, const struct req *r, size_t n)
+{
+    for (size_t i = 0; i <= s->n_batch; i++) {
+        const struct req *other = i < s->n_batch ? s->batch[i] : r;
+        size_t count = other == r                      ? n
+                       : other->op.kind == OP_EXCHANGE ? other->op.exchange.n_finish
+                                                       : 0;
+
+        for (size_t k = 0; k < count; k++)
+            if (other->finish[k].outcome == JOB_OUT_DONE && may_arrive(s, other->finish[k].id))
+                return true;
+    }
+    return false;
+}
+
 static void fill_finish(struct sim *s, struct req *r, size_t *n)
 {
     bool made_up;
@@ -99,6 +126,9 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
     /* The same for successes and failures of a queue that counts failures in a row. */
     if (j != NULL && model_def_of(&s->model, j)->stop_after > 0 &&
         outcome == (s->step % 4 == 0 ? JOB_OUT_FAILED : JOB_OUT_DONE))
+        return;
+    /* And for those that arrive at joins. */
+    if (outcome == JOB_OUT_DONE && may_arrive(s, lease.id) && any_may_arrive(s, r, *n))
         return;
     struct finish_item *f = &r->finish[(*n)++];
 
