@@ -236,6 +236,8 @@ static struct req *make_act(struct sim *s)
     enum act_kind kind = (enum act_kind)chance(s, ACT_COUNT);
     struct model_job *j = chance(s, 4) == 0 ? any_job(s) : any_job_in(s, wants[kind]);
 
+    if (j != NULL && j->waiting && s->links.left) /* it may be let go before or after */
+        j = NULL;
     if (j != NULL && kind == ACT_RETRY && j->n_record > MODEL_RECORD_MAX / 3)
         kind = ACT_DELETE;
     r->op.act = (struct act){.kind = kind, .id = j == NULL || chance(s, 40) == 0 ? 4711 : j->id};

@@ -367,7 +367,9 @@ static void follow(struct sim *s, enum when when)
     for (size_t i = 0; i < s->model.links.n_owed && !s->no_evidence; i++)
         take_made(s, &s->model.links.owed[i]);
     s->model.links.n_owed = 0;
-    follow_waiting(s, when);
+    /* What was left by earlier batches is told when all else is. */
+    if (when == OVER || !s->links.was_left)
+        follow_waiting(s, when);
 }
 
 void judge_follow(struct sim *s)
