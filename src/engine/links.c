@@ -5,12 +5,15 @@
 #include "engine/engine_internal.h"
 
 /* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
- * as much, whatever the batch brings. */
-enum { LINK_ROWS = 1000 };
+ * as much, whatever the batch brings.  On a shared store each takes some round trips, and other servers wait for the
+ * lock meanwhile. */
+enum { LINK_ROWS = 1000, LINK_ROWS_SHARED = 200 };
 
 static size_t rows_of(const struct engine *e)
 {
-    return e->config.settle_rows == 0 ? LINK_ROWS : e->config.settle_rows;
+    if (e->config.settle_rows > 0)
+        return e->config.settle_rows;
+    return e->shared ? LINK_ROWS_SHARED : LINK_ROWS;
 }
 
 /* Whether an end in a queue leads anywhere. */

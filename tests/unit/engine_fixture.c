@@ -12,12 +12,15 @@
 #include "store/store_jobs.h"
 #include "testing.h"
 
+enum { SETTLE_ROWS = 1000 }; /* on all stores, so that tests can count */
+
 static void open_all(struct fixture *f)
 {
     struct store_config store = {.dir = f->dir,
                                  .url = pg_is_wanted() ? f->place.url : NULL,
                                  .mode = STORE_WRITE};
-    struct engine_config engine = {.seed = 1, .waiting_max = f->waiting_max, .member = &f->member};
+    struct engine_config engine = {
+        .seed = 1, .waiting_max = f->waiting_max, .member = &f->member, .settle_rows = SETTLE_ROWS};
     struct err err = ERR_INIT;
 
     f->member = (struct store_member){.name = f->dir, .host = "here", .version = "1", .url = ""};
