@@ -119,7 +119,7 @@ static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
     return id;
 }
 
-/* One that the same array makes has not ended. */
+/* One that the same array makes is not there yet when the others are run again. */
 static void run_again(struct sim *s, const struct model_sub *sub, int64_t id)
 {
     struct model_act again = {.kind = ACT_RETRY, .anew = true, .label = -1};
@@ -168,8 +168,11 @@ bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size
         if (!is_new[i]) /* whatever its place is: others wait for the new run */
             run_again(s, &r->subs[i], ret_ids[i]);
     for (size_t i = first; i < first + n && !s->no_evidence; i++) {
-        if (!is_new[i])
+        if (!is_new
+                [i]) { /* it may be one of this array that was cancelled as soon as it was made */
+            run_again(s, &r->subs[i], ret_ids[i]);
             continue;
+        }
         judge_add_new(s, &r->subs[i], ret_ids[i], how);
         judge_add_bill(s, r, i, model_find(&s->model, ret_ids[i]), ret_ids, how);
     }
