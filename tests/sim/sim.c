@@ -102,11 +102,14 @@ static void run_share(const struct options *o, int share, struct shared *total)
         run_seed(o->first + i, o, total);
 }
 
-/* Relaying is not built yet, and a staged job is its owner's: it is released or gone. */
+/* Relaying is not built yet; a staged job is its owner's: it is released or gone; what cannot be run fails in
+ * tests/unit/test_engine_chain.c. */
 static bool is_reachable(enum job_state state, enum job_event event)
 {
     if (state == JOB_STAGED)
         return event == JOB_EV_WAKE || event == JOB_EV_DEFER || event == JOB_EV_HOLD;
+    if (state == JOB_HELD && event == JOB_EV_FAIL)
+        return false;
     return state != JOB_RELAYED && event != JOB_EV_RELAY &&
            job_state_next(state, event) != JOB_NONE;
 }
