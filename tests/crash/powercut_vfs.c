@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "powercut_vfs.h"
 
-#include <sched.h>
+#include <time.h>
 
 #include "powercut_internal.h"
 
@@ -128,11 +128,17 @@ static int vfs_randomness(sqlite3_vfs *vfs, int size, char *ret_bytes)
     return size;
 }
 
-/* Whoever waits for a lock lets the holder's thread run; in one thread there is nothing to wait for. */
+enum { SLEEP_MAX_US = 1000 };
+
+/* Whoever waits for a lock lets the holder's thread run: SQLite gives up after so many times, so that yielding alone is
+ * not enough.  In one thread there is nothing to wait for: not for long. */
 static int vfs_sleep(sqlite3_vfs *vfs, int us)
 {
+    const struct timespec pause = {.tv_nsec = us < SLEEP_MAX_US ? us * 1000L
+                                                                : SLEEP_MAX_US * 1000L};
+
     (void)vfs;
-    sched_yield();
+    nanosleep(&pause, NULL);
     return us;
 }
 
