@@ -60,7 +60,9 @@ def test_every_page_is_in_the_index():
             assert f"]({page.name})" in index, f"docs/README.md does not link {page.name}"
 
 
-def test_metrics_that_the_pages_name_are_there(client):
+def test_metrics_that_the_pages_name_are_there(client, admin):
+    admin.ok("POST", "/v1/definitions", {"joins": {"meet": {"count": 2, "then": ["default"]}}}, 200)
+    client.ok("POST", "/v1/signals/dump", {}, 200)
     shown = client.get("/metrics").body.decode()
     named = {name for page in PAGES for name in re.findall(r"\bwaybill_[a-z_]+\b", page.read_text())}
     assert named, "no page names a metric"
