@@ -379,7 +379,7 @@ static int64_t tell_at(const struct worker *w)
 
     if (w->talk.say_all || (w->talk.describe && w->offers.known))
         return 0;
-    bool enough = talk_has_enough(w);
+    bool enough = talk_has_enough(w) && w->waiting > 0; /* what may be granted is not at hand */
 
     for (const struct task *t = w->tasks; t != NULL; t = t->next) {
         int64_t news = !talk_may_finish(t) ? talk_news_at(t) : enough ? t->ended_at + GATHER_US : 0;
