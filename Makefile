@@ -3,8 +3,8 @@
 .POSIX:
 .PHONY: all help demo test bench torture lint asan tsan install clean
 
-PREFIX = /usr/local
-DESTDIR =
+PREFIX ?= /usr/local
+DESTDIR ?=
 
 all:          ## build/waybill
 	@tools/need build
@@ -50,4 +50,4 @@ install: all  ## into $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild
 
 clean:        ## remove what was built
-	rm -rf build build-asan build-tsan build-lint
+	rm -rf build build-asan build-tsan build-lint build-against

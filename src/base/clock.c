@@ -38,15 +38,27 @@ int64_t clock_boot_us(void)
     return read_clock(CLOCK_BOOTTIME);
 }
 
+enum { READS_MAX = 10 };
+
+/* One who is stopped between two readings would see a clock that was set. */
 struct now clock_now(void)
 {
     static _Atomic int64_t offset_us;
-    int64_t mono = clock_mono_us();
-    int64_t wall = clock_wall_us();
     int64_t none = 0;
+    int64_t mono;
+    int64_t wall;
+    int64_t boot;
+    int reads = 0;
 
+    do {
+        mono = clock_mono_us();
+        wall = clock_wall_us();
+        boot = clock_boot_us();
+    } while (clock_mono_us() - mono > US_PER_MS && ++reads < READS_MAX);
     atomic_compare_exchange_strong(&offset_us, &none, wall - mono);
-    return (struct now){.wall_at = wall, .steady_at = mono + atomic_load(&offset_us)};
+    return (struct now){.wall_at = wall,
+                        .steady_at = mono + atomic_load(&offset_us),
+                        .asleep_us = boot - mono};
 }
 
 /* Days since 1970 of a civil date: years begin in March, so that leap days come last. */

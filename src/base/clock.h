@@ -28,7 +28,16 @@
 struct now {
     int64_t wall_at;
     int64_t steady_at;
+    int64_t
+        asleep_us; /* for so long was the machine suspended since it was started: steady_at lacks it */
 };
+
+/* By how much the wall clock was set between two instants: forward if above 0. */
+static inline int64_t clock_step_us(struct now before, struct now now)
+{
+    return (now.wall_at - before.wall_at) - (now.steady_at - before.steady_at) -
+           (now.asleep_us - before.asleep_us);
+}
 
 int64_t clock_wall_us(void);
 int64_t clock_mono_us(void);

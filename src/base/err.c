@@ -60,6 +60,7 @@ enum err_code err_set(struct err *err, enum err_code code, const char *fmt, ...)
     va_end(ap);
     err->code = code;
     err->item = 0;
+    err->unknown_queue = err->bad_row = false;
     return code;
 }
 
@@ -96,6 +97,7 @@ enum err_code err_errno(struct err *err, enum err_code code, const char *fmt, ..
 
     err->code = code;
     err->item = 0;
+    err->unknown_queue = err->bad_row = false;
     snprintf(err->msg, sizeof(err->msg), "%s", strerror_r(errno, why, sizeof(why)));
     va_start(ap, fmt);
     put_in_front(err, fmt, ap);

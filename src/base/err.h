@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -25,6 +26,7 @@
     X(E_METHOD, 405, "method_not_allowed")   \
     X(E_CONFLICT, 409, "conflict")           \
     X(E_STALE_LEASE, 409, "stale_lease")     \
+    X(E_PRECONDITION, 412, "precondition")   \
     X(E_TOO_LARGE, 413, "too_large")         \
     X(E_UNSUPPORTED, 415, "unsupported")     \
     X(E_RANGE, 416, "range_not_satisfiable") \
@@ -46,7 +48,9 @@ enum err_code {
 /* The message is always UTF-8, whatever it quotes. */
 struct err {
     enum err_code code;
-    unsigned item; /* 1-based place in the array that was handed in, 0 when there is none */
+    unsigned item;      /* 1-based place in the array that was handed in, 0 when there is none */
+    bool unknown_queue; /* the cause is a queue that does not exist */
+    bool bad_row;       /* … a row of the store that cannot be: others may be sound */
     char msg[240];
 };
 

@@ -6,7 +6,6 @@
 
 enum { SEQUENCE_BITS = 12, NODE_BITS = 10, TEXT_DIGITS = 13 };
 
-#define EPOCH_2024_AT INT64_C(1704067200000000)
 #define MS_MAX ((INT64_C(1) << 41) - 1)
 #define SEQUENCE_MASK ((INT64_C(1) << SEQUENCE_BITS) - 1)
 
@@ -23,7 +22,7 @@ static int64_t ms_of(int64_t id)
 /* Instants before 2024 and after 2093 count as the nearest one that fits. */
 static int64_t ms_since_2024(int64_t at)
 {
-    int64_t ms = at <= EPOCH_2024_AT ? 0 : (at - EPOCH_2024_AT) / US_PER_MS;
+    int64_t ms = at <= ID_FIRST_AT ? 0 : (at - ID_FIRST_AT) / US_PER_MS;
 
     return ms > MS_MAX ? MS_MAX : ms;
 }
@@ -53,9 +52,14 @@ int64_t id_gen_next(struct id_gen *g, int64_t now_at)
     return id;
 }
 
+bool id_gen_has_room(const struct id_gen *g)
+{
+    return id_time(g->last) < ID_LAST_AT;
+}
+
 int64_t id_time(int64_t id)
 {
-    return EPOCH_2024_AT + ms_of(id) * US_PER_MS;
+    return ID_FIRST_AT + ms_of(id) * US_PER_MS;
 }
 
 int64_t id_at_time(int64_t at)
@@ -107,4 +111,19 @@ bool id_parse(struct slice text, int64_t *ret_id)
     }
     *ret_id = (int64_t)id;
     return true;
+}
+
+bool id_prefix(struct slice text, int64_t *ret_first, int64_t *ret_last)
+{
+    char first[TEXT_DIGITS];
+    char last[TEXT_DIGITS];
+
+    if (text.size == 0 || text.size > TEXT_DIGITS)
+        return false;
+    memset(first, digits[0], sizeof(first));
+    memset(last, digits[31], sizeof(last));
+    memcpy(first, text.data, text.size);
+    memcpy(last, text.data, text.size);
+    return id_parse(slice_make(first, sizeof(first)), ret_first) &&
+           id_parse(slice_make(last, sizeof(last)), ret_last);
 }

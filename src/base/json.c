@@ -202,7 +202,7 @@ static bool member_twice(struct checker *c, const char *key)
     struct slice name = slice_make(key + 1, (size_t)(c->at - key - 2));
     struct slice shown = utf8_cut(name, NAME_BYTES_SHOWN);
 
-    return fail(c, key, "a member '%.*s%s' stands twice", (int)shown.size, shown.data,
+    return fail(c, key, "a member '%.*s%s' appears twice", (int)shown.size, shown.data,
                 shown.size < name.size ? "…" : "");
 }
 

@@ -60,7 +60,7 @@ static uint64_t hash_escaped(const char *at, const char *end)
 
     while (at < end) {
         char bytes[4];
-        size_t n = json_decode_step(&at, bytes);
+        size_t n = json_decode_step(&at, end, bytes);
 
         for (size_t i = 0; i < n; i++) {
             if (size > 0 && size % 8 == 0) {
@@ -86,7 +86,7 @@ static int read_byte(struct reader *r)
     if (r->used == r->size) {
         if (*r->at == '"')
             return -1;
-        r->size = json_decode_step(&r->at, r->bytes);
+        r->size = json_decode_step(&r->at, r->at + 12, r->bytes);
         r->used = 0;
     }
     return (unsigned char)r->bytes[r->used++];

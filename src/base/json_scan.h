@@ -138,5 +138,6 @@ struct json_flaw {
 /* Where the number that begins at `at` (a digit or a minus) ends; NULL when it is malformed. */
 const char *json_number_end(const char *at, const char *end, struct json_flaw *ret_flaw);
 
-/* Decodes one byte or one escape of checked string text at *at, moves on, returns the bytes written. */
-size_t json_decode_step(const char **at, char to[static 4]);
+/* Decodes one byte or one escape of checked string text at *at, moves on (never beyond `end`), returns the bytes
+ * written: not more than it moved. */
+size_t json_decode_step(const char **at, const char *end, char to[static 4]);

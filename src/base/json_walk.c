@@ -1,5 +1,6 @@
 /*
- * Walking checked text in place.  Every loop is bounded by the text's end all the same.
+ * Walking checked text in place.  Every loop is bounded by the text's end all the same, and ends: text that
+ * nobody has checked, out of a damaged store, gives values that mean nothing, and does no harm.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -67,7 +68,8 @@ static struct slice take_value(const char **at, const char *end)
 
 enum json_type json_type_of(struct slice value)
 {
-    ASSERT(value.size > 0);
+    if (value.size == 0)
+        return JSON_T_NULL;
     switch (value.data[0]) {
     case '{': return JSON_T_OBJECT;
     case '[': return JSON_T_ARRAY;
@@ -95,16 +97,22 @@ const char *json_type_name(enum json_type type)
     return names[type];
 }
 
+/* What is between the brackets; nothing, when these are not there. */
+static struct json_iter inside(struct slice value, char opening)
+{
+    if (value.size < 2 || value.data[0] != opening)
+        return (struct json_iter){NULL, NULL};
+    return (struct json_iter){value.data + 1, value.data + value.size - 1};
+}
+
 struct json_iter json_members(struct slice object)
 {
-    ASSERT(object.size >= 2 && object.data[0] == '{');
-    return (struct json_iter){object.data + 1, object.data + object.size - 1};
+    return inside(object, '{');
 }
 
 struct json_iter json_items(struct slice array)
 {
-    ASSERT(array.size >= 2 && array.data[0] == '[');
-    return (struct json_iter){array.data + 1, array.data + array.size - 1};
+    return inside(array, '[');
 }
 
 bool json_next_item(struct json_iter *it, struct slice *ret_value)
@@ -115,9 +123,12 @@ bool json_next_item(struct json_iter *it, struct slice *ret_value)
         at = json_skip_space(at + 1, it->end);
     if (at == it->end)
         return false;
-    *ret_value = take_value(&at, it->end);
-    it->at = at;
-    return true;
+    struct slice value = take_value(&at, it->end);
+
+    it->at = value.size > 0 ? at : it->end; /* a bracket too many ends it */
+    if (value.size > 0)
+        *ret_value = value;
+    return value.size > 0;
 }
 
 bool json_next_member(struct json_iter *it, struct slice *ret_key, struct slice *ret_value)
@@ -145,16 +156,17 @@ static char simple_escape(char which)
     }
 }
 
-size_t json_decode_step(const char **at, char to[static 4])
+size_t json_decode_step(const char **at, const char *end, char to[static 4])
 {
     const char *p = *at;
+    size_t left = (size_t)(end - p);
 
-    if (*p != '\\') {
+    if (*p != '\\' || left < 2) {
         to[0] = *p;
         *at = p + 1;
         return 1;
     }
-    if (p[1] != 'u') {
+    if (p[1] != 'u' || left < 6) {
         to[0] = simple_escape(p[1]);
         *at = p + 2;
         return 1;
@@ -162,11 +174,11 @@ size_t json_decode_step(const char **at, char to[static 4])
     uint32_t code = json_hex4(p + 2);
 
     *at = p + 6;
-    if (code >= 0xD800 && code <= 0xDBFF) {
+    if (code >= 0xD800 && code <= 0xDBFF && left >= 12) {
         code = 0x10000 + ((code - 0xD800) << 10) + (json_hex4(p + 8) - 0xDC00);
         *at = p + 12;
     }
-    return utf8_encode(code, to);
+    return utf8_encode(code <= 0x10FFFF ? code : 0xFFFD, to);
 }
 
 bool json_longer_key_is(struct slice key, const char *name, size_t size)
@@ -179,7 +191,7 @@ bool json_longer_key_is(struct slice key, const char *name, size_t size)
         return false;
     while (at < end) {
         char bytes[4];
-        size_t n = json_decode_step(&at, bytes);
+        size_t n = json_decode_step(&at, end, bytes);
 
         if (n > size - matched || memcmp(bytes, name + matched, n) != 0)
             return false;
@@ -203,7 +215,8 @@ bool json_find(struct slice object, const char *name, struct slice *ret_value)
 
 struct slice json_text(struct slice value, struct arena *arena)
 {
-    ASSERT(value.size >= 2 && value.data[0] == '"');
+    if (value.size < 2 || value.data[0] != '"')
+        return slice_make("", 0);
     struct slice raw = slice_make(value.data + 1, value.size - 2);
 
     if (raw.size == 0 || memchr(raw.data, '\\', raw.size) == NULL)
@@ -214,7 +227,7 @@ struct slice json_text(struct slice value, struct arena *arena)
 
     while (at < raw.data + raw.size) {
         char bytes[4];
-        size_t n = json_decode_step(&at, bytes);
+        size_t n = json_decode_step(&at, raw.data + raw.size, bytes);
 
         memcpy(text + size, bytes, n);
         size += n;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 enum { LINE_BYTES = 2048 };
@@ -53,9 +54,17 @@ static void find_journal(void)
 /* One event, one line, whatever is in the names that it quotes. */
 static void keep_to_one_line(char *text)
 {
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7F)
-            *text = '?';
+    const char *end = text + strlen(text);
+
+    while (text < end) {
+        size_t size = utf8_step(text, end);
+        bool plain = printable(text, size);
+
+        size += size == 0;
+        if (!plain)
+            memset(text, '?', size);
+        text += size;
+    }
 }
 
 static void write_all(const char *data, size_t size)

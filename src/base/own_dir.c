@@ -26,6 +26,19 @@ enum err_code err_file(struct err *err, const char *what, const char *path)
     }
 }
 
+enum err_code own_check(int fd, const char *what, const char *path, struct err *err)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return err_file(err, "look at", path);
+    if ((st.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+        return E_OK;
+    return err_set(err, E_FORBIDDEN,
+                   "%s %s can be written by others (mode %04o): mend it with chmod go-w %s", what,
+                   path, (unsigned)st.st_mode & 07777, path);
+}
+
 bool own_dir_make(int parent_fd, const char *name)
 {
     if (mkdirat(parent_fd, name, 0700) < 0)

@@ -31,5 +31,8 @@ int own_dir_holder(int lock_fd);
 /* One that is there already stays as it is. */
 bool own_dir_make(int parent_fd, const char *name);
 
+/* E_FORBIDDEN when others than the owner may write to what is open; `what` is what people call it. */
+MUST_CHECK enum err_code own_check(int fd, const char *what, const char *path, struct err *err);
+
 /* The error of errno: E_FULL, E_FORBIDDEN, else E_INVALID. */
 enum err_code err_file(struct err *err, const char *what, const char *path);

@@ -101,7 +101,7 @@ static enum err_code take_option(struct args *a, const struct option_spec *o, co
     if (strcmp(o->name, "help") == 0)
         a->wants_help = true;
     if (!o->repeats && o->value.type != VALUE_NONE && args_has(a, o->name))
-        return err_set(err, E_INVALID, "--%s is there twice", o->name);
+        return err_set(err, E_INVALID, "--%s appears twice", o->name);
     if (value != NULL && value_check(&o->value, value, err) != E_OK)
         return err_wrap(err, "--%s", o->name);
     VEC_PUSH(&a->options, ((struct given_option){.spec = o, .value = value}));

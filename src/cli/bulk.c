@@ -9,6 +9,9 @@
 #include "base/json.h"
 #include "cli/answer.h"
 #include "cli/filter.h"
+#include "cli/job_view.h"
+#include "cli/job_what.h"
+#include "cli/output.h"
 
 #define BODY_MAX ((size_t)1 << 20)
 
@@ -25,10 +28,12 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
     if (b->to_queue != NULL) {
         json_put_string(&body, "queue", slice_of(b->to_queue));
     }
+    if (b->alone)
+        json_put_bool(&body, "alone", true);
     buf_add_char(&body, '}');
     const struct client_request r = {
         .method = "POST",
-        .path = "/v1/bulk",
+        .path = args_has(&cli->args, "dry-run") ? "/v1/bulk?dry_run=1" : "/v1/bulk",
         .body = buf_slice(&body),
     };
 
@@ -37,14 +42,18 @@ static enum err_code begin(struct cli *cli, const struct bulk_request *b,
 
 static void show_progress(const struct bulk_request *b, const json_t *bulk)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r%s %" PRId64 " jobs …", b->done, answer_int(bulk, "changed"));
+    CLEANUP(buf) struct buf line = BUF_INIT(200);
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    buf_addf(&line, "\r%s %" PRId64 " jobs …", b->done, answer_int(bulk, "changed"));
+    output_status(buf_slice(&line));
 }
 
 static void clear_progress(void)
 {
     if (isatty(STDERR_FILENO))
-        fputs("\r\033[K", stderr);
+        output_status(SLICE("\r\033[K"));
 }
 
 static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
@@ -80,13 +89,63 @@ static void print_result(const struct cli *cli, const struct bulk_request *b,
     putchar('\n');
 }
 
+static void print_examples(const struct cli *cli, const json_t *jobs)
+{
+    static const struct column columns[] = {
+        {.title = "  ID"},
+        {.title = "STATE"},
+        {.title = "QUEUE", .shrinks = true},
+        {.title = "WHAT"},
+    };
+    CLEANUP(table) struct table t;
+    const json_t *job = NULL;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
+        CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+
+        job_what(job, &what);
+        table_addf(&t, COLOUR_PLAIN, "  %s", answer_text(job, "id"));
+        table_add(&t, state_colour(answer_text(job, "state")), answer_text(job, "state"));
+        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_add(&t, COLOUR_PLAIN, buf_text(&what));
+    }
+    if (t.cells.count > 0)
+        table_print(&t, &cli->screen);
+}
+
+/* What it would do. */
+static void print_plan(const struct cli *cli, const struct bulk_request *b,
+                       const struct client_reply *reply)
+{
+    const json_t *examples = json_object_get(reply->json, "examples");
+    int64_t jobs = answer_int(reply->json, "jobs");
+    int64_t left = jobs - (int64_t)json_array_size(examples);
+
+    if (cli->json) {
+        print_json(buf_slice(&reply->text));
+        return;
+    }
+    printf("%s%" PRId64 " job%s would be %s\n",
+           answer_is_true(reply->json, "more") ? "at least " : "", jobs, jobs == 1 ? "" : "s",
+           b->done);
+    print_examples(cli, examples);
+    if (left > 0 && json_array_size(examples) > 0)
+        printf("  and %" PRId64 " more\n", left);
+}
+
 int bulk_act(struct cli *cli, const struct bulk_request *request)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;
 
-    if (begin(cli, request, &reply, &err) != E_OK ||
-        wait_for_end(cli, request, &reply, &err) != E_OK)
+    if (begin(cli, request, &reply, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (args_has(&cli->args, "dry-run")) {
+        print_plan(cli, request, &reply);
+        return CLI_OK;
+    }
+    if (wait_for_end(cli, request, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     print_result(cli, request, &reply);
     bool all_refused = answer_int(reply.json, "changed") == 0 &&

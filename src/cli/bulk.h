@@ -4,6 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/slice.h"
 #include "cli/cli.h"
 
@@ -12,6 +14,7 @@ struct bulk_request {
     const char *done;     /* for people: "cancelled" */
     const char *states;   /* when no --state is given; NULL: any */
     const char *to_queue; /* move */
+    bool alone;           /* retry */
     const char
         *queue; /* all jobs of this one; NULL: those of the filter in the command's options */
 };

@@ -10,6 +10,10 @@
 #include "base/log.h"
 #include "cli/cmd.h"
 #include "cli/help.h"
+#include "cli/job_names.h"
+#include "cli/program_find.h"
+
+#define ERROR_MAX 2048
 
 int cli_exit_status(enum err_code code)
 {
@@ -22,6 +26,7 @@ int cli_exit_status(enum err_code code)
     case E_METHOD:
     case E_CONFLICT:
     case E_STALE_LEASE:
+    case E_PRECONDITION:
     case E_TOO_LARGE:
     case E_UNSUPPORTED:
     case E_RANGE:
@@ -38,14 +43,25 @@ int cli_exit_status(enum err_code code)
     return CLI_FAILED;
 }
 
+/* One line, whatever is in the values that it quotes. */
+static void print_error(const char *text)
+{
+    CLEANUP(buf) struct buf clean = BUF_INIT(ERROR_MAX * 4);
+
+    clean_text(&clean, slice_of(text));
+    fprintf(stderr, "waybill: %s\n", buf_text(&clean));
+}
+
 int cli_fail(const struct cli *cli, const struct err *err)
 {
     fflush(stdout);
-    fprintf(stderr, "waybill: %s\n", err->msg);
+    print_error(err->msg);
     if ((err->code == E_FORBIDDEN || err->code == E_UNAUTHORIZED) && cli->client != NULL &&
         !client_is_local(cli->client))
         fprintf(stderr, "try it on the server's machine, or with the token in WAYBILL_TOKEN\n");
-    return cli->misconfigured ? CLI_USAGE : cli_exit_status(err->code);
+    if (cli->misconfigured)
+        return CLI_USAGE;
+    return err->unknown_queue ? CLI_NOT_FOUND : cli_exit_status(err->code);
 }
 
 static void point_to_help(const struct args *a)
@@ -61,26 +77,42 @@ int cli_usage(const struct cli *cli, const char *fmt, ...)
 {
     va_list args;
 
+    char text[ERROR_MAX];
+
     fflush(stdout);
-    fputs("waybill: ", stderr);
     va_start(args, fmt);
-    vfprintf(stderr, fmt, args);
+    vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    fputc('\n', stderr);
+    print_error(text);
     point_to_help(&cli->args);
     return CLI_USAGE;
 }
 
-/* The value of an option that only some commands have. */
-static const char *text_if_known(const struct args *a, const char *option)
+void cli_hint_program(const struct cli *cli)
+{
+    const struct args *a = &cli->args;
+    const char *word = a->words.count > 0 ? a->words.items[0] : NULL;
+
+    if (word == NULL || !a->command->takes_program || a->program.count > 0 ||
+        program_fault(word) != 0)
+        return;
+    fprintf(stderr, "to run the program '%s': waybill %s -- %s …\n", word, a->command->name, word);
+}
+
+/* Options that only some commands have. */
+static bool knows(const struct args *a, const char *option)
 {
     const struct option_spec *o = NULL;
 
-    for (unsigned i = 0; (o = command_next_option(a->command, &i)) != NULL;) {
+    for (unsigned i = 0; (o = command_next_option(a->command, &i)) != NULL;)
         if (strcmp(o->name, option) == 0)
-            return args_text(a, option);
-    }
-    return NULL;
+            return true;
+    return false;
+}
+
+static const char *text_if_known(const struct args *a, const char *option)
+{
+    return knows(a, option) ? args_text(a, option) : NULL;
 }
 
 struct client_config cli_client_config(const struct cli *cli)
@@ -88,6 +120,7 @@ struct client_config cli_client_config(const struct cli *cli)
     return (struct client_config){
         .url = text_if_known(&cli->args, "url"),
         .data_dir = text_if_known(&cli->args, "data"),
+        .insecure = knows(&cli->args, "insecure") && args_has(&cli->args, "insecure"),
     };
 }
 
@@ -107,8 +140,11 @@ enum err_code cli_call(struct cli *cli, const struct client_request *request,
                        struct client_reply *reply, struct err *err)
 {
     struct client *client = NULL;
+    struct client_request r = *request;
 
-    if (cli_client(cli, &client, err) != E_OK || client_call(client, request, reply, err) != E_OK)
+    if (r.patience_s == 0 && strstr(r.path, "wait=") == NULL)
+        r.patience_s = CLI_PATIENCE_S;
+    if (cli_client(cli, &client, err) != E_OK || client_call(client, &r, reply, err) != E_OK)
         return err->code;
     if (reply->json == NULL && request->on_data == NULL)
         return err_set(err, E_INTERNAL, "%s does not answer with JSON: is it a waybill server?",
@@ -171,26 +207,32 @@ static int flush_output(int status)
     return CLI_FAILED;
 }
 
-static int run(struct cli *cli)
+static int run(struct cli *cli, struct outputs *outputs)
 {
     if (cli->args.wants_help) {
-        help_command(stdout, cli->args.parent, cli->args.command);
+        help_command(stdout, cli->args.parent, cli->args.command, cli->screen.width);
         return CLI_OK;
     }
     cli->json = args_has(&cli->args, "json");
-    return cli->args.command->run(cli);
+    if (!cli->json) {
+        outputs_open(outputs);
+        cli->outputs = outputs;
+    }
+    int status = job_names_resolve(cli);
+
+    return status != CLI_OK ? status : cli->args.command->run(cli);
 }
 
 /* `waybill`, `waybill --help`, `waybill --version`: lines without a verb. */
-static bool run_without_verb(int argc, char **argv, int *ret_status)
+static bool run_without_verb(int argc, char **argv, int width, int *ret_status)
 {
     if (argc < 2) {
-        help_overview(stderr);
+        help_overview(stderr, width);
         *ret_status = CLI_USAGE;
         return true;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        help_overview(stdout);
+        help_overview(stdout, width);
         *ret_status = CLI_OK;
         return true;
     }
@@ -202,21 +244,35 @@ static bool run_without_verb(int argc, char **argv, int *ret_status)
     return false;
 }
 
+static int misread(const struct cli *cli, const struct err *err)
+{
+    int status = cli_usage(cli, "%s", err->msg);
+
+    if (cli->args.command != NULL)
+        cli_hint_program(cli);
+    return status;
+}
+
 int cli_main(int argc, char **argv)
 {
-    struct cli cli = {.client = NULL};
+    struct cli cli = {.client = NULL, .arena = ARENA_INIT};
+    struct outputs outputs;
     struct err err = ERR_INIT;
     int status = CLI_OK;
 
     signal(SIGPIPE, SIG_IGN); /* a closed output is seen where it is written */
-    if (run_without_verb(argc, argv, &status))
-        return flush_output(status);
     screen_init(&cli.screen);
+    if (run_without_verb(argc, argv, cli.screen.width, &status))
+        return flush_output(status);
     if (args_parse(&cli.args, commands, argc - 1, (const char *const *)argv + 1, &err) == E_OK)
-        status = run(&cli);
+        status = run(&cli, &outputs);
     else
-        status = cli_usage(&cli, "%s", err.msg);
+        status = misread(&cli, &err);
     client_close(cli.client);
     args_deinit(&cli.args);
-    return flush_output(status);
+    arena_deinit(&cli.arena);
+    status = flush_output(status);
+    if (cli.outputs != NULL)
+        outputs_close(cli.outputs);
+    return status;
 }

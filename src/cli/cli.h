@@ -9,8 +9,10 @@
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "cli/args.h"
+#include "cli/output.h"
 #include "cli/screen.h"
 #include "worker/client.h"
 
@@ -29,8 +31,10 @@ struct cli {
     struct args args;
     struct screen screen;
     bool json;
-    struct client *client; /* opened on first use */
-    bool misconfigured;    /* it could not be: URL or token are wrong */
+    struct outputs *outputs; /* of what is for people; NULL with --json */
+    struct client *client;   /* opened on first use */
+    bool misconfigured;      /* it could not be: URL or token are wrong */
+    struct arena arena;      /* what the line's words were turned into */
 };
 
 /* Runs one line, with argv[0]; returns the exit status. */
@@ -44,6 +48,9 @@ int cli_fail(const struct cli *cli, const struct err *err);
 /* Prints a usage error of the command and where to read on; returns CLI_USAGE. */
 int cli_usage(const struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* When the first word of a line that takes `-- CMD` is a program: says how it is written. */
+void cli_hint_program(const struct cli *cli);
+
 /* As --log-level says. */
 void cli_set_log_level(const struct args *a);
 
@@ -52,6 +59,8 @@ struct client_config cli_client_config(const struct cli *cli);
 
 /* The client of this invocation. */
 MUST_CHECK enum err_code cli_client(struct cli *cli, struct client **ret_client, struct err *err);
+
+#define CLI_PATIENCE_S 10 /* with a server that says nothing, unless it was asked to wait */
 
 /* One call to the server; `reply` is empty before and has JSON after it (unless on_data took it). */
 MUST_CHECK enum err_code cli_call(struct cli *cli, const struct client_request *request,

@@ -14,6 +14,7 @@ int cmd_show(struct cli *cli);
 int cmd_log(struct cli *cli);
 int cmd_wait(struct cli *cli);
 int cmd_act(struct cli *cli); /* cancel retry hold release clone now move rm */
+int cmd_edit(struct cli *cli);
 int cmd_queue_list(struct cli *cli);
 int cmd_queue_show(struct cli *cli);
 int cmd_queue_state(struct cli *cli); /* pause resume drain down up */

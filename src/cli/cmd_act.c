@@ -7,6 +7,7 @@
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/filter.h"
+#include "cli/last_job.h"
 #include "cli/value.h"
 #include "core/job_state.h"
 
@@ -48,10 +49,15 @@ static bool is_move(const struct act *act)
     return strcmp(act->verb, "move") == 0;
 }
 
+static bool is_retry(const struct act *act)
+{
+    return strcmp(act->verb, "retry") == 0;
+}
+
 /* The step to begin at, or NULL. */
 static const char *from_step(const struct cli *cli, const struct act *act)
 {
-    return strcmp(act->verb, "retry") == 0 ? args_text(&cli->args, "from") : NULL;
+    return is_retry(act) ? args_text(&cli->args, "from") : NULL;
 }
 
 /* A number, or a name. */
@@ -79,6 +85,8 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
     }
     if (from != NULL)
         add_from(body, from);
+    if (is_retry(act) && args_has(&cli->args, "alone"))
+        json_put_bool(body, "alone", true);
     buf_add_char(body, '}');
     if (body->size == strlen("{}"))
         buf_clear(body);
@@ -116,6 +124,8 @@ static int act_on(struct cli *cli, const struct act *act, struct slice id, struc
     };
 
     if (cli_call(cli, &r, &reply, &err) == E_OK) {
+        if (strcmp(act->verb, "clone") == 0)
+            last_job_keep(client_server(cli->client), answer_text(reply.json, "id"));
         print_reply(cli, act, id, &reply);
         return CLI_OK;
     }
@@ -134,6 +144,7 @@ static int act_on_filter(struct cli *cli, const struct act *act)
                              .action = act->action,
                              .done = act->done,
                              .to_queue = is_move(act) ? args_text(&cli->args, "to") : NULL,
+                             .alone = is_retry(act) && args_has(&cli->args, "alone"),
                          });
 }
 
@@ -149,11 +160,14 @@ int cmd_act(struct cli *cli)
     if (is_move(act) && !args_has(&cli->args, "to"))
         return cli_usage(cli, "say where to: --to QUEUE");
     if (ids == 0 && !filters)
-        return cli_usage(cli, "say which jobs: ids, or --queue --state --label --text --older");
+        return cli_usage(cli,
+                         "say which jobs: ids, or --queue --state --label --text --since --older");
     if (ids > 0 && filters)
         return cli_usage(cli, "say ids or a filter, not both");
     if (filters)
         return act_on_filter(cli, act);
+    if (act->done != NULL && args_has(&cli->args, "dry-run"))
+        return cli_usage(cli, "--dry-run goes with a filter, not with ids");
     if (act_body(cli, act, &body, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     for (size_t i = 0; i < ids; i++) {
@@ -187,7 +201,8 @@ int cmd_prune(struct cli *cli)
     struct slice bad = states != NULL ? find_not_ended(states) : slice_make(NULL, 0);
 
     if (!filter_given(&cli->args))
-        return cli_usage(cli, "say which jobs: --older D, or --queue --state --label --text");
+        return cli_usage(cli,
+                         "say which jobs: --older D, or --queue --state --label --text --since");
     if (bad.size > 0)
         return cli_usage(cli, "%.*s jobs have not ended: 'waybill rm' deletes those, too",
                          (int)bad.size, bad.data);

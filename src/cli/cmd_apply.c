@@ -62,6 +62,28 @@ static enum err_code send_definitions(struct cli *cli, const struct definitions 
     return cli_call(cli, &r, reply, err);
 }
 
+/* The sections that say something to `serve` alone. */
+static void tell_passed_over(const struct definitions *d)
+{
+    const struct definition_place places[] = {
+        d->server.listen_from, d->server.url_from,   d->server.token_file_from,
+        d->server.store_from,  d->server.names_from, d->server.subscriptions_from,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        if (places[i].line == 0)
+            continue;
+        fprintf(stderr,
+                "waybill: %s: the section 'server' is passed over: only 'serve -c' reads it\n",
+                places[i].file.data);
+        break;
+    }
+    if (d->server.triggers.count > 0)
+        fprintf(stderr,
+                "waybill: %s: the section 'triggers' is passed over: only 'serve -c' reads it\n",
+                d->server.triggers.items[0].place.file.data);
+}
+
 int cmd_apply(struct cli *cli)
 {
     CLEANUP(definitions) struct definitions d;
@@ -79,6 +101,7 @@ int cmd_apply(struct cli *cli)
         definitions_locate(&d, &err);
         return cli_fail(cli, &err);
     }
+    tell_passed_over(&d);
     if (cli->json)
         print_json(buf_slice(&reply.text));
     else

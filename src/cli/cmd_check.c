@@ -10,88 +10,123 @@
 #include "cli/store_check.h"
 #include "core/definition.h"
 #include "server/definition_files.h"
+#include "server/server.h"
+#include "server/settings.h"
 
-/* How much a file has added. */
-struct file_counts {
-    size_t queues, joins;
+/* What came of one file; of all of them together when `file` is NULL. */
+struct file_result {
+    const char *file;
+    size_t queues, joins; /* that it has added */
+    struct definition_faults faults;
 };
 
-/* `file` is NULL for what is wrong with all of them together. */
-static void print_file_json(const char *file, struct file_counts counts, const struct err *err)
+static void add_errors(struct buf *line, const struct definition_faults *faults)
 {
-    CLEANUP(buf) struct buf line = BUF_INIT(8192);
+    json_put_string(line, "error", slice_of(faults->items.items[0].msg));
+    json_add_key(line, "errors");
+    buf_add_char(line, '[');
+    for (size_t i = 0; i < faults->items.count; i++) {
+        json_add_comma(line);
+        json_add_string(line, slice_of(faults->items.items[i].msg));
+    }
+    buf_add_char(line, ']');
+}
+
+static void print_result_json(const struct file_result *r)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT((size_t)1 << 20);
+    bool ok = r->faults.items.count == 0;
 
     buf_add_char(&line, '{');
-    if (file != NULL)
-        json_put_string(&line, "file", slice_of(file));
-    json_put_bool(&line, "ok", err->code == E_OK);
-    if (err->code == E_OK) {
-        json_put_int(&line, "queues", (int64_t)counts.queues);
-        json_put_int(&line, "joins", (int64_t)counts.joins);
+    if (r->file != NULL)
+        json_put_string(&line, "file", slice_of(r->file));
+    json_put_bool(&line, "ok", ok);
+    if (ok) {
+        json_put_int(&line, "queues", (int64_t)r->queues);
+        json_put_int(&line, "joins", (int64_t)r->joins);
     } else {
-        json_put_string(&line, "error", slice_of(err->msg));
+        add_errors(&line, &r->faults);
     }
     buf_add_char(&line, '}');
     puts(buf_text(&line));
 }
 
-static void print_file(const char *file, struct file_counts counts)
+static void print_result(struct cli *cli, const struct file_result *r)
 {
-    printf("%s: ok, %zu queue%s", file, counts.queues, counts.queues == 1 ? "" : "s");
-    if (counts.joins > 0)
-        printf(", %zu join%s", counts.joins, counts.joins == 1 ? "" : "s");
+    if (cli->json) {
+        print_result_json(r);
+        return;
+    }
+    for (size_t i = 0; i < r->faults.items.count; i++)
+        (void)cli_fail(cli, &r->faults.items.items[i]);
+    if (r->faults.items.count > 0)
+        return;
+    printf("%s: ok, %zu queue%s", r->file, r->queues, r->queues == 1 ? "" : "s");
+    if (r->joins > 0)
+        printf(", %zu join%s", r->joins, r->joins == 1 ? "" : "s");
     printf("\n");
 }
 
-struct file_result {
-    const char *file;
-    struct file_counts counts;
-    struct err err;
-};
-
+/* Mistakes are gathered; the one that ends the reading comes last. */
 static void read_one(struct definitions *d, struct file_result *r)
 {
-    struct file_counts before = {d->queues.count, d->joins.count};
+    struct err err = ERR_INIT;
 
-    (void)!definitions_read(d, r->file, &r->err);
-    r->counts.queues = d->queues.count - before.queues;
-    r->counts.joins = d->joins.count - before.joins;
+    r->queues = d->queues.count;
+    r->joins = d->joins.count;
+    d->faults = &r->faults;
+    if (definitions_read(d, r->file, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+    r->queues = d->queues.count - r->queues;
+    r->joins = d->joins.count - r->joins;
 }
 
-static void print_result(struct cli *cli, const struct file_result *r)
+/* What only all files together can have wrong: where their names lead, and what the server is told. */
+static void judge_all(struct definitions *d, bool whole, struct file_result *r)
 {
-    if (cli->json)
-        print_file_json(r->file, r->counts, &r->err);
-    else if (r->err.code == E_OK)
-        print_file(r->file, r->counts);
-    else
-        (void)cli_fail(cli, &r->err);
+    const struct server_config config = {.listen = NULL};
+    struct err err = ERR_INIT;
+
+    d->faults = &r->faults;
+    if (whole && definitions_check_names(d, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+    err = ERR_INIT;
+    if (settings_check(&config, d, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
 }
 
-/* Files are read one after the other: together they must be right, too, and what a queue or a join leads to must
- * be in one of them. */
+/* All that is wrong is told at once.  Names are judged when every file could be read: else those would be missed that
+ * stand in the others. */
 static int check_files(struct cli *cli)
 {
     CLEANUP(definitions) struct definitions d;
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     size_t n = cli->args.words.count;
-    struct file_result *results = arena_array(&arena, n, sizeof(*results));
-    struct file_result names = {.err = ERR_INIT};
-    bool ok = true;
+    struct file_result *results = arena_array(&arena, n + 1, sizeof(*results));
+    struct file_result *all = &results[n];
+    size_t faults = 0;
+    bool whole = true;
 
     definitions_init(&d);
     for (size_t i = 0; i < n; i++) {
-        results[i].file = cli->args.words.items[i];
+        results[i] = (struct file_result){.file = cli->args.words.items[i]};
         read_one(&d, &results[i]);
-        ok &= results[i].err.code == E_OK;
+        whole &= results[i].queues + results[i].joins > 0 || results[i].faults.items.count == 0;
     }
-    if (ok && definitions_check_names(&d, &names.err) != E_OK) {
-        print_result(cli, &names);
-        return CLI_USAGE;
+    *all = (struct file_result){.file = NULL};
+    judge_all(&d, whole, all);
+    for (size_t i = 0; i <= n; i++)
+        faults += results[i].faults.items.count;
+    for (size_t i = 0; i <= n; i++) {
+        bool shown = i < n ? all->faults.items.count == 0 || results[i].faults.items.count > 0
+                           : all->faults.items.count > 0;
+
+        if (shown)
+            print_result(cli, &results[i]);
+        VEC_DEINIT(&results[i].faults.items);
     }
-    for (size_t i = 0; i < n; i++)
-        print_result(cli, &results[i]);
-    return ok ? CLI_OK : CLI_USAGE;
+    d.faults = NULL;
+    return faults == 0 ? CLI_OK : CLI_USAGE;
 }
 
 int cmd_check(struct cli *cli)

@@ -8,7 +8,7 @@
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/each.h"
-#include "cli/each_lines.h"
+#include "cli/each_items.h"
 #include "cli/each_words.h"
 
 #define SHELL_LINE_MAX ((size_t)256 << 20)
@@ -42,36 +42,40 @@ static enum err_code parse_rate(const char *text, struct each_options *o, struct
 
 /* ---- --dry-run ---- */
 
-static enum err_code print_command(const struct each_options *o, const struct each_lines *l,
-                                   struct slice line, struct buf *out, struct err *err)
+static enum err_code print_command(const struct each_options *o, const struct each_item *item,
+                                   struct buf *out, struct err *err)
 {
     buf_clear(out);
-    if ((o->json ? each_add_words(o->command, line, out, err)
-                 : each_add_shell(o->command, line, out, err)) != E_OK)
-        return err_wrap(err, "line %lld", (long long)l->count);
+    if ((o->json ? each_add_words(o->command, item, out, err)
+                 : each_add_shell(o->command, item, out, err)) != E_OK)
+        return err_wrap(err, "%s %lld", each_item_word(o->command), (long long)item->number);
     buf_add_char(out, '\n');
-    fwrite(out->data, 1, out->size, stdout);
+    if (o->json)
+        fwrite(out->data, 1, out->size, stdout);
+    else
+        output_log(o->outputs, buf_slice(out));
     return E_OK;
 }
 
-static enum err_code print_commands(const struct each_options *o, struct each_lines *l,
+static enum err_code print_commands(const struct each_options *o, struct each_items *items,
                                     struct err *err)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(SHELL_LINE_MAX);
-    struct slice line = {NULL, 0};
+    struct each_lines *l = &items->lines;
+    struct each_item item;
     bool found = true;
 
     while (!ferror(stdout)) {
-        if (each_lines_next(l, &line, &found, err) != E_OK ||
-            (found && print_command(o, l, line, &out, err) != E_OK))
+        if (each_items_next(items, &item, &found, err) != E_OK ||
+            (found && print_command(o, &item, &out, err) != E_OK))
             return err->code;
         if (found)
             continue;
-        if (l->ended)
+        if (each_items_over(items))
             break;
         size_t size = 0;
         char *room = each_lines_room(l, &size);
-        ssize_t n = read(STDIN_FILENO, room, size);
+        ssize_t n = read(o->in, room, size);
 
         if (n < 0 && errno != EINTR)
             return err_errno(err, E_INVALID, "read the input");
@@ -85,13 +89,13 @@ static enum err_code print_commands(const struct each_options *o, struct each_li
 
 static int dry_run(struct cli *cli, const struct each_options *o)
 {
-    struct each_lines lines;
+    struct each_items items;
     struct err err = ERR_INIT;
 
-    each_lines_init(&lines, o->line_end);
-    enum err_code code = print_commands(o, &lines, &err);
+    each_items_init(&items, o->line_end, o->command->lines);
+    enum err_code code = print_commands(o, &items, &err);
 
-    each_lines_deinit(&lines);
+    each_items_deinit(&items);
     return code == E_OK ? CLI_OK : cli_fail(cli, &err);
 }
 
@@ -116,10 +120,16 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     o->keeps_order = args_has(a, "keep-order") || (o->slots == 1 && o->retries == 0);
     o->again = args_has(a, "again");
     o->failed = args_has(a, "failed");
+    o->results = args_text(a, "results");
+    if (o->results != NULL && o->json)
+        return err_set(err, E_INVALID,
+                       "--results and --json exclude each other: the documents have the outputs");
     if (o->again && o->failed)
         return err_set(err, E_INVALID, "--again begins anew, --failed goes on: give one of them");
     if (args_has(a, "timeout") && o->timeout_us < US_PER_MS)
         return err_set(err, E_INVALID, "--timeout: must be at least 1ms");
+    if (args_has(a, "halt") && each_halt_parse(args_text(a, "halt"), &o->halt, err) != E_OK)
+        return err->code;
     return rate != NULL ? parse_rate(rate, o, err) : E_OK;
 }
 
@@ -134,22 +144,40 @@ static void fill_standard_files(void)
         close(fd);
 }
 
+/* Never closed: the process ends with it. */
+static enum err_code open_input(const char *file, int *ret_fd, struct err *err)
+{
+    int fd = file != NULL ? open(file, O_RDONLY | O_CLOEXEC) : *ret_fd;
+
+    if (fd < 0)
+        return err_errno(err, errno == ENOENT ? E_NOT_FOUND : E_INVALID, "--arg-file %s", file);
+    *ret_fd = fd;
+    return E_OK;
+}
+
 int cmd_each(struct cli *cli)
 {
     const struct args *a = &cli->args;
     CLEANUP(buf) struct buf separator = BUF_INIT(SEPARATOR_ROOM);
     struct each_command command;
-    struct each_options options = {.command = &command, .json = cli->json};
+    struct each_options options = {
+        .command = &command, .in = STDIN_FILENO, .json = cli->json, .outputs = cli->outputs};
     struct err err = ERR_INIT;
 
     fill_standard_files();
+    if (args_has(a, "list"))
+        return each_list_unfinished(cli);
     if (args_text(a, "colsep") != NULL &&
         each_separator_parse(args_text(a, "colsep"), &separator, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
-    if (each_command_init(&command, a->program.items, a->program.count, buf_slice(&separator),
-                          &err) != E_OK ||
+    const struct each_cut cut = {.separator = buf_slice(&separator),
+                                 .lines = (size_t)args_int(a, "lines", 1)};
+
+    if (each_command_init(&command, a->program.items, a->program.count, &cut, &err) != E_OK ||
         gather(a, &options, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
+    if (open_input(args_text(a, "arg-file"), &options.in, &err) != E_OK)
+        return cli_fail(cli, &err);
     if (args_has(a, "dry-run"))
         return dry_run(cli, &options);
     if (args_has(a, "show"))

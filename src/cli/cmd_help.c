@@ -96,7 +96,7 @@ static int explain(struct cli *cli)
         return cli_usage(cli, "'%s' is one word too many", args_word(&cli->args, 2));
     if (args_parse(&about, commands, ARRAY_LEN(line), line, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
-    help_command(stdout, about.parent, about.command);
+    help_command(stdout, about.parent, about.command, cli->screen.width);
     return CLI_OK;
 }
 
@@ -109,7 +109,7 @@ int cmd_help(struct cli *cli)
     else if (cli->args.words.count > 0)
         return explain(cli);
     else
-        help_overview(stdout);
+        help_overview(stdout, cli->screen.width);
     return CLI_OK;
 }
 

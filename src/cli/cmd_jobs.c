@@ -10,6 +10,7 @@
 #include "cli/filter.h"
 #include "cli/job_view.h"
 #include "cli/job_wait.h"
+#include "cli/job_what.h"
 #include "cli/progress_line.h"
 #include "cli/value.h"
 #include "worker/client_url.h"
@@ -23,12 +24,14 @@ static const struct column list_columns[] = {
     {.title = "QUEUE"},
     {.title = "AGE", .right = true},
     {.title = "TRY", .right = true},
+    {.title = "WHAT", .shrinks = true},
     {.title = "ABOUT"},
 };
 
 static void add_row(struct table *t, const json_t *job, int64_t now_at)
 {
     CLEANUP(buf) struct buf about = BUF_INIT(4096);
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
     char age[SHORT_TEXT_SIZE];
     const char *state = answer_text(job, "state");
 
@@ -37,6 +40,8 @@ static void add_row(struct table *t, const json_t *job, int64_t now_at)
     table_add(t, COLOUR_PLAIN, answer_text(job, "queue"));
     table_add(t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "created_at"), age));
     table_add_count(t, COLOUR_PLAIN, answer_int(job, "attempt"));
+    job_what(job, &what);
+    table_add(t, COLOUR_PLAIN, buf_text(&what));
     job_about(job, now_at, &about);
     table_add(t, COLOUR_PLAIN, buf_text(&about));
 }
@@ -94,6 +99,7 @@ static enum err_code list_pages(struct cli *cli, int64_t left, bool *ret_more, s
             table_print(&t, &cli->screen);
             table_deinit(&t);
             table_init(&t, list_columns, ARRAY_LEN(list_columns));
+            t.untitled = true;
         }
     }
     *ret_more = *cursor != '\0';
@@ -161,8 +167,11 @@ int cmd_wait(struct cli *cli)
         struct slice id = value_job(cli->args.words.items[i]);
         struct progress_line *line = progress_line_new(cli, id);
         struct err err = ERR_INIT;
+
+        job_watch_begin(id);
         enum err_code code = job_wait(cli, id, until_at, &reply, &err);
 
+        job_watch_end();
         progress_line_free(line);
         if (code != E_OK)
             return cli_fail(cli, &err);
@@ -170,6 +179,7 @@ int cmd_wait(struct cli *cli)
             print_json(buf_slice(&reply.text));
         else
             printf("%.*s  %s\n", (int)id.size, id.data, answer_text(reply.json, "state"));
+        job_say_end(cli, reply.json);
         if (!job_has_ended(reply.json))
             return CLI_NOT_NOW;
         int one = job_exit_status(reply.json);

@@ -7,37 +7,10 @@
 
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/token_file.h"
 #include "core/store_url.h"
 #include "server/server.h"
 #include "worker/client_url.h"
-
-#define TOKEN_MAX 4096
-
-/* The first line of the file. */
-static enum err_code read_token(const char *file, struct buf *token, struct err *err)
-{
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return err_errno(err, E_INVALID, "--token-file %s", file);
-    char *room = buf_reserve(token, TOKEN_MAX);
-
-    ASSERT(room != NULL);
-    ssize_t n = read(fd, room, TOKEN_MAX);
-
-    if (n < 0)
-        err_errno(err, E_INVALID, "--token-file %s", file);
-    close(fd);
-    if (n < 0)
-        return err->code;
-    room[n] = '\0';
-    room[strcspn(room, "\r\n")] = '\0';
-    token->size = strlen(room);
-    if (token->size == 0)
-        return err_set(err, E_INVALID, "--token-file %s: there is no token in its first line",
-                       file);
-    return E_OK;
-}
 
 /* The process list shows our arguments to everybody on this machine. */
 static enum err_code take_store(const struct args *a, char **ret_url, struct err *err)
@@ -64,7 +37,7 @@ static enum err_code gather(const struct cli *cli, struct server_config *config,
 
     if (token_file == NULL)
         return E_OK;
-    if (read_token(token_file, token, err) != E_OK)
+    if (token_file_read(token_file, token, err) != E_OK)
         return err->code;
     config->token = buf_text(token);
     return E_OK;
@@ -108,7 +81,7 @@ int cmd_serve(struct cli *cli)
 {
     const struct args *a = &cli->args;
     VEC(const char *) definitions = VEC_INIT;
-    CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_MAX + 1);
+    CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_FILE_MAX + 1);
     CLEANUP(mem) char *data_dir = NULL;
     CLEANUP(mem) char *default_dir = NULL;
     CLEANUP(mem) char *store = NULL;
@@ -119,6 +92,7 @@ int cmd_serve(struct cli *cli)
     struct server_config config = {
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", count_cores()),
+        .trust_clock = args_has(a, "trust-clock"),
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||

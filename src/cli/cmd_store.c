@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/output.h"
 #include "core/store_url.h"
 #include "server/data_dir.h"
 #include "store/store_copy.h"
@@ -127,6 +128,7 @@ static void draw(void *ctx, const struct store_copy_progress *p)
     static const char *const words[] = {[STORE_COPY_ROWS] = "copying",
                                         [STORE_COPY_COMPARE] = "comparing",
                                         [STORE_COPY_VERIFY] = "checking"};
+    CLEANUP(buf) struct buf line = BUF_INIT(400);
     struct copy_job *j = ctx;
     char size[SHORT_TEXT_SIZE];
     int64_t now = clock_mono_us();
@@ -134,15 +136,15 @@ static void draw(void *ctx, const struct store_copy_progress *p)
     if (!j->draws || (p->table != NULL && now - j->drawn_at < DRAW_US))
         return;
     j->drawn_at = now;
-    fprintf(stderr, "\r\033[K%s %s  %" PRId64 " rows  %s", words[p->stage],
-            p->table == NULL ? "the target" : p->table, p->rows, bytes_format(p->bytes, size));
-    fflush(stderr);
+    buf_addf(&line, "\r\033[K%s %s  %" PRId64 " rows  %s", words[p->stage],
+             p->table == NULL ? "the target" : p->table, p->rows, bytes_format(p->bytes, size));
+    output_status(buf_slice(&line));
 }
 
 static void undraw(struct copy_job *j)
 {
     if (j->draws)
-        fputs("\r\033[K", stderr);
+        output_status(SLICE("\r\033[K"));
     j->draws = false;
 }
 

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
+#include "cli/token_file.h"
 #include "core/definition.h"
 #include "engine/op.h"
 #include "server/definition_files.h"
@@ -54,6 +55,7 @@ static void fill(const struct args *a, const struct lists *l, struct worker_conf
 {
     c->client.url = args_text(a, "server");
     c->client.data_dir = c->client.url == NULL ? args_text(a, "data") : NULL;
+    c->client.insecure = args_has(a, "insecure");
     c->data_dir = args_text(a, "data");
     c->name = args_text(a, "name");
     c->queues = l->queues.items;
@@ -96,13 +98,18 @@ static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct er
 static enum err_code run(const struct args *a, struct lists *lists, struct err *err)
 {
     struct worker_config config = {.slots = 0};
+    CLEANUP(buf) struct buf token = BUF_INIT(TOKEN_FILE_MAX + 1);
+    const char *token_file = args_text(a, "token-file");
     int parent_fd = -1;
 
-    if (read_lists(a, lists, err) != E_OK || take_parent_fd(a, &parent_fd, err) != E_OK) {
+    if (read_lists(a, lists, err) != E_OK || take_parent_fd(a, &parent_fd, err) != E_OK ||
+        (token_file != NULL && token_file_read(token_file, &token, err) != E_OK)) {
         err->code = E_INVALID;
         return err->code;
     }
     fill(a, lists, &config);
+    config.client.token = token_file != NULL ? buf_text(&token) : NULL;
+    config.announces = parent_fd < 0;
     if (check_lengths(a, &config, err) != E_OK)
         return err->code;
     return worker_run(&config, parent_fd, err);

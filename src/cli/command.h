@@ -19,6 +19,7 @@ enum value_type {
     VALUE_INT,      /* from `min` to `max` */
     VALUE_DURATION, /* 500ms 10s 5m 2h 30d */
     VALUE_TIME,     /* an instant: see value.h */
+    VALUE_SINCE,    /* an instant in the past, or how long ago it is */
     VALUE_PAIR,     /* K=V */
     VALUE_PARAM,    /* K=V or K:=JSON */
     VALUE_STATES,   /* job states with commas between */

@@ -27,6 +27,7 @@ const struct option_spec server_options[] = {
         .value = {.type = VALUE_DIR, .name = "DIR"},
         .help = "The server of this data directory, and no other",
     },
+    {.name = "insecure", .help = "Send the token unencrypted to http:// servers on other machines"},
     {.name = NULL},
 };
 
@@ -58,15 +59,33 @@ const struct option_spec filter_options[] = {
         .value = {.type = VALUE_TEXT, .name = "TEXT"},
         .help = "Jobs with this text in their params, key, labels or status",
     },
+    {
+        .name = "since",
+        .value = {.type = VALUE_SINCE, .name = "D|TIME"},
+        .help = "Jobs made no longer ago than that, or since that time: 2h, 08:00, 2026-12-24",
+    },
     {.name = NULL},
 };
 
-const struct option_spec older_option[] = {
+#define DRY_RUN                                                                  \
+    {                                                                            \
+        .name = "dry-run",                                                       \
+        .help = "Tell how many jobs that would be, and show a few; change none", \
+    }
+
+const struct option_spec dry_run_option[] = {
+    DRY_RUN,
+    {.name = NULL},
+};
+
+/* Of actions over a filter. */
+const struct option_spec bulk_options[] = {
     {
         .name = "older",
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "Jobs that ended longer ago than that",
     },
+    DRY_RUN,
     {.name = NULL},
 };
 
@@ -81,6 +100,12 @@ const struct option_spec param_option[] = {
     {.name = NULL},
 };
 
+#define FILL_OPTION                                                                       \
+    {                                                                                     \
+        .name = "fill",                                                                   \
+        .help = "Fill names in braces in CMD from the params: {file} (default: as typed)" \
+    }
+
 const struct option_spec job_options[] = {
     {
         .name = "body",
@@ -92,7 +117,7 @@ const struct option_spec job_options[] = {
         .name = "delay",
         .letter = 'd',
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Not before so long from now",
+        .help = "Start no earlier than D from now",
     },
     {
         .name = "at",
@@ -120,12 +145,24 @@ const struct option_spec job_options[] = {
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "So many retries after a failure (default: what the queue says)",
+        .help = "Retries after a failure (default: the queue's)",
     },
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "An attempt may take so long (default: what the queue says)",
+        .help = "Time limit of an attempt (default: the queue's)",
+    },
+    FILL_OPTION,
+    {
+        .name = "workdir",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "CMD runs in DIR; - for an empty directory (default over the Unix socket: here)",
+    },
+    {
+        .name = "env",
+        .repeats = true,
+        .value = {.type = VALUE_TEXT, .name = "K[=V]"},
+        .help = "CMD has the variable K, with this value or with the one it has here",
     },
     {
         .name = "after",
@@ -177,7 +214,7 @@ const struct option_spec list_options[] = {
         .name = "limit",
         .letter = 'n',
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
-        .help = "At most so many, the newest (default 50)",
+        .help = "Maximum number of jobs, newest first (default 50)",
     },
     {.name = "all", .letter = 'a', .help = "All of them"},
     {.name = "ids", .help = "Only the ids, one a line"},
@@ -193,6 +230,11 @@ const struct option_spec log_options[] = {
         .help = "Only the last N lines",
     },
     {.name = "times", .help = "Each line with the time at which it came"},
+    {
+        .name = "attempt",
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
+        .help = "Only what attempt N has printed; with --follow from there on",
+    },
     {.name = NULL},
 };
 
@@ -210,7 +252,7 @@ const struct option_spec wait_options[] = {
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Give up after so long, with exit status 75",
+        .help = "Give up after D, with exit status 75",
     },
     {.name = NULL},
 };
@@ -228,6 +270,9 @@ const struct option_spec retry_options[] = {
         .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
         .help = "Run it with this parameter changed",
     },
+    {.name = "alone",
+     .help =
+         "Do not wait again for what it waited for, and do not bring back what it had cancelled"},
     {.name = NULL},
 };
 
@@ -281,14 +326,15 @@ const struct option_spec step_options[] = {
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "An attempt may take so long (default: what the job or the queue says)",
+        .help = "Time limit of an attempt (default: the job's or the queue's)",
     },
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "So many retries after a failure (default: what the job or the queue says)",
+        .help = "Retries after a failure (default: the job's or the queue's)",
     },
     {.name = "go-on", .help = "Go on with the next step also when this one has failed"},
+    FILL_OPTION,
     {.name = NULL},
 };
 
@@ -334,6 +380,10 @@ const struct option_spec serve_options[] = {
         .value = {.type = VALUE_FILE, .name = "FILE"},
         .help = "The token that gives administrators their rights over TCP",
     },
+    {
+        .name = "trust-clock",
+        .help = "The clock is right, though it is more than a year off the store's newest ids",
+    },
     {.name = NULL},
 };
 
@@ -352,6 +402,12 @@ const struct option_spec worker_options[] = {
         .value = {.type = VALUE_TEXT, .name = "URL"},
         .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
     },
+    {
+        .name = "token-file",
+        .value = {.type = VALUE_FILE, .name = "FILE"},
+        .help = "The server's token, in the first line of FILE (default: WAYBILL_TOKEN)",
+    },
+    {.name = "insecure", .help = "Send the token unencrypted to http:// servers on other machines"},
     {
         .name = "name",
         .value = {.type = VALUE_TEXT, .name = "NAME"},
@@ -389,13 +445,12 @@ const struct option_spec worker_options[] = {
     {
         .name = "lifetime",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help =
-            "With --subscribe: its queues are dropped when it was away for so long (default 7d)",
+        .help = "With --subscribe: drop its queues when it has been away for D (default 7d)",
     },
     {
         .name = "grace",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "After TERM, let running jobs end for so long, then hand them back (default 60s)",
+        .help = "After TERM, let running jobs end for D, then hand them back (default 60s)",
     },
     {
         .name = "lease",
@@ -420,7 +475,7 @@ const struct option_spec progress_options[] = {
     {
         .name = "left",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "It will be done in about so long",
+        .help = "Estimated time left",
     },
     {.name = NULL},
 };
@@ -449,12 +504,12 @@ const struct option_spec each_options[] = {
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "So many retries of a line after a failure, after 1s, 2s, 4s … (default 0)",
+        .help = "Retries of a line after a failure, after 1s, 2s, 4s … (default 0)",
     },
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "An attempt may take so long: TERM, 10 s later KILL",
+        .help = "Time limit of an attempt: TERM, 10 s later KILL",
     },
     {.name = "keep-order", .letter = 'k', .help = "Print outputs in the order of the lines"},
     {
@@ -462,11 +517,35 @@ const struct option_spec each_options[] = {
         .value = {.type = VALUE_TEXT, .name = "S"},
         .help = "What stands between columns, \\t for a tab: {1} {2} … are the columns",
     },
+    {
+        .name = "lines",
+        .letter = 'N',
+        .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
+        .help = "Lines per command: {} is all of them, {1} {2} … are single ones",
+    },
+    {
+        .name = "arg-file",
+        .letter = 'a',
+        .value = {.type = VALUE_FILE, .name = "FILE"},
+        .help = "Read lines from FILE instead of standard input",
+    },
     {.name = "null", .letter = '0', .help = "Input has NULs instead of line ends"},
     {.name = "dry-run", .letter = 'n', .help = "Only print the commands"},
+    {
+        .name = "halt",
+        .value = {.type = VALUE_TEXT, .name = "WHEN"},
+        .help = "Stop early after a failure: soon (what runs comes to its end) or now; "
+                "soon,fail=3 after three, now,fail=10% after a tenth of the lines",
+    },
+    {
+        .name = "results",
+        .value = {.type = VALUE_DIR, .name = "DIR"},
+        .help = "Also write each line's output to DIR/NUMBER/stdout and DIR/NUMBER/stderr",
+    },
     {.name = "failed", .help = "Run the lines again that failed; reads no input"},
     {.name = "show", .help = "Print what the failed lines have printed; runs nothing"},
     {.name = "again", .help = "Begin anew, whatever there was of this run"},
+    {.name = "list", .help = "List the runs that are not finished; runs nothing"},
     {.name = NULL},
 };
 
@@ -488,22 +567,22 @@ const struct option_spec check_options[] = {
     {
         .name = "warn-failed",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "WARNING from so many failed jobs on",
+        .help = "WARNING from N failed jobs on",
     },
     {
         .name = "crit-failed",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "CRITICAL from so many failed jobs on",
+        .help = "CRITICAL from N failed jobs on",
     },
     {
         .name = "warn-ready",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "WARNING from so many ready jobs on",
+        .help = "WARNING from N ready jobs on",
     },
     {
         .name = "crit-ready",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "CRITICAL from so many ready jobs on",
+        .help = "CRITICAL from N ready jobs on",
     },
     {
         .name = "max-age",

@@ -9,7 +9,8 @@
 /* Which server; which jobs; what a new job is like. */
 extern const struct option_spec server_options[];
 extern const struct option_spec filter_options[];
-extern const struct option_spec older_option[];
+extern const struct option_spec bulk_options[];
+extern const struct option_spec dry_run_option[];
 extern const struct option_spec param_option[];
 extern const struct option_spec job_options[];
 

@@ -94,7 +94,7 @@ static const struct command queue_verbs[] = {
         .name = "empty",
         .help = "Delete all its jobs that wait: held, scheduled and ready ones",
         .arguments = QUEUES,
-        .options = {server_options},
+        .options = {dry_run_option, server_options},
         .run = cmd_queue_empty,
     },
     {
@@ -149,15 +149,17 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Submit a job; prints its id",
         .about =
-            "With -- CMD the job brings its own program: the queue must allow it\n"
-            "(own_command, as `default` does), and the server must be reached over its Unix\n"
-            "socket or with its token.\n"
+            "With -- CMD the job brings its own program, taken as it was typed: the queue must\n"
+            "allow it (own_command, as `default` does, where it goes without QUEUE), and the\n"
+            "server must be reached over its Unix socket or with its token.  Over the socket it\n"
+            "runs in the current directory.\n"
             "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.\n"
             "A whole job (--job) may have steps, which name their queues, and then no QUEUE; jobs\n"
             "of an array may name each other by `ref`.",
         .examples = "waybill add fetch -p url=https://example.org/ -p depth:=3\n"
                     "waybill add mail --body @letter.txt --at 22:00 --key letter-417\n"
-                    "waybill add default --wait -- make -C /srv/site\n"
+                    "waybill add --wait -- make -C /srv/site\n"
+                    "waybill add -p file=a.txt --fill -- wc -l {file}\n"
                     "waybill add fetch --lines jobs.ndjson\n"
                     "waybill add report --after 05D8K3Q9XW2RT --after signal:dump:10\n"
                     "waybill add --job @route.json -p case=7 --dry-run",
@@ -172,15 +174,19 @@ const struct command commands[] = {
         .help = "Run a program for each line of input: a durable xargs",
         .about =
             "{} is the line, {1} {2} … its columns with --colsep; without any the line comes last.\n"
-            "Each is one argument, whatever is in it; no shell sees it.  Prints what each program\n"
-            "has printed when it has ended.\n"
-            "A run is known by directory, command and --colsep: interrupted or killed, the same\n"
-            "command with the same input goes on where it was; finished, it begins anew.\n"
+            "{.} is the line without its extension, {/} its base name, {//} its directory, {/.}\n"
+            "its base name without extension, {#} its number.  ${…} and all other braces are left\n"
+            "as they are.  Each is one argument, whatever is in it; no shell sees it.  Prints what\n"
+            "each program has printed when it has ended.\n"
+            "A run is known by directory, command, --colsep and -N: interrupted or killed, the\n"
+            "same command with the same input goes on where it was; finished, it begins anew.\n"
             "Needs no server.  Exit status 1 when a line has failed.",
-        .examples = "waybill each -j 8 --retry 3 -- curl -sSfO {} < urls.txt\n"
-                    "find . -name '*.wav' -print0 | waybill each -0 -- flac {}\n"
-                    "waybill each --colsep '\\t' -- convert {1} -resize {2} {1}.jpg < list.tsv\n"
-                    "waybill each --failed -j 8 --retry 3 -- curl -sSfO {}",
+        .examples =
+            "waybill each -j 8 --retry 3 -- curl -sSfO {} < urls.txt\n"
+            "find . -name '*.wav' -print0 | waybill each -0 -- flac {}\n"
+            "waybill each --colsep '\\t' -- convert {1} -resize {2} {1}.jpg < list.tsv\n"
+            "waybill each -- sh -c 'flac -s -o \"${1%.wav}.flac\" \"$1\"' sh {} < songs.txt\n"
+            "waybill each --failed -j 8 --retry 3 -- curl -sSfO {}",
         .options = {each_options},
         .takes_program = true,
         .run = cmd_each,
@@ -228,7 +234,7 @@ const struct command commands[] = {
         .examples = "waybill cancel 05D8K3Q9XW2RT\n"
                     "waybill cancel --queue fetch --state ready",
         .arguments = JOBS_OR_FILTER,
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -236,12 +242,14 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Run ended jobs again",
         .about =
-            "A job with steps goes on at the step that failed; what it did is kept in its record.",
+            "A job with steps goes on at the step that failed; what it did is kept in its record.\n"
+            "What was cancelled because this job failed comes back and waits for it again, and so on:\n"
+            "a failed graph goes on in order.  A job that was cancelled so waits for its conditions again.",
         .examples = "waybill retry --queue fetch --state failed\n"
                     "waybill retry 05D8K3Q9XW2RT --set depth:=2\n"
                     "waybill retry 05D8K3Q9XW2RT --from extract --set case=8",
         .arguments = JOBS_OR_FILTER,
-        .options = {retry_options, filter_options, older_option, server_options},
+        .options = {retry_options, filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -249,7 +257,7 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Hold waiting jobs until they are released",
         .arguments = JOBS_OR_FILTER,
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -257,7 +265,7 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Release held jobs",
         .arguments = JOBS_OR_FILTER,
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -273,7 +281,7 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Make scheduled jobs ready at once",
         .arguments = JOBS_OR_FILTER,
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -283,15 +291,26 @@ const struct command commands[] = {
         .examples = "waybill move 05D8K3Q9XW2RT --to slow\n"
                     "waybill move --queue fetch --state ready --to slow",
         .arguments = JOBS_OR_FILTER,
-        .options = {move_options, filter_options, older_option, server_options},
+        .options = {move_options, filter_options, bulk_options, server_options},
         .run = cmd_act,
+    },
+    {
+        .name = "edit",
+        .group = GROUP_JOBS,
+        .help = "Change a waiting job in your editor: params, priority, due time, labels",
+        .about =
+            "VISUAL or EDITOR names the editor.  Refused when the job was changed meanwhile, or began to\n"
+            "run; what you wrote is kept then.",
+        .arguments = {{.value = {.type = VALUE_JOB, .name = "ID"}}},
+        .options = {server_options},
+        .run = cmd_edit,
     },
     {
         .name = "rm",
         .group = GROUP_JOBS,
         .help = "Delete jobs that do not run",
         .arguments = JOBS_OR_FILTER,
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
     },
     {
@@ -375,7 +394,7 @@ const struct command commands[] = {
     {
         .name = "top",
         .group = GROUP_SERVER,
-        .help = "The same screen, live: q quits",
+        .help = "The same screen, live; looks into jobs: q quits, ? has the keys",
         .options = {server_options},
         .run = cmd_top,
     },
@@ -384,7 +403,8 @@ const struct command commands[] = {
         .group = GROUP_SERVER,
         .help = "Validate definitions; without FILE, a health check for monitoring",
         .about =
-            "With FILE: reads definitions without a server; exit status 2 when they are wrong.\n"
+            "With FILE: reads definitions as `serve` would, without a server, and tells all that is\n"
+            "wrong with them; exit status 2 then.\n"
             "Without: one line as monitoring plugins print it; exit status 0 OK, 1 WARNING,\n"
             "2 CRITICAL, 3 UNKNOWN.\n"
             "With --store: checks the store, through the server when one runs; exit status 1\n"
@@ -419,7 +439,7 @@ const struct command commands[] = {
         .help = "Delete ended jobs now that retention would delete later",
         .examples = "waybill prune --older 7d\n"
                     "waybill prune --queue fetch --state failed",
-        .options = {filter_options, older_option, server_options},
+        .options = {filter_options, bulk_options, server_options},
         .run = cmd_prune,
     },
     {

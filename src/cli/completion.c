@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 
+#define LIST_JOBS "waybill list --ids --limit 50 2>/dev/null; echo @last" /* the newest */
 #define STATES "staged held scheduled ready running done failed cancelled relayed"
 
 /* What the scripts call a value: the name of a list to offer, a kind of file, or a word list. */
@@ -13,6 +14,7 @@ static void add_kind(struct buf *b, const struct value_spec *v)
     case VALUE_TOPIC: buf_add_str(b, "topic"); return;
     case VALUE_SIGNAL: buf_add_str(b, "signal"); return;
     case VALUE_JOIN: buf_add_str(b, "join"); return;
+    case VALUE_JOB: buf_add_str(b, "job"); return;
     case VALUE_FILE: buf_add_str(b, "file"); return;
     case VALUE_DIR: buf_add_str(b, "dir"); return;
     case VALUE_STATES: buf_add_str(b, "words " STATES); return;
@@ -31,9 +33,9 @@ static void add_kind(struct buf *b, const struct value_spec *v)
     case VALUE_INT:
     case VALUE_DURATION:
     case VALUE_TIME:
+    case VALUE_SINCE:
     case VALUE_PAIR:
     case VALUE_PARAM:
-    case VALUE_JOB:
     case VALUE_TYPE_COUNT: break;
     }
     buf_add_str(b, "none");
@@ -141,6 +143,7 @@ static void bash_script(struct buf *b)
            "    dir) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
            "    queue | topic | signal | join)\n"
            "        _waybill_offer < <(waybill $kind list --names 2>/dev/null) ;;\n"
+           "    job) _waybill_offer < <(" LIST_JOBS ") ;;\n"
            "    words*) _waybill_offer < <(printf '%s\\n' ${kind#words}) ;;\n"
            "    esac\n}\n\n"
            "complete -F _waybill waybill\n");
@@ -168,6 +171,7 @@ static void zsh_script(struct buf *b)
                    "    dir) _files -/ ;;\n"
                    "    queue | topic | signal | join)\n"
                    "        compadd -- ${(f)\"$(waybill $kind list --names 2>/dev/null)\"} ;;\n"
+                   "    job) compadd -V jobs -- ${(f)\"$(" LIST_JOBS ")\"} ;;\n"
                    "    words*) compadd -- ${=kind#words} ;;\n"
                    "    esac\n}\n\n"
                    "if [ \"$funcstack[1]\" = _waybill ]; then\n"
@@ -200,6 +204,8 @@ static void fish_values(struct buf *b, const struct value_spec *v)
     else if (v->type == VALUE_QUEUE || v->type == VALUE_TOPIC || v->type == VALUE_SIGNAL ||
              v->type == VALUE_JOIN)
         buf_addf(b, " -x -a '(waybill %s list --names 2>/dev/null)'", buf_text(&kind));
+    else if (v->type == VALUE_JOB)
+        buf_add_str(b, " -x -k -a '(" LIST_JOBS ")'");
     else if (strncmp(buf_text(&kind), "words ", 6) == 0)
         buf_addf(b, " -x -a '%s'", buf_text(&kind) + 6);
     else
@@ -223,7 +229,7 @@ static void fish_command(struct buf *b, const struct command *parent, const stru
         fish_quoted(b, o->help);
         buf_add_char(b, '\n');
     }
-    if (c->arguments[0].value.name != NULL && c->arguments[0].value.type != VALUE_JOB) {
+    if (c->arguments[0].value.name != NULL) {
         buf_add_slice(b, buf_slice(&at));
         fish_values(b, &c->arguments[0].value);
         buf_add_char(b, '\n');

@@ -22,6 +22,7 @@
 #include "cli/each_internal.h"
 #include "cli/each_json.h"
 #include "cli/each_report.h"
+#include "cli/each_results.h"
 
 #define AHEAD INT64_C(32768)       /* lines handed in and not printed */
 #define QUIET_US (5 * US_PER_S)    /* without news the server is asked how things are */
@@ -36,14 +37,14 @@ static int64_t total_lines(const struct each *e, bool *ret_estimated)
 
     *ret_estimated = false;
     if (e->feed.ended || e->options->failed)
-        return e->options->failed ? e->known : e->feed.lines.count;
-    if (e->feed.bytes == 0 || fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+        return e->options->failed ? e->known : e->feed.items.count;
+    if (e->feed.bytes == 0 || fstat(e->feed.in, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    size_t waiting = e->feed.lines.filled - e->feed.lines.from;
+    size_t waiting = e->feed.items.lines.filled - e->feed.items.lines.from;
     double taken = (double)e->feed.bytes - (double)waiting;
 
     *ret_estimated = true;
-    return taken < 1 ? 0 : (int64_t)((double)st.st_size / taken * (double)e->feed.lines.count);
+    return taken < 1 ? 0 : (int64_t)((double)st.st_size / taken * (double)e->feed.items.count);
 }
 
 static void draw_bar(struct each *e)
@@ -64,7 +65,12 @@ static void on_halt(uv_timer_t *timer)
 {
     struct each *e = timer->data;
 
-    worker_stop(e->worker);
+    if (e->halted && e->options->halt.when == EACH_HALT_SOON)
+        worker_drain(e->worker);
+    else
+        worker_stop(e->worker);
+    if (e->halted && e->options->halt.when == EACH_HALT_NOW)
+        worker_end_now(e->worker);
 }
 
 /* No more is read or started; what runs gets its grace.  The worker may be calling us: it is told when it has
@@ -77,6 +83,8 @@ static void stop(struct each *e)
     each_feed_stop(&e->feed);
     if (e->asking != NULL)
         link_cancel(STEAL(e->asking));
+    if (e->confirming != NULL)
+        link_cancel(STEAL(e->confirming));
     uv_timer_start(&e->halt, on_halt, 0, 0);
 }
 
@@ -89,10 +97,10 @@ static void stop_for(struct each *e, const struct err *err)
 
 static bool has_printed_all(const struct each *e)
 {
-    int64_t lines = e->options->failed ? e->known : e->feed.lines.count;
+    int64_t lines = e->options->failed ? e->known : e->feed.items.count;
 
     return (e->options->failed || e->feed.ended) && e->printed >= lines &&
-           each_out_pending(&e->out) == 0;
+           each_out_pending(&e->out) + each_out_pending(&e->errors) == 0;
 }
 
 static void end_if_finished(struct each *e)
@@ -107,13 +115,26 @@ static void end_if_finished(struct each *e)
 
 static void print_ended(struct each *e);
 
-static void print_turn(struct each *e, struct slice output)
+/* Where both descriptors lead to the same place, one program's errors stand behind its output; else each goes
+ * its own way. */
+static void print_turn(struct each *e, const struct each_output *output)
 {
     const struct each_turn *turn = each_order_next(&e->order);
+    struct err err = ERR_INIT;
 
-    each_out_add(&e->out, turn->line, output);
+    if (e->results_fd >= 0 && each_results_write(e->results_fd, turn->line, output, &err) != E_OK)
+        stop_for(e, &err);
+    each_out_add(&e->out, e->is_one_output ? &e->out : &e->errors, turn->line, output);
     each_order_pop(&e->order);
     e->printed++;
+}
+
+static struct slice part_of(struct slice text, int64_t from, int64_t to)
+{
+    int64_t size = (int64_t)text.size;
+
+    to = to < size ? to : size;
+    return from < to ? slice_make(text.data + from, (size_t)(to - from)) : slice_make(NULL, 0);
 }
 
 /* What was read back is the output, or the job of which the line's document is made. */
@@ -124,13 +145,14 @@ static void print_read(struct each *e, struct slice text)
     struct err err;
 
     if (!e->options->json) {
-        print_turn(e, text);
+        print_turn(e, &(struct each_output){part_of(text, e->read_from, e->read_errors),
+                                            part_of(text, e->read_errors, INT64_MAX)});
         return;
     }
     if (json_check(text, &job, &err) == E_OK && json_type_of(job) == JSON_T_OBJECT)
         each_json_add_job(&document, each_order_next(&e->order)->line, job,
                           (struct slice){NULL, 0});
-    print_turn(e, buf_slice(&document));
+    print_turn(e, &(struct each_output){.out = buf_slice(&document)});
 }
 
 static void on_read_back(void *ctx, const struct link_reply *reply)
@@ -146,16 +168,45 @@ static void on_read_back(void *ctx, const struct link_reply *reply)
     print_ended(e);
 }
 
-/* Its log; or, for JSON, the job itself. */
-static void read_back(struct each *e, int64_t id)
+static void ask_back(struct each *e, const char *what, link_done_fn *done)
 {
     char text[ID_TEXT_SIZE];
     char path[64];
 
-    snprintf(path, sizeof(path), "/v1/jobs/%s%s", id_format(id, text),
-             e->options->json ? "" : "/log");
-    e->reading = link_send(e->link,
-                           &(struct link_call){.path = path, .done = on_read_back, .ctx = e});
+    snprintf(path, sizeof(path), "/v1/jobs/%s%s", id_format(each_order_next(&e->order)->id, text),
+             what);
+    e->reading = link_send(e->link, &(struct link_call){.path = path, .done = done, .ctx = e});
+}
+
+/* Of several attempts the last one counts, and of that where its standard error begins. */
+static void on_marks(void *ctx, const struct link_reply *reply)
+{
+    struct each *e = ctx;
+
+    e->reading = NULL;
+    if (reply->err.code == E_UNAVAILABLE)
+        return; /* the next tick asks again */
+    json_t *marks = json_loadb(reply->text.data, reply->text.size, 0, NULL);
+    const json_t *attempts = json_object_get(marks, "attempts");
+    const json_t *errors = json_object_get(marks, "errors");
+    const json_t *last = json_array_get(attempts, json_array_size(attempts) - 1);
+    const json_t *apart = json_array_get(errors, json_array_size(errors) - 1);
+
+    e->read_from = json_integer_value(json_array_get(last, 1));
+    e->read_errors = apart != NULL && json_integer_value(apart) >= e->read_from
+                         ? json_integer_value(apart)
+                         : INT64_MAX;
+    json_decref(marks);
+    ask_back(e, "/log", on_read_back);
+}
+
+/* Its log, after where the parts of that begin; or, for JSON, the job itself. */
+static void read_back(struct each *e)
+{
+    if (e->options->json)
+        ask_back(e, "", on_read_back);
+    else
+        ask_back(e, "/log?times=1", on_marks);
 }
 
 /* Moves what has ended to the output, as far as that takes it. */
@@ -164,11 +215,17 @@ static void print_ended(struct each *e)
     const struct each_turn *turn = NULL;
 
     while (e->reading == NULL && !e->out.failed && each_out_pending(&e->out) < EACH_OUT_FULL &&
+           each_out_pending(&e->errors) < EACH_OUT_FULL &&
            (turn = each_order_next(&e->order)) != NULL) {
+        size_t out = turn->size - turn->errors;
+
         if (turn->state == EACH_TURN_LOGGED)
-            read_back(e, turn->id);
+            read_back(e);
         else
-            print_turn(e, slice_make(turn->output, turn->size));
+            print_turn(e,
+                       &(struct each_output){
+                           slice_make(turn->output, out),
+                           slice_make(turn->errors > 0 ? turn->output + out : NULL, turn->errors)});
     }
     if (e->stop_at == 0 && !e->options->failed)
         each_feed_go(&e->feed);
@@ -183,10 +240,26 @@ static void before_write(void *ctx)
         each_screen_erase(&e->screen);
 }
 
+/* The bar is on standard error, too. */
+static void before_errors(void *ctx)
+{
+    struct each *e = ctx;
+
+    each_screen_erase(&e->screen);
+}
+
+/* Nobody reads them: the work goes on. */
+static void on_errors_fault(void *ctx, int fault)
+{
+    (void)ctx;
+    (void)fault;
+}
+
 static void leave_if_done(struct each *e)
 {
     if (e->worker_stopped &&
-        (e->out.failed || (each_out_pending(&e->out) == 0 && e->reading == NULL)))
+        (e->out.failed ||
+         (each_out_pending(&e->out) + each_out_pending(&e->errors) == 0 && e->reading == NULL)))
         uv_stop(&e->loop);
 }
 
@@ -217,10 +290,40 @@ static int64_t line_of_key(struct slice key)
     return line;
 }
 
+/* Enough lines have failed, and not all that there is to do is done. */
+static void halt_if_due(struct each *e)
+{
+    const struct each_halt_facts facts = {
+        .failed = e->failing > e->failed - e->failed_before ? e->failing
+                                                            : e->failed - e->failed_before,
+        .lines = e->options->failed ? e->known : e->feed.items.count,
+        .all_read = e->options->failed || e->feed.ended,
+    };
+
+    bool all_ended = facts.all_read && e->done + e->failed_before + facts.failed >= facts.lines;
+
+    if (e->stop_at != 0 || all_ended || !each_halt_is_due(&e->options->halt, &facts))
+        return;
+    e->halted = true;
+    stop(e);
+}
+
+/* Where nothing is tried again, that is a line's failure, known before it is on disk. */
+static void on_failure(void *ctx)
+{
+    struct each *e = ctx;
+
+    if (e->options->retries > 0)
+        return;
+    e->failing++;
+    halt_if_due(e);
+}
+
 static void on_end(void *ctx, const struct worker_end *end)
 {
     struct each *e = ctx;
     int64_t line = line_of_key(end->key);
+    struct each_output output = {end->output, end->errors};
     int64_t id = 0;
 
     if (!end->ended || line <= 0 || !id_parse(end->id, &id))
@@ -233,9 +336,11 @@ static void on_end(void *ctx, const struct worker_end *end)
     if (e->options->json) {
         buf_clear(&e->document);
         each_json_add_end(&e->document, line, end);
+        output = (struct each_output){.out = buf_slice(&e->document)};
     }
-    each_order_ended(&e->order, line, id, e->options->json ? buf_slice(&e->document) : end->output);
+    each_order_ended(&e->order, line, id, &output);
     print_ended(e);
+    halt_if_due(e);
 }
 
 static void on_broken(void *ctx, struct slice queue, const char *reason)
@@ -305,12 +410,34 @@ static void print_earlier(struct each *e, int64_t first, int64_t count, struct s
     print_ended(e);
 }
 
+static void on_confirmed(void *ctx, const struct link_reply *reply)
+{
+    struct each *e = ctx;
+
+    e->confirming = NULL;
+    if (reply->err.code != E_OK)
+        stop_for(e, &reply->err);
+}
+
+/* The input is what it was: what an earlier sitting has left to do may run. */
+static void confirm(struct each *e)
+{
+    e->unconfirmed = false;
+    e->confirming = link_send(e->link, &(struct link_call){.method = "POST",
+                                                           .path = EACH_RESUME_PATH,
+                                                           .body = SLICE("{}"),
+                                                           .done = on_confirmed,
+                                                           .ctx = e});
+}
+
 static void feed_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
 {
     struct each *e = ctx;
 
     if (first <= e->known)
         print_earlier(e, first, count, reply);
+    if (e->unconfirmed && e->feed.sent >= e->known)
+        confirm(e);
 }
 
 static void feed_end(void *ctx)
@@ -318,11 +445,11 @@ static void feed_end(void *ctx)
     struct each *e = ctx;
     struct err err = ERR_INIT;
 
-    if (e->feed.lines.count < e->known) {
+    if (e->feed.items.count < e->known) {
         (void)err_set(&err, E_CONFLICT,
                       "the input ends after line %" PRId64 ", and this run has %" PRId64
                       " lines already: give it the input it began with, or --again to begin anew",
-                      e->feed.lines.count, e->known);
+                      e->feed.items.count, e->known);
         stop_for(e, &err);
         return;
     }
@@ -364,11 +491,17 @@ static void ask_counts(struct each *e)
                           &(struct link_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
 }
 
+/* What runs has all the time it takes, unless somebody is impatient. */
+static bool is_draining(const struct each *e)
+{
+    return e->halted && e->options->halt.when == EACH_HALT_SOON && e->signal == 0;
+}
+
 static void leave_if_late(struct each *e, int64_t now_at)
 {
     leave_if_done(e);
     if ((e->worker_stopped && now_at - e->stopped_at > OUT_STOP_US) ||
-        (now_at - e->stop_at > STOP_US && !e->finished))
+        (now_at - e->stop_at > STOP_US && !e->finished && !is_draining(e)))
         uv_stop(&e->loop);
 }
 
@@ -394,6 +527,7 @@ static void on_signal(uv_signal_t *handle, int number)
     struct each *e = handle->data;
 
     if (e->signal != 0 || e->stop_at != 0) {
+        e->stop_at = e->signal == 0 ? clock_mono_us() : e->stop_at;
         e->signal = number;
         worker_end_now(e->worker);
         return;
@@ -434,6 +568,7 @@ static int report(struct each *e)
                    .took_us = clock_mono_us() - e->started_at},
         .finished = e->finished,
         .signal = e->signal,
+        .halted = e->halted,
         .out_fault = e->out_fault,
         .err = e->err,
     };
@@ -469,13 +604,21 @@ static struct each_hooks hooks_of(struct each *e)
                 .before_write = before_write,
                 .on_room = on_room,
                 .on_fail = on_output_fault},
+        .errors = {.ctx = e,
+                   .before_write = before_errors,
+                   .on_room = on_room,
+                   .on_fail = on_errors_fault},
         .feed = {.ctx = e,
                  .room = feed_room,
                  .on_line = feed_line,
                  .on_chunk = feed_chunk,
                  .on_end = feed_end,
                  .on_fail = feed_fail},
-        .worker = {.ctx = e, .on_end = on_end, .on_broken = on_broken, .on_stopped = on_stopped},
+        .worker = {.ctx = e,
+                   .on_end = on_end,
+                   .on_failure = on_failure,
+                   .on_broken = on_broken,
+                   .on_stopped = on_stopped},
         .on_signal = on_signal,
         .on_server_end = on_server_end,
         .on_tick = on_tick,
@@ -494,6 +637,7 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     e->server = EACH_SERVER_INIT;
     e->marks = EACH_MARKS_INIT;
     e->err = ERR_INIT;
+    e->results_fd = -1;
     e->document = BUF_INIT(EACH_JSON_MAX);
     each_order_init(&e->order, options->keeps_order);
     int status = each_begin(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
@@ -504,6 +648,8 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     buf_deinit(&e->document);
     VEC_DEINIT(&e->live);
     each_run_close(&e->run);
+    if (e->results_fd >= 0)
+        close(e->results_fd);
     free(e);
     return status;
 }

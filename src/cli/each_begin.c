@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/each_internal.h"
+#include "cli/each_results.h"
 #include "worker/client_url.h"
 
 #define LEASE_US (10 * US_PER_MIN) /* nobody else is there to take a job over */
@@ -65,11 +67,15 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
         each_store_counts(c, &counts, err) != E_OK)
         return err->code;
     e->known = counts.done + counts.failed + counts.live;
+    e->unconfirmed = counts.live > 0 && !o->failed;
+    if (e->known > 0 && each_store_pause(c, e->unconfirmed, err) != E_OK)
+        return err->code;
     if (each_marks_reserve(&e->marks, e->known, err) != E_OK || find_live(e, c, err) != E_OK)
         return err->code;
     e->done = counts.done;
     e->failed = o->failed ? 0 : counts.failed;
     e->before = e->done + e->failed;
+    e->failed_before = e->failed;
     for (int64_t line = 1; line <= e->known; line++) {
         if (each_marks_has(&e->marks, line) || (o->failed && !each_line_list_has(&e->live, line)))
             e->printed++;
@@ -121,6 +127,7 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
         .queues = queues,
         .n_queues = ARRAY_LEN(queues),
         .slots = o->slots,
+        .errors_apart = true,
         .grace_us = EACH_GRACE_US,
         .lease_us = LEASE_US,
         .hooks = *hooks,
@@ -134,6 +141,14 @@ static enum err_code open_worker(struct each *e, const struct worker_hooks *hook
     return E_OK;
 }
 
+static bool is_same_file(int a, int b)
+{
+    struct stat x;
+    struct stat y;
+
+    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, struct err *err)
 {
     const struct client_config config = {.url = e->server.url};
@@ -142,12 +157,18 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
     watch(e, hooks);
     e->feed.command = e->options->command;
     e->feed.own_command = each_command_names_program(e->options->command);
-    e->feed.in = STDIN_FILENO;
-    each_lines_init(&e->feed.lines, e->options->line_end);
+    e->feed.in = e->options->in;
+    each_items_init(&e->feed.items, e->options->line_end, e->options->command->lines);
     if (link_new(&e->loop, &config, &e->link, err) != E_OK ||
         each_out_init(&e->out, &e->loop, STDOUT_FILENO, &e->marks, &hooks->out, err) != E_OK ||
+        each_out_init(&e->errors, &e->loop, STDERR_FILENO, &e->marks, &hooks->errors, err) !=
+            E_OK ||
         each_feed_init(&e->feed, &e->loop, e->link, &hooks->feed, err) != E_OK)
         return err->code;
+    e->out.terminal = isatty(STDOUT_FILENO) == 1 && !e->options->json;
+    e->errors.is_optional = true;
+    e->errors.terminal = isatty(STDERR_FILENO) == 1;
+    e->is_one_output = is_same_file(STDOUT_FILENO, STDERR_FILENO);
     return open_worker(e, &hooks->worker, err);
 }
 
@@ -157,7 +178,9 @@ enum err_code each_begin(struct each *e, const struct each_hooks *hooks, struct 
 
     each_screen_init(&e->screen);
     log_set_level(LOG_LEVEL_ERROR); /* what matters of the worker's news we say ourselves */
-    if (open_run(e, err) != E_OK ||
+    if ((e->options->results != NULL &&
+         each_results_open(e->options->results, &e->results_fd, err) != E_OK) ||
+        open_run(e, err) != E_OK ||
         client_open(&(struct client_config){.url = e->server.url}, &c, err) != E_OK ||
         look_at_store(e, c, err) != E_OK || open_loop(e, hooks, err) != E_OK)
         return err->code;
@@ -172,6 +195,7 @@ void each_leave_loop(struct each *e)
 {
     each_feed_close(&e->feed);
     each_out_close(&e->out);
+    each_out_close(&e->errors);
     for (size_t i = 0; i < ARRAY_LEN(e->signals); i++)
         uv_close((uv_handle_t *)&e->signals[i], NULL);
     uv_close((uv_handle_t *)&e->server_end, NULL);
@@ -183,4 +207,5 @@ void each_leave_loop(struct each *e)
     uv_loop_close(&e->loop);
     each_feed_deinit(&e->feed);
     each_out_deinit(&e->out);
+    each_out_deinit(&e->errors);
 }

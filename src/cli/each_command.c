@@ -2,47 +2,71 @@
 #include "cli/each_command.h"
 
 #include <errno.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/program_find.h"
 #include "core/template.h"
 
 #define SEPARATOR_MAX 64
 #define WORD_LIMIT ((size_t)4 << 20)
 #define FILLED_LIMIT ((size_t)64 << 20)
-#define PATH_STANDARD "/usr/local/bin:/usr/bin:/bin"
 
 /* ---- placeholders ---- */
 
-enum { WHOLE_LINE = 0, NO_PLACEHOLDER = -1 };
+static const struct {
+    const char *text;
+    const char *param; /* the job's, of the command's template */
+} placeholders[] = {
+    [EACH_LINE] = {"{}", "line"},   [EACH_NO_SUFFIX] = {"{.}", "no_suffix"},
+    [EACH_BASE] = {"{/}", "base"},  [EACH_DIR] = {"{//}", "dir"},
+    [EACH_STEM] = {"{/.}", "stem"}, [EACH_NUMBER] = {"{#}", "number"},
+    [EACH_COLUMN] = {NULL, "c"},
+};
 
-/* What begins at the brace `at`: a column's number, WHOLE_LINE, or NO_PLACEHOLDER; *ret_end is behind it. */
-static int placeholder(const struct each_command *c, const char *at, const char **ret_end)
+_Static_assert(ARRAY_LEN(placeholders) == EACH_PART_COUNT, "one a part");
+
+struct placeholder {
+    enum each_part part;
+    int column;  /* of EACH_COLUMN */
+    size_t size; /* 0: it is none */
+};
+
+/* {1}, {2}, … where there are columns or several lines. */
+static struct placeholder read_number(const struct each_command *c, const char *at)
 {
-    int column = 0;
+    struct placeholder p = {.part = EACH_COLUMN};
     const char *digit = at + 1;
 
-    if (*digit == '}') {
-        *ret_end = digit + 1;
-        return WHOLE_LINE;
-    }
-    if (c->separator.size == 0 || *digit == '0')
-        return NO_PLACEHOLDER;
+    if ((c->separator.size == 0 && c->lines == 1) || *digit == '0')
+        return p;
     for (; *digit >= '0' && *digit <= '9'; digit++)
-        if (column <= EACH_COLUMNS_MAX)
-            column = column * 10 + (*digit - '0');
-    if (digit == at + 1 || *digit != '}')
-        return NO_PLACEHOLDER;
-    *ret_end = digit + 1;
-    return column;
+        if (p.column <= EACH_LINES_MAX)
+            p.column = p.column * 10 + (*digit - '0');
+    if (digit > at + 1 && *digit == '}')
+        p.size = (size_t)(digit + 1 - at);
+    return p;
+}
+
+/* What begins at the brace `at` of a word: `${` is the shell's. */
+static struct placeholder read_placeholder(const struct each_command *c, const char *word,
+                                           const char *at)
+{
+    if (at > word && at[-1] == '$')
+        return (struct placeholder){.size = 0};
+    for (enum each_part part = EACH_LINE; part < EACH_COLUMN; part++) {
+        size_t size = strlen(placeholders[part].text);
+
+        if (strncmp(at, placeholders[part].text, size) == 0)
+            return (struct placeholder){.part = part, .size = size};
+    }
+    return read_number(c, at);
 }
 
 /* Calls `text` for each stretch of the word and `value` for each placeholder, in their order. */
 struct word_parts {
     void (*text)(void *ctx, struct slice text);
-    enum err_code (*value)(void *ctx, int column, struct err *err);
+    enum err_code (*value)(void *ctx, const struct placeholder *p, struct err *err);
     void *ctx;
 };
 
@@ -53,20 +77,28 @@ static enum err_code walk_word(const struct each_command *c, const char *word,
     const char *at = word;
 
     while ((at = strchr(at, '{')) != NULL) {
-        const char *end = NULL;
-        int column = placeholder(c, at, &end);
+        struct placeholder p = read_placeholder(c, word, at);
 
-        if (column == NO_PLACEHOLDER) {
+        if (p.size == 0) {
             at++;
             continue;
         }
         parts->text(parts->ctx, slice_make(from, (size_t)(at - from)));
-        if (parts->value(parts->ctx, column, err) != E_OK)
+        if (parts->value(parts->ctx, &p, err) != E_OK)
             return err->code;
-        from = at = end;
+        from = at += p.size;
     }
     parts->text(parts->ctx, slice_of(from));
     return E_OK;
+}
+
+/* A word that is a placeholder of a line and nothing else: of several lines it becomes several words. */
+static bool is_spread(const struct each_command *c, const char *word)
+{
+    struct placeholder p = *word == '{' ? read_placeholder(c, word, word)
+                                        : (struct placeholder){.size = 0};
+
+    return c->lines > 1 && p.size > 0 && p.part < EACH_NUMBER && word[p.size] == '\0';
 }
 
 /* ---- reading the command ---- */
@@ -77,16 +109,39 @@ static void pass_over(void *ctx, struct slice text)
     (void)text;
 }
 
-static enum err_code note_column(void *ctx, int column, struct err *err)
+static enum err_code note_column(struct each_command *c, int column, struct err *err)
 {
-    struct each_command *c = ctx;
-
-    c->appends = false;
+    if (c->lines > 1 && (size_t)column > c->lines)
+        return err_set(err, E_INVALID, "{%d}: a command has %zu lines (-N)", column, c->lines);
+    if (c->lines > 1)
+        return E_OK;
     if (column > EACH_COLUMNS_MAX)
         return err_set(err, E_INVALID, "a command can name the columns {1} to {%d}",
                        EACH_COLUMNS_MAX);
-    if (column != WHOLE_LINE)
-        c->columns |= UINT64_C(1) << (column - 1);
+    c->columns |= UINT64_C(1) << (column - 1);
+    return E_OK;
+}
+
+struct reading {
+    struct each_command *command;
+    const char *word;
+};
+
+static enum err_code note_placeholder(void *ctx, const struct placeholder *p, struct err *err)
+{
+    const struct reading *r = ctx;
+    struct each_command *c = r->command;
+
+    c->parts |= 1U << p->part;
+    if (p->part != EACH_NUMBER)
+        c->appends = false;
+    if (p->part == EACH_COLUMN)
+        return note_column(c, p->column, err);
+    if (c->lines > 1 && p->part < EACH_NUMBER && !is_spread(c, r->word))
+        return err_set(err, E_INVALID,
+                       "with -N, %s stands for several lines and must be a word of its own: {1}, "
+                       "{2}, … are single lines",
+                       placeholders[p->part].text);
     return E_OK;
 }
 
@@ -97,37 +152,54 @@ static enum err_code check_template(const struct each_command *c, struct err *er
     CLEANUP(buf) struct buf json = BUF_INIT(WORD_LIMIT);
     struct template_command command;
     struct slice text = {NULL, 0};
-    const char *fault_at = NULL;
+    struct template_fault fault;
 
-    each_command_add_template(c, &json);
+    each_command_add_template(c, c->lines, &json);
     if (json_check(buf_slice(&json), &text, err) != E_OK)
         return err->code;
-    if (template_command_parse(text, &arena, &command, &fault_at, err) == E_OK)
+    if (template_command_parse(text, &arena, &command, &fault, err) == E_OK)
         return E_OK;
-    if (strstr(err->msg, "script") == NULL)
+    if (!fault.is_code)
         return err->code;
     return err_set(err, E_INVALID,
                    "a shell would take the line for a part of its script: hand it "
                    "over as an argument, sh -c 'echo \"$1\"' sh {}");
 }
 
-enum err_code each_command_init(struct each_command *c, const char *const *words, size_t n_words,
-                                struct slice separator, struct err *err)
+static enum err_code read_words(struct each_command *c, struct err *err)
 {
-    const struct word_parts parts = {.text = pass_over, .value = note_column, .ctx = c};
+    struct reading reading = {.command = c};
+    const struct word_parts parts = {.text = pass_over, .value = note_placeholder, .ctx = &reading};
 
-    *c = (struct each_command){
-        .words = words, .n_words = n_words, .separator = separator, .appends = true};
+    for (size_t i = 0; i < c->n_words; i++) {
+        reading.word = c->words[i];
+        if (!utf8_valid(slice_of(c->words[i])))
+            return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
+        if (walk_word(c, c->words[i], &parts, err) != E_OK)
+            return err->code;
+    }
+    if (c->appends)
+        c->parts |= 1U << EACH_LINE;
+    return E_OK;
+}
+
+enum err_code each_command_init(struct each_command *c, const char *const *words, size_t n_words,
+                                const struct each_cut *cut, struct err *err)
+{
+    *c = (struct each_command){.words = words,
+                               .n_words = n_words,
+                               .separator = cut->separator,
+                               .lines = cut->lines,
+                               .appends = true};
+    ASSERT(cut->lines > 0 && cut->lines <= EACH_LINES_MAX);
     if (n_words == 0)
         return err_set(err, E_INVALID, "a command is missing: waybill each -- CMD {}");
     if (words[0][0] == '\0')
         return err_set(err, E_INVALID, "the name of the program is empty");
-    for (size_t i = 0; i < n_words; i++) {
-        if (!utf8_valid(slice_of(words[i])))
-            return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
-        if (walk_word(c, words[i], &parts, err) != E_OK)
-            return err->code;
-    }
+    if (cut->lines > 1 && cut->separator.size > 0)
+        return err_set(err, E_INVALID, "-N and --colsep exclude each other");
+    if (read_words(c, err) != E_OK)
+        return err->code;
     return check_template(c, err);
 }
 
@@ -158,52 +230,129 @@ enum err_code each_separator_parse(const char *text, struct buf *out, struct err
     return E_OK;
 }
 
-/* ---- the queue's command ---- */
+/* ---- paths ---- */
 
-static void add_escaped_braces(void *ctx, struct slice text)
+static struct slice without_suffix(struct slice path)
 {
-    struct buf *word = ctx;
-
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] == '{')
-            buf_add_char(word, '{');
-        buf_add_char(word, text.data[i]);
-    }
+    for (size_t i = path.size; i > 0 && path.data[i - 1] != '/'; i--)
+        if (path.data[i - 1] == '.')
+            return slice_make(path.data, i - 1);
+    return path;
 }
 
-static enum err_code add_name(void *ctx, int column, struct err *err)
+static struct slice base_of(struct slice path)
 {
-    struct buf *word = ctx;
+    const char *slash = path.size > 0 ? memrchr(path.data, '/', path.size) : NULL;
+
+    return slash == NULL ? path : slice_make(slash + 1, (size_t)(slice_end(path) - slash - 1));
+}
+
+static struct slice without_slashes(struct slice path)
+{
+    while (path.size > 1 && path.data[path.size - 1] == '/')
+        path.size--;
+    return path;
+}
+
+/* As dirname(1). */
+static struct slice dir_of(struct slice path)
+{
+    path = without_slashes(path);
+    const char *slash = path.size > 0 ? memrchr(path.data, '/', path.size) : NULL;
+
+    return slash == NULL ? SLICE(".")
+                         : without_slashes(slice_make(path.data, (size_t)(slash + 1 - path.data)));
+}
+
+struct slice each_path_part(enum each_part part, struct slice line)
+{
+    switch (part) {
+    case EACH_NO_SUFFIX: return without_suffix(line);
+    case EACH_BASE: return base_of(line);
+    case EACH_DIR: return dir_of(line);
+    case EACH_STEM: return without_suffix(base_of(line));
+    case EACH_LINE:
+    case EACH_NUMBER:
+    case EACH_COLUMN:
+    case EACH_PART_COUNT: break;
+    }
+    return line;
+}
+
+/* ---- the queue's command ---- */
+
+struct template_word {
+    const struct each_command *command;
+    size_t n_lines;
+    struct buf text;
+};
+
+static void add_literal(void *ctx, struct slice text)
+{
+    template_add_literal(text, &((struct template_word *)ctx)->text);
+}
+
+/* The name of a param; `line` is which of several, from 1, or 0. */
+static void add_param_name(struct buf *out, enum each_part part, size_t line)
+{
+    buf_add_str(out, placeholders[part].param);
+    if (line > 0)
+        buf_addf(out, "%zu", line);
+}
+
+/* A line that this job does not have fills in as nothing. */
+static enum err_code add_name(void *ctx, const struct placeholder *p, struct err *err)
+{
+    struct template_word *w = ctx;
+    bool is_line = p->part == EACH_COLUMN && w->command->lines > 1;
 
     (void)err;
-    if (column == WHOLE_LINE)
-        buf_add_str(word, "{line}");
-    else
-        buf_addf(word, "{c%d}", column);
+    if (is_line && (size_t)p->column > w->n_lines)
+        return E_OK;
+    buf_add_char(&w->text, '{');
+    add_param_name(&w->text, is_line ? EACH_LINE : p->part, (size_t)p->column);
+    buf_add_char(&w->text, '}');
     return E_OK;
 }
 
-void each_command_add_template(const struct each_command *c, struct buf *out)
+static void add_spread(struct buf *out, enum each_part part, size_t n_lines)
 {
-    CLEANUP(buf) struct buf word = BUF_INIT(WORD_LIMIT);
-    const struct word_parts parts = {.text = add_escaped_braces, .value = add_name, .ctx = &word};
+    for (size_t line = 1; line <= n_lines; line++) {
+        json_add_comma(out);
+        buf_add_str(out, "\"{");
+        add_param_name(out, part, line);
+        buf_add_str(out, "}\"");
+    }
+}
+
+void each_command_add_template(const struct each_command *c, size_t n_lines, struct buf *out)
+{
+    struct template_word word = {.command = c, .n_lines = n_lines, .text = BUF_INIT(WORD_LIMIT)};
+    const struct word_parts parts = {.text = add_literal, .value = add_name, .ctx = &word};
     struct err err;
 
     buf_add_char(out, '[');
     for (size_t i = 0; i < c->n_words; i++) {
-        buf_clear(&word);
+        if (is_spread(c, c->words[i])) {
+            add_spread(out, read_placeholder(c, c->words[i], c->words[i]).part, n_lines);
+            continue;
+        }
+        buf_clear(&word.text);
         enum err_code code = walk_word(c, c->words[i], &parts, &err);
 
         ASSERT(code == E_OK);
         json_add_comma(out);
-        json_add_string(out, buf_slice(&word));
+        json_add_string(out, buf_slice(&word.text));
     }
-    if (c->appends)
+    if (c->appends && c->lines > 1)
+        add_spread(out, EACH_LINE, n_lines);
+    else if (c->appends)
         buf_add_str(out, ",\"{line}\"");
     buf_add_char(out, ']');
+    buf_deinit(&word.text);
 }
 
-/* ---- a line ---- */
+/* ---- the params of a job ---- */
 
 static struct slice next_column(struct slice *rest, struct slice separator)
 {
@@ -236,15 +385,13 @@ static enum err_code split(const struct each_command *c, struct slice line,
     return E_OK;
 }
 
-enum err_code each_command_add_params(const struct each_command *c, struct slice line,
-                                      struct buf *out, struct err *err)
+static enum err_code add_columns(const struct each_command *c, struct slice line, struct buf *out,
+                                 struct err *err)
 {
     struct slice columns[EACH_COLUMNS_MAX];
 
     if (split(c, line, columns, err) != E_OK)
         return err->code;
-    buf_add_str(out, "{\"line\":");
-    json_add_string(out, line);
     for (uint64_t left = c->columns; left != 0; left &= left - 1) {
         int i = __builtin_ctzll(left);
 
@@ -255,15 +402,64 @@ enum err_code each_command_add_params(const struct each_command *c, struct slice
         buf_addf(out, ",\"c%d\":", i + 1);
         json_add_string(out, columns[i]);
     }
+    return E_OK;
+}
+
+/* A part of each line; those of several lines are numbered. */
+static void add_part(const struct each_command *c, enum each_part part,
+                     const struct each_item *item, struct buf *out)
+{
+    for (size_t i = 0; i < item->n_lines; i++) {
+        buf_add_str(out, ",\"");
+        add_param_name(out, part, c->lines > 1 ? i + 1 : 0);
+        buf_add_str(out, "\":");
+        json_add_string(out, each_path_part(part, item->lines[i]));
+    }
+}
+
+/* `line`: what people see of the job, all lines of it. */
+static void add_shown_line(const struct each_item *item, struct buf *out)
+{
+    CLEANUP(buf) struct buf all = BUF_INIT(FILLED_LIMIT);
+
+    buf_add_str(out, "{\"line\":");
+    if (item->n_lines == 1) {
+        json_add_string(out, item->lines[0]);
+        return;
+    }
+    for (size_t i = 0; i < item->n_lines; i++) {
+        if (i > 0)
+            buf_add_char(&all, '\n');
+        buf_add_slice(&all, item->lines[i]);
+    }
+    json_add_string(out, buf_slice(&all));
+}
+
+enum err_code each_command_add_params(const struct each_command *c, const struct each_item *item,
+                                      struct buf *out, struct err *err)
+{
+    unsigned parts = c->parts;
+
+    if (c->lines > 1 && (parts & 1U << EACH_COLUMN) != 0)
+        parts |= 1U << EACH_LINE;
+    add_shown_line(item, out);
+    for (enum each_part part = EACH_LINE; part < EACH_NUMBER; part++)
+        if ((parts & 1U << part) != 0 && (part != EACH_LINE || c->lines > 1))
+            add_part(c, part, item, out);
+    if ((parts & 1U << EACH_NUMBER) != 0)
+        json_put_int(out, placeholders[EACH_NUMBER].param, item->number);
+    if (c->columns != 0 && add_columns(c, item->lines[0], out, err) != E_OK)
+        return err->code;
     buf_add_char(out, '}');
     return E_OK;
 }
 
-/* ---- all words of a line ---- */
+/* ---- all words of a job ---- */
 
 struct filled_word {
+    const struct each_command *command;
+    const struct each_item *item;
     struct buf text;
-    struct slice line;
     const struct slice *columns;
 };
 
@@ -272,25 +468,44 @@ static void add_text(void *ctx, struct slice text)
     buf_add_slice(&((struct filled_word *)ctx)->text, text);
 }
 
-static enum err_code add_value(void *ctx, int column, struct err *err)
+static enum err_code add_value(void *ctx, const struct placeholder *p, struct err *err)
 {
     struct filled_word *w = ctx;
 
     (void)err;
-    buf_add_slice(&w->text, column == WHOLE_LINE ? w->line : w->columns[column - 1]);
+    if (p->part == EACH_NUMBER)
+        buf_add_int(&w->text, w->item->number);
+    else if (p->part != EACH_COLUMN)
+        buf_add_slice(&w->text, each_path_part(p->part, w->item->lines[0]));
+    else if (w->command->lines == 1)
+        buf_add_slice(&w->text, w->columns[p->column - 1]);
+    else if ((size_t)p->column <= w->item->n_lines)
+        buf_add_slice(&w->text, w->item->lines[p->column - 1]);
     return E_OK;
 }
 
-enum err_code each_command_fill(const struct each_command *c, struct slice line,
+static void take_spread(const struct each_item *item, enum each_part part, each_word_fn *take_word,
+                        void *ctx)
+{
+    for (size_t i = 0; i < item->n_lines; i++)
+        take_word(ctx, each_path_part(part, item->lines[i]));
+}
+
+enum err_code each_command_fill(const struct each_command *c, const struct each_item *item,
                                 each_word_fn *take_word, void *ctx, struct err *err)
 {
     struct slice columns[EACH_COLUMNS_MAX];
-    struct filled_word word = {.text = BUF_INIT(FILLED_LIMIT), .line = line, .columns = columns};
+    struct filled_word word = {
+        .command = c, .item = item, .text = BUF_INIT(FILLED_LIMIT), .columns = columns};
     const struct word_parts parts = {.text = add_text, .value = add_value, .ctx = &word};
 
-    if (split(c, line, columns, err) != E_OK)
+    if (c->columns != 0 && split(c, item->lines[0], columns, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < c->n_words; i++) {
+        if (is_spread(c, c->words[i])) {
+            take_spread(item, read_placeholder(c, c->words[i], c->words[i]).part, take_word, ctx);
+            continue;
+        }
         buf_clear(&word.text);
         enum err_code code = walk_word(c, c->words[i], &parts, err);
 
@@ -298,7 +513,7 @@ enum err_code each_command_fill(const struct each_command *c, struct slice line,
         take_word(ctx, buf_slice(&word.text));
     }
     if (c->appends)
-        take_word(ctx, line);
+        take_spread(item, EACH_LINE, take_word, ctx);
     buf_deinit(&word.text);
     return E_OK;
 }
@@ -307,46 +522,10 @@ enum err_code each_command_fill(const struct each_command *c, struct slice line,
 
 bool each_command_names_program(const struct each_command *c)
 {
-    const char *end = NULL;
-
     for (const char *at = c->words[0]; (at = strchr(at, '{')) != NULL; at++)
-        if (placeholder(c, at, &end) != NO_PLACEHOLDER)
+        if (read_placeholder(c, c->words[0], at).size > 0)
             return true;
     return false;
-}
-
-/* 0, or why it cannot be started. */
-static int program_fault(const char *path)
-{
-    struct stat st;
-
-    if (stat(path, &st) < 0)
-        return errno;
-    if (S_ISDIR(st.st_mode))
-        return EISDIR;
-    return access(path, X_OK) < 0 ? errno : 0;
-}
-
-static int fault_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    int worst = ENOENT;
-
-    for (const char *at = path != NULL ? path : PATH_STANDARD; at != NULL;) {
-        size_t size = strcspn(at, ":");
-        CLEANUP(buf) struct buf file = BUF_INIT(WORD_LIMIT);
-
-        buf_add(&file, size > 0 ? at : ".", size > 0 ? size : 1);
-        buf_addf(&file, "/%s", name);
-        int fault = program_fault(buf_text(&file));
-
-        if (fault == 0)
-            return 0;
-        if (fault == EACCES)
-            worst = EACCES;
-        at = at[size] == ':' ? at + size + 1 : NULL;
-    }
-    return worst;
 }
 
 enum err_code each_command_check_program(const struct each_command *c, struct err *err)
@@ -355,14 +534,13 @@ enum err_code each_command_check_program(const struct each_command *c, struct er
 
     if (each_command_names_program(c))
         return E_OK;
-    bool has_slash = strchr(name, '/') != NULL;
-    int fault = has_slash ? program_fault(name) : fault_in_path(name);
+    int fault = program_fault(name);
 
     if (fault == 0)
         return E_OK;
     if (fault == ENOENT)
         return err_set(err, E_NOT_FOUND, "there is no program '%.150s'%s", name,
-                       has_slash ? "" : " in PATH");
+                       strchr(name, '/') != NULL ? "" : " in PATH");
     return err_set(err, E_FORBIDDEN, "the program '%.150s' cannot be started: %s", name,
                    strerror(fault));
 }

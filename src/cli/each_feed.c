@@ -73,7 +73,7 @@ void each_feed_deinit(struct each_feed *f)
 {
     if (f->poll_fd >= 0)
         close(f->poll_fd);
-    each_lines_deinit(&f->lines);
+    each_items_deinit(&f->items);
     buf_deinit(&f->chunk);
 }
 
@@ -85,43 +85,55 @@ static void fail(struct each_feed *f, const struct err *err)
 
 /* ---- the chunk ---- */
 
-/* A line that JSON cannot carry brings its words encoded; its params show what can be shown of it. */
-static enum err_code add_encoded(struct each_feed *f, struct slice line, struct err *err)
+static bool is_text(const struct each_item *item)
 {
-    CLEANUP(buf) struct buf shown = BUF_INIT(EACH_LINE_MAX + 1);
+    for (size_t i = 0; i < item->n_lines; i++)
+        if (!utf8_valid(item->lines[i]))
+            return false;
+    return true;
+}
+
+/* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of them. */
+static enum err_code add_encoded(struct each_feed *f, const struct each_item *item, struct err *err)
+{
+    CLEANUP(buf) struct buf shown = BUF_INIT(CHUNK_MAX);
 
     buf_add_str(&f->chunk, "\"command\":");
-    if (each_add_encoded(f->command, line, &f->chunk, err) != E_OK)
+    if (each_add_encoded(f->command, item, &f->chunk, err) != E_OK)
         return err->code;
-    clean_text(&shown, line);
+    for (size_t i = 0; i < item->n_lines; i++) {
+        if (i > 0)
+            buf_add_char(&shown, ' ');
+        clean_text(&shown, item->lines[i]);
+    }
     buf_add_str(&f->chunk, ",\"params\":{\"line\":");
     json_add_string(&f->chunk, buf_slice(&shown));
     buf_add_char(&f->chunk, '}');
     return E_OK;
 }
 
-static enum err_code add_text(struct each_feed *f, struct slice line, struct err *err)
+/* The last job may have fewer lines than the queue's command is for. */
+static enum err_code add_text(struct each_feed *f, const struct each_item *item, struct err *err)
 {
-    if (f->own_command) {
+    if (f->own_command || item->n_lines < f->command->lines) {
         buf_add_str(&f->chunk, "\"command\":");
-        each_command_add_template(f->command, &f->chunk);
+        each_command_add_template(f->command, item->n_lines, &f->chunk);
         buf_add_char(&f->chunk, ',');
     }
     buf_add_str(&f->chunk, "\"params\":");
-    return each_command_add_params(f->command, line, &f->chunk, err);
+    return each_command_add_params(f->command, item, &f->chunk, err);
 }
 
 /* On failure nothing was added. */
-static enum err_code add_job(struct each_feed *f, struct slice line, struct err *err)
+static enum err_code add_job(struct each_feed *f, const struct each_item *item, struct err *err)
 {
-    int64_t number = f->lines.count;
     size_t size = f->chunk.size;
 
     buf_add_str(&f->chunk, f->count == 0 ? "[" : ",");
-    buf_addf(&f->chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", number);
-    if ((utf8_valid(line) ? add_text(f, line, err) : add_encoded(f, line, err)) != E_OK) {
+    buf_addf(&f->chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", item->number);
+    if ((is_text(item) ? add_text(f, item, err) : add_encoded(f, item, err)) != E_OK) {
         f->chunk.size = size;
-        return err_wrap(err, "line %" PRId64, number);
+        return err_wrap(err, "line %" PRId64, f->items.lines.count);
     }
     buf_add_char(&f->chunk, '}');
     return E_OK;
@@ -131,19 +143,19 @@ static enum err_code add_job(struct each_feed *f, struct slice line, struct err 
  * those before it are handed in. */
 static void fill_chunk(struct each_feed *f)
 {
-    struct slice line = {NULL, 0};
+    struct each_item item;
     bool found = true;
     int64_t room = f->hooks.room(f->hooks.ctx);
 
     while (f->bad.code == E_OK && f->count < EACH_CHUNK_LINES && f->count < room &&
            f->chunk.size < CHUNK_BYTES) {
-        if (each_lines_next(&f->lines, &line, &found, &f->bad) != E_OK || !found)
+        if (each_items_next(&f->items, &item, &found, &f->bad) != E_OK || !found)
             return;
-        if (add_job(f, line, &f->bad) != E_OK)
+        if (add_job(f, &item, &f->bad) != E_OK)
             return;
         if (f->count++ == 0)
-            f->first = f->lines.count;
-        f->hooks.on_line(f->hooks.ctx, f->lines.count);
+            f->first = item.number;
+        f->hooks.on_line(f->hooks.ctx, item.number);
     }
 }
 
@@ -203,11 +215,12 @@ static void refused(struct each_feed *f, const struct link_reply *reply)
         add_excerpt(f, index, &excerpt);
     if (err.code == E_CONFLICT && index >= 0)
         (void)err_set(&err, E_CONFLICT,
-                      "line %" PRId64 " is not what it was when this run began, now it is '%s': "
+                      "%s %" PRId64 " is not what it was when this run began, now it is '%s': "
                       "to begin anew, give --again",
-                      f->first + index, buf_text(&excerpt));
+                      each_item_word(f->command), f->first + index, buf_text(&excerpt));
     else if (index >= 0)
-        (void)err_wrap(&err, "line %" PRId64 " ('%s')", f->first + index, buf_text(&excerpt));
+        (void)err_wrap(&err, "%s %" PRId64 " ('%s')", each_item_word(f->command), f->first + index,
+                       buf_text(&excerpt));
     fail(f, &err);
 }
 
@@ -263,16 +276,16 @@ static void send_chunk(struct each_feed *f)
 static bool read_piece(struct each_feed *f)
 {
     size_t size = 0;
-    char *room = each_lines_room(&f->lines, &size);
+    char *room = each_lines_room(&f->items.lines, &size);
     ssize_t n = read(f->in, room, size);
 
     if (n > 0) {
-        each_lines_added(&f->lines, (size_t)n);
+        each_lines_added(&f->items.lines, (size_t)n);
         f->bytes += n;
         return true;
     }
     if (n == 0) {
-        each_lines_end(&f->lines);
+        each_lines_end(&f->items.lines);
         return true;
     }
     if (errno != EINTR && errno != EAGAIN) {
@@ -307,7 +320,7 @@ static bool read_more(struct each_feed *f)
 
 static bool wants_more(const struct each_feed *f)
 {
-    return f->bad.code == E_OK && !f->lines.ended && f->count < EACH_CHUNK_LINES &&
+    return f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
            f->chunk.size < CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
 }
 
@@ -335,7 +348,7 @@ void each_feed_go(struct each_feed *f)
     if (f->count > 0) {
         buf_add_char(&f->chunk, ']');
         send_chunk(f);
-    } else if (f->bad.code != E_OK || (f->lines.ended && f->lines.from == f->lines.filled)) {
+    } else if (f->bad.code != E_OK || each_items_over(&f->items)) {
         end(f);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * Feeding a run: input is read, and handed to the run's server as jobs, one a line.
+ * Feeding a run: input is read, and handed to the run's server as jobs, one for each line or for several.
  *
- * A line's job has the line's number as its key, so that handing in what is there already does nothing, and
+ * A job has its number as its key, so that handing in what is there already does nothing, and
  * other content for a known number is refused.  Chunks go one after the other: what the store has is
  * always a beginning of the input.  No more is read than there is room for.
  */
@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/each_command.h"
-#include "cli/each_lines.h"
+#include "cli/each_items.h"
 #include "worker/link.h"
 
 #define EACH_QUEUE "each"
@@ -24,10 +24,10 @@
 
 struct each_feed_hooks {
     void *ctx;
-    int64_t (*room)(void *ctx); /* lines that may be handed in now, besides those that were */
-    void (*on_line)(void *ctx, int64_t line); /* it goes out with the next chunk */
+    int64_t (*room)(void *ctx); /* jobs that may be handed in now, besides those that were */
+    void (*on_line)(void *ctx, int64_t number); /* that job goes out with the next chunk */
 
-    /* The server has these lines; `reply` is its answer, with "ids". */
+    /* The server has these jobs; `reply` is its answer, with "ids". */
     void (*on_chunk)(void *ctx, int64_t first, int64_t count, struct slice reply);
     void (*on_end)(void *ctx); /* all of the input is handed in */
     void (*on_fail)(void *ctx, const struct err *err);
@@ -44,19 +44,19 @@ struct each_feed {
     int poll_fd; /* watches `in` in the loop's stead; -1 for a file, which is always ready */
     uv_poll_t poll;
     uv_timer_t pause; /* before a chunk is sent again */
-    struct each_lines lines;
+    struct each_items items;
     int64_t bytes; /* read so far */
 
     struct buf chunk;
-    int64_t first; /* line of the chunk */
-    int64_t count; /* of its lines */
-    int64_t sent;  /* lines in chunks that went out */
+    int64_t first; /* number in the chunk */
+    int64_t count; /* of its jobs */
+    int64_t sent;  /* jobs in chunks that went out */
     struct link_request *under_way;
     int64_t away_since; /* when the server was first found away; 0: it is there */
     bool polling;
     bool stopped;
     bool ended;
-    struct err bad; /* the line behind the chunk's last cannot be taken */
+    struct err bad; /* what comes behind the chunk's last cannot be taken */
 };
 
 MUST_CHECK enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct link *link,

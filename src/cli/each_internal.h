@@ -41,12 +41,19 @@ struct each {
     struct each_feed feed;
     struct each_order order;
     struct each_out out;
+    struct each_out errors;       /* standard error of the programs */
+    bool is_one_output;           /* both descriptors lead to the same file, pipe or terminal */
+    int results_fd;               /* --results; -1: none */
     struct link_request *reading; /* of a log, for the one whose turn it is */
-    struct link_request *asking;  /* for the counts */
-    struct buf document;          /* of a line that has ended, with --json */
+    int64_t read_from;            /* where its last attempt begins */
+    int64_t read_errors; /* where the standard error of that does; INT64_MAX: there is none */
+    struct link_request *asking; /* for the counts */
+    struct buf document;         /* of a line that has ended, with --json */
 
     int64_t known;  /* lines that the store had when we began */
     int64_t before; /* of those: had ended */
+    int64_t failed_before;
+    int64_t failing; /* programs that have failed in this sitting, where nothing is tried again */
     int64_t done, failed, printed;
     int64_t started_at;
     int64_t news_at; /* when a job ended last */
@@ -59,11 +66,15 @@ struct each {
     int out_fault;
     bool worker_stopped;
     bool finished;
+    bool halted;      /* --halt */
+    bool unconfirmed; /* the queue is paused until the input is known to be the same */
+    struct link_request *confirming;
 };
 
 /* Whom the loop calls. */
 struct each_hooks {
     struct each_out_hooks out;
+    struct each_out_hooks errors;
     struct each_feed_hooks feed;
     struct worker_hooks worker;
     uv_signal_cb on_signal;

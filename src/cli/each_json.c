@@ -14,13 +14,13 @@ static void add_text(struct buf *out, const char *name, struct slice text)
     json_put_string(out, name, text);
 }
 
-static void add_output(struct buf *out, struct slice output)
+static void add_bytes(struct buf *out, const char *name, const char *encoded, struct slice output)
 {
     if (utf8_valid(output)) {
-        json_put_string(out, "output", output);
+        json_put_string(out, name, output);
         return;
     }
-    json_add_key(out, "output_base64");
+    json_add_key(out, encoded);
     buf_add_char(out, '"');
     base64_add(out, output);
     buf_add_char(out, '"');
@@ -47,7 +47,9 @@ void each_json_add_end(struct buf *out, int64_t line, const struct worker_end *e
     if (end->outcome != JOB_OUT_DONE && end->cause != JOB_CAUSE_NONE)
         add_text(out, "cause", slice_of(job_cause_name(end->cause)));
     add_text(out, "text", end->text);
-    add_output(out, end->output);
+    add_bytes(out, "output", "output_base64", end->output);
+    if (end->errors.size > 0)
+        add_bytes(out, "errors", "errors_base64", end->errors);
     buf_add_str(out, "}\n");
 }
 
@@ -64,6 +66,6 @@ void each_json_add_job(struct buf *out, int64_t line, struct slice job, struct s
     copy_member(out, "cause", job, "cause");
     copy_member(out, "text", job, "text");
     if (output.data != NULL)
-        add_output(out, output);
+        add_bytes(out, "output", "output_base64", output);
     buf_add_str(out, "}\n");
 }

@@ -1,7 +1,8 @@
 /*
  * Lines that have ended, as JSON for programs: one document a line.
  *
- * {"line","input","id","state","exit","cause","text","output" or "output_base64"}, as far as there is any.
+ * {"line","input","id","state","exit","cause","text","output" or "output_base64",
+ * "errors" or "errors_base64"}, as far as there is any.
  * Output that had to wait for its turn for too long is left out: it is in the job's log.
  */
 /* SPDX-License-Identifier: MIT */

@@ -2,6 +2,7 @@
 #include "cli/each_order.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 
@@ -84,21 +85,36 @@ static void drop_output(struct each_order *o, struct each_turn *t)
     free(t->output);
     t->output = NULL;
     o->held -= t->size;
-    t->size = 0;
+    t->size = t->errors = 0;
 }
 
-void each_order_ended(struct each_order *o, int64_t line, int64_t id, struct slice output)
+static char *copy_of(const struct each_output *output, size_t size)
+{
+    char *copy = mem_alloc(size);
+
+    if (output->out.size > 0)
+        memcpy(copy, output->out.data, output->out.size);
+    if (output->errors.size > 0)
+        memcpy(copy + output->out.size, output->errors.data, output->errors.size);
+    return copy;
+}
+
+void each_order_ended(struct each_order *o, int64_t line, int64_t id,
+                      const struct each_output *output)
 {
     struct each_turn *t = turn_of(o, line);
+    size_t size = output->out.size + output->errors.size;
 
     drop_output(o, t);
     t->id = id;
     t->state = EACH_TURN_LOGGED;
-    if (output.size > EACH_HELD_MAX - o->held)
+    if (size > EACH_HELD_MAX - o->held)
         return;
     t->state = EACH_TURN_HELD;
-    t->size = output.size;
-    t->output = output.size > 0 ? mem_strndup(output.data, output.size) : NULL;
+    t->size = size;
+    t->errors = output->errors.size;
+    if (size > 0)
+        t->output = copy_of(output, size);
     o->held += t->size;
 }
 

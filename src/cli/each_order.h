@@ -16,6 +16,11 @@
 
 #define EACH_HELD_MAX ((size_t)16 << 20)
 
+/* What a program has printed. */
+struct each_output {
+    struct slice out, errors;
+};
+
 enum each_turn_state {
     EACH_TURN_OPEN,   /* it has not ended */
     EACH_TURN_HELD,   /* its output is here */
@@ -26,8 +31,9 @@ struct each_turn {
     int64_t line;
     int64_t id; /* of the job, once it has ended */
     enum each_turn_state state;
-    char *output;
+    char *output; /* and behind it what went to standard error */
     size_t size;
+    size_t errors; /* of `size`: bytes of standard error */
 };
 
 struct each_order {
@@ -46,7 +52,8 @@ void each_order_deinit(struct each_order *o);
 void each_order_expect(struct each_order *o, int64_t line);
 
 /* The line has ended; the output is copied if there is room.  A line that was not expected comes last. */
-void each_order_ended(struct each_order *o, int64_t line, int64_t id, struct slice output);
+void each_order_ended(struct each_order *o, int64_t line, int64_t id,
+                      const struct each_output *output);
 
 /* The same, when the output is known to be in the log alone. */
 void each_order_ended_before(struct each_order *o, int64_t line, int64_t id);

@@ -7,6 +7,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "cli/output.h"
+
 #define DATA_MAX ((size_t)512 << 20)
 #define FILE_PIECE ((size_t)1 << 20)
 
@@ -59,11 +61,22 @@ void each_out_deinit(struct each_out *o)
 
 /* ---- writing ---- */
 
+static bool is_out(const struct each_out *o, uint64_t end)
+{
+    return o->failed ? o->is_optional : end <= o->before + o->written;
+}
+
+/* Of a line with two outputs the one that is out last sets the mark. */
 static void mark_lines(struct each_out *o)
 {
-    while (o->lines_out < o->lines.count &&
-           o->lines.items[o->lines_out].end <= o->before + o->written)
-        each_marks_set(o->marks, o->lines.items[o->lines_out++].line);
+    for (; o->lines_out < o->lines.count; o->lines_out++) {
+        const struct each_out_line *l = &o->lines.items[o->lines_out];
+
+        if (!is_out(o, l->end))
+            break;
+        if (is_out(l->other, l->other_end))
+            each_marks_set(o->marks, l->line);
+    }
     if (o->written < o->data.size)
         return;
     o->before += o->written;
@@ -80,6 +93,7 @@ static void fail(struct each_out *o, int fault)
     uv_prepare_stop(&o->prepare);
     if (o->poll_fd >= 0)
         uv_poll_stop(&o->poll);
+    mark_lines(o);
     o->hooks.on_fail(o->hooks.ctx, fault);
 }
 
@@ -148,18 +162,50 @@ static void on_prepare(uv_prepare_t *prepare)
         uv_prepare_start(prepare, on_prepare);
 }
 
-void each_out_add(struct each_out *o, int64_t line, struct slice output)
+/* By itself: what an output leaves open ends with it. */
+static void add_safe(struct each_out *o, struct slice output)
 {
-    if (o->failed)
-        return;
-    if (output.size == 0 && each_out_pending(o) == 0) {
-        each_marks_set(o->marks, line);
-        return;
-    }
+    struct safe safe = {.kind = SAFE_LOG};
+
+    safe_add(&safe, output, &o->data);
+    safe_end(&safe, &o->data);
+}
+
+static void add_text(struct each_out *o, struct slice text)
+{
     bool was_idle = each_out_pending(o) == 0;
 
-    buf_add_slice(&o->data, output);
-    VEC_PUSH(&o->lines, ((struct each_out_line){line, o->before + o->data.size}));
+    if (o->failed || text.size == 0)
+        return;
+    if (o->terminal)
+        add_safe(o, text);
+    else
+        buf_add_slice(&o->data, text);
     if (was_idle)
         uv_prepare_start(&o->prepare, on_prepare);
+}
+
+static uint64_t end_of(const struct each_out *o)
+{
+    return o->before + o->data.size;
+}
+
+void each_out_add(struct each_out *out, struct each_out *errors, int64_t line,
+                  const struct each_output *output)
+{
+    if (out->failed)
+        return;
+    add_text(out, output->out);
+    add_text(errors, output->errors);
+    uint64_t end = end_of(out);
+    uint64_t errors_end = output->errors.size > 0 ? end_of(errors) : 0;
+    bool waits = !is_out(out, end);
+    bool errors_wait = out != errors && !is_out(errors, errors_end);
+
+    if (waits)
+        VEC_PUSH(&out->lines, ((struct each_out_line){line, end, errors, errors_end}));
+    if (errors_wait)
+        VEC_PUSH(&errors->lines, ((struct each_out_line){line, errors_end, out, end}));
+    if (!waits && !errors_wait)
+        each_marks_set(out->marks, line);
 }

@@ -2,7 +2,8 @@
  * Standard output in the loop: whole outputs, one after the other, without ever blocking the loop.
  *
  * The descriptor is shared with others and left as it is: where it is no file, only so much is written at
- * once as is sure to be taken.  A line is marked as printed when the last byte of its output is out.
+ * once as is sure to be taken.  A line is marked as printed when the last byte of all that it has printed is out,
+ * on whichever of the two outputs that comes.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -16,13 +17,18 @@
 #include "base/slice.h"
 #include "base/vec.h"
 #include "cli/each_marks.h"
+#include "cli/each_order.h"
 
 /* Above this nothing more should be added. */
 #define EACH_OUT_FULL ((size_t)1 << 20)
 
+struct each_out;
+
 struct each_out_line {
     int64_t line;
     uint64_t end; /* where its output ends, counted from the beginning of all */
+    const struct each_out *other;
+    uint64_t other_end; /* where what it has printed ends there */
 };
 
 struct each_out_hooks {
@@ -45,7 +51,9 @@ struct each_out {
     VEC(struct each_out_line) lines;
     size_t lines_out; /* of lines */
     bool failed;
-    char last; /* byte written; a newline at first */
+    bool is_optional; /* when it has failed, what would have gone there counts as printed */
+    bool terminal;    /* outputs are shown on one: made safe for it (output.h) */
+    char last;        /* byte written; a newline at first */
 };
 
 MUST_CHECK enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd,
@@ -56,7 +64,9 @@ MUST_CHECK enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int 
 void each_out_close(struct each_out *o);
 void each_out_deinit(struct each_out *o);
 
-void each_out_add(struct each_out *o, int64_t line, struct slice output);
+/* Adds what a line has printed.  `out` and `errors` may be the same; the errors come behind. */
+void each_out_add(struct each_out *out, struct each_out *errors, int64_t line,
+                  const struct each_output *output);
 
 static inline size_t each_out_pending(const struct each_out *o)
 {

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/slice.h"
+#include "cli/command_text.h"
 #include "cli/each.h"
 #include "cli/each_json.h"
 #include "cli/each_run.h"
@@ -24,12 +25,14 @@ static void add_line(struct buf *out, const struct each_command *c, const char *
     buf_addf(out, "waybill each %s", option);
     if (c->separator.size > 0) {
         buf_add_str(out, " --colsep ");
-        each_add_quoted(out, slice_is(c->separator, "\t") ? SLICE("\\t") : c->separator);
+        command_add_word(out, slice_is(c->separator, "\t") ? SLICE("\\t") : c->separator);
     }
+    if (c->lines > 1)
+        buf_addf(out, " -N %zu", c->lines);
     buf_add_str(out, " --");
     for (size_t i = 0; i < c->n_words; i++) {
         buf_add_char(out, ' ');
-        each_add_quoted(out, slice_of(c->words[i]));
+        command_add_word(out, slice_of(c->words[i]));
     }
 }
 
@@ -54,8 +57,8 @@ static void list_failures(const struct each_end *end)
         return;
     }
     for (size_t i = 0; i < failures.count; i++)
-        fprintf(stderr, "  line %" PRId64 ": %s  (%s)\n", failures.items[i].line,
-                failures.items[i].input, failures.items[i].what);
+        fprintf(stderr, "  %s %" PRId64 ": %s  (%s)\n", each_item_word(end->command),
+                failures.items[i].line, failures.items[i].input, failures.items[i].what);
     if (!all)
         fprintf(stderr, "  …\n");
     each_failures_deinit(&failures);
@@ -91,6 +94,8 @@ int each_report(const struct cli *cli, const struct each_end *end)
 
     if (end->signal != 0)
         status = 128 + end->signal;
+    else if (end->halted)
+        report_failures(end);
     else if (end->out_fault != 0)
         fprintf(stderr, "waybill: cannot write the output: %s\n", strerror(end->out_fault));
     else
@@ -103,8 +108,8 @@ int each_report(const struct cli *cli, const struct each_end *end)
 
 static bool print_piece(void *ctx, struct slice data)
 {
-    (void)ctx;
-    return fwrite(data.data, 1, data.size, stdout) == data.size;
+    output_log(ctx, data);
+    return !ferror(stdout);
 }
 
 static enum err_code show_json(struct client *c, const struct each_failure *f, struct err *err)
@@ -128,15 +133,21 @@ static enum err_code show_json(struct client *c, const struct each_failure *f, s
     return E_OK;
 }
 
-static enum err_code show_one(struct client *c, const struct each_failure *f, struct err *err)
+static enum err_code show_one(const struct cli *cli, struct client *c, const struct each_failure *f,
+                              struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     char path[64];
-    const struct client_request request = {.path = path, .on_data = print_piece};
+    const struct client_request request = {.path = path,
+                                           .on_data = print_piece,
+                                           .ctx = cli->outputs};
 
     snprintf(path, sizeof(path), "/v1/jobs/%s/log", f->id);
     printf("==> line %" PRId64 ": %s (%s) <==\n", f->line, f->input, f->what);
-    return client_call(c, &request, &reply, err);
+    enum err_code code = client_call(c, &request, &reply, err);
+
+    output_log_end(cli->outputs);
+    return code;
 }
 
 static enum err_code show_all(const struct cli *cli, const char *url, struct err *err)
@@ -152,7 +163,7 @@ static enum err_code show_all(const struct cli *cli, const char *url, struct err
 
     for (size_t i = 0; code == E_OK && i < failures.count && !ferror(stdout); i++)
         code = cli->json ? show_json(c, &failures.items[i], err)
-                         : show_one(c, &failures.items[i], err);
+                         : show_one(cli, c, &failures.items[i], err);
     if (failures.count == 0)
         fprintf(stderr, "no line has failed\n");
     each_failures_deinit(&failures);

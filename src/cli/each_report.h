@@ -16,6 +16,7 @@ struct each_end {
     const char *server_url;
     struct each_result result;
     bool finished; /* all of it */
+    bool halted;   /* by --halt */
     int signal;    /* that ended it; 0: none */
     int out_fault; /* errno of standard output; 0: none */
     struct err err;

@@ -18,9 +18,6 @@
 #include "server/server.h"
 
 #define IDENTITY_MAX ((size_t)1 << 20)
-#define FINISHED "finished"
-#define IDENTITY "run.json"
-#define LOCK "lock"
 #define KEEP_US (30 * US_PER_DAY) /* of a finished run */
 
 /* An old server sees the end of its parent at once and needs a moment to close its store. */
@@ -56,7 +53,10 @@ static enum err_code add_identity(const struct each_command *c, const char *cwd,
         json_add_comma(out);
         json_add_string(out, slice_of(c->words[i]));
     }
-    buf_addf(out, "],\"colsep\":\"%s\"}\n", buf_text(&separator));
+    buf_addf(out, "],\"colsep\":\"%s\"", buf_text(&separator));
+    if (c->lines > 1)
+        json_put_int(out, "lines", (int64_t)c->lines);
+    buf_add_str(out, "}\n");
     if (out->overflowed)
         return err_set(err, E_TOO_LARGE, "the command is longer than %zu bytes", IDENTITY_MAX);
     return E_OK;
@@ -93,17 +93,18 @@ static enum err_code check_identity(const struct each_run *r, struct slice ident
                                     struct err *err)
 {
     CLEANUP(buf) struct buf found = BUF_INIT(IDENTITY_MAX + 1);
-    int fd = openat(r->own.fd, IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = openat(r->own.fd, EACH_RUN_IDENTITY, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
     if (fd < 0)
-        return errno == ENOENT ? write_file(r, IDENTITY, identity, err)
-                               : err_file(err, "open " IDENTITY " in", r->dir);
+        return errno == ENOENT ? write_file(r, EACH_RUN_IDENTITY, identity, err)
+                               : err_file(err, "open " EACH_RUN_IDENTITY " in", r->dir);
     char *room = buf_reserve(&found, identity.size + 1);
     ssize_t n = room == NULL ? -1 : read(fd, room, identity.size + 1);
 
     close(fd);
     if (n == 0 || (n > 0 && n < (ssize_t)identity.size && !is_there(r, EACH_RUN_STORE)))
-        return write_file(r, IDENTITY, identity, err); /* cut off when it was first written */
+        return write_file(r, EACH_RUN_IDENTITY, identity,
+                          err); /* cut off when it was first written */
     if (n < 0 || !slice_equal(slice_make(room, (size_t)n), identity))
         return err_set(err, E_CONFLICT, "%s is of another run: remove it", r->dir);
     return E_OK;
@@ -120,7 +121,7 @@ static enum err_code open_dir(struct each_run *r, const char *data_dir, struct s
     if (path.overflowed)
         return err_set(err, E_INVALID, "the path of the data directory is too long");
     r->store = buf_take(&path);
-    return own_dir_open(r->dir, "the directory of the run", LOCK, &r->own, err);
+    return own_dir_open(r->dir, "the directory of the run", EACH_RUN_LOCK, &r->own, err);
 }
 
 enum err_code each_run_open(const char *data_dir, const struct each_command *command,
@@ -138,7 +139,7 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
     if (r.own.holder == 0 && check_identity(&r, buf_slice(&identity), err) != E_OK)
         return err->code;
     r.is_there = is_there(&r, EACH_RUN_STORE);
-    r.is_finished = is_there(&r, FINISHED);
+    r.is_finished = is_there(&r, EACH_RUN_FINISHED);
     *ret_run = r;
     r = EACH_RUN_INIT;
     return E_OK;
@@ -167,13 +168,13 @@ enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
 {
     /* `finished` goes last: whoever is killed in the middle begins here again. */
     if (r->is_there && !r->is_finished) {
-        if (write_file(r, FINISHED, SLICE("given up\n"), err) != E_OK)
+        if (write_file(r, EACH_RUN_FINISHED, SLICE("given up\n"), err) != E_OK)
             return err->code;
     }
     if (r->is_there && nftw(r->store, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0)
         return err_file(err, "remove", r->store);
     if ((unlinkat(r->own.fd, EACH_RUN_PRINTED, 0) < 0 && errno != ENOENT) ||
-        (unlinkat(r->own.fd, FINISHED, 0) < 0 && errno != ENOENT))
+        (unlinkat(r->own.fd, EACH_RUN_FINISHED, 0) < 0 && errno != ENOENT))
         return err_file(err, "remove what the last run left in", r->dir);
     r->is_there = r->is_finished = false;
     return E_OK;
@@ -181,7 +182,7 @@ enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
 
 enum err_code each_run_finish(struct each_run *r, struct err *err)
 {
-    if (write_file(r, FINISHED, SLICE("finished\n"), err) != E_OK)
+    if (write_file(r, EACH_RUN_FINISHED, SLICE("finished\n"), err) != E_OK)
         return err->code;
     r->is_finished = true;
     return E_OK;
@@ -191,10 +192,10 @@ enum err_code each_run_finish(struct each_run *r, struct err *err)
 
 static bool is_old(int runs_fd, const char *name, int64_t now_at)
 {
-    char path[NAME_MAX + sizeof("/" FINISHED)];
+    char path[NAME_MAX + sizeof("/" EACH_RUN_FINISHED)];
     struct stat st;
 
-    snprintf(path, sizeof(path), "%s/" FINISHED, name);
+    snprintf(path, sizeof(path), "%s/" EACH_RUN_FINISHED, name);
     return fstatat(runs_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
            now_at / US_PER_S - st.st_mtime > KEEP_US / US_PER_S;
 }
@@ -204,10 +205,10 @@ static void remove_run(int runs_fd, const char *runs, const char *name)
 {
     CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX);
 
-    buf_addf(&path, "%s/%s/" LOCK, runs, name);
+    buf_addf(&path, "%s/%s/" EACH_RUN_LOCK, runs, name);
     int lock_fd = open(buf_text(&path), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
-    path.size -= sizeof("/" LOCK) - 1;
+    path.size -= sizeof("/" EACH_RUN_LOCK) - 1;
     path.data[path.size] = '\0';
     if (lock_fd >= 0 && flock(lock_fd, LOCK_EX | LOCK_NB) == 0 &&
         is_old(runs_fd, name, clock_wall_us()))

@@ -17,6 +17,9 @@
 
 #define EACH_RUN_STORE "store"
 #define EACH_RUN_PRINTED "printed"
+#define EACH_RUN_FINISHED "finished"
+#define EACH_RUN_IDENTITY "run.json"
+#define EACH_RUN_LOCK "lock"
 
 struct each_run {
     char *dir;          /* of the run */

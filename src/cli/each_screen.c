@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/output.h"
 
 #define WIDTH_STANDARD 79
 
@@ -18,7 +19,7 @@ void each_screen_init(struct each_screen *s)
 void each_screen_erase(struct each_screen *s)
 {
     if (s->shown)
-        fputs("\r\033[K", stderr);
+        output_status(SLICE("\r\033[K"));
     s->shown = false;
 }
 
@@ -46,7 +47,7 @@ void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last
     buf_add_char(&line, '\r');
     each_bar_add(&line, p, size.ws_col > 1 ? size.ws_col - 1 : WIDTH_STANDARD);
     buf_add_str(&line, "\033[K");
-    fputs(buf_text(&line), stderr);
+    output_status(buf_slice(&line));
     s->shown = true;
 }
 

@@ -34,7 +34,7 @@ enum err_code each_store_define(struct client *c, const struct each_definition *
     char text[DURATION_TEXT_SIZE];
 
     buf_add_str(&json, "{\"command\":");
-    each_command_add_template(d->command, &json);
+    each_command_add_template(d->command, d->command->lines, &json);
     buf_add_str(&json, ",\"dir\":");
     json_add_string(&json, slice_of(d->dir));
     if (d->timeout_us > 0)
@@ -69,6 +69,13 @@ enum err_code each_store_counts(struct client *c, struct each_counts *ret_counts
         return err->code;
     *ret_counts = each_counts_of(reply.json);
     return E_OK;
+}
+
+enum err_code each_store_pause(struct client *c, bool pause, struct err *err)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+
+    return call(c, "POST", pause ? EACH_PAUSE_PATH : EACH_RESUME_PATH, SLICE("{}"), &reply, err);
 }
 
 /* ---- lists ---- */

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "cli/each_command.h"
+#include "cli/each_feed.h"
 #include "worker/client.h"
 
 struct each_definition {
@@ -33,6 +34,12 @@ MUST_CHECK enum err_code each_store_counts(struct client *c, struct each_counts 
 
 /* The same from the text of an answer. */
 struct each_counts each_counts_of(const json_t *answer);
+
+#define EACH_PAUSE_PATH "/v1/queues/" EACH_QUEUE "/pause"
+#define EACH_RESUME_PATH "/v1/queues/" EACH_QUEUE "/resume"
+
+/* Starts no lines, until the queue is resumed. */
+MUST_CHECK enum err_code each_store_pause(struct client *c, bool pause, struct err *err);
 
 /* Lines in growing order. */
 struct each_line_list {

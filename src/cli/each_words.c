@@ -6,36 +6,8 @@
 
 #include "base/json.h"
 #include "base/utf8.h"
+#include "cli/command_text.h"
 #include "cli/screen.h"
-
-/* ---- quotes ---- */
-
-static bool is_plain(struct slice word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "%+,-./:=@_";
-
-    for (size_t i = 0; i < word.size; i++)
-        if (word.data[i] == '\0' || strchr(plain, word.data[i]) == NULL)
-            return false;
-    return word.size > 0;
-}
-
-void each_add_quoted(struct buf *out, struct slice word)
-{
-    if (is_plain(word)) {
-        buf_add_slice(out, word);
-        return;
-    }
-    buf_add_char(out, '\'');
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] == '\'')
-            buf_add_str(out, "'\\''");
-        else
-            buf_add_char(out, word.data[i]);
-    }
-    buf_add_char(out, '\'');
-}
 
 struct shell_line {
     struct buf *out;
@@ -49,15 +21,15 @@ static void add_quoted_word(void *ctx, struct slice word)
     if (l->begun)
         buf_add_char(l->out, ' ');
     l->begun = true;
-    each_add_quoted(l->out, word);
+    command_add_word(l->out, word);
 }
 
-enum err_code each_add_shell(const struct each_command *c, struct slice line, struct buf *out,
-                             struct err *err)
+enum err_code each_add_shell(const struct each_command *c, const struct each_item *item,
+                             struct buf *out, struct err *err)
 {
     struct shell_line l = {.out = out};
 
-    return each_command_fill(c, line, add_quoted_word, &l, err);
+    return each_command_fill(c, item, add_quoted_word, &l, err);
 }
 
 static void add_json_word(void *ctx, struct slice word)
@@ -75,11 +47,11 @@ static void add_json_word(void *ctx, struct slice word)
     json_add_string(out, buf_slice(&shown));
 }
 
-enum err_code each_add_words(const struct each_command *c, struct slice line, struct buf *out,
-                             struct err *err)
+enum err_code each_add_words(const struct each_command *c, const struct each_item *item,
+                             struct buf *out, struct err *err)
 {
     buf_add_char(out, '[');
-    if (each_command_fill(c, line, add_json_word, out, err) != E_OK)
+    if (each_command_fill(c, item, add_json_word, out, err) != E_OK)
         return err->code;
     buf_add_char(out, ']');
     return E_OK;
@@ -110,13 +82,13 @@ static void add_encoded_word(void *ctx, struct slice word)
     buf_add_char(out, '"');
 }
 
-enum err_code each_add_encoded(const struct each_command *c, struct slice line, struct buf *out,
-                               struct err *err)
+enum err_code each_add_encoded(const struct each_command *c, const struct each_item *item,
+                               struct buf *out, struct err *err)
 {
     buf_add_str(out, "[\"sh\",\"-c\",");
     json_add_string(out, SLICE(DECODER));
     buf_add_str(out, ",\"sh\"");
-    if (each_command_fill(c, line, add_encoded_word, out, err) != E_OK)
+    if (each_command_fill(c, item, add_encoded_word, out, err) != E_OK)
         return err->code;
     buf_add_char(out, ']');
     return E_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/filter.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "cli/value.h"
 #include "worker/client_url.h"
@@ -17,10 +18,24 @@ static const char *older_than(const struct args *a)
     return NULL;
 }
 
+/* As the server reads it: how long ago by the server's clock, an instant in UTC. */
+static const char *since_text(const struct args *a, char instant[static TIME_TEXT_SIZE])
+{
+    const char *given = args_text(a, "since");
+    struct err err = ERR_INIT;
+    int64_t us = 0;
+    int64_t at = 0;
+
+    if (given == NULL || duration_parse(slice_of(given), &us, &err) == E_OK)
+        return given;
+    return value_since(given, clock_wall_us(), &at, &err) == E_OK ? time_format(at, instant)
+                                                                  : given;
+}
+
 bool filter_given(const struct args *a)
 {
     return args_has(a, "queue") || args_has(a, "state") || args_has(a, "label") ||
-           args_has(a, "text") || older_than(a) != NULL;
+           args_has(a, "text") || args_has(a, "since") || older_than(a) != NULL;
 }
 
 static void add_query(struct buf *out, const char *name, const char *value)
@@ -34,7 +49,9 @@ static void add_query(struct buf *out, const char *name, const char *value)
 void filter_add_query(const struct args *a, struct buf *out)
 {
     const struct given_option *label = NULL;
+    char instant[TIME_TEXT_SIZE];
 
+    add_query(out, "since", since_text(a, instant));
     add_query(out, "queue", args_text(a, "queue"));
     add_query(out, "state", args_text(a, "state"));
     add_query(out, "text", args_text(a, "text"));
@@ -77,8 +94,10 @@ enum err_code filter_add_json(const struct args *a, const char *states, struct b
                               struct err *err)
 {
     const char *given = args_text(a, "state");
+    char instant[TIME_TEXT_SIZE];
 
     buf_add_char(out, '{');
+    add_text(out, "since", since_text(a, instant));
     add_text(out, "queue", args_text(a, "queue"));
     add_states(out, given != NULL ? given : states);
     add_text(out, "text", args_text(a, "text"));
@@ -130,8 +149,8 @@ enum err_code pairs_add_json(const struct args *a, const char *option, struct bu
         struct value_pair pair = value_pair_of(&given->spec->value, given->value);
 
         if (came_before(a, option, given, pair.key))
-            return err_set(err, E_INVALID, "--%s: '%.*s' is there twice", option,
-                           (int)pair.key.size, pair.key.data);
+            return err_set(err, E_INVALID, "--%s: '%.*s' appears twice", option, (int)pair.key.size,
+                           pair.key.data);
         if (!first)
             buf_add_char(out, ',');
         first = false;

@@ -10,7 +10,7 @@
 #include "base/err.h"
 #include "cli/args.h"
 
-/* Any of --queue --state --label --text --older. */
+/* Any of --queue --state --label --text --since --older. */
 bool filter_given(const struct args *a);
 
 /* As a query: &queue=q&state=a,b&label.k=v&text=t */

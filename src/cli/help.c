@@ -8,8 +8,11 @@
 #include "cli/cli.h"
 #include "cli/cmd.h"
 
-#define LINE_WIDTH 96
+#define LINE_WIDTH 96 /* longer ones are hard to read */
+#define LINE_WIDTH_MIN 20
 #define OPTION_COLUMN 30
+#define OPTION_COLUMN_NARROW 8 /* on a screen where the other leaves too little */
+#define NARROW 60
 
 static const char *const group_titles[GROUP_COUNT] = {
     [GROUP_JOBS] = "Jobs",
@@ -20,14 +23,17 @@ static const char *const group_titles[GROUP_COUNT] = {
 };
 
 static const char environment_help[] =
-    "WAYBILL_URL     the server: http://…, https://… or unix:PATH; without it the socket in the data\n"
-    "                directory, if there is one, else http://127.0.0.1:6769\n"
+    "WAYBILL_URL     the server: http://…, https://… or unix:PATH; without it the socket in\n"
+    "                WAYBILL_DATA, or where that is not set the socket in the default directory, if\n"
+    "                there is one, else http://127.0.0.1:6769\n"
     "WAYBILL_DATA    the data directory; without it /var/lib/waybill for root, else\n"
-    "                ~/.local/share/waybill\n"
+    "                $XDG_DATA_HOME/waybill or ~/.local/share/waybill\n"
     "WAYBILL_STORE   the store that servers share, a URL like postgresql://USER@HOST/DATABASE: for\n"
     "                serve, and for check --store where no server runs; without it the store is in\n"
     "                the data directory\n"
-    "WAYBILL_TOKEN   the token for what needs one\n"
+    "WAYBILL_TOKEN   the token for what needs one: sent by https, to a Unix socket or a loopback address;\n"
+    "                with WAYBILL_INSECURE=1 by http:// to other machines as well, as by --insecure\n"
+    "XDG_STATE_HOME  where the ids behind @last are kept; without it ~/.local/state\n"
     "NO_COLOR        no colours, please\n";
 
 static const struct {
@@ -43,6 +49,74 @@ static const struct {
     {CLI_NOT_NOW, "not now: try again later"},
 };
 
+static size_t line_width(int screen)
+{
+    if (screen <= 0 || screen > LINE_WIDTH)
+        return LINE_WIDTH;
+    return screen < LINE_WIDTH_MIN ? LINE_WIDTH_MIN : (size_t)screen;
+}
+
+/* Where a text goes: from that column on, up to the width. */
+struct margin {
+    size_t column;
+    size_t width;
+};
+
+/* Words from the current column on, wrapped and indented; without the end of the last line. */
+static void put_words(FILE *to, struct slice text, struct margin m, size_t *at)
+{
+    const char *end = slice_end(text);
+
+    for (const char *word = text.data; word < end;) {
+        const char *space = memchr(word, ' ', (size_t)(end - word));
+        size_t size = (size_t)((space != NULL ? space : end) - word);
+        size_t width = text_columns(slice_make(word, size));
+
+        if (*at > m.column && *at + 1 + width > m.width) {
+            fprintf(to, "\n%*s", (int)m.column, "");
+            *at = m.column;
+        } else if (*at > m.column) {
+            fputc(' ', to);
+            ++*at;
+        }
+        fwrite(word, 1, size, to);
+        *at += width;
+        word += size + (space != NULL);
+    }
+}
+
+static void print_wrapped(FILE *to, const char *text, struct margin m)
+{
+    size_t at = m.column;
+
+    put_words(to, slice_of(text), m, &at);
+    fputc('\n', to);
+}
+
+/* Text whose lines were broken by hand: as it stands where it fits, else a line goes on with the next unless a sentence
+ * ends there. */
+static void print_text(FILE *to, const char *text, size_t width)
+{
+    bool fits = true;
+
+    for (const char *line = text; *line != '\0'; line += strcspn(line, "\n")) {
+        line += *line == '\n';
+        fits &= text_columns(slice_make(line, strcspn(line, "\n"))) <= width;
+    }
+    for (size_t at = 0; *text != '\0';) {
+        size_t size = strcspn(text, "\n");
+        bool ends = fits || text[size] == '\0' ||
+                    (size > 0 && strchr(".:", text[size - 1]) != NULL);
+
+        put_words(to, slice_make(text, size), (struct margin){0, width}, &at);
+        text += size + (text[size] == '\n');
+        if (ends) {
+            fputc('\n', to);
+            at = 0;
+        }
+    }
+}
+
 static void print_lines(FILE *to, const char *text, const char *before)
 {
     while (*text != '\0') {
@@ -53,21 +127,61 @@ static void print_lines(FILE *to, const char *text, const char *before)
     }
 }
 
-void help_overview(FILE *to)
+/* A name, and what it means in a column beside it. */
+static void print_entry(FILE *to, const char *name, const char *help, struct margin m)
 {
-    fputs("waybill: a durable work queue\n\nusage: waybill VERB [arguments and options]\n", to);
+    fprintf(to, "  %-*s ", (int)m.column - 3, name);
+    print_wrapped(to, help, m);
+}
+
+/* `NAME   what it is,` and lines that go on below it. */
+static void print_environment(FILE *to, size_t width)
+{
+    for (const char *at = environment_help; *at != '\0';) {
+        CLEANUP(buf) struct buf help = BUF_INIT(1000);
+        size_t name = strcspn(at, " ");
+        CLEANUP(mem) char *word = mem_strndup(at, name);
+
+        do {
+            at += name + strspn(at + name, " ");
+            name = 0;
+            size_t size = strcspn(at, "\n");
+
+            if (help.size > 0)
+                buf_add_char(&help, ' ');
+            buf_add(&help, at, size);
+            at += size + 1;
+        } while (*at == ' ');
+        print_entry(to, word, buf_text(&help), (struct margin){18, width});
+    }
+}
+
+static void print_status(FILE *to, int status, const char *help, size_t width)
+{
+    char number[8];
+
+    snprintf(number, sizeof(number), "%d", status);
+    print_entry(to, number, help, (struct margin){14, width});
+}
+
+void help_overview(FILE *to, int screen)
+{
+    size_t width = line_width(screen);
+
+    fputs("waybill: a durable work queue\n\n", to);
+    print_text(to, "usage: waybill VERB [arguments and options]", width);
     for (int group = 0; group < GROUP_COUNT; group++) {
         fprintf(to, "\n%s\n", group_titles[group]);
         for (const struct command *c = commands; c->name != NULL; c++) {
             if ((int)c->group == group)
-                fprintf(to, "  %-11s %s\n", c->name, c->help);
+                print_entry(to, c->name, c->help, (struct margin){14, width});
         }
     }
     fputs("\nEnvironment\n", to);
-    print_lines(to, environment_help, "  ");
+    print_environment(to, width);
     fputs("\nExit status\n", to);
     for (size_t i = 0; i < ARRAY_LEN(statuses); i++)
-        fprintf(to, "  %-11d %s\n", statuses[i].status, statuses[i].help);
+        print_status(to, statuses[i].status, statuses[i].help, width);
     fputs("\n'waybill VERB --help' explains a verb.\n", to);
 }
 
@@ -101,69 +215,60 @@ static void add_option_help(struct buf *b, const struct option_spec *o)
     buf_addf(b, "%s%s", o->help, o->repeats ? " (may be repeated)" : "");
 }
 
-/* Words from the current column on, wrapped and indented. */
-static void print_wrapped(FILE *to, const char *text, size_t column)
-{
-    size_t at = column;
-
-    while (*text != '\0') {
-        size_t size = strcspn(text, " ");
-        size_t width = text_columns(slice_make(text, size));
-
-        if (at > column && at + 1 + width > LINE_WIDTH) {
-            fprintf(to, "\n%*s", (int)column, "");
-            at = column;
-        } else if (at > column) {
-            fputc(' ', to);
-            at++;
-        }
-        fwrite(text, 1, size, to);
-        at += width;
-        text += size + (text[size] == ' ');
-    }
-    fputc('\n', to);
-}
-
-static void print_option(FILE *to, const struct option_spec *o)
+static void print_option(FILE *to, const struct option_spec *o, size_t width)
 {
     CLEANUP(buf) struct buf form = BUF_INIT(200);
+    CLEANUP(buf) struct buf help = BUF_INIT(1000);
+    size_t column = width < NARROW ? OPTION_COLUMN_NARROW : OPTION_COLUMN;
 
     add_option_form(&form, o);
-    size_t width = text_columns(buf_slice(&form)) + (o->letter != '\0' ? 2 : 6);
+    size_t used = text_columns(buf_slice(&form)) + (o->letter != '\0' ? 2 : 6);
 
     fprintf(to, "%s%s", o->letter != '\0' ? "  " : "      ", buf_text(&form));
-    if (width + 1 > OPTION_COLUMN)
-        fprintf(to, "\n%*s", OPTION_COLUMN, "");
+    if (used + 1 > column)
+        fprintf(to, "\n%*s", (int)column, "");
     else
-        fprintf(to, "%*s", (int)(OPTION_COLUMN - width), "");
-    CLEANUP(buf) struct buf help = BUF_INIT(1000);
-
+        fprintf(to, "%*s", (int)(column - used), "");
     add_option_help(&help, o);
-    print_wrapped(to, buf_text(&help), OPTION_COLUMN);
+    print_wrapped(to, buf_text(&help), (struct margin){column, width});
 }
 
-static void print_verbs(FILE *to, const struct command *c)
+static void print_verbs(FILE *to, const struct command *c, size_t width)
 {
-    for (const struct command *v = c->verbs; v->name != NULL; v++)
-        fprintf(to, "  %-10s %s%s\n", v->name, v->help,
-                v == c->verbs ? " (when no verb is given)" : "");
-    fprintf(to, "\n'waybill %s VERB --help' explains one of them, with its options.\n\n", c->name);
+    for (const struct command *v = c->verbs; v->name != NULL; v++) {
+        CLEANUP(buf) struct buf help = BUF_INIT(1000);
+
+        buf_addf(&help, "%s%s", v->help, v == c->verbs ? " (when no verb is given)" : "");
+        print_entry(to, v->name, buf_text(&help), (struct margin){13, width});
+    }
+    CLEANUP(buf) struct buf more = BUF_INIT(200);
+
+    buf_addf(&more, "'waybill %s VERB --help' explains one of them, with its options.", c->name);
+    fputc('\n', to);
+    print_text(to, buf_text(&more), width);
+    fputc('\n', to);
 }
 
-void help_command(FILE *to, const struct command *parent, const struct command *c)
+void help_command(FILE *to, const struct command *parent, const struct command *c, int screen)
 {
     CLEANUP(buf) struct buf synopsis = BUF_INIT(400);
+    CLEANUP(buf) struct buf summary = BUF_INIT(400);
     const struct option_spec *o = NULL;
+    size_t width = line_width(screen);
 
     add_synopsis(&synopsis, parent, c);
-    fprintf(to, "usage: %s\n\n%s.\n", buf_text(&synopsis), c->help);
+    fprintf(to, "usage: ");
+    print_wrapped(to, buf_text(&synopsis), (struct margin){strlen("usage: "), width});
+    fputc('\n', to);
+    buf_addf(&summary, "%s.", c->help);
+    print_text(to, buf_text(&summary), width);
     if (c->about != NULL)
-        print_lines(to, c->about, "");
+        print_text(to, c->about, width);
     fputc('\n', to);
     if (c->verbs != NULL)
-        print_verbs(to, c);
+        print_verbs(to, c, width);
     for (unsigned i = 0; (o = command_next_option(c, &i)) != NULL;)
-        print_option(to, o);
+        print_option(to, o, width);
     if (c->examples != NULL) {
         fputs("\nFor example\n", to);
         print_lines(to, c->examples, "  ");
@@ -226,6 +331,10 @@ void help_markdown(FILE *to)
         "Made from the table in `src/cli/commands.c` by `waybill help --markdown`.\n\n"
         "Options may stand anywhere after the verb; `--x=y` is `--x y`; after `--` there are none.\n"
         "Times: `500ms 10s 5m 2h 30d`, or a number of seconds.\n\n"
+        "`ID` is a job's id, in either case, or as much of its beginning as is unique (4 characters at "
+        "least; exit status 2\nwith the candidates when several begin so), or the job's URL, or `@last`: "
+        "the job that you have added last to this server\n(`add --after @last`, too). It is kept in "
+        "`$XDG_STATE_HOME/waybill/last-jobs`, by default in `~/.local/state`.\n\n"
         "```\n",
         to);
     fputs(environment_help, to);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -13,6 +14,8 @@
 #include "cli/link_text.h"
 #include "cli/value.h"
 #include "core/job.h"
+#include "core/queue_env.h"
+#include "core/template.h"
 
 /* Everything from standard input, or from a file. */
 static enum err_code read_all(int fd, const char *name, struct buf *out, struct err *err)
@@ -86,9 +89,70 @@ enum err_code job_command_add(const struct args *a, struct buf *out, struct err 
         if (!utf8_valid(word))
             return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
         json_add_comma(out);
-        json_add_string(out, word);
+        if (args_has(a, "fill")) {
+            json_add_string(out, word);
+            continue;
+        }
+        CLEANUP(buf) struct buf literal = BUF_INIT(2 * word.size);
+
+        template_add_literal(word, &literal);
+        json_add_string(out, buf_slice(&literal));
     }
     buf_add_char(out, ']');
+    return E_OK;
+}
+
+/* ---- where a command runs, and with what ---- */
+
+enum err_code job_workdir_add(const char *dir, struct buf *out, struct err *err)
+{
+    CLEANUP(mem) char *here = dir[0] == '/' ? mem_strdup("") : getcwd(NULL, 0);
+    CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX);
+
+    if (here == NULL)
+        return err_errno(err, E_INVALID, "the current directory");
+    buf_add_str(&path, here);
+    if (dir[0] != '/' && strcmp(dir, ".") != 0)
+        buf_addf(&path, "/%s", dir);
+    else if (dir[0] == '/')
+        buf_add_str(&path, dir);
+    if (path.overflowed || !utf8_valid(buf_slice(&path)))
+        return err_set(err, E_INVALID, "--workdir: the path is %s",
+                       path.overflowed ? "too long" : "not UTF-8");
+    json_put_string(out, "workdir", buf_slice(&path));
+    return E_OK;
+}
+
+static enum err_code add_variable(const char *given, struct buf *out, struct err *err)
+{
+    CLEANUP(mem) char *name = mem_strndup(given, strcspn(given, "="));
+    const char *value = strchr(given, '=') != NULL ? strchr(given, '=') + 1 : getenv(name);
+
+    if (queue_env_check_name(slice_of(name), err) != E_OK)
+        return err_wrap(err, "--env");
+    if (value == NULL)
+        return err_set(err, E_INVALID, "--env: %s is not set here: give %s=VALUE", name, name);
+    if (!utf8_valid(slice_of(value)))
+        return err_set(err, E_INVALID, "--env: the value of %s is not UTF-8", name);
+    json_put_string(out, name, slice_of(value));
+    return E_OK;
+}
+
+static enum err_code add_surroundings(const struct args *a, struct buf *out, struct err *err)
+{
+    const struct given_option *given = NULL;
+    const char *workdir = args_text(a, "workdir");
+
+    if (workdir != NULL && strcmp(workdir, "-") != 0 && job_workdir_add(workdir, out, err) != E_OK)
+        return err->code;
+    if (!args_has(a, "env"))
+        return E_OK;
+    json_add_key(out, "env");
+    buf_add_char(out, '{');
+    for (size_t i = 0; (given = args_next(a, "env", &i)) != NULL;)
+        if (add_variable(given->value, out, err) != E_OK)
+            return err->code;
+    buf_add_char(out, '}');
     return E_OK;
 }
 
@@ -131,10 +195,12 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
     buf_add_char(out, '{');
     if (args_word(a, 0) != NULL)
         json_put_string(out, "queue", slice_of(args_word(a, 0)));
+    else if (a->program.count > 0 && !args_has(a, "job"))
+        json_put_string(out, "queue", SLICE("default"));
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
         add_pairs(a, "label", "labels", out, err) != E_OK || add_body(a, out, err) != E_OK ||
         add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
-        links_add_json(a, out, err) != E_OK)
+        add_surroundings(a, out, err) != E_OK || links_add_json(a, out, err) != E_OK)
         return err->code;
     add_text(a, "key", out);
     add_text(a, "timeout", out);

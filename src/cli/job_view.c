@@ -7,11 +7,13 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "cli/answer.h"
+#include "cli/command_text.h"
 #include "cli/link_view.h"
 #include "core/job_state.h"
 
-#define LINE_MAX_SIZE ((size_t)64 << 10)
-#define BODY_SHOWN 2000
+#define VALUE_MAX ((size_t)64 << 10) /* a larger one is cut */
+#define LINE_MAX_SIZE (VALUE_MAX + 4096)
+#define BODY_SHOWN 2000 /* of the body, and of values that are cut */
 #define NAME_WIDTH 11
 
 enum colour state_colour(const char *state)
@@ -36,7 +38,17 @@ static void add_distance(struct buf *b, int64_t at, int64_t now_at)
         buf_addf(b, "%s ago", age_format(now_at - at, text));
 }
 
-/* `exit 1`, `signal 9`, `timeout` */
+/* ` 9 (KILL)` */
+static void add_signal(struct buf *b, int64_t number)
+{
+    const char *name = sigabbrev_np((int)number);
+
+    buf_addf(b, " %" PRId64, number);
+    if (name != NULL)
+        buf_addf(b, " (%s)", name);
+}
+
+/* `exit 1`, `signal 9 (KILL)`, `timeout` */
 static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 {
     const char *cause = answer_text(of, "cause");
@@ -47,12 +59,14 @@ static void add_cause(struct buf *b, const json_t *of, const char *status_name)
     if (!json_is_integer(status))
         return;
     if (n < 0 && strcmp(cause, "signal") == 0)
-        buf_addf(b, " %" PRId64, (int64_t)-n);
-    else if (strcmp(cause, "exit") == 0)
+        add_signal(b, -n);
+    else if (n >= 0 && strcmp(cause, "exit") == 0)
         buf_addf(b, " %" PRId64, (int64_t)n);
-    else if (n != 0)
-        buf_addf(b, "%s%s %" PRId64, *cause != '\0' ? ", " : "", n < 0 ? "signal" : "exit",
-                 (int64_t)(n < 0 ? -n : n));
+    else if (n < 0) {
+        buf_add_str(b, *cause != '\0' ? ", signal" : "signal");
+        add_signal(b, -n);
+    } else if (n > 0)
+        buf_addf(b, "%sexit %" PRId64, *cause != '\0' ? ", " : "", (int64_t)n);
 }
 
 static void add_progress(struct buf *b, const json_t *job)
@@ -101,11 +115,20 @@ static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
     }
 }
 
+/* What the worker says when the program has said nothing: the cause in other words. */
+static bool says_only_cause(const char *text)
+{
+    return *text == '\0' || strncmp(text, "exit status ", strlen("exit status ")) == 0 ||
+           strncmp(text, "ended by signal ", strlen("ended by signal ")) == 0;
+}
+
 void job_about(const json_t *job, int64_t now_at, struct buf *out)
 {
     enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
     const char *text = answer_text(job, "text");
 
+    if (state == JOB_FAILED && says_only_cause(text))
+        text = answer_text(job, "last_line");
     if (job_state_waits(state)) {
         add_reason(out, job, now_at);
         return;
@@ -127,16 +150,16 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
 
 static void print_name(const struct screen *s, const char *name)
 {
-    printf("  %s%-*s%s", screen_on(s, COLOUR_DIM), NAME_WIDTH, name, screen_off(s, COLOUR_DIM));
+    fprintf(screen_out(s), "  %s%-*s%s", screen_on(s, COLOUR_DIM), NAME_WIDTH, name,
+            screen_off(s, COLOUR_DIM));
 }
 
-static void print_clean(struct slice text)
+static void print_clean(const struct screen *s, struct slice text)
 {
     CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
 
     clean_text(&clean, text);
-    fwrite(buf_text(&clean), 1, clean.size, stdout);
-    putchar('\n');
+    fprintf(screen_out(s), "%s\n", buf_text(&clean));
 }
 
 static void print_field(const struct screen *s, const char *name, const char *text)
@@ -144,7 +167,7 @@ static void print_field(const struct screen *s, const char *name, const char *te
     if (*text == '\0')
         return;
     print_name(s, name);
-    print_clean(slice_of(text));
+    print_clean(s, slice_of(text));
 }
 
 static void print_time(const json_t *job, const char *field, int64_t now_at, const struct screen *s)
@@ -161,6 +184,16 @@ static void print_time(const json_t *job, const char *field, int64_t now_at, con
     print_field(s, name, buf_text(&line));
 }
 
+/* A value, or how a large one begins. */
+static void add_value(struct buf *line, struct slice text)
+{
+    char size[SHORT_TEXT_SIZE];
+
+    buf_add_slice(line, text.size <= VALUE_MAX ? text : utf8_cut(text, BODY_SHOWN));
+    if (text.size > VALUE_MAX)
+        buf_addf(line, "… (%s in all)", bytes_format((int64_t)text.size, size));
+}
+
 /* An object: one member a line; anything else as JSON. */
 static void print_members(const json_t *job, const char *field, const struct screen *s)
 {
@@ -173,7 +206,9 @@ static void print_members(const json_t *job, const char *field, const struct scr
         CLEANUP(mem) char *json = answer_json(object, key);
         const char *text = json_string_value(json_object_iter_value(it));
 
-        buf_addf(&line, "%s = %s", key, text != NULL ? text : json != NULL ? json : "null");
+        add_value(&line, utf8_cut(slice_of(key), BODY_SHOWN));
+        buf_add_str(&line, " = ");
+        add_value(&line, slice_of(text != NULL ? text : json != NULL ? json : "null"));
         print_field(s, name, buf_text(&line));
         name = "";
     }
@@ -182,9 +217,11 @@ static void print_members(const json_t *job, const char *field, const struct scr
 static void print_json_field(const json_t *job, const char *field, const struct screen *s)
 {
     CLEANUP(mem) char *json = answer_json(job, field);
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
     if (json != NULL)
-        print_field(s, field, json);
+        add_value(&line, slice_of(json));
+    print_field(s, field, buf_text(&line));
 }
 
 static void print_body(const json_t *job, const struct screen *s)
@@ -229,12 +266,12 @@ static void add_took(struct table *t, const json_t *entry, int64_t now_at)
 {
     int64_t started_at = answer_time(entry, "started_at");
     int64_t ended_at = answer_time(entry, "ended_at");
-    char text[DURATION_TEXT_SIZE];
+    char text[SHORT_TEXT_SIZE];
     CLEANUP(buf) struct buf when = BUF_INIT(100);
-    int64_t took_us = (ended_at - started_at) / US_PER_MS * US_PER_MS;
 
     table_add(t, COLOUR_PLAIN,
-              started_at > 0 && ended_at >= started_at ? duration_format(took_us, text) : "");
+              started_at > 0 && ended_at >= started_at ? took_format(ended_at - started_at, text)
+                                                       : "");
     if (ended_at > 0)
         add_distance(&when, ended_at, now_at);
     table_add(t, COLOUR_PLAIN, buf_text(&when));
@@ -254,14 +291,14 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
 {
     static const struct column columns[] = {
         {.title = "  STEP", .right = true},
-        {.title = "NAME"},
+        {.title = "NAME", .shrinks = true},
         {.title = "  ATTEMPT", .right = true},
-        {.title = "QUEUE"},
+        {.title = "QUEUE", .shrinks = true},
         {.title = "STATE"},
         {.title = "CAUSE"},
         {.title = "TOOK", .right = true},
         {.title = "ENDED", .right = true},
-        {.title = "WORKER"},
+        {.title = "WORKER", .shrinks = true},
         {.title = "TEXT"},
     };
     CLEANUP(table) struct table t;
@@ -284,9 +321,10 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
         table_add(&t, COLOUR_PLAIN, buf_text(&cause));
         add_took(&t, entry, now_at);
         table_add(&t, COLOUR_PLAIN, answer_text(entry, "worker"));
-        table_add(&t, COLOUR_PLAIN, answer_text(entry, "text"));
+        table_add(&t, COLOUR_PLAIN,
+                  says_only_cause(answer_text(entry, "text")) ? "" : answer_text(entry, "text"));
     }
-    puts("\n  record");
+    fputs("\n  record\n", screen_out(s));
     table_print(&t, s);
 }
 
@@ -307,16 +345,46 @@ static void print_links(const json_t *job, const struct screen *s)
     print_field(s, "on failure", buf_text(&line));
 }
 
+/* ` at step 3, extract`, for a route that has stopped there; the end of the first line. */
+static void print_failed_step(const json_t *job, const struct screen *s)
+{
+    const json_t *steps = json_object_get(job, "steps");
+    int64_t number = answer_int(job, "failed_step");
+    const json_t *step = NULL;
+
+    for (size_t i = 0; number > 0 && (step = json_array_get(steps, i)) != NULL; i++) {
+        CLEANUP(buf) struct buf name = BUF_INIT(LINE_MAX_SIZE);
+
+        if (answer_int(step, "number") != number)
+            continue;
+        clean_text(&name, slice_of(answer_text(step, "name")));
+        fprintf(screen_out(s), " at step %" PRId64 ", %s", number, buf_text(&name));
+    }
+    fputc('\n', screen_out(s));
+}
+
+static void print_command(const json_t *job, const struct screen *s)
+{
+    CLEANUP(buf) struct buf command = BUF_INIT(LINE_MAX_SIZE);
+
+    command_add_text(&command, json_object_get(job, "command"));
+    print_field(s, "command", buf_text(&command));
+}
+
 void job_page(const json_t *job, int64_t now_at, const struct screen *s)
 {
     const char *state = answer_text(job, "state");
     CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
 
-    printf("job %s  %s%s%s\n", answer_text(job, "id"), screen_on(s, state_colour(state)), state,
-           screen_off(s, state_colour(state)));
+    fprintf(screen_out(s), "job %s  %s%s%s", answer_text(job, "id"),
+            screen_on(s, state_colour(state)), state, screen_off(s, state_colour(state)));
+    print_failed_step(job, s);
     print_field(s, "queue", answer_text(job, "queue"));
     job_about(job, now_at, &about);
     print_field(s, "about", buf_text(&about));
+    if (*answer_text(job, "last_line") != '\0' &&
+        strstr(buf_text(&about), answer_text(job, "last_line")) == NULL)
+        print_field(s, "last line", answer_text(job, "last_line"));
     print_counts(job, s);
     print_time(job, "created_at", now_at, s);
     print_time(job, "due_at", now_at, s);
@@ -325,7 +393,9 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_time(job, "finished_at", now_at, s);
     print_field(s, "worker", answer_text(job, "worker"));
     print_field(s, "key", answer_text(job, "key"));
-    print_json_field(job, "command", s);
+    print_command(job, s);
+    print_field(s, "workdir", answer_text(job, "workdir"));
+    print_members(job, "env", s);
     print_json_field(job, "timeout", s);
     print_json_field(job, "retry", s);
     print_members(job, "labels", s);

@@ -2,11 +2,14 @@
 #include "cli/job_wait.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
 #include "cli/answer.h"
+#include "cli/job_view.h"
+#include "cli/log_print.h"
 #include "cli/progress_line.h"
 #include "core/job_state.h"
 #include "worker/client_url.h"
@@ -15,7 +18,7 @@
 #define PAUSE_US (US_PER_S / 2)
 #define ASK_US (30 * US_PER_S) /* below what servers and proxies let a request wait */
 #define PATH_MAX_SIZE 256
-#define LOG_JSON_MAX ((size_t)128 << 20)
+#define SAID_MAX ((size_t)64 << 10)
 
 /* How long the server has been away. */
 struct absence {
@@ -93,45 +96,16 @@ enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
 }
 
 struct following {
-    const struct cli *cli;
+    struct log_printer *log;
     struct progress_line *line; /* or NULL */
-    int64_t offset;             /* of what comes next */
 };
-
-void job_print_log(const struct cli *cli, int64_t offset, struct slice data)
-{
-    if (!cli->json) {
-        fwrite(data.data, 1, data.size, stdout);
-        return;
-    }
-    json_t *piece = json_pack("{s:I}", "offset", (json_int_t)offset);
-    json_t *text = json_stringn(data.data, data.size);
-
-    if (text == NULL) { /* not UTF-8: each byte as the character of its number */
-        CLEANUP(buf) struct buf latin = BUF_INIT(LOG_JSON_MAX);
-
-        for (size_t i = 0; i < data.size; i++) {
-            char character[4];
-            size_t size = utf8_encode((unsigned char)data.data[i], character);
-
-            buf_add(&latin, character, size);
-        }
-        json_object_set_new(piece, "latin1", json_stringn(buf_text(&latin), latin.size));
-    } else {
-        json_object_set_new(piece, "text", text);
-    }
-    json_dumpf(piece, stdout, JSON_COMPACT);
-    putchar('\n');
-    json_decref(piece);
-}
 
 static bool on_log(void *ctx, struct slice data)
 {
     struct following *f = ctx;
 
     progress_line_lift(f->line);
-    job_print_log(f->cli, f->offset, data);
-    f->offset += (int64_t)data.size;
+    log_printer_add(f->log, data);
     bool printed = fflush(stdout) == 0;
 
     progress_line_lower(f->line, data);
@@ -149,36 +123,102 @@ static enum err_code follow_log(struct cli *cli, struct slice id, struct followi
     snprintf(path, sizeof(path), "/v1/jobs/%.*s/log?follow=1", (int)id.size, id.data);
     for (;;) {
         CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-        int64_t before = f->offset;
+        int64_t before = f->log->offset;
         struct client_request r = {.path = path, .patience_s = -1, .on_data = on_log, .ctx = f};
 
-        snprintf(range, sizeof(range), "%" PRId64 "-", f->offset);
-        if (f->offset > 0)
+        snprintf(range, sizeof(range), "%" PRId64 "-", f->log->offset);
+        if (f->log->offset > 0)
             r.range = range;
         if (cli_call(cli, &r, &reply, err) == E_OK || err->code == E_RANGE)
             return E_OK; /* E_RANGE: it has ended, and there is no more of it */
-        if (f->offset > before)
+        if (f->log->offset > before)
             away.since_at = 0;
         if (!wait_for_server(&away, err))
             return err->code;
     }
 }
 
-int job_follow(struct cli *cli, struct slice id, int64_t offset)
+int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    struct following f = {.cli = cli, .offset = offset};
+    struct following f = {.log = log};
     struct err err = ERR_INIT;
     enum err_code code = E_OK;
 
     if (ask(cli, id, 0, &reply, &err) != E_OK) /* is there such a job? */
         return cli_fail(cli, &err);
+    job_watch_begin(id);
+    log_printer_follow(log);
     f.line = progress_line_new(cli, id);
     code = follow_log(cli, id, &f, &err);
     if (code == E_OK)
         code = job_wait(cli, id, TIME_NEVER, &reply, &err);
     progress_line_free(f.line);
+    job_watch_end();
     if (code != E_OK)
         return cli_fail(cli, &err);
+    output_log_end(cli->outputs);
+    if (log->mid_line && cli->outputs->out.terminal)
+        putchar('\n');
+    job_say_end(cli, reply.json);
     return job_exit_status(reply.json);
+}
+
+/* ---- what is said about it ---- */
+
+void job_say_end(const struct cli *cli, const json_t *job)
+{
+    CLEANUP(buf) struct buf why = BUF_INIT(SAID_MAX);
+    CLEANUP(buf) struct buf clean = BUF_INIT(SAID_MAX);
+    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
+
+    if (cli->json || !job_state_ended(state) || state == JOB_DONE || state == JOB_RELAYED)
+        return;
+    job_about(job, clock_wall_us(), &why);
+    clean_text(&clean, buf_slice(&why));
+    fflush(stdout);
+    fprintf(stderr, "waybill: job %s %s%s%s", answer_text(job, "id"),
+            state == JOB_CANCELLED ? "was cancelled" : "failed", clean.size > 0 ? ": " : "",
+            buf_text(&clean));
+    if (answer_int(job, "attempt") > 1)
+        fprintf(stderr, " (attempt %" PRId64 ")", answer_int(job, "attempt"));
+    fputc('\n', stderr);
+}
+
+/* What a signal makes us say; written before the handler is there. */
+static char farewell[300];
+
+/* The shell is to see that a signal ended us: it comes again, with its usual effect. */
+static void on_interrupt(int number)
+{
+    ssize_t written = write(STDERR_FILENO, farewell, strlen(farewell));
+
+    (void)written;
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void take_signals(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction before;
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            signal(numbers[i], handler);
+}
+
+void job_watch_begin(struct slice id)
+{
+    snprintf(farewell, sizeof(farewell),
+             "%swaybill: job %.*s goes on; to see more of it: waybill log -f %.*s; to end it: "
+             "waybill cancel %.*s\n",
+             isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", (int)id.size, id.data, (int)id.size,
+             id.data, (int)id.size, id.data);
+    take_signals(on_interrupt);
+}
+
+void job_watch_end(void)
+{
+    take_signals(SIG_DFL);
 }

@@ -14,6 +14,8 @@
 #include "base/slice.h"
 #include "cli/cli.h"
 
+struct log_printer;
+
 bool job_has_ended(const json_t *job);
 
 /* As its program exited: 128+N for signal N; 1 when it failed otherwise, or never ran. */
@@ -24,9 +26,13 @@ int job_exit_status(const json_t *job);
 MUST_CHECK enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                                   struct client_reply *reply, struct err *err);
 
-/* Prints the log from that place on as it grows, with the progress below it on a terminal, until the job has
- * ended; returns the exit status of the command: that of the job. */
-int job_follow(struct cli *cli, struct slice id, int64_t offset);
+/* Prints the log from where the printer is as it grows, with the progress below it on a terminal, until the job has
+ * ended; says why it failed; returns the exit status of the command: that of the job. */
+int job_follow(struct cli *cli, struct slice id, struct log_printer *log);
 
-/* Prints a piece of a log, as it is or as JSON. */
-void job_print_log(const struct cli *cli, int64_t offset, struct slice data);
+/* Says on standard error why a job has failed or was cancelled; nothing about others, or with --json. */
+void job_say_end(const struct cli *cli, const json_t *job);
+
+/* In between a signal that ends us says that the job goes on. */
+void job_watch_begin(struct slice id);
+void job_watch_end(void);

@@ -174,6 +174,6 @@ void steps_print(const json_t *job, const struct screen *s)
         add_step(&t, job, i);
     if (t.cells.count == 0)
         return;
-    puts("\n  steps");
+    fputs("\n  steps\n", screen_out(s));
     table_print(&t, s);
 }

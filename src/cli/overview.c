@@ -8,11 +8,11 @@
 #include "base/clock.h"
 #include "cli/answer.h"
 #include "cli/job_view.h"
+#include "cli/job_what.h"
 #include "cli/queue_view.h"
 #include "cli/worker_view.h"
 
-#define RUNNING_SHOWN 10
-#define FAILURES_SHOWN 5
+#define FOLD_ABOVE 8 /* queues: fewer are all shown while none of them moves */
 #define BAR_COLUMNS 16
 
 void overview_deinit(struct overview *o)
@@ -38,9 +38,9 @@ enum err_code overview_get(struct cli *cli, struct overview *o, struct err *err)
     if (cli_get(cli, "/v1/server", &o->server, err) != E_OK ||
         cli_get(cli, "/v1/queues", &o->queues, err) != E_OK ||
         cli_get(cli, "/v1/workers", &o->workers, err) != E_OK ||
-        get_jobs(cli, "running", RUNNING_SHOWN, &o->running, err) != E_OK)
+        get_jobs(cli, "running", o->running_shown, &o->running, err) != E_OK)
         return err->code;
-    return get_jobs(cli, "failed", FAILURES_SHOWN, &o->failed, err);
+    return get_jobs(cli, "failed", o->failed_shown, &o->failed, err);
 }
 
 static const json_t *queues_of(const struct overview *o)
@@ -155,6 +155,29 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
     queue_print_broken(queue, "    ", s);
 }
 
+/* Queues that somebody or something has stopped, and why. */
+static void print_stopped(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    const json_t *queue = NULL;
+
+    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++) {
+        CLEANUP(buf) struct buf why = BUF_INIT(4096);
+        CLEANUP(buf) struct buf line = BUF_INIT(8192);
+        const char *state = answer_text(queue, "state");
+
+        if (strcmp(state, "up") == 0)
+            continue;
+        queue_add_why(queue, now_at, &why);
+        buf_addf(&line, "%s is on %s%s%s", answer_text(queue, "name"), state,
+                 why.size > 0 ? ": " : "", buf_text(&why));
+        CLEANUP(buf) struct buf clean = BUF_INIT(8192);
+
+        clean_text(&clean, buf_slice(&line));
+        fprintf(screen_out(s), "%s%s%s\n", screen_on(s, COLOUR_YELLOW), buf_text(&clean),
+                screen_off(s, COLOUR_YELLOW));
+    }
+}
+
 static void print_waits(const struct screen *s, const struct overview *o, int64_t now_at)
 {
     const json_t *queue = NULL;
@@ -178,11 +201,35 @@ static void add_bar(struct table *t, const json_t *job)
     table_add(t, COLOUR_BLUE, buf_text(&bar));
 }
 
+static bool any_progress(const struct overview *o)
+{
+    const json_t *job = NULL;
+
+    for (size_t i = 0; (job = json_array_get(json_object_get(o->running.json, "jobs"), i)) != NULL;
+         i++) {
+        if (job_percent(job) >= 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_what(struct table *t, const json_t *job)
+{
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+
+    job_what(job, &what);
+    table_add(t, COLOUR_PLAIN, buf_text(&what));
+}
+
 static void print_running(const struct screen *s, const struct overview *o, int64_t now_at)
 {
-    static const struct column columns[] = {
-        {.title = "RUNNING"},  {.title = "QUEUE"}, {.title = "FOR", .right = true},
-        {.title = "PROGRESS"}, {.title = "ABOUT"},
+    const struct column columns[] = {
+        {.title = "RUNNING"},
+        {.title = "QUEUE", .shrinks = true},
+        {.title = "FOR", .right = true},
+        {.title = any_progress(o) ? "PROGRESS" : ""},
+        {.title = "WHAT", .shrinks = true},
+        {.title = "ABOUT"},
     };
     CLEANUP(table) struct table t;
     const json_t *jobs = json_object_get(o->running.json, "jobs");
@@ -198,6 +245,7 @@ static void print_running(const struct screen *s, const struct overview *o, int6
         table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
         table_add(&t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "started_at"), age));
         add_bar(&t, job);
+        add_what(&t, job);
         job_about(job, now_at, &about);
         table_add(&t, COLOUR_PLAIN, buf_text(&about));
     }
@@ -212,19 +260,63 @@ static void print_running(const struct screen *s, const struct overview *o, int6
 static void print_workers(const struct screen *s, const struct overview *o, int64_t now_at)
 {
     const json_t *workers = json_object_get(o->workers.json, "workers");
+    json_t *live = json_array();
+    json_t *worker = NULL;
 
-    if (json_array_size(workers) == 0)
-        return;
-    fputc('\n', screen_out(s));
-    worker_table(workers, now_at, s);
+    for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
+        if (!o->folds || worker_lives(worker, now_at) || answer_int(worker, "running") > 0)
+            json_array_append(live, worker);
+    }
+    size_t gone = json_array_size(workers) - json_array_size(live);
+
+    if (json_array_size(workers) > 0)
+        fputc('\n', screen_out(s));
+    worker_table(live, now_at, s);
+    if (gone > 0)
+        fprintf(screen_out(s), "and %zu worker%s not heard of any more\n", gone,
+                gone == 1 ? "" : "s");
+    json_decref(live);
+}
+
+/* Nothing is in it that has not ended, and nothing has ended just now. */
+static bool is_idle(const json_t *queue)
+{
+    static const char *const states[] = {"staged", "held", "scheduled", "ready", "running"};
+    int64_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(states); i++)
+        n += queue_count(queue, states[i]);
+    return n == 0 && strcmp(answer_text(queue, "state"), "up") == 0 &&
+           json_real_value(json_object_get(queue, QUEUE_RATE)) <= 0;
+}
+
+static void print_queues(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    json_t *shown = json_array();
+    json_t *queue = NULL;
+    size_t all = json_array_size(queues_of(o));
+
+    for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++) {
+        if (!o->folds || !is_idle(queue))
+            json_array_append(shown, queue);
+    }
+    size_t idle = all - json_array_size(shown);
+    bool quiet = json_array_size(shown) == 0 && all <= FOLD_ABOVE;
+
+    if (quiet || json_array_size(shown) > 0)
+        queue_table(quiet ? queues_of(o) : shown, now_at, s);
+    if (!quiet && idle > 0)
+        fprintf(screen_out(s), "and %zu idle queue%s\n", idle, idle == 1 ? "" : "s");
+    json_decref(shown);
 }
 
 static void print_failures(const struct screen *s, const struct overview *o, int64_t now_at)
 {
     static const struct column columns[] = {
         {.title = "FAILED LAST"},
-        {.title = "QUEUE"},
+        {.title = "QUEUE", .shrinks = true},
         {.title = "ENDED", .right = true},
+        {.title = "WHAT", .shrinks = true},
         {.title = "ABOUT"},
     };
     CLEANUP(table) struct table t;
@@ -240,6 +332,7 @@ static void print_failures(const struct screen *s, const struct overview *o, int
         table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
         table_addf(&t, COLOUR_PLAIN, "%s ago",
                    age_format(now_at - answer_time(job, "finished_at"), age));
+        add_what(&t, job);
         job_about(job, now_at, &about);
         table_add(&t, COLOUR_PLAIN, buf_text(&about));
     }
@@ -256,7 +349,8 @@ void overview_print(const struct cli *cli, const struct screen *s, const struct 
     print_local_worker(s, o->server.json);
     print_servers(s, o->server.json, now_at);
     fputc('\n', screen_out(s));
-    queue_table(queues_of(o), now_at, s);
+    print_queues(s, o, now_at);
+    print_stopped(s, o, now_at);
     print_running(s, o, now_at);
     print_waits(s, o, now_at);
     print_workers(s, o, now_at);

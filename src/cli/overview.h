@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -15,11 +16,20 @@ struct overview {
     struct client_reply workers;
     struct client_reply running;
     struct client_reply failed;
+    int running_shown, failed_shown; /* so many of them */
+    bool folds; /* idle queues and workers that are gone are counted, not listed */
+};
+
+enum {
+    OVERVIEW_RUNNING = 10,
+    OVERVIEW_FAILED = 5,
+    OVERVIEW_RUNNING_TOP = 100, /* where it can be scrolled */
+    OVERVIEW_FAILED_TOP = 50,
 };
 
 #define OVERVIEW_INIT                                                                              \
     ((struct overview){CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, \
-                       CLIENT_REPLY_INIT})
+                       CLIENT_REPLY_INIT, OVERVIEW_RUNNING, OVERVIEW_FAILED, false})
 
 void overview_deinit(struct overview *o);
 static inline void overview_cleanup(struct overview *o)

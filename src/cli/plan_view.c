@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/answer.h"
+#include "cli/command_text.h"
 #include "cli/job_view.h"
 
 #define LINE_SIZE_MAX ((size_t)64 << 10)
@@ -16,39 +17,6 @@ static const struct column columns[] = {
     {.title = "ON ERROR"},
     {.title = "COMMAND"},
 };
-
-static bool is_plain(const char *word)
-{
-    return *word != '\0' && strpbrk(word, " \t\r\n'\"\\$`*?[]{}()<>|&;#~!") == NULL;
-}
-
-/* Words as a shell would take them. */
-static void add_word(struct buf *b, const char *word)
-{
-    if (b->size > 0)
-        buf_add_char(b, ' ');
-    if (is_plain(word)) {
-        buf_add_str(b, word);
-        return;
-    }
-    buf_add_char(b, '\'');
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            buf_add_str(b, "'\\'");
-        buf_add_char(b, *word);
-    }
-    buf_add_char(b, '\'');
-}
-
-static void add_command(struct buf *b, const json_t *command)
-{
-    const json_t *word = NULL;
-
-    if (json_is_string(command))
-        buf_add_str(b, json_string_value(command));
-    for (size_t i = 0; (word = json_array_get(command, i)) != NULL; i++)
-        add_word(b, json_is_string(word) ? json_string_value(word) : "");
-}
 
 /* What is not always the same: continue, final. */
 static const char *on_error(const json_t *step)
@@ -66,7 +34,7 @@ static void add_step(struct table *t, const json_t *step)
     table_add(t, COLOUR_PLAIN, answer_text(step, "name"));
     table_add(t, COLOUR_PLAIN, answer_text(step, "queue"));
     table_add(t, COLOUR_DIM, on_error(step));
-    add_command(&command, json_object_get(step, "command"));
+    command_add_words(&command, json_object_get(step, "command"));
     table_add(t, COLOUR_PLAIN, buf_text(&command));
 }
 
@@ -91,7 +59,7 @@ static void print_command(const json_t *job)
     CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
     CLEANUP(buf) struct buf clean = BUF_INIT(LINE_SIZE_MAX);
 
-    add_command(&command, json_object_get(job, "command"));
+    command_add_words(&command, json_object_get(job, "command"));
     clean_text(&clean, buf_slice(&command));
     if (clean.size > 0)
         printf("  %s\n", buf_text(&clean));

@@ -12,6 +12,8 @@
 #include "base/id.h"
 #include "cli/answer.h"
 #include "cli/job_view.h"
+#include "cli/output.h"
+#include "core/job_state.h"
 
 #define LINE_MAX_SIZE 4096
 #define BAR_COLUMNS 20
@@ -29,6 +31,9 @@ struct progress_line {
     bool shares;   /* standard output is the same terminal */
     bool drawn;
     struct buf text;
+    bool tells;       /* standard error is no terminal: what is waited for is said once, in lines */
+    bool was_waiting; /* for a worker, when we looked last */
+    struct buf told;  /* what was said last; empty: nothing */
 };
 
 /* The first `columns` characters of one line. */
@@ -80,17 +85,51 @@ static size_t terminal_width(void)
 static void erase(struct progress_line *p)
 {
     if (p->drawn)
-        fputs("\r\033[K", stderr);
+        output_status(SLICE("\r\033[K"));
     p->drawn = false;
 }
 
 static void draw(struct progress_line *p)
 {
+    CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE + 1);
+
     erase(p);
     if (p->text.size == 0 || (p->mid_line && p->shares))
         return;
-    fprintf(stderr, "\r%s", buf_text(&p->text));
+    buf_add_char(&line, '\r');
+    buf_add_slice(&line, buf_slice(&p->text));
+    output_status(buf_slice(&line));
     p->drawn = true;
+}
+
+/* ---- in lines ---- */
+
+/* Says why the job waits, when that is news; and that it runs, when something was said before.  That a worker is
+ * about to take it is none. */
+static void tell(struct progress_line *p, const json_t *job)
+{
+    CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
+    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+    CLEANUP(buf) struct buf now = BUF_INIT(LINE_MAX_SIZE);
+    const json_t *reason = json_object_get(job, "reason");
+    const char *state = answer_text(job, "state");
+    bool for_worker = strcmp(answer_text(reason, "code"), "waiting") == 0;
+    bool first_look = for_worker && !p->was_waiting;
+
+    p->was_waiting = for_worker;
+    if (strcmp(state, "running") == 0 && p->told.size > 0) {
+        fprintf(stderr, "waybill: job %s runs now\n", answer_text(job, "id"));
+        buf_clear(&p->told);
+    }
+    buf_addf(&now, "%s %s", answer_text(reason, "text"), answer_text(reason, "until"));
+    if (!job_state_waits(job_state_parse(slice_of(state))) || now.size <= 1 || first_look ||
+        slice_equal(buf_slice(&now), buf_slice(&p->told)))
+        return;
+    buf_clear(&p->told);
+    buf_add_slice(&p->told, buf_slice(&now));
+    job_about(job, clock_wall_us(), &about);
+    clean_text(&clean, buf_slice(&about));
+    fprintf(stderr, "waybill: job %s is %s: %s\n", answer_text(job, "id"), state, buf_text(&clean));
 }
 
 /* ---- the thread ---- */
@@ -103,7 +142,9 @@ static void look(struct progress_line *p)
     bool known = client_call(p->client, &r, &reply, &err) == E_OK;
 
     pthread_mutex_lock(&p->mutex);
-    if (known && !p->over) {
+    if (known && !p->over && p->tells) {
+        tell(p, reply.json);
+    } else if (known && !p->over) {
         buf_clear(&p->text);
         progress_line_text(reply.json, clock_wall_us(), terminal_width(), &p->text);
         draw(p);
@@ -152,12 +193,14 @@ struct progress_line *progress_line_new(const struct cli *cli, struct slice id)
     struct err err = ERR_INIT;
     pthread_condattr_t attr;
 
-    if (cli->json || !isatty(STDERR_FILENO) || client_open(&config, &client, &err) != E_OK)
+    if (cli->json || client_open(&config, &client, &err) != E_OK)
         return NULL;
     struct progress_line *p = mem_zalloc(sizeof(*p));
 
     *p = (struct progress_line){.client = client,
                                 .text = BUF_INIT(LINE_MAX_SIZE),
+                                .told = BUF_INIT(LINE_MAX_SIZE),
+                                .tells = isatty(STDERR_FILENO) != 1,
                                 .shares = isatty(STDOUT_FILENO)};
     snprintf(p->path, sizeof(p->path), "/v1/jobs/%.*s", (int)id.size, id.data);
     pthread_mutex_init(&p->mutex, NULL);
@@ -186,6 +229,7 @@ void progress_line_free(struct progress_line *p)
     pthread_mutex_destroy(&p->mutex);
     client_close(p->client);
     buf_deinit(&p->text);
+    buf_deinit(&p->told);
     free(p);
 }
 

@@ -1,5 +1,6 @@
 /*
- * How far a job is, kept in the last line of the terminal while its log goes by above it.
+ * How far a job is, kept in the last line of the terminal while its log goes by above it.  Where standard error is no
+ * terminal, why the job waits is said in lines of their own, each once.
  *
  * A thread asks the server once a second, over a connection of its own, and draws on standard error; it
  * meets the caller's output in one mutex.  The line is lifted before something is printed and lowered after.
@@ -13,7 +14,7 @@
 
 struct progress_line;
 
-/* NULL when standard error is no terminal, or JSON is wanted. */
+/* NULL when JSON is wanted. */
 struct progress_line *progress_line_new(const struct cli *cli, struct slice id);
 void progress_line_free(struct progress_line *p);
 

@@ -132,6 +132,16 @@ void queue_print_broken(const json_t *queue, const char *before, const struct sc
     }
 }
 
+void queue_add_why(const json_t *queue, int64_t now_at, struct buf *out)
+{
+    const json_t *why = json_object_get(queue, "why");
+    char age[SHORT_TEXT_SIZE];
+
+    if (why != NULL)
+        buf_addf(out, "%s, %s ago", answer_text(why, "text"),
+                 age_format(now_at - answer_time(why, "at"), age));
+}
+
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
 {
     const char *state = answer_text(queue, "state");
@@ -139,9 +149,12 @@ void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
     char age[SHORT_TEXT_SIZE];
     const json_t *definition = json_object_get(queue, "definition");
 
-    printf("queue %s  %s%s%s\n", answer_text(queue, "name"),
-           screen_on(s, queue_state_colour(state)), state,
-           screen_off(s, queue_state_colour(state)));
+    CLEANUP(buf) struct buf why = BUF_INIT(4096);
+
+    queue_add_why(queue, now_at, &why);
+    printf("queue %s  %s%s%s%s%s\n", answer_text(queue, "name"),
+           screen_on(s, queue_state_colour(state)), state, screen_off(s, queue_state_colour(state)),
+           why.size > 0 ? "  " : "", buf_text(&why));
     print_counts(queue, s);
     if (next_at > 0)
         printf("  %-12s %s, created %s ago\n", "next", answer_text(queue, "next"),

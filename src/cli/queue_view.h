@@ -25,5 +25,8 @@ int64_t queue_next_at(const json_t *queue);
 /* Where its program cannot be started, and why: a line for each place. */
 void queue_print_broken(const json_t *queue, const char *before, const struct screen *s);
 
+/* `by request, 5m ago`: what has brought it into a state other than up; else nothing. */
+void queue_add_why(const json_t *queue, int64_t now_at, struct buf *out);
+
 void queue_table(const json_t *queues, int64_t now_at, const struct screen *s);
 void queue_page(const json_t *queue, int64_t now_at, const struct screen *s);

@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "base/utf8.h"
 
 #define CELL_MAX 4096
 #define GAP 2
+#define NARROWEST 6 /* columns of a text that is cut */
 
 static const char *const codes[COLOUR_COUNT] = {
     [COLOUR_PLAIN] = "",        [COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
@@ -54,15 +56,6 @@ const char *screen_off(const struct screen *s, enum colour colour)
     return s->colours && colour != COLOUR_PLAIN ? "\033[0m" : "";
 }
 
-static bool is_control(const char *at, size_t size)
-{
-    unsigned char c = (unsigned char)*at;
-
-    if (size == 2 && c == 0xC2) /* U+0080 to U+009F: a terminal may obey these too */
-        return (unsigned char)at[1] < 0xA0;
-    return c < 0x20 || c == 0x7F;
-}
-
 void clean_text(struct buf *b, struct slice text)
 {
     const char *end = text.data + text.size;
@@ -70,13 +63,27 @@ void clean_text(struct buf *b, struct slice text)
     for (const char *at = text.data; at < end;) {
         size_t size = utf8_step(at, end);
 
-        if (*at == '\n' || *at == '\t' || *at == '\r')
+        if (*at == '\n' || *at == '\t')
             buf_add_char(b, ' ');
-        else if (size == 0 || is_control(at, size))
-            buf_add_char(b, '?');
-        else
+        else if (printable(at, size))
             buf_add(b, at, size);
+        else
+            printable_escape(b, at, size);
         at += size == 0 ? 1 : size;
+    }
+}
+
+void add_uncoloured(struct buf *b, struct slice text)
+{
+    const char *end = text.data + text.size;
+
+    for (const char *at = text.data; at < end; at++) {
+        if (*at != '\033') {
+            buf_add_char(b, *at);
+            continue;
+        }
+        while (at < end && *at != 'm')
+            at++;
     }
 }
 
@@ -117,6 +124,23 @@ const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE])
     while (us >= units[i].below)
         i++;
     snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "%c", us / units[i].us, units[i].unit);
+    return text;
+}
+
+const char *took_format(int64_t us, char text[static SHORT_TEXT_SIZE])
+{
+    int64_t s = us / US_PER_S;
+
+    if (us < US_PER_S)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 " ms", us / US_PER_MS);
+    else if (s < 100)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 ".%" PRId64 " s", s, us % US_PER_S / 100000);
+    else if (s < 2 * 3600)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "m %02" PRId64 "s", s / 60, s % 60);
+    else if (s < 2 * 86400)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "h %02" PRId64 "m", s / 3600, s / 60 % 60);
+    else
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "d %" PRId64 "h", s / 86400, s / 3600 % 24);
     return text;
 }
 
@@ -215,7 +239,6 @@ static void print_cut(FILE *out, struct slice text, size_t columns)
 struct row_place {
     size_t column;
     size_t width;
-    size_t used; /* columns of the screen to the left of it */
 };
 
 static void print_cell(const struct table *t, const struct screen *s, const struct table_cell *cell,
@@ -224,11 +247,8 @@ static void print_cell(const struct table *t, const struct screen *s, const stru
     size_t columns = text_columns(cell->text);
     size_t pad = at->width > columns ? at->width - columns : 0;
     bool last = at->column + 1 == t->n_columns;
-    size_t room = SIZE_MAX;
     FILE *out = screen_out(s);
 
-    if (last && s->width > 0 && !t->columns[at->column].right)
-        room = (size_t)s->width > at->used + GAP ? (size_t)s->width - at->used : GAP;
     if (last && columns == 0)
         return;
     if (at->column > 0)
@@ -236,10 +256,36 @@ static void print_cell(const struct table *t, const struct screen *s, const stru
     if (t->columns[at->column].right)
         print_spaces(out, pad);
     fputs(screen_on(s, cell->colour), out);
-    print_cut(out, cell->text, room);
+    print_cut(out, cell->text, at->width);
     fputs(screen_off(s, cell->colour), out);
     if (!t->columns[at->column].right && !last)
         print_spaces(out, pad);
+}
+
+static bool shrinks(const struct table *t, size_t column)
+{
+    return t->columns[column].shrinks || (column + 1 == t->n_columns && !t->columns[column].right);
+}
+
+/* The columns of the screen that a row takes when no text that can be cut is wider than `cap`. */
+static size_t row_width(const struct table *t, const size_t *widths, size_t cap)
+{
+    size_t sum = (t->n_columns - 1) * GAP;
+
+    for (size_t c = 0; c < t->n_columns; c++)
+        sum += shrinks(t, c) && widths[c] > cap ? cap : widths[c];
+    return sum;
+}
+
+/* What is short stays whole: only the widest texts are cut, all at the same width. */
+static void fit(const struct table *t, size_t *widths, size_t screen)
+{
+    size_t cap = screen;
+
+    while (cap > NARROWEST && row_width(t, widths, cap) > screen)
+        cap--;
+    for (size_t c = 0; c < t->n_columns; c++)
+        widths[c] = shrinks(t, c) && widths[c] > cap ? cap : widths[c];
 }
 
 void table_print(const struct table *t, const struct screen *s)
@@ -249,17 +295,15 @@ void table_print(const struct table *t, const struct screen *s)
 
     for (size_t c = 0; c < t->n_columns; c++)
         widths[c] = column_width(t, c);
-    for (size_t row = 0; row <= rows; row++) {
-        struct row_place at = {.used = 0};
-
-        for (; at.column < t->n_columns; at.column++) {
+    if (s->width > 0)
+        fit(t, widths, (size_t)s->width);
+    for (size_t row = t->untitled ? 1 : 0; row <= rows; row++) {
+        for (struct row_place at = {.column = 0}; at.column < t->n_columns; at.column++) {
             struct table_cell title = {slice_of(t->columns[at.column].title), COLOUR_BOLD};
             size_t i = (row - 1) * t->n_columns + at.column;
 
             at.width = widths[at.column];
-            at.used += at.column > 0 ? GAP : 0;
             print_cell(t, s, row == 0 ? &title : &t->cells.items[i], &at);
-            at.used += at.width;
         }
         fputc('\n', screen_out(s));
     }

@@ -48,8 +48,11 @@ static inline FILE *screen_out(const struct screen *s)
 const char *screen_on(const struct screen *s, enum colour colour);
 const char *screen_off(const struct screen *s, enum colour colour);
 
-/* Text for one line: control characters become spaces or are shown as `?`. */
+/* Text for one line: line ends and tabs become spaces, what is not printable is shown as \\x1b. */
 void clean_text(struct buf *b, struct slice text);
+
+/* The text as it is read: without the codes of colours, of which each ends in `m`. */
+void add_uncoloured(struct buf *b, struct slice text);
 
 /* A bar of that many columns, filled as far as `done` is of `total`. */
 void bar_add(struct buf *b, int64_t done, int64_t total, size_t columns);
@@ -60,11 +63,15 @@ size_t text_columns(struct slice utf8);
 /* Short forms for people: 45s 12m 3h 8d; 512 B, 3.4 kB, 12 MB, 1.2 GB. */
 #define SHORT_TEXT_SIZE 32
 const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE]);
+
+/* How long something took: 3 ms, 11.6 s, 4m 12s, 3h 05m, 2d 4h. */
+const char *took_format(int64_t us, char text[static SHORT_TEXT_SIZE]);
 const char *bytes_format(int64_t bytes, char text[static SHORT_TEXT_SIZE]);
 
 struct column {
     const char *title;
-    bool right; /* numbers stand at the right */
+    bool right;   /* numbers stand at the right */
+    bool shrinks; /* text that is cut where the screen is too narrow, as the last column's is */
 };
 
 struct table_cell {
@@ -76,6 +83,7 @@ struct table_cell {
 struct table {
     const struct column *columns;
     size_t n_columns;
+    bool untitled; /* it goes on from one that has been printed */
     struct arena arena;
     VEC(struct table_cell) cells;
 };
@@ -91,5 +99,6 @@ void table_add(struct table *t, enum colour colour, const char *text);
 void table_addf(struct table *t, enum colour colour, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void table_add_count(struct table *t, enum colour colour, int64_t n); /* a dim 0 */
 
-/* Prints titles and rows; a last column of text is cut at the edge of the screen. */
+/* Prints titles and rows.  Where the screen is too narrow the last column, if it is text, and those that shrink
+ * share the room that the others leave. */
 void table_print(const struct table *t, const struct screen *s);

@@ -10,7 +10,9 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "cli/output.h"
 
+#define REST_MS 20 /* in which the rest of a key comes */
 #define SCREEN_MAX ((size_t)1 << 20)
 
 /* Another page, no cursor, no wrapping; and back. */
@@ -23,6 +25,8 @@ static struct {
     volatile sig_atomic_t redraw;
     bool has_keys;
     struct termios before;
+    char typed[32]; /* read, and not yet handed out */
+    size_t n_typed;
 } screen;
 
 /* Everything in enter and leave may be called from a signal handler. */
@@ -110,8 +114,87 @@ static int left_ms(int64_t until_at)
     return left_us <= 0 ? 0 : (int)((left_us + US_PER_MS - 1) / US_PER_MS);
 }
 
-enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, char *ret_key)
+/* ---- keys ---- */
+
+/* What terminals send for them behind an escape. */
+static const struct {
+    const char *code;
+    int key;
+} sequences[] = {
+    {"[A", KEY_UP},       {"[B", KEY_DOWN},       {"[C", KEY_RIGHT}, {"[D", KEY_LEFT},
+    {"OA", KEY_UP},       {"OB", KEY_DOWN},       {"OC", KEY_RIGHT}, {"OD", KEY_LEFT},
+    {"[H", KEY_HOME},     {"[F", KEY_END},        {"OH", KEY_HOME},  {"OF", KEY_END},
+    {"[1~", KEY_HOME},    {"[4~", KEY_END},       {"[7~", KEY_HOME}, {"[8~", KEY_END},
+    {"[5~", KEY_PAGE_UP}, {"[6~", KEY_PAGE_DOWN},
+};
+
+static void drop_typed(size_t n)
 {
+    screen.n_typed -= n;
+    memmove(screen.typed, screen.typed + n, screen.n_typed);
+}
+
+static void read_typed(void)
+{
+    ssize_t n = read(STDIN_FILENO, screen.typed + screen.n_typed,
+                     sizeof(screen.typed) - screen.n_typed);
+
+    if (n <= 0)
+        end_by_signal(SIGHUP); /* the terminal is gone */
+    screen.n_typed += (size_t)n;
+}
+
+/* It begins with an escape whose sequence has not ended. */
+static bool is_cut(void)
+{
+    size_t at = 2;
+
+    if (screen.typed[0] != '\033' || screen.n_typed == 1)
+        return screen.typed[0] == '\033';
+    if (screen.typed[1] != '[' && screen.typed[1] != 'O')
+        return false;
+    while (at < screen.n_typed && (screen.typed[at] < '@' || screen.typed[at] > '~'))
+        at++;
+    return at == screen.n_typed;
+}
+
+/* The first key of what was typed.  The rest of a sequence comes at once: an escape alone is the key of that name. */
+static int take_key(void)
+{
+    struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    while (is_cut() && screen.n_typed < sizeof(screen.typed) && poll(&more, 1, REST_MS) > 0)
+        read_typed();
+    const char *rest = screen.typed + 1;
+    size_t left = screen.n_typed - 1;
+    int key = (unsigned char)screen.typed[0];
+    size_t used = 1;
+
+    if (key == '\033' && (left == 0 || (*rest != '[' && *rest != 'O'))) {
+        key = KEY_ESCAPE;
+    } else if (key == '\033') {
+        key = KEY_UNKNOWN;
+        for (used = 2;
+             used < screen.n_typed && (screen.typed[used] < '@' || screen.typed[used] > '~');)
+            used++;
+        used = used < screen.n_typed ? used + 1 : screen.n_typed;
+        for (size_t i = 0; i < ARRAY_LEN(sequences); i++) {
+            size_t size = strlen(sequences[i].code);
+
+            if (size == used - 1 && memcmp(rest, sequences[i].code, size) == 0)
+                key = sequences[i].key;
+        }
+    }
+    drop_typed(used);
+    return key;
+}
+
+enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, int *ret_key)
+{
+    if (screen.n_typed > 0) {
+        *ret_key = take_key();
+        return TERMINAL_KEY;
+    }
     int64_t until_at = timeout_us < 0 ? TIME_NEVER : clock_mono_us() + timeout_us;
 
     for (;;) {
@@ -128,9 +211,9 @@ enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, char *ret_ke
         if (n == 0)
             return TERMINAL_TIMEOUT;
         if (n > 0 && fds[0].revents != 0) {
-            if (read(STDIN_FILENO, ret_key, 1) == 1)
-                return TERMINAL_KEY;
-            end_by_signal(SIGHUP); /* the terminal is gone */
+            read_typed();
+            *ret_key = take_key();
+            return TERMINAL_KEY;
         }
         if (n > 0 && fds[1].revents != 0)
             return TERMINAL_HEARD;
@@ -140,8 +223,13 @@ enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, char *ret_ke
 void terminal_draw(struct slice text, int height)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(SCREEN_MAX);
-    const char *end = slice_end(text);
-    const char *at = text.data;
+    CLEANUP(buf) struct buf clean = BUF_INIT(SCREEN_MAX);
+    struct safe safe = {.kind = SAFE_TEXT};
+
+    safe_add(&safe, text, &clean);
+    safe_end(&safe, &clean);
+    const char *end = clean.data + clean.size;
+    const char *at = clean.data;
 
     buf_add_str(&out, "\033[H");
     for (int line = 0; line < height && at < end; line++) {
@@ -150,8 +238,8 @@ void terminal_draw(struct slice text, int height)
         if (stop == NULL)
             stop = end;
         buf_add_str(&out, line > 0 ? "\r\n" : "");
+        buf_add_str(&out, "\033[K"); /* before: behind a full line it would take its last column */
         buf_add(&out, at, (size_t)(stop - at));
-        buf_add_str(&out, "\033[K");
         at = stop + 1;
     }
     buf_add_str(&out, "\033[J");

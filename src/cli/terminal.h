@@ -25,8 +25,22 @@ enum terminal_event {
 MUST_CHECK enum err_code terminal_open(struct err *err);
 void terminal_close(void);
 
-/* Waits at most so long (< 0: for ever) for one of the events; a key is in *ret_key. */
-enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, char *ret_key);
+/* Keys that are no characters. */
+enum {
+    KEY_ESCAPE = 256,
+    KEY_UP,
+    KEY_DOWN,
+    KEY_RIGHT,
+    KEY_LEFT,
+    KEY_HOME,
+    KEY_END,
+    KEY_PAGE_UP,
+    KEY_PAGE_DOWN,
+    KEY_UNKNOWN,
+};
+
+/* Waits at most so long (< 0: for ever) for one of the events; a key, or a byte of a character, is in *ret_key. */
+enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, int *ret_key);
 
 /* Shows the first `height` lines of the text instead of what was there. */
 void terminal_draw(struct slice text, int height);

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
+#include "cli/job_names.h"
 #include "core/dest.h"
 #include "core/job_state.h"
 #include "core/queue_def.h"
@@ -40,6 +41,14 @@ static enum err_code check_time(const struct value_spec *spec, const char *text,
 
     (void)spec;
     return value_time(text, clock_wall_us(), &at, err);
+}
+
+static enum err_code check_since(const struct value_spec *spec, const char *text, struct err *err)
+{
+    int64_t at = 0;
+
+    (void)spec;
+    return value_since(text, clock_wall_us(), &at, err);
 }
 
 struct value_pair value_pair_of(const struct value_spec *spec, const char *text)
@@ -130,10 +139,12 @@ struct slice value_job(const char *text)
 static enum err_code check_job(const struct value_spec *spec, const char *text, struct err *err)
 {
     (void)spec;
-    if (value_job(text).size > 0)
+    if (value_job(text).size > 0 || job_name_is_short(text))
         return E_OK;
-    return err_set(err, E_INVALID, "'%s' is not a job's id: 13 letters and digits, or its URL",
-                   text);
+    return err_set(err, E_INVALID,
+                   "'%s' is not a job's id: 13 letters and digits, or at least the first %d of "
+                   "them, or its URL, or " JOB_LAST,
+                   text, JOB_PREFIX_MIN);
 }
 
 static enum err_code check_queue(const struct value_spec *spec, const char *text, struct err *err)
@@ -179,10 +190,10 @@ typedef enum err_code check_fn(const struct value_spec *spec, const char *text, 
 static check_fn *const checks[VALUE_TYPE_COUNT] = {
     [VALUE_NONE] = check_nothing,      [VALUE_TEXT] = check_nothing,  [VALUE_INT] = check_int,
     [VALUE_DURATION] = check_duration, [VALUE_TIME] = check_time,     [VALUE_PAIR] = check_pair,
-    [VALUE_PARAM] = check_pair,        [VALUE_STATES] = check_states, [VALUE_CHOICE] = check_choice,
-    [VALUE_JOB] = check_job,           [VALUE_QUEUE] = check_queue,   [VALUE_TOPIC] = check_topic,
-    [VALUE_SIGNAL] = check_signal,     [VALUE_JOIN] = check_join,     [VALUE_VERB] = check_nothing,
-    [VALUE_FILE] = check_path,         [VALUE_DIR] = check_path,
+    [VALUE_SINCE] = check_since,       [VALUE_PARAM] = check_pair,    [VALUE_STATES] = check_states,
+    [VALUE_CHOICE] = check_choice,     [VALUE_JOB] = check_job,       [VALUE_QUEUE] = check_queue,
+    [VALUE_TOPIC] = check_topic,       [VALUE_SIGNAL] = check_signal, [VALUE_JOIN] = check_join,
+    [VALUE_VERB] = check_nothing,      [VALUE_FILE] = check_path,     [VALUE_DIR] = check_path,
 };
 
 enum err_code value_check(const struct value_spec *spec, const char *text, struct err *err)
@@ -264,5 +275,24 @@ enum err_code value_time(const char *text, int64_t now_at, int64_t *ret_at, stru
                        "'%s' is not a time: 22:00, '2026-12-24 22:00' (local), or "
                        "2026-12-24T22:00:00Z",
                        text);
+    return E_OK;
+}
+
+enum err_code value_since(const char *text, int64_t now_at, int64_t *ret_at, struct err *err)
+{
+    struct err why = ERR_INIT;
+    int64_t us = 0;
+
+    if (duration_parse(slice_of(text), &us, &why) == E_OK) {
+        *ret_at = us < now_at ? now_at - us : 0;
+        return E_OK;
+    }
+    if (value_time(text, now_at, ret_at, &why) != E_OK)
+        return err_set(err, E_INVALID,
+                       "'%s' is neither a duration like 2h nor a time: 08:00, '2026-12-24 22:00' "
+                       "(local), or 2026-12-24T22:00:00Z",
+                       text);
+    if (*ret_at > now_at && strlen(text) <= strlen("23:59:59")) /* the last 22:00, not the next */
+        *ret_at -= US_PER_DAY;
     return E_OK;
 }

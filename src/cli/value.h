@@ -19,6 +19,10 @@ MUST_CHECK enum err_code value_check(const struct value_spec *spec, const char *
 MUST_CHECK enum err_code value_time(const char *text, int64_t now_at, int64_t *ret_at,
                                     struct err *err);
 
+/* The same, or how long ago it was: `2h`.  `HH:MM` is the last time the clock showed that. */
+MUST_CHECK enum err_code value_since(const char *text, int64_t now_at, int64_t *ret_at,
+                                     struct err *err);
+
 struct value_pair {
     struct slice key;
     struct slice value;

@@ -75,6 +75,11 @@ static void add_row(struct table *t, const json_t *worker, int64_t now_at)
     table_add(t, broken ? COLOUR_RED : COLOUR_PLAIN, buf_text(&queues));
 }
 
+bool worker_lives(const json_t *worker, int64_t now_at)
+{
+    return now_at - answer_time(worker, "seen_at") <= LIVE_US;
+}
+
 void worker_table(const json_t *workers, int64_t now_at, const struct screen *s)
 {
     CLEANUP(table) struct table t;
@@ -109,6 +114,11 @@ static void print_facts(const json_t *worker, int64_t now_at, const struct scree
     }
     if (*answer_text(worker, "version") != '\0')
         print_line(s, "version", answer_text(worker, "version"));
+    if (*answer_text(worker, "instance") != '\0') {
+        snprintf(text, sizeof(text), "%.8s  since %s", answer_text(worker, "instance"),
+                 answer_text(worker, "since"));
+        print_line(s, "instance", text);
+    }
     snprintf(text, sizeof(text), "%s  %s ago", answer_text(worker, "seen_at"),
              age_format(now_at - answer_time(worker, "seen_at"), age));
     print_line(s, "seen", text);

@@ -4,11 +4,15 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
 #include "cli/screen.h"
+
+/* Heard of not long ago. */
+bool worker_lives(const json_t *worker, int64_t now_at);
 
 void worker_table(const json_t *workers, int64_t now_at, const struct screen *s);
 

@@ -7,6 +7,7 @@
 #include "core/bill.h"
 #include "core/job_state.h"
 #include "core/quote.h"
+#include "core/unknown_key.h"
 
 enum { REF_MAX = 200 };
 
@@ -139,20 +140,14 @@ static const struct after_key {
     {"group", (enum after_kind)0, read_group},
 };
 
-static enum err_code unknown_key(struct after_read *r, struct slice name)
+static enum err_code unknown_member(struct after_read *r, struct slice name)
 {
     const char *words[ARRAY_LEN(keys)];
-    struct quote quote;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         words[i] = keys[i].name;
-    const char *near = nearest_word(json_text(name, r->arena), words, ARRAY_LEN(words));
-
-    quote_json(&quote, name);
-    if (near != NULL)
-        return err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    return err_set(r->err, E_INVALID, "unknown key %s, the keys are: job step on signal count take",
-                   quote.text);
+    return unknown_key(json_text(name, r->arena), words, ARRAY_LEN(words),
+                       "job step on signal count take", r->err);
 }
 
 /* Sets r->key when a member is to blame. */
@@ -165,7 +160,7 @@ static enum err_code read_member(struct after_read *r, enum after_kind kind, str
         if (json_key_is(name, keys[i].name))
             key = &keys[i];
     if (key == NULL)
-        return unknown_key(r, name);
+        return unknown_member(r, name);
     r->key = key->name;
     if (key->of != 0 && key->of != kind)
         return err_set(r->err, E_INVALID, "is for %s",

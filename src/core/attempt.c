@@ -5,7 +5,8 @@
 
 static enum job_event defer(struct job *j, const struct attempt_end *end, int64_t pause_us)
 {
-    j->due_at = end->now_at + (end->delayed ? end->delay_us : pause_us);
+    j->delay_us = end->delayed ? end->delay_us : pause_us;
+    j->due_at = end->now_at + j->delay_us;
     return JOB_EV_DEFER;
 }
 
@@ -53,8 +54,10 @@ static enum job_event decide(struct job *j, const struct attempt_end *end,
 {
     if (end->outcome == JOB_OUT_DONE)
         return JOB_EV_DONE;
-    if (end->outcome == JOB_OUT_RETURNED)
+    if (end->outcome == JOB_OUT_RETURNED) {
         j->attempt--;
+        j->returned++;
+    }
     if (end->outcome == JOB_OUT_LOST)
         j->lost++;
     if (j->cancelling || end->outcome == JOB_OUT_CANCELLED) {
@@ -84,7 +87,7 @@ enum job_event attempt_apply(struct job *j, const struct attempt_end *end,
     j->exited = end->exited;
     j->exit = end->exit;
     j->finished_at = end->now_at;
-    j->due_at = 0;
+    j->due_at = j->delay_us = 0;
     if (end->text.data != NULL)
         j->text = end->text;
     enum job_event event = decide(j, end, policy, rng);

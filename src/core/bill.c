@@ -19,6 +19,7 @@ static const struct {
         {"params", offsetof(struct route_step, params)},
         {"timeout", offsetof(struct route_step, timeout)},
         {"retry", offsetof(struct route_step, retry)},
+        {"limits", offsetof(struct route_step, limits)},
         {"on_success", offsetof(struct route_step, on_success)},
         {"on_failure", offsetof(struct route_step, on_failure)},
 },
@@ -84,7 +85,7 @@ static void read_member(struct slice name, struct slice value, struct arena *are
     else if (json_key_is(name, "skip"))
         read_skip(value, arena, bill);
     else if (json_key_is(name, "parent"))
-        ASSERT(id_parse(json_text(value, arena), &bill->parent));
+        (void)id_parse(json_text(value, arena), &bill->parent); /* none, in a damaged store */
     else if (json_key_is(name, "depth"))
         bill->depth = (int)json_int(value);
     else if (json_key_is(name, "topic"))
@@ -101,6 +102,14 @@ void bill_parse(struct slice json, struct arena *arena, struct bill *ret_bill)
         for (struct json_iter it = json_members(json); json_next_member(&it, &name, &value);)
             read_member(name, value, arena, &bill);
     *ret_bill = bill;
+}
+
+bool bill_has_command(const struct bill *bill)
+{
+    for (size_t i = 0; i < bill->n_steps; i++)
+        if (bill->steps[i].command.size > 0)
+            return true;
+    return false;
 }
 
 bool bill_is_followed(const struct bill *bill)
@@ -127,6 +136,7 @@ static void add_step(const struct route_step *step, struct buf *out)
     put_given(out, "params", step->params);
     put_given(out, "timeout", step->timeout);
     put_given(out, "retry", step->retry);
+    put_given(out, "limits", step->limits);
     if (step->goes_on)
         json_put_string(out, "on_error", SLICE("continue"));
     if (step->final)

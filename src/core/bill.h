@@ -5,7 +5,7 @@
  * changes only when steps are added:
  *
  *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},"timeout":…,"retry":{…},
- *              "on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
+ *              "limits":{…},"on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
  *    "options":{…},"skip":[3],"on_success":[…],"on_failure":[…],
  *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
  *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
@@ -42,6 +42,7 @@ struct route_step {
     struct slice params;                 /* JSON object, or empty */
     struct slice timeout;                /* JSON, or empty */
     struct slice retry;                  /* JSON object, or empty */
+    struct slice limits;                 /* of a command that a job has emitted; or empty */
     bool goes_on;                        /* on_error: continue */
     bool final;                          /* runs also when the route has failed */
     struct slice on_success, on_failure; /* canonical JSON of destinations, or empty */
@@ -68,6 +69,9 @@ void bill_parse(struct slice json, struct arena *arena, struct bill *ret_bill);
 
 /* Empty when there is nothing to say. */
 struct slice bill_format(const struct bill *bill, struct arena *arena);
+
+/* Whether one of its steps brings its own command. */
+bool bill_has_command(const struct bill *bill);
 
 /* Whether the end of such a job, or of one of its steps, means anything beyond itself. */
 bool bill_is_followed(const struct bill *bill);
@@ -118,6 +122,9 @@ const struct route_step *route_find(const struct bill *bill, int number);
 /* By its number or by its name, the number first.  E_INVALID: none, or several, have the name. */
 MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step,
                                       const struct route_step **ret_step, struct err *err);
+
+/* The place where the final steps at the end begin: what is added stands before them. */
+size_t route_end_of_work(const struct bill *bill);
 
 /* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  E_INVALID: the route has
  * come to its final steps, or becomes too long. */

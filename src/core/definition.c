@@ -89,6 +89,34 @@ static void note_dests(struct definition_read *r, struct yaml_value *v, struct s
     definition_note_dests(r, &dests);
 }
 
+/* "FILE:LINE: queue 'x': cause". */
+static enum err_code queue_fault(struct definition_read *r, struct slice name, int line)
+{
+    struct quote quote;
+
+    (void)err_wrap(r->err, "queue %s", quote_text(&quote, name));
+    (void)yaml_err_at(r->err, r->source->file, line);
+    return definition_fault(r);
+}
+
+/* A mistake in one member: the others are looked at, too. */
+struct member_faults {
+    struct definition_read *r;
+    const struct yaml_value *queue;
+    const char *json;
+};
+
+static bool take_fault(void *ctx, const char *fault_at, const struct err *err)
+{
+    struct member_faults *f = ctx;
+
+    if (f->r->d->faults == NULL)
+        return false;
+    *f->r->err = *err;
+    return queue_fault(f->r, f->queue->name,
+                       yaml_line_at(f->queue, (size_t)(fault_at - f->json))) == E_OK;
+}
+
 /* Checks the definition and makes it canonical.  *ret_line is where a mistake is. */
 static enum err_code make_canonical(struct definition_read *r, struct yaml_value *v,
                                     struct buf *out, int *ret_line)
@@ -101,9 +129,16 @@ static enum err_code make_canonical(struct definition_read *r, struct yaml_value
     *ret_line = v->name_line;
     if (add_json(r, v, &json) != E_OK)
         return r->err->code;
-    if (queue_def_parse_at(buf_slice(&json), &arena, &def, &fault_at, r->err) != E_OK) {
+    struct member_faults faults = {r, v, json.data};
+    struct queue_def_faults all = {take_fault, &faults, 0};
+
+    if (queue_def_parse_at(buf_slice(&json), &arena, &def, &all, &fault_at, r->err) != E_OK) {
         *ret_line = yaml_line_at(v, (size_t)(fault_at - json.data));
         return r->err->code;
+    }
+    if (all.count > 0) {
+        buf_add_str(out, "{}");
+        return E_OK;
     }
     note_dests(r, v, buf_slice(&json), &def);
     if (def.command.size > 0 && def.dir.size == 0 && r->source->dir != NULL &&
@@ -115,15 +150,12 @@ static enum err_code make_canonical(struct definition_read *r, struct yaml_value
 static enum err_code add_queue(struct definition_read *r, struct yaml_value *v)
 {
     CLEANUP(buf) struct buf canonical = BUF_INIT(DEFINITION_JSON_MAX);
-    struct quote quote;
     int line;
 
     if (check_new(r, v) != E_OK)
         return yaml_err_at(r->err, r->source->file, v->name_line);
-    if (make_canonical(r, v, &canonical, &line) != E_OK) {
-        (void)err_wrap(r->err, "queue %s", quote_text(&quote, v->name));
-        return yaml_err_at(r->err, r->source->file, line);
-    }
+    if (make_canonical(r, v, &canonical, &line) != E_OK && queue_fault(r, v->name, line) != E_OK)
+        return r->err->code;
     struct definition_queue q = {
         .name = arena_copy(&r->d->arena, v->name),
         .json = arena_copy(&r->d->arena, buf_slice(&canonical)),
@@ -142,7 +174,7 @@ static enum err_code add_queues(struct definition_read *r, struct yaml_value *ma
     if (map->type != YAML_T_MAP)
         return definition_wrong(r, map, "queues: must be a map of names and definitions");
     for (struct yaml_value *v = map->first; v != NULL; v = v->next)
-        if (add_queue(r, v) != E_OK)
+        if (add_queue(r, v) != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     return E_OK;
 }
@@ -180,7 +212,7 @@ static enum err_code add_document(struct definition_read *r, struct yaml_value *
             r, document,
             "definitions are a map with `queues:`, `joins:`, `triggers:` and `server:`");
     for (struct yaml_value *v = document->first; v != NULL; v = v->next)
-        if (add_section(r, v) != E_OK)
+        if (add_section(r, v) != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     return E_OK;
 }

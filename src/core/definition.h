@@ -71,6 +71,8 @@ struct definition_trigger {
     struct definition_place place;
 };
 
+enum { SUBSCRIPTIONS_DEFAULT = 1000, SUBSCRIPTIONS_MAX = 10000 };
+
 /* Each key may be given once, in one file. */
 struct definition_server {
     struct slice listen;     /* ADDR:PORT; empty: not said */
@@ -79,12 +81,23 @@ struct definition_server {
     struct slice store;      /* URL of a shared store; empty: the embedded one */
     VEC(struct slice) names; /* host names requests may come in under */
     VEC(struct definition_trigger) triggers;
+    int subscriptions; /* how many queues of workers' own there may be; 0 and no place: not said */
 
     struct definition_place listen_from, url_from, token_file_from, store_from, names_from;
+    struct definition_place subscriptions_from;
 };
+
+/* Every mistake that was found, in order. */
+struct definition_faults {
+    VEC(struct err) items;
+};
+
+enum { DEFINITION_FAULTS_MAX = 100 };
 
 struct definitions {
     struct arena arena; /* all slices live here */
+    struct definition_faults *
+        faults; /* NULL: the first mistake ends a reading; else it goes on, and they are all here */
     VEC(struct definition_queue) queues;
     VEC(struct definition_join) joins;
     VEC(struct definition_ref) refs;
@@ -98,8 +111,9 @@ static inline void definitions_cleanup(struct definitions *d)
     definitions_deinit(d);
 }
 
-/* Adds one YAML text (several documents allowed).  On failure d is as it was before.  A queue with a
- * command gets the source's directory as its `dir`, unless it has one.  E_INVALID or E_TOO_LARGE. */
+/* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where mistakes are gathered
+ * E_OK says only that it was read; a queue with a mistake is there under its name, so that others may lead to it.
+ * A queue with a command gets the source's directory as its `dir`, unless it has one.  E_INVALID or E_TOO_LARGE. */
 MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
                                               const struct definition_source *source,
                                               struct slice text, struct err *err);
@@ -108,10 +122,14 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
 MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
                                          struct err *err);
 
-/* Whether every queue and join that something leads to is among the definitions, or built in.  For files that are
+/* Whether every queue and join that something leads to is among the definitions, or built in, and no join leads
+ * back to itself.  For files that are
  * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a':
  * on_success[0]: there is no queue 'x', did you mean 'y'?" */
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
+
+/* A mistake: gathered, or returned. */
+MUST_CHECK enum err_code definitions_fault(const struct definitions *d, struct err *err);
 
 /* A refusal of the engine that begins with one of those names ("queue 'a': on_success[0]: …") gets its place in
  * front; any other stays as it is. */

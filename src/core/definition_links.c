@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/nearest.h"
 #include "core/cidr.h"
+#include "core/join_chain.h"
 #include "core/join_def.h"
 #include "core/quote.h"
 #include "core/yaml.h"
@@ -99,7 +100,9 @@ static enum err_code add_join(struct definition_read *r, struct yaml_value *v)
         return yaml_err_at(r->err, r->source->file, v->name_line);
     if (read_join(r, v, &canonical, &line) != E_OK) {
         (void)err_wrap(r->err, "join %s", quote_text(&quote, v->name));
-        return yaml_err_at(r->err, r->source->file, line);
+        (void)yaml_err_at(r->err, r->source->file, line);
+        if (definition_fault(r) != E_OK)
+            return r->err->code;
     }
     struct definition_join join = {
         .name = arena_copy(&r->d->arena, v->name),
@@ -118,7 +121,7 @@ enum err_code definition_joins_add(struct definition_read *r, struct yaml_value 
     if (map->type != YAML_T_MAP)
         return definition_wrong(r, map, "joins: must be a map of names and definitions");
     for (struct yaml_value *v = map->first; v != NULL; v = v->next)
-        if (add_join(r, v) != E_OK)
+        if (add_join(r, v) != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     return E_OK;
 }
@@ -220,7 +223,7 @@ enum err_code definition_triggers_add(struct definition_read *r, struct yaml_val
     if (map->type != YAML_T_MAP)
         return definition_wrong(r, map, "triggers: must be a map of names and {from: [network…]}");
     for (struct yaml_value *v = map->first; v != NULL; v = v->next)
-        if (add_trigger(r, v) != E_OK)
+        if (add_trigger(r, v) != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     return E_OK;
 }
@@ -273,6 +276,27 @@ static enum err_code leads_nowhere(const struct definition_ref *ref, const char 
     return yaml_err_at(err, ref->from.file.data, ref->from.line);
 }
 
+/* One with a mistake in it leads nowhere. */
+static enum err_code check_joins(const struct definitions *d, struct arena *arena, struct err *err)
+{
+    struct join_node *nodes = arena_array(arena, d->joins.count + 1, sizeof(*nodes));
+    struct join_def *defs = arena_array(arena, d->joins.count + 1, sizeof(*defs));
+    size_t bad = 0;
+
+    for (size_t i = 0; i < d->joins.count; i++) {
+        struct err ignored = ERR_INIT;
+
+        defs[i] = (struct join_def){.count = 0};
+        if (d->joins.items[i].json.size > 0)
+            (void)!join_def_parse(d->joins.items[i].json, arena, &defs[i], NULL, &ignored);
+        nodes[i] = (struct join_node){.name = d->joins.items[i].name, .then = &defs[i].then};
+    }
+    if (join_chain_check(nodes, d->joins.count, &bad, err) == E_OK)
+        return E_OK;
+    (void)yaml_err_at(err, d->joins.items[bad].from.file.data, d->joins.items[bad].from.line);
+    return definitions_fault(d, err);
+}
+
 enum err_code definitions_check_names(const struct definitions *d, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -291,10 +315,11 @@ enum err_code definitions_check_names(const struct definitions *d, struct err *e
             continue;
         while (k < n && !slice_is(ref->name, names[k]))
             k++;
-        if (k == n)
-            return leads_nowhere(ref, names, n, err);
+        if (k == n && leads_nowhere(ref, names, n, err) != E_OK &&
+            definitions_fault(d, err) != E_OK)
+            return err->code;
     }
-    return E_OK;
+    return check_joins(d, &arena, err);
 }
 
 void definitions_locate(const struct definitions *d, struct err *err)

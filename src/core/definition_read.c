@@ -5,6 +5,22 @@
 #include "core/quote.h"
 #include "core/yaml.h"
 
+enum err_code definitions_fault(const struct definitions *d, struct err *err)
+{
+    struct definition_faults *faults = d->faults;
+
+    if (faults == NULL || faults->items.count == DEFINITION_FAULTS_MAX)
+        return err->code;
+    VEC_PUSH(&faults->items, *err);
+    *err = ERR_INIT;
+    return E_OK;
+}
+
+enum err_code definition_fault(const struct definition_read *r)
+{
+    return definitions_fault(r->d, r->err);
+}
+
 enum err_code definition_wrong(const struct definition_read *r, const struct yaml_value *v,
                                const char *cause)
 {

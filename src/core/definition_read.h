@@ -17,6 +17,9 @@ struct definition_read {
     struct err *err;
 };
 
+/* After a mistake: E_OK when mistakes are gathered and the reading goes on, else err->code. */
+MUST_CHECK enum err_code definition_fault(const struct definition_read *r);
+
 /* These return err->code.  "FILE:LINE: cause", the line being the value's. */
 enum err_code definition_wrong(const struct definition_read *r, const struct yaml_value *v,
                                const char *cause);

@@ -123,19 +123,43 @@ static enum err_code read_name(struct definition_read *r, struct slice text)
     return E_OK;
 }
 
+static enum err_code read_subscriptions(struct definition_read *r, struct slice text)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < text.size && n >= 0; i++)
+        n = text.data[i] < '0' || text.data[i] > '9' || n > SUBSCRIPTIONS_MAX
+                ? -1
+                : 10 * n + (text.data[i] - '0');
+    if (n < 0 || n > SUBSCRIPTIONS_MAX)
+        return err_set(r->err, E_INVALID, "must be a whole number from 0 to %d", SUBSCRIPTIONS_MAX);
+    r->d->server.subscriptions = (int)n;
+    return E_OK;
+}
+
 /* ---- the section ---- */
+
+enum form {
+    FORM_TEXT,
+    FORM_TEXTS, /* `read` takes one item; one text stands for a list of one */
+    FORM_NUMBER,
+};
+
+static const char *const forms[] = {"a text", "a list of texts", "a whole number"};
 
 static const struct server_key {
     const char *name;
-    bool list; /* `read` takes one item; one text stands for a list of one */
+    enum form form;
     enum err_code (*read)(struct definition_read *r, struct slice text);
     size_t from; /* offset of its place in struct definition_server */
 } keys[] = {
-    {"listen", false, read_listen, offsetof(struct definition_server, listen_from)},
-    {"url", false, read_url, offsetof(struct definition_server, url_from)},
-    {"names", true, read_name, offsetof(struct definition_server, names_from)},
-    {"token_file", false, read_token_file, offsetof(struct definition_server, token_file_from)},
-    {"store", false, read_store, offsetof(struct definition_server, store_from)},
+    {"listen", FORM_TEXT, read_listen, offsetof(struct definition_server, listen_from)},
+    {"url", FORM_TEXT, read_url, offsetof(struct definition_server, url_from)},
+    {"names", FORM_TEXTS, read_name, offsetof(struct definition_server, names_from)},
+    {"token_file", FORM_TEXT, read_token_file, offsetof(struct definition_server, token_file_from)},
+    {"store", FORM_TEXT, read_store, offsetof(struct definition_server, store_from)},
+    {"subscriptions", FORM_NUMBER, read_subscriptions,
+     offsetof(struct definition_server, subscriptions_from)},
 };
 
 static enum err_code at_value(const struct definition_read *r, const struct server_key *key,
@@ -148,8 +172,8 @@ static enum err_code at_value(const struct definition_read *r, const struct serv
 static enum err_code read_text(struct definition_read *r, const struct server_key *key,
                                const struct yaml_value *v)
 {
-    if (v->type != YAML_T_TEXT) {
-        (void)err_set(r->err, E_INVALID, "must be %s", key->list ? "a list of texts" : "a text");
+    if (v->type != (key->form == FORM_NUMBER ? YAML_T_PLAIN : YAML_T_TEXT)) {
+        (void)err_set(r->err, E_INVALID, "must be %s", forms[key->form]);
         return at_value(r, key, v);
     }
     return key->read(r, v->text) == E_OK ? E_OK : at_value(r, key, v);
@@ -166,7 +190,7 @@ static enum err_code read_key(struct definition_read *r, const struct server_key
         return yaml_err_at(r->err, r->source->file, v->name_line);
     }
     *from = (struct definition_place){r->file, v->name_line};
-    if (!key->list || v->type != YAML_T_LIST)
+    if (key->form != FORM_TEXTS || v->type != YAML_T_LIST)
         return read_text(r, key, v);
     for (const struct yaml_value *item = v->first; item != NULL; item = item->next)
         if (read_text(r, key, item) != E_OK)
@@ -189,9 +213,11 @@ enum err_code definition_server_add(struct definition_read *r, struct yaml_value
 
         while (i < ARRAY_LEN(keys) && !slice_is(v->name, keys[i].name))
             i++;
-        if (i == ARRAY_LEN(keys))
-            return definition_unknown(r, v, words, ARRAY_LEN(words));
-        if (read_key(r, &keys[i], v) != E_OK)
+        enum err_code code = i == ARRAY_LEN(keys)
+                                 ? definition_unknown(r, v, words, ARRAY_LEN(words))
+                                 : read_key(r, &keys[i], v);
+
+        if (code != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     }
     return E_OK;

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "base/nearest.h"
 #include "base/utf8.h"
 #include "core/quote.h"
+#include "core/unknown_key.h"
 
 static const char *const kind_names[] = {
     [DEST_QUEUE] = "queue", [DEST_TOPIC] = "topic", [DEST_JOIN] = "join", [DEST_SIGNAL] = "signal"};
@@ -107,16 +107,8 @@ static enum err_code read_count(struct dest_read *r, struct slice value, struct 
 static enum err_code unknown_member(struct dest_read *r, struct slice name)
 {
     static const char *const words[] = {"queue", "topic", "join", "signal", "params", "count"};
-    const char *near = nearest_word(json_text(name, r->arena), words, ARRAY_LEN(words));
-    struct quote quote;
 
-    quote_json(&quote, name);
-    if (near != NULL)
-        (void)err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    else
-        (void)err_set(r->err, E_INVALID,
-                      "unknown key %s, the keys are: queue topic join signal params count",
-                      quote.text);
+    (void)unknown_key(json_text(name, r->arena), words, ARRAY_LEN(words), NULL, r->err);
     return blame(r, NULL, name.data);
 }
 

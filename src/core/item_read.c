@@ -2,8 +2,8 @@
 #include "core/item_read.h"
 
 #include "base/json.h"
-#include "base/nearest.h"
 #include "core/quote.h"
+#include "core/unknown_key.h"
 
 /* ---- places ---- */
 
@@ -64,23 +64,15 @@ enum err_code item_object(struct item_read *r, struct slice value, struct slice 
 
 /* ---- members ---- */
 
-static enum err_code unknown_key(struct item_read *r, const struct item_table *table,
-                                 struct slice name)
+static enum err_code unknown_member(struct item_read *r, const struct item_table *table,
+                                    struct slice name)
 {
     const char *words[ITEM_KEYS_MAX];
-    struct quote quote;
 
     ASSERT(table->n_keys <= ARRAY_LEN(words));
     for (size_t i = 0; i < table->n_keys; i++)
         words[i] = table->keys[i].name;
-    const char *near = nearest_word(json_text(name, r->arena), words, table->n_keys);
-
-    quote_json(&quote, name);
-    if (near != NULL)
-        (void)err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    else
-        (void)err_set(r->err, E_INVALID, "unknown key %s, the keys are: %s", quote.text,
-                      table->shown);
+    (void)unknown_key(json_text(name, r->arena), words, table->n_keys, table->shown, r->err);
     return item_blame(r);
 }
 
@@ -122,7 +114,7 @@ enum err_code item_read_members(struct item_read *r, const struct item_table *ta
         const struct item_key *key = find_key(table, name);
 
         if (key == NULL)
-            return unknown_key(r, table, name);
+            return unknown_member(r, table, name);
         if (read_member(r, key, object, value) != E_OK)
             return r->err->code;
     }

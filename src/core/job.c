@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/job.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/compiler.h"
 
 static const char *const outcome_names[JOB_OUT_COUNT] = {
@@ -45,6 +48,11 @@ enum job_cause job_cause_parse(struct slice name)
     return JOB_CAUSE_NONE;
 }
 
+int64_t job_fence(const struct job *j)
+{
+    return (int64_t)j->attempt + j->returned;
+}
+
 struct progress_entry job_last_entry(const struct job *j)
 {
     return (struct progress_entry){
@@ -62,4 +70,19 @@ struct progress_entry job_last_entry(const struct job *j)
         .ended_at = j->finished_at,
         .text = j->text,
     };
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    return (hash ^ value) * 0x100000001B3u;
+}
+
+const char *job_version(const struct job *j, char text[static JOB_VERSION_SIZE])
+{
+    uint64_t hash = mix(slice_hash(j->params), slice_hash(j->labels));
+
+    hash = mix(hash, (uint64_t)j->due_at);
+    hash = mix(hash, (uint64_t)(j->priority - JOB_PRIORITY_MIN));
+    snprintf(text, JOB_VERSION_SIZE, "%016" PRIx64, hash);
+    return text;
 }

@@ -44,6 +44,8 @@ enum job_cause {
     JOB_CAUSE_COUNT
 };
 
+#define JOB_VERSION_SIZE 17
+
 struct job {
     struct job_id id;
     int64_t queue; /* its number in the store */
@@ -53,6 +55,7 @@ struct job {
     bool cancelling; /* cancel was asked for while it ran */
 
     int64_t due_at;
+    int64_t delay_us; /* what due_at was reckoned by, from then on; 0: somebody gave the instant */
     int64_t started_at; /* of the current or last attempt */
     int64_t finished_at;
     int64_t lease_until_at;
@@ -61,7 +64,8 @@ struct job {
     int64_t prev_token; /* of the claim before: its finish may still be repeated */
     enum job_outcome outcome;
 
-    int attempt; /* claims begun, not those returned */
+    int attempt;  /* claims begun, not those returned */
+    int returned; /* those */
     int failures;
     int lost;
     int laters;
@@ -115,6 +119,9 @@ struct progress_entry {
     struct slice set; /* JSON object, or empty */
 };
 
+/* Grows with each grant, whoever grants: a number of the job's own. */
+int64_t job_fence(const struct job *j);
+
 /* The entry of the attempt that ended last, read off the job's own row. */
 struct progress_entry job_last_entry(const struct job *j);
 
@@ -128,3 +135,7 @@ static inline int64_t job_created_at(const struct job *j)
 {
     return id_time(j->id.v);
 }
+
+/* Names what people can change of a waiting job (params, labels, priority, due time): another one when any of it has
+ * changed. */
+const char *job_version(const struct job *j, char text[static JOB_VERSION_SIZE]);

@@ -2,8 +2,8 @@
 #include "core/join_def.h"
 
 #include "base/json.h"
-#include "base/nearest.h"
 #include "core/quote.h"
+#include "core/unknown_key.h"
 
 enum { KEY_TEMPLATE_MAX = 4096 };
 
@@ -56,20 +56,14 @@ static const struct {
     enum err_code (*read)(struct join_read *r, struct slice value);
 } keys[] = {{"key", read_key}, {"count", read_count}, {"then", read_then}};
 
-static enum err_code unknown_key(struct join_read *r, struct slice name)
+static enum err_code unknown_member(struct join_read *r, struct slice name)
 {
     const char *words[ARRAY_LEN(keys)];
-    struct quote quote;
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         words[i] = keys[i].name;
-    const char *near = nearest_word(json_text(name, r->arena), words, ARRAY_LEN(words));
-
-    quote_json(&quote, name);
     r->fault_at = name.data;
-    if (near != NULL)
-        return err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    return err_set(r->err, E_INVALID, "unknown key %s, the keys are: key count then", quote.text);
+    return unknown_key(json_text(name, r->arena), words, ARRAY_LEN(words), NULL, r->err);
 }
 
 static enum err_code read_member(struct join_read *r, struct slice name, struct slice value)
@@ -82,7 +76,7 @@ static enum err_code read_member(struct join_read *r, struct slice name, struct 
                 r->fault_at = value.data;
             return r->err->code;
         }
-    return unknown_key(r, name);
+    return unknown_member(r, name);
 }
 
 static enum err_code read_whole(struct join_read *r, struct slice json)

@@ -8,6 +8,7 @@
 #include "core/queue_keys.h"
 #include "core/queue_values.h"
 #include "core/quote.h"
+#include "core/unknown_key.h"
 
 static const char *const state_names[] = {
     [QUEUE_UP] = "up", [QUEUE_PAUSE] = "pause", [QUEUE_DRAIN] = "drain", [QUEUE_DOWN] = "down"};
@@ -38,27 +39,17 @@ static const struct queue_key *find_key(const struct queue_key *parent, struct s
     return NULL;
 }
 
-static enum err_code unknown_key(struct queue_read *r, const struct queue_key *parent,
-                                 struct slice name)
+static enum err_code unknown_member(struct queue_read *r, const struct queue_key *parent,
+                                    struct slice name)
 {
     const char *words[QUEUE_KEYS_MAX];
-    CLEANUP(buf) struct buf all = BUF_INIT(200);
-    struct quote quote;
     size_t n = 0;
 
     for (size_t i = 0; i < parent->n_members; i++)
-        if (!parent->members[i].ours) {
-            words[n] = parent->members[i].name;
-            buf_addf(&all, " %s", words[n++]);
-        }
+        if (!parent->members[i].ours)
+            words[n++] = parent->members[i].name;
     r->fault_at = name.data;
-    const char *near = nearest_word(json_text(name, r->arena), words, n);
-
-    quote_json(&quote, name);
-    if (near != NULL)
-        return err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    return err_set(r->err, E_INVALID, "unknown key %s, the keys are:%s", quote.text,
-                   buf_text(&all));
+    return unknown_key(json_text(name, r->arena), words, n, NULL, r->err);
 }
 
 static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
@@ -89,6 +80,26 @@ static enum err_code named(struct queue_read *r, const struct queue_key *parent,
     return err_wrap(r->err, "%s", key->name);
 }
 
+static enum err_code read_named(struct queue_read *r, const struct queue_key *parent,
+                                const struct queue_key *key, struct slice name, struct slice value)
+{
+    if (key != NULL)
+        return read_member(r, key, value) == E_OK ? E_OK : named(r, parent, key, value);
+    (void)unknown_member(r, parent, name);
+    return parent->name[0] != '\0' ? err_wrap(r->err, "%s", parent->name) : r->err->code;
+}
+
+/* After a mistake: whether the others are wanted, too. */
+static bool goes_on(struct queue_read *r)
+{
+    if (r->faults == NULL || !r->faults->take(r->faults->ctx, r->fault_at, r->err))
+        return false;
+    r->faults->count++;
+    r->fault_at = NULL;
+    *r->err = ERR_INIT;
+    return true;
+}
+
 static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
                                  struct slice value)
 {
@@ -97,18 +108,17 @@ static enum err_code read_object(struct queue_read *r, const struct queue_key *p
     struct slice name;
     struct slice member;
 
+    quote_json(&quote, value);
+    if (strcmp(parent->name, "retry") == 0 && json_type_of(value) == JSON_T_INT)
+        return err_set(r->err, E_INVALID, "retry: must be an object, not %s: write {max: %s}",
+                       quote.text, quote.text);
     if (json_type_of(value) != JSON_T_OBJECT)
-        return err_set(r->err, E_INVALID, "%s: must be an object, not %s", what,
-                       quote_json(&quote, value));
+        return err_set(r->err, E_INVALID, "%s: must be an object, not %s", what, quote.text);
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &member);) {
         const struct queue_key *key = find_key(parent, name);
 
-        if (key == NULL) {
-            (void)unknown_key(r, parent, name);
-            return parent->name[0] != '\0' ? err_wrap(r->err, "%s", parent->name) : r->err->code;
-        }
-        if (read_member(r, key, member) != E_OK)
-            return named(r, parent, key, member);
+        if (read_named(r, parent, key, name, member) != E_OK && !goes_on(r))
+            return r->err->code;
     }
     return E_OK;
 }
@@ -132,7 +142,7 @@ static enum err_code read_whole(struct queue_read *r, struct slice json)
     set_defaults(r, &queue_key_root);
     if (read_object(r, &queue_key_root, json) != E_OK)
         return r->err->code;
-    if (queue_value_check_resident(r) == E_OK)
+    if ((r->faults != NULL && r->faults->count > 0) || queue_value_check_resident(r) == E_OK)
         return E_OK;
     if (json_find(json, "command", &command))
         r->fault_at = command.data;
@@ -140,10 +150,11 @@ static enum err_code read_whole(struct queue_read *r, struct slice json)
 }
 
 enum err_code queue_def_parse_at(struct slice json, struct arena *arena, struct queue_def *ret_def,
-                                 const char **fault_at, struct err *err)
+                                 struct queue_def_faults *faults, const char **fault_at,
+                                 struct err *err)
 {
     struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
-    struct queue_read r = {.arena = arena, .def = &def, .err = err};
+    struct queue_read r = {.arena = arena, .def = &def, .faults = faults, .err = err};
 
     if (read_whole(&r, json) != E_OK) {
         *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
@@ -158,7 +169,7 @@ enum err_code queue_def_parse(struct slice json, struct arena *arena, struct que
 {
     const char *fault_at;
 
-    return queue_def_parse_at(json, arena, ret_def, &fault_at, err);
+    return queue_def_parse_at(json, arena, ret_def, NULL, &fault_at, err);
 }
 
 enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
@@ -191,7 +202,7 @@ enum err_code retry_policy_parse(struct slice json, const struct retry_policy *b
 /* `retry.exits` may be empty: that says something. */
 static bool says_nothing(const struct queue_key *key, struct slice value)
 {
-    if (key->kind == QUEUE_KEY_OBJECT)
+    if (key->kind == QUEUE_KEY_OBJECT || key->kind == QUEUE_KEY_ENV)
         return json_count_members(value) == 0;
     return json_type_of(value) == JSON_T_ARRAY && json_count_items(value) == 0;
 }
@@ -298,8 +309,11 @@ enum err_code queue_name_unknown(struct slice name, const char *const *names, si
     int shown = (int)(name.size > 80 ? 80 : name.size);
 
     if (nearest != NULL)
-        return err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data,
-                       nearest);
-    return err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'",
-                   shown, name.data);
+        err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data,
+                nearest);
+    else
+        err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'",
+                shown, name.data);
+    err->unknown_queue = true;
+    return code;
 }

@@ -51,8 +51,10 @@ struct queue_limits {
 struct queue_def {
     struct slice command; /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
     const struct template_command *template; /* the command's; NULL when there is none */
-    struct slice fault; /* of a stored definition: why its command cannot be run; else empty */
-    struct slice dir;   /* of the definition file: programs with a slash are relative to it */
+    struct slice fault;   /* of a stored definition: why its command cannot be run; else empty */
+    struct slice dir;     /* of the definition file: programs with a slash are relative to it */
+    struct slice workdir; /* where programs run; empty: a directory for each job */
+    struct slice env;     /* canonical JSON object of strings, or empty */
     struct slice description; /* for people */
     int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
     int64_t timeout_us;       /* 0: none */
@@ -61,7 +63,8 @@ struct queue_def {
     bool strict;
     bool resident;
     bool own_command;
-    int64_t idle_us; /* a resident program is stopped after so long without work */
+    bool may_emit_command; /* what its jobs emit may bring a command */
+    int64_t idle_us;       /* a resident program is stopped after so long without work */
     struct queue_limits limits;
     int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
     int64_t keep_failed_us;
@@ -86,9 +89,20 @@ MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
 MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                                 struct queue_def *ret_def, struct err *err);
 
-/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame. */
+/* Takes a mistake in one member; false: enough, it is the error. */
+typedef bool queue_def_fault_fn(void *ctx, const char *fault_at, const struct err *err);
+
+struct queue_def_faults {
+    queue_def_fault_fn *take;
+    void *ctx;
+    size_t count; /* out: that were taken */
+};
+
+/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame.  With
+ * `faults`, which may be NULL, mistakes in members go there and the other members are read, too. */
 MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
-                                            struct queue_def *ret_def, const char **fault_at,
+                                            struct queue_def *ret_def,
+                                            struct queue_def_faults *faults, const char **fault_at,
                                             struct err *err);
 
 /* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
@@ -113,6 +127,16 @@ MUST_CHECK enum err_code queue_def_value(const char *key, struct slice json, str
  * message begins with the dotted key, "retry.first: …". */
 MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
                                             struct retry_policy *ret_policy, struct err *err);
+
+/* `limits` alone, as a job carries them: canonical, or empty when there are none.  Slices in the arena. */
+MUST_CHECK enum err_code queue_limits_parse(struct slice json, struct arena *arena,
+                                            struct queue_limits *ret_limits, struct err *err);
+struct slice queue_limits_format(const struct queue_limits *limits, struct arena *arena);
+
+/* What holds for a command that came with `own` limits into a queue: of each the stricter, and the user it came
+ * with; the queue's where it has none. */
+struct queue_limits queue_limits_for(const struct queue_limits *own,
+                                     const struct queue_limits *queue);
 
 /* "there is no queue 'X', did you mean 'Y'?" */
 enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,

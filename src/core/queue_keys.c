@@ -33,7 +33,7 @@ static const struct queue_key retry_keys[] = {
      .min = 1,
      .max = 1000,
      .standard = "2",
-     .meaning = "Each further pause is so many times the one before."},
+     .meaning = "Each further pause is the one before times this factor."},
     {.name = "cap",
      .kind = QUEUE_KEY_LENGTH,
      .offset = FIELD(retry.cap_us),
@@ -114,6 +114,15 @@ static const struct queue_key keep_keys[] = {
      .meaning = "How much of a job's log is kept, for each attempt."},
 };
 
+static const struct queue_key may_emit_keys[] = {
+    {.name = "command",
+     .kind = QUEUE_KEY_BOOL,
+     .offset = FIELD(may_emit_command),
+     .standard = "false",
+     .meaning = "Emitted jobs and added steps may bring a command, which runs as the same user and "
+                "under the same limits as the job that emits it."},
+};
+
 static const struct queue_key subscriber_keys[] = {
     {.name = "topic",
      .kind = QUEUE_KEY_TEXT,
@@ -161,6 +170,21 @@ static const struct queue_key root_keys[] = {
      .max = 4 * KIB,
      .absent = "the directory of the definition file",
      .meaning = "Where a program named with a slash (`./fetch.sh`) is found from."},
+    {.name = "workdir",
+     .kind = QUEUE_KEY_PATH,
+     .offset = FIELD(workdir),
+     .min = 1,
+     .max = 4 * KIB,
+     .absent = "an empty directory for each job",
+     .meaning = "The directory in which the program runs."},
+    {.name = "env",
+     .kind = QUEUE_KEY_ENV,
+     .offset = FIELD(env),
+     .max = 64 * KIB,
+     .absent = "none",
+     .meaning =
+         "Variables for the program's environment, besides the worker's and those of the job. Shown "
+         "with the definition: no place for secrets."},
     {.name = "slots",
      .kind = QUEUE_KEY_COUNT,
      .offset = FIELD(slots),
@@ -185,7 +209,8 @@ static const struct queue_key root_keys[] = {
      .max = 1000000,
      .standard = "0",
      .absent = "0: never",
-     .meaning = "So many failures in a row pause the queue."},
+     .meaning =
+         "Pause the queue after this many different jobs fail in a row; each counts at its first failed attempt."},
     {.name = "strict",
      .kind = QUEUE_KEY_BOOL,
      .offset = FIELD(strict),
@@ -202,12 +227,16 @@ static const struct queue_key root_keys[] = {
      .min = US_PER_MS,
      .max = LONGEST_US,
      .standard = "\"60s\"",
-     .meaning = "A resident program is stopped after so long without work."},
+     .meaning = "Stop a resident program after this long without work."},
     {.name = "own_command",
      .kind = QUEUE_KEY_BOOL,
      .offset = FIELD(own_command),
      .standard = "false",
      .meaning = "Jobs and steps may bring their own command."},
+    {.name = "may_emit",
+     .kind = QUEUE_KEY_OBJECT,
+     .meaning = "What the jobs of the queue may emit beyond jobs for the commands of queues.",
+     MEMBERS(may_emit_keys)},
     {.name = "limits",
      .kind = QUEUE_KEY_OBJECT,
      .meaning = "What one job's program may use.",

@@ -26,6 +26,7 @@ enum queue_key_kind {
     QUEUE_KEY_BOOL,    /* bool */
     QUEUE_KEY_DESTS,   /* struct dest_list */
     QUEUE_KEY_TOPICS,  /* subscribe and n_subscribe; bounds are their number */
+    QUEUE_KEY_ENV,     /* struct slice, canonical JSON: an object of strings; bounds are bytes */
     QUEUE_KEY_EXITS,   /* retry.exits and retry.n_exits */
     QUEUE_KEY_OBJECT,  /* has members; no field of its own */
     QUEUE_KEY_KINDS

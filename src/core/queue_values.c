@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/queue_def.h"
+#include "core/queue_env.h"
 #include "core/queue_exits.h"
 #include "core/queue_lists.h"
 #include "core/quote.h"
@@ -348,10 +349,10 @@ static enum err_code read_template(struct queue_read *r, struct slice value)
 {
     struct template_command *t = arena_zalloc(r->arena, sizeof(*t));
     struct err why = ERR_INIT;
-    const char *fault_at = NULL;
+    struct template_fault fault;
 
-    if (template_command_parse(value, r->arena, t, &fault_at, &why) != E_OK) {
-        r->fault_at = r->stored ? NULL : fault_at;
+    if (template_command_parse(value, r->arena, t, &fault, &why) != E_OK) {
+        r->fault_at = r->stored ? NULL : fault.at;
         return template_wrong(r, &why);
     }
     r->def->template = t;
@@ -410,6 +411,7 @@ enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key
         [QUEUE_KEY_LENGTH] = read_length,     [QUEUE_KEY_SIZE] = read_size,
         [QUEUE_KEY_BOOL] = read_bool,         [QUEUE_KEY_EXITS] = queue_exits_read,
         [QUEUE_KEY_DESTS] = queue_dests_read, [QUEUE_KEY_TOPICS] = queue_topics_read,
+        [QUEUE_KEY_ENV] = queue_env_read,
     };
 
     ASSERT(key->kind < QUEUE_KEY_KINDS && read[key->kind] != NULL);
@@ -438,7 +440,8 @@ void queue_value_write(const struct queue_def *def, const struct queue_key *key,
     char size[SIZE_TEXT_SIZE];
 
     switch (key->kind) {
-    case QUEUE_KEY_COMMAND: buf_add_slice(out, *(const struct slice *)at); break;
+    case QUEUE_KEY_COMMAND:
+    case QUEUE_KEY_ENV: buf_add_slice(out, *(const struct slice *)at); break;
     case QUEUE_KEY_TEXT:
     case QUEUE_KEY_NAME:
     case QUEUE_KEY_PATH: json_add_string(out, *(const struct slice *)at); break;

@@ -20,7 +20,8 @@ struct queue_def;
 struct queue_read {
     struct arena *arena; /* texts of `def` live there */
     struct queue_def *def;
-    bool stored; /* a command's bad template is noted in `def`, not refused */
+    bool stored;                     /* a command's bad template is noted in `def`, not refused */
+    struct queue_def_faults *faults; /* NULL: the first mistake ends the reading */
     const char
         *fault_at; /* after a failure: the value or member name in the JSON, if known closer */
     struct err *err;

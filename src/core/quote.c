@@ -3,16 +3,8 @@
 
 #include "base/compiler.h"
 #include "base/json.h"
+#include "base/printable.h"
 #include "base/utf8.h"
-
-/* C0, DEL and C1, which UTF-8 writes as C2 80 to C2 9F. */
-static bool is_control(const char *at, size_t size)
-{
-    unsigned char first = (unsigned char)at[0];
-
-    return first < 0x20 || first == 0x7F ||
-           (size == 2 && first == 0xC2 && (unsigned char)at[1] < 0xA0);
-}
 
 /* `used` bytes of the text are there; returns how many are now. */
 static size_t append(struct quote *q, size_t used, struct slice more)
@@ -30,8 +22,7 @@ const char *quote_text(struct quote *q, struct slice text)
 
     while (at < end) {
         size_t size = utf8_step(at, end);
-        bool plain = size > 0 && !is_control(at, size);
-        struct slice shown = plain ? slice_make(at, size) : SLICE("?");
+        struct slice shown = printable(at, size) ? slice_make(at, size) : SLICE("?");
 
         if (used + shown.size > QUOTE_TEXT_MAX + 1)
             break;
@@ -75,8 +66,12 @@ const char *quote_json(struct quote *q, struct slice value)
 
 bool text_has_control(struct slice utf8)
 {
-    for (size_t i = 0; i < utf8.size; i++)
-        if (is_control(utf8.data + i, utf8.size - i >= 2 ? 2 : 1))
+    for (const char *at = utf8.data; at < slice_end(utf8);) {
+        size_t size = utf8_step(at, slice_end(utf8));
+
+        if (size > 0 && size <= 2 && !printable(at, size)) /* the longer ones are no controls */
             return true;
+        at += size == 0 ? 1 : size;
+    }
     return false;
 }

@@ -14,8 +14,8 @@ struct quote {
     char text[QUOTE_TEXT_MAX + 8];
 };
 
-/* 'text' in quotes, at most QUOTE_TEXT_MAX bytes of it, `?` for each control character and each byte
- * that is not UTF-8.  Returns q->text. */
+/* 'text' in quotes, at most QUOTE_TEXT_MAX bytes of it, `?` for each character that is not
+ * printable (base/printable.h).  Returns q->text. */
 const char *quote_text(struct quote *q, struct slice text);
 
 /* A checked JSON value: strings as above, numbers, words and null as they are, else "an object". */

@@ -125,8 +125,7 @@ void route_skip(struct bill *bill, const struct route_status *entries, size_t n,
 
 /* ---- added steps ---- */
 
-/* Where the final steps at the end of the route begin. */
-static size_t end_of_work(const struct bill *bill)
+size_t route_end_of_work(const struct bill *bill)
 {
     size_t at = bill->n_steps;
 
@@ -173,7 +172,7 @@ enum err_code route_add(struct bill *bill, int at, struct slice steps, struct ar
                         struct err *err)
 {
     const struct route_step *here = route_find(bill, at);
-    size_t first = end_of_work(bill);
+    size_t first = route_end_of_work(bill);
     struct route_step *more;
     size_t n;
 
@@ -218,9 +217,12 @@ struct slice route_options(const struct bill *bill, const struct route_step *ste
     const struct {
         const char *name;
         struct slice own;
-    } parts[] = {{"timeout", step->timeout}, {"retry", step->retry}, {"command", step->command}};
-    size_t room = 64 + bill->options.size + step->timeout.size + step->retry.size +
-                  step->command.size;
+    } parts[] = {{"timeout", step->timeout},
+                 {"retry", step->retry},
+                 {"command", step->command},
+                 {"limits", step->limits}};
+    size_t room = 80 + bill->options.size + step->timeout.size + step->retry.size +
+                  step->command.size + step->limits.size;
     CLEANUP(buf) struct buf out = BUF_INIT(room);
 
     buf_add_char(&out, '{');

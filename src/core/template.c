@@ -8,7 +8,9 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "core/quote.h"
+#include "core/template_rules.h"
 #include "core/template_scan.h"
+#include "core/template_words.h"
 
 typedef VEC(struct template_part) part_list;
 
@@ -129,6 +131,16 @@ enum err_code template_text_parse(struct slice text, struct arena *arena,
     return code;
 }
 
+/* The brace of `${` is the shell's and stays single: see read_parts. */
+void template_add_literal(struct slice text, struct buf *out)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '{' && (i == 0 || text.data[i - 1] != '$'))
+            buf_add_char(out, '{');
+        buf_add_char(out, text.data[i]);
+    }
+}
+
 /* ---- names that are always there ---- */
 
 static void add_id(const struct template_values *v, struct buf *out)
@@ -150,7 +162,7 @@ static void add_now(const struct template_values *v, struct buf *out)
 {
     char text[TIME_TEXT_SIZE];
 
-    buf_add_str(out, time_format(v->now_at, text));
+    buf_add_str(out, time_format(v->now_at - v->now_at % US_PER_S, text));
 }
 
 static void add_day(const struct template_values *v, struct buf *out)
@@ -278,50 +290,42 @@ static enum err_code collect_needs(struct template_command *c, struct arena *are
     return E_OK;
 }
 
-static bool is_shell(struct slice program)
+static struct shell_fault read_word(const struct template_text *t, struct shell_words *w,
+                                    struct shell_facts *facts)
 {
-    static const char *const shells[] = {"sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"};
-    const char *slash = program.size > 0 ? memrchr(program.data, '/', program.size) : NULL;
+    struct shell_fault fault = {.where = NULL};
 
-    if (slash != NULL)
-        program = slice_make(slash + 1, (size_t)(slice_end(program) - slash - 1));
-    for (size_t i = 0; i < ARRAY_LEN(shells); i++)
-        if (slice_is(program, shells[i]))
-            return true;
-    return false;
+    shell_word_begin(w);
+    for (size_t i = 0; i < t->n_parts && fault.where == NULL; i++) {
+        const struct template_part *part = &t->parts[i];
+
+        if (part->named)
+            fault = shell_word_name(w, facts, (struct shell_name){part->text, 0}, false);
+        for (size_t k = 0; !part->named && k < part->text.size; k++)
+            shell_word_add(w, part->text.data[k]);
+    }
+    return fault.where != NULL ? fault : shell_word_end(w, facts);
 }
 
-static struct slice literal(const struct template_text *t)
-{
-    return t->n_parts == 1 && !t->parts[0].named ? t->parts[0].text : slice_make(NULL, 0);
-}
-
-/* [sh, -c, "… {x} …"] would paste a value into a script. */
-static enum err_code check_pasting(const struct template_command *c, size_t *ret_arg,
+/* [timeout, 5, sh, -c, "… {x} …"] would paste a value into a script. */
+static enum err_code check_pasting(const struct template_command *c, size_t *bad_arg, bool *is_code,
                                    struct err *err)
 {
-    const struct template_part *name = NULL;
-    struct quote quote;
+    struct shell_words words = {.exec = true};
+    struct shell_facts facts = {.evaluates = false};
 
-    if (c->n_args < 3 || !is_shell(literal(&c->args[0])))
-        return E_OK;
-    for (size_t i = 1; i + 1 < c->n_args && name == NULL; i++) {
-        struct slice option = literal(&c->args[i]);
+    for (size_t i = 0; i < c->n_args; i++) {
+        struct shell_fault fault = read_word(&c->args[i], &words, &facts);
+        struct quote quote;
 
-        if (option.size < 2 || option.data[0] != '-')
-            return E_OK;
-        if (option.data[1] != '-' && memchr(option.data, 'c', option.size) != NULL) {
-            name = first_name(&c->args[i + 1]);
-            *ret_arg = i + 1;
-            break;
-        }
+        if (fault.where == NULL)
+            continue;
+        *bad_arg = i;
+        *is_code = fault.where == rule_in_code;
+        return err_set(err, E_INVALID, "the name %s in braces stands in %s",
+                       quote_text(&quote, fault.name.name), fault.where);
     }
-    if (name == NULL)
-        return E_OK;
-    return err_set(err, E_INVALID,
-                   "the name %s in braces would be pasted into a shell's script: write the command "
-                   "as one text instead of a list, then it is filled in safely",
-                   quote_text(&quote, name->text));
+    return E_OK;
 }
 
 static const char *nth_item(struct slice array, size_t n)
@@ -334,41 +338,41 @@ static const char *nth_item(struct slice array, size_t n)
 }
 
 static enum err_code parse_list(struct slice array, struct arena *arena, struct template_command *c,
-                                const char **fault_at, struct err *err)
+                                struct template_fault *fault, struct err *err)
 {
     struct slice item;
     size_t bad = 0;
 
     c->args = arena_array(arena, json_count_items(array), sizeof(struct template_text));
     for (struct json_iter it = json_items(array); json_next_item(&it, &item);) {
-        *fault_at = item.data;
+        fault->at = item.data;
         if (template_text_parse(json_text(item, arena), arena, &c->args[c->n_args++], err) != E_OK)
             return err->code;
     }
-    enum err_code code = check_pasting(c, &bad, err);
+    enum err_code code = check_pasting(c, &bad, &fault->is_code, err);
 
     if (code != E_OK)
-        *fault_at = nth_item(array, bad);
+        fault->at = nth_item(array, bad);
     return code;
 }
 
 enum err_code template_command_parse(struct slice command, struct arena *arena,
-                                     struct template_command *ret_command, const char **fault_at,
-                                     struct err *err)
+                                     struct template_command *ret_command,
+                                     struct template_fault *fault, struct err *err)
 {
     struct template_command c = {.shell = json_type_of(command) == JSON_T_STRING};
-    const char *at = command.data;
+    struct template_fault found = {.at = command.data};
     enum err_code code = c.shell ? template_shell_parse(json_text(command, arena), arena, &c, err)
-                                 : parse_list(command, arena, &c, &at, err);
+                                 : parse_list(command, arena, &c, &found, err);
 
     if (code == E_OK) {
-        at = command.data;
+        found.at = command.data;
         code = collect_needs(&c, arena, err);
     }
     if (code == E_OK)
         *ret_command = c;
-    else if (fault_at != NULL)
-        *fault_at = at;
+    else if (fault != NULL)
+        *fault = found;
     return code;
 }
 

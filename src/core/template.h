@@ -10,8 +10,8 @@
  * A command given as a list has names in its arguments, and a value never becomes more than one of them.
  * A command given as a text is run by `sh -c`: there each name becomes a quoted positional parameter, so
  * that no value is ever read by the shell as anything but a value.  What cannot work is refused when the
- * command is read: a name in single quotes, in a quoted here-document, in arithmetic, in a function of the
- * script, in the script of an `sh -c` given as a list.
+ * command is read: a name in single quotes, in a quoted here-document, in a function of the script, in
+ * what a shell among the words of a list would run, and wherever a shell evaluates a value again (template_words.h).
  *
  * Pure.  All that is read out of a text is copied into the arena.
  */
@@ -60,8 +60,11 @@ struct template_values {
     struct slice id;
     struct slice queue;
     int attempt;
-    int64_t now_at; /* {now}: RFC 3339 in UTC; {day}: its date */
+    int64_t now_at; /* {now}: its second, RFC 3339 in UTC; {day}: its date */
 };
+
+/* Adds the text as a template that fills in to exactly that text, whatever braces it has. */
+void template_add_literal(struct slice text, struct buf *out);
 
 /* E_INVALID: what is wrong, with the name and its place ("at byte 12"). */
 MUST_CHECK enum err_code template_text_parse(struct slice text, struct arena *arena,
@@ -72,11 +75,16 @@ MUST_CHECK enum err_code template_text_fill(const struct template_text *t,
                                             const struct template_values *values, struct buf *out,
                                             struct err *err);
 
-/* `command` is checked JSON: a string or an array of strings, not empty.  On failure *fault_at (if
- * fault_at is not NULL) is the string in `command` that is to blame. */
+struct template_fault {
+    const char *at; /* the string in the command that is to blame */
+    bool is_code;   /* a shell would run a value as a part of its script */
+};
+
+/* `command` is checked JSON: a string or an array of strings, not empty.  *fault is written on failure, unless it
+ * is NULL. */
 MUST_CHECK enum err_code template_command_parse(struct slice command, struct arena *arena,
                                                 struct template_command *ret_command,
-                                                const char **fault_at, struct err *err);
+                                                struct template_fault *fault, struct err *err);
 
 /* Whether these objects have all that the command needs, each small enough for an argument: what is
  * asked when a job is made.  E_INVALID names the param.  Costs nothing when nothing is needed. */

@@ -3,13 +3,16 @@
  *
  * The script is read as the shell reads it, as far as quoting goes: a stack of what we are in (double
  * quotes, `$(…)`, backticks, `${…}`, `$((…))`, here-documents) tells whether a parameter needs quotes of its
- * own.  Where that reading is wrong, a value may be split into words, but it is never code: the
- * script has parameters in it and no values.
+ * own.  Where that reading is wrong, a value may be split into words: the script has parameters in it and no
+ * values.  Where the shell would evaluate a parameter's value once more, a name is refused: arithmetic and
+ * subscripts are found here, by their brackets, the rest by the words in front of it (template_words.h).
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/vec.h"
 #include "core/quote.h"
+#include "core/template_rules.h"
 #include "core/template_scan.h"
+#include "core/template_words.h"
 
 enum { DEPTH_MAX = 64, HERE_MAX = 8 };
 
@@ -17,21 +20,28 @@ enum place {
     IN_PLAIN, /* the script itself, or $(…) */
     IN_DOUBLE,
     IN_BACKTICK,
-    IN_BRACE, /* ${…} */
-    IN_ARITHMETIC,
-    IN_HERE, /* a here-document whose parameters are filled in */
+    IN_BRACE,      /* ${…} */
+    IN_ARITHMETIC, /* $((…)), ((…)), $[…] */
+    IN_SUBSCRIPT,  /* a[…] */
+    IN_HERE,       /* a here-document whose parameters are filled in */
 };
 
 struct frame {
     enum place place;
+    bool result;   /* IN_PLAIN, IN_BACKTICK: what it prints stands in the script: $(…), <(…) */
     bool quoted;   /* IN_BRACE: inside double quotes or a here-document */
     bool pattern;  /* IN_BRACE: quotes mean something, as after # and % */
+    bool operand;  /* IN_BRACE: the variable's name has ended */
+    bool offset;   /* IN_BRACE: behind it stand offset and length, which are arithmetic */
+    char closer;   /* IN_ARITHMETIC: `)` or `]` */
     size_t parens; /* open ones inside */
+    struct shell_words words; /* IN_PLAIN, IN_BACKTICK */
 };
 
 struct here {
     struct slice end; /* the line that ends it */
     bool quoted;      /* nothing is filled in */
+    bool code;        /* a shell runs it */
     bool indented;    /* <<- */
 };
 
@@ -47,6 +57,7 @@ struct scan {
     bool function;   /* `name()` was read: a body follows */
     size_t body;     /* braces open in a function's body */
     VEC(struct template_part) names;
+    struct shell_facts facts;
     struct arena *arena;
     struct err *err;
 };
@@ -102,6 +113,17 @@ static bool at_word_start(const struct scan *s)
     return s->at == 0 || ends_word(s->text.data[s->at - 1]) || s->text.data[s->at - 1] == '`';
 }
 
+/* A character of the word that the command line reads; in double quotes it is one as well. */
+static void literal(struct scan *s, char c)
+{
+    struct frame *f = top(s);
+
+    if (f->place == IN_DOUBLE && s->depth > 1)
+        f--;
+    if (f->place == IN_PLAIN || f->place == IN_BACKTICK)
+        shell_word_add(&f->words, c);
+}
+
 /* ---- names ---- */
 
 static enum err_code misplaced(struct scan *s, size_t at, struct slice name, const char *where)
@@ -124,15 +146,68 @@ static size_t number_of(struct scan *s, const struct template_part *part)
     return s->names.count;
 }
 
+static enum err_code faulty(struct scan *s, struct shell_fault fault)
+{
+    return fault.where == NULL ? E_OK : misplaced(s, fault.name.at, fault.name.name, fault.where);
+}
+
+static struct shell_words *words_below(struct scan *s, size_t i)
+{
+    while (s->stack[i].place != IN_PLAIN && s->stack[i].place != IN_BACKTICK)
+        i--;
+    return &s->stack[i].words;
+}
+
+/* Whether the shell takes a value for what it is here, and not as code.  `printed`: by $(…). */
+static enum err_code judge_name(struct scan *s, struct shell_name name, bool printed)
+{
+    size_t i = s->depth - 1;
+
+    for (; s->stack[i].place != IN_PLAIN && s->stack[i].place != IN_BACKTICK; i--) {
+        struct frame *f = &s->stack[i];
+
+        if (f->place == IN_ARITHMETIC || f->offset)
+            return misplaced(s, name.at, name.name, rule_in_arithmetic);
+        if (f->place == IN_SUBSCRIPT)
+            return misplaced(s, name.at, name.name,
+                             "a subscript, which a shell evaluates: check it, put it into a "
+                             "variable, and use that");
+        if (f->place == IN_HERE && s->here[0].code)
+            return misplaced(
+                s, name.at, name.name,
+                "a here-document that a shell runs, where it would be code: hand it over "
+                "as an argument");
+        if (f->place == IN_HERE) {
+            shell_prints(words_below(s, i), &s->facts, name);
+            return E_OK;
+        }
+    }
+    return faulty(s, shell_word_name(&s->stack[i].words, &s->facts, name, printed));
+}
+
+/* A command line in brackets has ended: what it prints is a value where they stand. */
+static enum err_code end_brackets(struct scan *s)
+{
+    const struct frame *f = top(s);
+    struct shell_fault output = f->words.output;
+    bool result = f->result;
+
+    pop(s);
+    if (output.where == NULL)
+        return E_OK;
+    if (result)
+        return judge_name(s, output.name, true);
+    words_below(s, s->depth - 1)->says = output;
+    return E_OK;
+}
+
 static enum err_code add_parameter(struct scan *s, const struct template_part *part, size_t size)
 {
     const struct frame *f = top(s);
     bool quoted = f->place == IN_DOUBLE || f->place == IN_HERE || f->quoted;
 
-    if (f->place == IN_ARITHMETIC)
-        return misplaced(s, s->at, part->text,
-                         "arithmetic, where a shell may run what is in a value: compute with "
-                         "another program, or check it first");
+    if (judge_name(s, (struct shell_name){part->text, s->at}, false) != E_OK)
+        return s->err->code;
     if (s->body > 0)
         return misplaced(
             s, s->at, part->text,
@@ -158,11 +233,13 @@ static enum err_code read_brace(struct scan *s)
     switch (kind) {
     case TEMPLATE_BRACE_NAME: return add_parameter(s, &part, size);
     case TEMPLATE_BRACE_ESCAPED:
+        literal(s, '{');
         copy(s, 1);
         s->at++;
         return E_OK;
     case TEMPLATE_BRACE_PLAIN: break;
     }
+    literal(s, '{');
     copy(s, 1);
     return E_OK;
 }
@@ -188,6 +265,22 @@ static enum err_code copy_quoted(struct scan *s, size_t end, const char *where)
     return E_OK;
 }
 
+/* $'…', where a backslash quotes. */
+static enum err_code read_dollar_single(struct scan *s)
+{
+    size_t end = s->at + 2;
+
+    while (end < s->text.size && s->text.data[end] != '\'')
+        end += s->text.data[end] == '\\' ? 2 : 1;
+    literal(s, '$');
+    copy(s, 2);
+    if (copy_quoted(s, end < s->text.size ? end : s->text.size,
+                    "$'…', where the shell fills in nothing: use double quotes") != E_OK)
+        return s->err->code;
+    copy(s, 1);
+    return E_OK;
+}
+
 static enum err_code read_single(struct scan *s)
 {
     size_t from = s->at + 1;
@@ -195,6 +288,10 @@ static enum err_code read_single(struct scan *s)
                                           : NULL;
     size_t to = end != NULL ? (size_t)(end - s->text.data) : s->text.size;
 
+    for (size_t i = from; i < to; i++)
+        literal(s, s->text.data[i]);
+    if (top(s)->place == IN_PLAIN || top(s)->place == IN_BACKTICK)
+        shell_word_begin(&top(s)->words);
     copy(s, 1);
     if (copy_quoted(s, to,
                     "single quotes, where the shell fills in nothing: use double quotes, or write "
@@ -311,13 +408,16 @@ static enum err_code read_dollar(struct scan *s)
 {
     const struct frame *f = top(s);
     bool quoted = f->place == IN_DOUBLE || f->place == IN_HERE || f->quoted;
-    struct frame inner = {.place = IN_PLAIN};
+    struct frame inner = {.place = IN_PLAIN, .result = true};
     size_t size = 2;
 
-    if (peek(s, 1) == '{') {
+    literal(s, '$');
+    if (peek(s, 1) == '[') {
+        inner = (struct frame){.place = IN_ARITHMETIC, .closer = ']'};
+    } else if (peek(s, 1) == '{') {
         inner = (struct frame){.place = IN_BRACE, .quoted = quoted, .pattern = has_pattern(s)};
     } else if (peek(s, 1) == '(' && peek(s, 2) == '(') {
-        inner.place = IN_ARITHMETIC;
+        inner = (struct frame){.place = IN_ARITHMETIC, .closer = ')'};
         size = 3;
     } else if (peek(s, 1) != '(') {
         copy(s, peek(s, 1) == '$' ? 2 : 1);
@@ -327,38 +427,82 @@ static enum err_code read_dollar(struct scan *s)
     return push(s, inner);
 }
 
+/* ; & | newline ( ) < >, as the command line sees it. */
+static enum err_code operator_here(struct scan *s)
+{
+    struct slice rest = slice_make(s->text.data + s->at, s->text.size - s->at);
+    bool reads_code = false;
+    struct shell_fault fault = shell_operator(&top(s)->words, &s->facts, rest, &reads_code);
+
+    for (size_t i = 0; reads_code && i < s->n_here; i++)
+        s->here[i].code = true;
+    return faulty(s, fault);
+}
+
+/* The command line ends: at the end of the script, of $(…) or of a backtick. */
+static enum err_code end_line(struct scan *s)
+{
+    bool ignored = false;
+
+    return faulty(s, shell_operator(&top(s)->words, &s->facts, SLICE("\n"), &ignored));
+}
+
 /* Backticks do not nest: a second one ends the first, whatever is open in between. */
 static enum err_code read_backtick(struct scan *s)
 {
-    copy(s, 1);
     for (size_t i = s->depth; i > 1; i--)
         if (s->stack[i - 1].place == IN_BACKTICK) {
-            s->depth = i - 1;
-            return E_OK;
+            s->depth = i;
+            enum err_code code = end_line(s);
+
+            copy(s, 1);
+            return code == E_OK ? end_brackets(s) : code;
         }
-    return push(s, (struct frame){.place = IN_BACKTICK});
+    literal(s, '$');
+    copy(s, 1);
+    return push(s, (struct frame){.place = IN_BACKTICK, .result = true});
 }
 
-static void read_close(struct scan *s)
+static enum err_code read_close(struct scan *s)
 {
     struct frame *f = top(s);
+    bool ends_pattern = f->words.in_pattern;
 
+    if (operator_here(s) != E_OK)
+        return s->err->code;
     copy(s, 1);
     if (f->parens > 0)
         f->parens--;
-    else if (f->place != IN_BACKTICK)
-        pop(s);
+    else if (!ends_pattern && f->place != IN_BACKTICK && s->depth > 1)
+        return end_brackets(s);
+    return E_OK;
 }
 
-static void read_open(struct scan *s)
+/* `f()`, ((…)), a=(…), or a subshell. */
+static enum err_code read_open(struct scan *s)
 {
+    struct frame inner = {.place = IN_PLAIN};
+    size_t size = 1;
     size_t i = 1;
 
     while (is_blank(peek(s, i)))
         i++;
-    s->function = s->function || peek(s, i) == ')';
-    top(s)->parens++;
-    copy(s, 1);
+    if (peek(s, i) == ')')
+        s->function = true;
+    else if (peek(s, 1) == '(')
+        inner = (struct frame){.place = IN_ARITHMETIC, .closer = ')'};
+    inner.words.in_list = s->at > 0 && s->text.data[s->at - 1] == '=';
+    if (inner.place == IN_ARITHMETIC)
+        size = 2;
+    bool stays = top(s)->words.in_test || top(s)->words.in_pattern;
+
+    if (operator_here(s) != E_OK)
+        return s->err->code;
+    copy(s, size);
+    if (!stays || inner.place == IN_ARITHMETIC)
+        return push(s, inner);
+    top(s)->parens += top(s)->words.in_test;
+    return E_OK;
 }
 
 /* Braces that stand alone open and close the body of a function. */
@@ -376,20 +520,64 @@ static void note_group(struct scan *s)
 
 static enum err_code read_newline(struct scan *s)
 {
+    if (operator_here(s) != E_OK)
+        return s->err->code;
     copy(s, 1);
     return enter_here(s);
 }
 
-static enum err_code read_less(struct scan *s)
+/* < > and their kind, to the end of the operator. */
+static enum err_code read_redirection(struct scan *s)
 {
-    if (peek(s, 1) == '<' && peek(s, 2) == '<') {
-        copy(s, 3);
-        return E_OK;
+    struct shell_words *w = &top(s)->words;
+    size_t size = 1;
+
+    if (peek(s, 1) == '(') { /* <(…) is a word */
+        shell_word_add(w, '$');
+        copy(s, 2);
+        return push(s, (struct frame){.place = IN_PLAIN, .result = true});
     }
-    if (peek(s, 1) == '<')
+    if (peek(s, 0) == '<' && peek(s, 1) == '<' && peek(s, 2) != '<' && !w->in_test) {
+        if (faulty(s, shell_word_end(w, &s->facts)) != E_OK)
+            return s->err->code;
+        shell_here_document(w);
         return begin_here(s);
+    }
+    if (operator_here(s) != E_OK)
+        return s->err->code;
+    while (size < 3 && peek(s, size) != '\0' && strchr("<>&|", peek(s, size)) != NULL)
+        size++;
+    copy(s, w->in_test ? 1 : size);
+    return E_OK;
+}
+
+static enum err_code read_operator(struct scan *s)
+{
+    if (operator_here(s) != E_OK)
+        return s->err->code;
     copy(s, 1);
     return E_OK;
+}
+
+static enum err_code read_blank(struct scan *s)
+{
+    struct shell_words *w = &top(s)->words;
+
+    if (faulty(s, shell_word_end(w, &s->facts)) != E_OK)
+        return s->err->code;
+    s->function = s->function || shell_defines_function(w);
+    copy(s, 1);
+    return E_OK;
+}
+
+/* In a word: a[ opens a subscript. */
+static enum err_code read_bracket(struct scan *s)
+{
+    bool opens = shell_word_takes_subscript(&top(s)->words);
+
+    literal(s, '[');
+    copy(s, 1);
+    return opens ? push(s, (struct frame){.place = IN_SUBSCRIPT}) : E_OK;
 }
 
 /* ---- places ---- */
@@ -398,12 +586,25 @@ static enum err_code read_less(struct scan *s)
 static enum err_code read_common(struct scan *s)
 {
     switch (peek(s, 0)) {
-    case '\\': copy(s, 2); return E_OK;
+    case '\\':
+        if (peek(s, 1) != '\n')
+            literal(s, peek(s, 1));
+        copy(s, 2);
+        return E_OK;
     case '$': return read_dollar(s);
     case '`': return read_backtick(s);
     case '{': return read_brace(s);
-    default: copy(s, 1); return E_OK;
+    default:
+        literal(s, peek(s, 0));
+        copy(s, 1);
+        return E_OK;
     }
+}
+
+static enum err_code read_quote(struct scan *s)
+{
+    copy(s, 1);
+    return push(s, (struct frame){.place = IN_DOUBLE});
 }
 
 static enum err_code read_plain(struct scan *s)
@@ -411,12 +612,24 @@ static enum err_code read_plain(struct scan *s)
     note_group(s);
     switch (peek(s, 0)) {
     case '\'': return read_single(s);
-    case '"': copy(s, 1); return push(s, (struct frame){.place = IN_DOUBLE});
-    case '#': copy(s, at_word_start(s) ? line_end(s, s->at) - s->at : 1); return E_OK;
-    case '(': read_open(s); return E_OK;
-    case ')': read_close(s); return E_OK;
+    case '"': shell_word_begin(&top(s)->words); return read_quote(s);
+    case '#':
+        if (!at_word_start(s))
+            return read_common(s);
+        copy(s, line_end(s, s->at) - s->at);
+        return E_OK;
+    case ' ':
+    case '\t': return read_blank(s);
+    case ';':
+    case '&':
+    case '|': return read_operator(s);
+    case '(': return read_open(s);
+    case ')': return read_close(s);
+    case '[': return read_bracket(s);
     case '\n': return read_newline(s);
-    case '<': return read_less(s);
+    case '<':
+    case '>': return read_redirection(s);
+    case '$': return peek(s, 1) == '\'' ? read_dollar_single(s) : read_dollar(s);
     default: return read_common(s);
     }
 }
@@ -430,16 +643,31 @@ static enum err_code read_double(struct scan *s)
     return E_OK;
 }
 
+/* The name of the variable, up to what is to be done with it.  ${x:1} has an offset, ${x:-1} a default. */
+static void note_operand(struct scan *s)
+{
+    struct frame *f = top(s);
+    bool first = s->text.data[s->at - 1] == '{' && s->at > 1 && s->text.data[s->at - 2] == '$';
+    char next = peek(s, 1);
+
+    if (f->operand || first || is_variable_char(peek(s, 0)) || strchr("[]", peek(s, 0)) != NULL)
+        return;
+    f->operand = true;
+    f->offset = peek(s, 0) == ':' && (next == '\0' || strchr("-=+?", next) == NULL);
+}
+
 static enum err_code read_in_brace(struct scan *s)
 {
     const struct frame *f = top(s);
 
+    note_operand(s);
     switch (peek(s, 0)) {
+    case '[': copy(s, 1); return f->operand ? E_OK : push(s, (struct frame){.place = IN_SUBSCRIPT});
     case '}':
         copy(s, 1);
         pop(s);
         return E_OK;
-    case '"': copy(s, 1); return push(s, (struct frame){.place = IN_DOUBLE});
+    case '"': return read_quote(s);
     case '\'':
         if (!f->quoted || f->pattern)
             return read_single(s);
@@ -449,23 +677,46 @@ static enum err_code read_in_brace(struct scan *s)
     }
 }
 
+/* What is in pairs, to the `closer` that belongs to the one before it. */
+static enum err_code read_paired(struct scan *s, char opener, char closer)
+{
+    struct frame *f = top(s);
+    char c = peek(s, 0);
+
+    if (c == '"')
+        return read_quote(s);
+    if (c != opener && c != closer)
+        return read_common(s);
+    copy(s, 1);
+    if (c == opener)
+        f->parens++;
+    else if (f->parens > 0)
+        f->parens--;
+    else
+        pop(s);
+    return E_OK;
+}
+
 static enum err_code read_arithmetic(struct scan *s)
 {
     struct frame *f = top(s);
 
-    if (peek(s, 0) == '(') {
-        f->parens++;
+    if (f->closer == ']')
+        return read_paired(s, '[', ']');
+    if (peek(s, 0) == ')' && f->parens == 0 && peek(s, 1) == ')')
         copy(s, 1);
-    } else if (peek(s, 0) == ')' && f->parens == 0) {
-        copy(s, peek(s, 1) == ')' ? 2 : 1);
-        pop(s);
-    } else if (peek(s, 0) == ')') {
-        f->parens--;
+    else if (peek(s, 0) == ')' &&
+             f->parens == 0) { /* ((a); b) was no arithmetic: it goes on as commands */
+        *f = (struct frame){.place = IN_PLAIN};
         copy(s, 1);
-    } else {
-        return read_common(s);
+        return E_OK;
     }
-    return E_OK;
+    return read_paired(s, '(', ')');
+}
+
+static enum err_code read_subscript(struct scan *s)
+{
+    return peek(s, 0) == '\'' ? read_single(s) : read_paired(s, '[', ']');
 }
 
 static enum err_code read_here(struct scan *s)
@@ -485,8 +736,9 @@ static enum err_code read_here(struct scan *s)
 }
 
 static enum err_code (*const readers[])(struct scan *s) = {
-    [IN_PLAIN] = read_plain,    [IN_DOUBLE] = read_double, [IN_BACKTICK] = read_plain,
-    [IN_BRACE] = read_in_brace, [IN_HERE] = read_here,     [IN_ARITHMETIC] = read_arithmetic,
+    [IN_PLAIN] = read_plain,         [IN_DOUBLE] = read_double, [IN_BACKTICK] = read_plain,
+    [IN_BRACE] = read_in_brace,      [IN_HERE] = read_here,     [IN_ARITHMETIC] = read_arithmetic,
+    [IN_SUBSCRIPT] = read_subscript,
 };
 
 /* ---- the whole ---- */
@@ -501,6 +753,12 @@ static void take_names(const struct scan *s, struct arena *arena, struct templat
         *part = s->names.items[i];
         c->args[i] = (struct template_text){.parts = part, .n_parts = 1};
     }
+}
+
+static enum err_code end_script(struct scan *s)
+{
+    s->depth = 1;
+    return end_line(s) != E_OK ? s->err->code : faulty(s, shell_end(&s->facts));
 }
 
 enum err_code template_shell_parse(struct slice text, struct arena *arena,
@@ -519,6 +777,8 @@ enum err_code template_shell_parse(struct slice text, struct arena *arena,
 
     while (code == E_OK && s.at < text.size)
         code = readers[top(&s)->place](&s);
+    if (code == E_OK)
+        code = end_script(&s);
     if (code == E_OK) {
         ASSERT(!s.out.overflowed);
         ret_command->script = arena_copy(arena, buf_slice(&s.out));

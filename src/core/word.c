@@ -84,7 +84,8 @@ const struct word_spec words[] = {
      .answered = true,
      .ends = true,
      .syntax = "resend SECONDS[-WHY]",
-     .meaning = "Not now: try again after so long. It counts as no failure; the 16th time fails."},
+     .meaning =
+         "Not now: try again after this time. It counts as no failure; the 16th time fails."},
 };
 
 const size_t n_words = ARRAY_LEN(words);

@@ -80,6 +80,10 @@ static enum err_code syntax_error(struct yaml_read *r)
 
     if (strange && line_has_leading_tab(r, line))
         return fail_at(r, line, err_set(r->err, E_INVALID, "a tab cannot indent, use spaces"));
+    if (strstr(p->problem, "mapping values are not allowed") != NULL)
+        return fail_at(r, line,
+                       err_set(r->err, E_INVALID, "%s: a text with ': ' in it must stand in quotes",
+                               p->problem));
     if (p->context != NULL)
         return fail_at(r, line,
                        err_set(r->err, E_INVALID, "%s (%s that began in line %d)", p->problem,

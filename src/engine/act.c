@@ -7,8 +7,11 @@
 #include "base/json.h"
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
+#include "engine/links.h"
+#include "engine/rights.h"
 #include "engine/route.h"
 #include "store/store_emits.h"
+#include "store/store_links.h"
 #include "store/store_ready.h"
 #include "store/store_record.h"
 
@@ -28,9 +31,12 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     struct queue *from = queue_by_id(e, was->queue);
     bool hit = false;
 
+    if (now->state == JOB_NONE)
+        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
     if (engine_write(e, err) != E_OK || store_job_update(e->store, was, now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     if (was->state == JOB_READY)
         ready_remove(&from->ready, (struct ready_ref){was->priority, was->id.v});
     note_move(e, now, was->state, from, what);
@@ -39,16 +45,23 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     return E_OK;
 }
 
+/* A length is kept to, whatever happened to the clock while it did not count: before a start, or while held. */
+static void bound_delay(const struct engine *e, struct job *j)
+{
+    if (j->delay_us > 0 && j->due_at > e->now.wall_at + j->delay_us)
+        j->due_at = e->now.wall_at + j->delay_us;
+}
+
 void job_settle(struct engine *e, struct job *j)
 {
+    bound_delay(e, j);
     enum job_event event = j->holds != 0                ? JOB_EV_HOLD
                            : j->due_at > e->now.wall_at ? JOB_EV_DEFER
                                                         : JOB_EV_WAKE;
 
     if (event == JOB_EV_WAKE)
-        j->due_at = 0;
+        j->due_at = j->delay_us = 0;
     j->state = job_state_next(j->state, event);
-    ASSERT(j->state != JOB_NONE);
 }
 
 enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_event event,
@@ -58,7 +71,8 @@ enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_ev
     bool hit = false;
 
     now.state = job_state_next(was->state, event);
-    ASSERT(job_state_ended(now.state));
+    if (!job_state_ended(now.state))
+        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
     now.cause = cause;
     now.finished_at = e->now.wall_at;
     if (why.size > 0)
@@ -66,7 +80,8 @@ enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_ev
     if (engine_write(e, err) != E_OK || after_forget(e, was, err) != E_OK ||
         store_job_end(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
     e->tally.cancelled += now.state == JOB_CANCELLED;
     e->tally.failed += now.state == JOB_FAILED;
@@ -91,7 +106,8 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         if (j->cancelling)
             return E_OK;
         ret->changed = true;
-        VEC_PUSH(&e->new_cancels, ((struct cancel_note){j->id.v, j->token, j->worker}));
+        VEC_PUSH(&e->new_cancels, ((struct cancel_note){.lease = {j->id.v, j->token, job_fence(j)},
+                                                        .worker = j->worker}));
         news_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
         return store_job_update(e->store, j, &now, &hit, err);
     }
@@ -164,6 +180,7 @@ static struct job begun_again(const struct job *j)
         .attempt = j->attempt,
         .token = j->token,
         .prev_token = j->prev_token,
+        .returned = j->returned,
     };
 }
 
@@ -225,28 +242,66 @@ enum err_code act_judge_retry(struct engine *e, const struct act *act, const str
     return E_OK;
 }
 
+/* What had been cancelled because of what it waits for waits for that again.  Where that cannot come it stays cancelled,
+ * and hangs on the job that is in the way now. */
+static enum err_code wait_again(struct engine *e, const struct act *act, const struct job *j,
+                                struct job *now, struct act_result *ret, struct err *err)
+{
+    struct after_never never = {.is = false};
+    bool held = false;
+
+    if (j->cause != JOB_CAUSE_DEPENDENCY)
+        return E_OK;
+    if (engine_write(e, err) != E_OK ||
+        (!act->alone && after_release(e, j, &held, &never, err) != E_OK))
+        return err->code;
+    if (never.is) {
+        err_set(&ret->refused, E_CONFLICT,
+                "what it waits for cannot come: %s; retry that, or this one alone", never.why);
+        return never.by == 0 ? E_OK : store_undone_put(e->store, j->id.v, never.by, err);
+    }
+    if (held) {
+        now->holds |= JOB_HOLD_AFTER;
+        job_settle(e, now);
+    }
+    return store_undone_remove(e->store, j->id.v, err);
+}
+
+/* As it was judged. */
+static enum err_code begin_again(struct engine *e, const struct act *act, const struct job *j,
+                                 struct job *now, const struct route_again *again,
+                                 struct slice params, struct act_result *ret, struct err *err)
+{
+    const struct slice none = SLICE("");
+
+    if (j->step == 0)
+        return revive(e, act, j, now, params, ret, err);
+    now->queue = again->queue->id;
+    now->step = again->step;
+    now->attempts_before = j->attempt;
+    if (revive(e, act, j, now, params, ret, err) != E_OK ||
+        (again->step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
+        return err->code;
+    return store_job_set_route(e->store, j->id.v, again->options.size > 0 ? again->options : none,
+                               again->bill, again->assigned.size > 0 ? again->assigned : none, err);
+}
+
 static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
                            struct act_result *ret, struct err *err)
 {
-    const struct slice none = SLICE("");
     struct job now = begun_again(j);
     struct route_again again;
     struct slice params;
 
     if (judge_retry(e, act, j, &params, &again, ret, err) != E_OK)
         return err->code;
+    if (ret->refused.code == E_OK && wait_again(e, act, j, &now, ret, err) != E_OK)
+        return err->code;
     if (ret->refused.code != E_OK)
         return E_OK;
-    if (j->step == 0)
-        return revive(e, act, j, &now, params, ret, err);
-    now.queue = again.queue->id;
-    now.step = again.step;
-    now.attempts_before = j->attempt;
-    if (revive(e, act, j, &now, params, ret, err) != E_OK ||
-        (again.step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
+    if (begin_again(e, act, j, &now, &again, params, ret, err) != E_OK)
         return err->code;
-    return store_job_set_route(e->store, j->id.v, again.options.size > 0 ? again.options : none,
-                               again.bill, again.assigned.size > 0 ? again.assigned : none, err);
+    return act->alone ? E_OK : revive_begin(e, j->id.v, err);
 }
 
 static enum err_code hold(struct engine *e, const struct act *act, const struct job *j,
@@ -289,7 +344,7 @@ static enum err_code start_now(struct engine *e, const struct act *act, const st
         return refuse(ret, j, "'retry' runs it again");
     if (j->due_at == 0 || j->state == JOB_RUNNING)
         return E_OK;
-    now.due_at = 0;
+    now.due_at = now.delay_us = 0;
     job_settle(e, &now);
     return change(e, j, &now, "now", ret, err);
 }
@@ -317,8 +372,15 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
 {
     struct job now = *j;
 
+    char version[JOB_VERSION_SIZE];
+
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be changed");
+    if (act->version.size > 0 && !slice_is(act->version, job_version(j, version))) {
+        err_set(&ret->refused, E_PRECONDITION,
+                "the job has been changed meanwhile: look at it again first");
+        return E_OK;
+    }
     if (!fits(j, act->params.size > 0 ? act->params : j->params,
               act->labels.size > 0 ? act->labels : j->labels, ret))
         return E_OK;
@@ -327,8 +389,10 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
         return E_OK;
     if (act->has_priority)
         now.priority = act->priority;
-    if (act->has_due)
+    if (act->has_due) {
         now.due_at = act->due_at;
+        now.delay_us = 0;
+    }
     if (act->params.size + act->labels.size > 0 &&
         (engine_write(e, err) != E_OK ||
          store_job_change_payload(e->store, j->id.v, act->params, act->labels, err) != E_OK))
@@ -409,12 +473,41 @@ static enum err_code refuse_staged(struct engine *e, const struct job *j, struct
     return E_OK;
 }
 
+/* Params that are laid over the job's change nothing when there are none; a queue brings its user and its limits. */
+static const char *changes_run(struct engine *e, const struct act *act, const struct job *j)
+{
+    const struct queue *q;
+
+    switch (act->kind) {
+    case ACT_RETRY:
+    case ACT_CLONE:
+        return act->params.size > 0 && json_count_members(act->params) > 0 ? "params" : NULL;
+    case ACT_PATCH: return act->params.size > 0 ? "params" : NULL;
+    case ACT_MOVE:
+        q = queue_find(e, act->queue);
+        return q != NULL && q->id != j->queue ? "queue" : NULL;
+    case ACT_CANCEL:
+    case ACT_HOLD:
+    case ACT_RELEASE:
+    case ACT_NOW:
+    case ACT_DELETE:
+    case ACT_COUNT: break;
+    }
+    return NULL;
+}
+
 enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
                         struct act_result *ret, struct err *err)
 {
     *ret = (struct act_result){.id = j->id.v, .state = j->state};
     if (j->state == JOB_STAGED)
         return refuse_staged(e, j, ret, err);
+    const char *changed = act->may_command ? NULL : changes_run(e, act, j);
+
+    if (changed != NULL)
+        rights_judge_change(e, j, changed, &ret->refused);
+    if (ret->refused.code != E_OK)
+        return E_OK;
     return acts[act->kind](e, act, j, ret, err);
 }
 

@@ -151,6 +151,7 @@ static enum err_code plan_jobs(struct judging *g, size_t i, struct after_plan *p
             add_wait(plan, g->plans[i].id, c, t);
         if (verdict == AFTER_NEVER && !plan->never) {
             plan->never = true;
+            plan->lost = t->id;
             plan->why = after_why(g->e, t->id, t->step, state);
         }
     }
@@ -193,7 +194,7 @@ static void plan_signals(struct judging *g, size_t i, struct after_plan *plan)
         if (c->kind != AFTER_SIGNAL)
             continue;
         if (names_find(&seen, c->signal) != NULL) {
-            err_set(&g->plans[i].refused, E_INVALID, "after[%zu]: the signal %s stands twice", k,
+            err_set(&g->plans[i].refused, E_INVALID, "after[%zu]: the signal %s appears twice", k,
                     quote_text(&quote, c->signal));
             return;
         }
@@ -296,8 +297,8 @@ enum err_code after_make(struct engine *e, const struct after_plan *plan, struct
 }
 
 /* What has gone since it was emitted will not come any more. */
-enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held, bool *ret_never,
-                            char *why, size_t why_size, struct err *err)
+enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
+                            struct after_never *ret_never, struct err *err)
 {
     struct plan plan = {.id = j->id.v};
     struct after_plan *after = NULL;
@@ -305,7 +306,8 @@ enum err_code after_release(struct engine *e, const struct job *j, bool *ret_hel
     struct submit_item item = {0};
     struct bill bill;
 
-    *ret_held = *ret_never = false;
+    *ret_held = false;
+    *ret_never = (struct after_never){.is = false};
     bill_parse(j->bill, &e->arena, &bill);
     if (bill.after.size == 0)
         return E_OK;
@@ -316,9 +318,11 @@ enum err_code after_release(struct engine *e, const struct job *j, bool *ret_hel
 
     if (judge(&g, &after, err) != E_OK)
         return err->code;
-    *ret_never = after[0].never || plan.refused.code != E_OK;
-    *ret_held = !*ret_never && after[0].n_waits > 0;
-    if (*ret_never)
-        snprintf(why, why_size, "%s", after[0].never ? after[0].why : plan.refused.msg);
-    return *ret_never ? E_OK : after_make(e, &after[0], err);
+    ret_never->is = after[0].never || plan.refused.code != E_OK;
+    ret_never->by = after[0].lost;
+    *ret_held = !ret_never->is && after[0].n_waits > 0;
+    if (ret_never->is)
+        snprintf(ret_never->why, sizeof(ret_never->why), "%s",
+                 after[0].never ? after[0].why : plan.refused.msg);
+    return ret_never->is ? E_OK : after_make(e, &after[0], err);
 }

@@ -29,14 +29,15 @@ static void list_items(struct finding *g)
 
         if (plan_is_made(&g->plans[i]))
             map_put(&g->made, g->plans[i].id, place);
-        else if (g->plans[i].known && g->items[i].redo)
+        else if (g->plans[i].known && g->items[i].redo &&
+                 map_find(&g->redone, g->plans[i].id) == NULL) /* the first runs it again */
             map_put(&g->redone, g->plans[i].id, place);
         if (ref.size == 0)
             continue;
         if (names_find(&g->refs, ref) == NULL)
             names_add(&g->refs, ref, place);
         else
-            err_set(&g->plans[i].refused, E_INVALID, "ref: %s stands twice in this request",
+            err_set(&g->plans[i].refused, E_INVALID, "ref: %s appears twice in this request",
                     quote_text(&quote, ref));
     }
 }

@@ -55,6 +55,8 @@ static bool is_claim(const struct op *op)
 static void finish_claim(struct engine *e, struct op *op)
 {
     cancels_tell(e, op);
+    if (op->alive == NULL || op->alive(op))
+        instance_heard(e, &op->exchange);
     exchange_close(e, op);
     answer(op);
 }
@@ -106,10 +108,12 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
 {
     if (wait_us == 0)
         return false;
-    if (atomic_load(&e->stats.waiting) >= e->config.waiting_max) {
+    uint32_t max = e->config.waiting_max + (op->may_use_reserve ? e->config.waiting_reserve : 0);
+
+    if (atomic_load(&e->stats.waiting) >= max) {
         if (!has_done_something(op))
             err_set(&op->err, E_TOO_MANY, "%u requests wait already: come again later",
-                    (unsigned)e->config.waiting_max);
+                    (unsigned)max);
         return false;
     }
     op->deadline_at = e->now.steady_at + wait_us;

@@ -20,15 +20,27 @@ enum { CHUNK_ROWS = 500 };
 /* A piece of work walks the living first, then the ended, as far as its action concerns them. */
 enum bulk_phase { BULK_LIVE, BULK_ENDED };
 
+#define WAITING (1u << JOB_HELD | 1u << JOB_SCHEDULED | 1u << JOB_READY)
+#define ENDED (1u << JOB_DONE | 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_RELAYED)
+
 static const struct {
     const char *name;
-    bool live, ended; /* what it can change */
+    unsigned states; /* in which it can change a job */
+    bool live, ended;
 } actions[ACT_COUNT] = {
-    [ACT_CANCEL] = {"cancel", true, false}, [ACT_RETRY] = {"retry", false, true},
-    [ACT_HOLD] = {"hold", true, false},     [ACT_RELEASE] = {"release", true, false},
-    [ACT_NOW] = {"now", true, false},       [ACT_MOVE] = {"move", true, false},
-    [ACT_DELETE] = {"delete", true, true},
+    [ACT_CANCEL] = {"cancel", WAITING | 1u << JOB_RUNNING, true, false},
+    [ACT_RETRY] = {"retry", ENDED, false, true},
+    [ACT_HOLD] = {"hold", WAITING, true, false},
+    [ACT_RELEASE] = {"release", 1u << JOB_HELD, true, false},
+    [ACT_NOW] = {"now", 1u << JOB_HELD | 1u << JOB_SCHEDULED, true, false},
+    [ACT_MOVE] = {"move", WAITING, true, false},
+    [ACT_DELETE] = {"delete", WAITING | ENDED, true, true},
 };
+
+bool bulk_action_means(enum act_kind kind, enum job_state state)
+{
+    return (actions[kind].states & 1u << state) != 0;
+}
 
 const char *bulk_action_name(int kind)
 {
@@ -53,6 +65,13 @@ static bool wants(const struct bulk_work *w, enum bulk_phase phase)
 
 /* ---- rows ---- */
 
+static bool is_alone(struct slice args)
+{
+    struct slice value;
+
+    return json_find(args, "alone", &value) && slice_is(value, "true");
+}
+
 static void take_work(void *ctx, const struct stored_work *row)
 {
     struct engine *e = ctx;
@@ -64,6 +83,7 @@ static void take_work(void *ctx, const struct stored_work *row)
     w->row = *row;
     w->row.args = arena_copy(&w->arena, row->args);
     filter_from_json(w->row.args, &w->arena, &w->filter, &w->queue);
+    w->alone = is_alone(w->row.args);
     VEC_PUSH(&e->work, w);
 }
 
@@ -108,6 +128,11 @@ enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret
     CLEANUP(buf) struct buf args = BUF_INIT(OP_REPLY_MAX);
 
     filter_to_json(&bulk->filter, bulk->queue, &args);
+    if (bulk->alone) {
+        args.size--; /* its end comes once more */
+        json_put_bool(&args, "alone", true);
+        buf_add_char(&args, '}');
+    }
     int64_t last = e->ids.last;
 
     if (e->shared && store_job_newest(e->store, &last, err) != E_OK)
@@ -157,7 +182,7 @@ static void take_row(void *ctx, const struct job *j)
 
     s->rows++;
     s->last_id = j->id.v;
-    if (filter_matches(&s->work->filter, s->queue, j))
+    if (j->state != JOB_NONE && filter_matches(&s->work->filter, s->queue, j))
         VEC_PUSH(&s->matches, j->id.v);
 }
 
@@ -165,7 +190,11 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
                             int64_t id, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
-    struct act act = {.kind = (enum act_kind)w->row.kind, .id = id, .queue = w->queue};
+    struct act act = {.kind = (enum act_kind)w->row.kind,
+                      .id = id,
+                      .queue = w->queue,
+                      .alone = w->alone,
+                      .may_command = true}; /* such actions are for the administrator */
     struct act_result result;
     bool found = false;
     struct job j;
@@ -187,8 +216,9 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, const str
                                 struct err *err)
 {
     for (size_t i = 0; i < s->matches.count; i++)
-        if (act_on(e, w, s, s->matches.items[i], err) != E_OK)
-            return err->code;
+        if (!is_left_alone(e, s->matches.items[i]) &&
+            act_on(e, w, s, s->matches.items[i], err) != E_OK)
+            return leave_alone(e, s->matches.items[i], err);
     return E_OK;
 }
 
@@ -198,9 +228,12 @@ static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch 
                                : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
                                                                       : STRETCH_ENDED;
 
-    if (store_list_up(e->store, which, w->row.cursor, w->row.last, CHUNK_ROWS, take_row, s, err) !=
-        E_OK)
+    int64_t above = w->row.cursor < w->filter.first_id ? w->filter.first_id - 1 : w->row.cursor;
+
+    if (store_list_up(e->store, which, above, w->row.last, CHUNK_ROWS, take_row, s, err) != E_OK &&
+        !err->bad_row) /* what cannot be read is not among the matches */
         return err->code;
+    *err = ERR_INIT;
     return act_on_all(e, w, s, err);
 }
 
@@ -226,7 +259,7 @@ static bool empties(const struct bulk_work *w)
     const struct job_filter *f = &w->filter;
 
     return w->row.kind == ACT_DELETE && (f->states == 0 || f->states & 1u << JOB_READY) &&
-           f->labels.size == 0 && f->text.size == 0 && f->ended_before_at == 0;
+           f->labels.size == 0 && f->text.size == 0 && f->ended_before_at == 0 && f->first_id == 0;
 }
 
 static enum err_code note_emptied(struct engine *e, const struct queue *q,

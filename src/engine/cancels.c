@@ -30,9 +30,10 @@ bool cancels_tell(struct engine *e, struct op *op)
 
     for (size_t i = 0; i < told.count; i++) {
         const struct cancel_note *n = map_find(&e->cancels, told.items[i]);
+        char text[LEASE_TEXT_SIZE];
 
-        json_add_lease(&op->cancels, n->job, n->token);
-        drop(e, n->job);
+        json_add_lease(&op->cancels, n->lease.job, lease_format(&e->lease_key, &n->lease, text));
+        drop(e, n->lease.job);
     }
     VEC_DEINIT(&told);
     return any;
@@ -55,8 +56,8 @@ static void keep(struct engine *e, const struct cancel_note *asked)
     struct cancel_note *copy = mem_alloc(sizeof(*copy));
 
     *copy = *asked;
-    drop(e, asked->job);
-    map_put(&e->cancels, asked->job, copy);
+    drop(e, asked->lease.job);
+    map_put(&e->cancels, asked->lease.job, copy);
 }
 
 void cancels_apply(struct engine *e)

@@ -89,7 +89,8 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
     e->tally.submitted++;
     if (store_job_brief(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
-    ASSERT(found);
+    if (!found)
+        return store_job_damaged(e->store, p->id, "it is gone", err);
     return job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, why, err);
 }
 
@@ -269,21 +270,10 @@ static void add_cause(const struct cause *c, struct buf *b)
 }
 
 /* A result that an earlier job of the chain has given is not this one's. */
-static void add_without_result(struct buf *b, struct slice params)
+static bool is_no_result(void *ctx, struct slice key)
 {
-    struct slice key;
-    struct slice value;
-
-    buf_add_char(b, '{');
-    for (struct json_iter it = json_members(params); json_next_member(&it, &key, &value);) {
-        if (json_key_is(key, "result"))
-            continue;
-        json_add_comma(b);
-        buf_add_slice(b, key);
-        buf_add_char(b, ':');
-        buf_add_slice(b, value);
-    }
-    buf_add_char(b, '}');
+    (void)ctx;
+    return !json_key_is(key, "result");
 }
 
 static struct slice told_params(const struct cause *c)
@@ -295,7 +285,7 @@ static struct slice told_params(const struct cause *c)
     CLEANUP(buf) struct buf over = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf all = BUF_INIT(PARAMS_MAX);
 
-    add_without_result(&base, seen.size == 0 ? SLICE("{}") : seen);
+    json_add_kept(&base, seen, is_no_result, NULL);
     buf_add_char(&over, '{');
     if (c->result.size > 0)
         json_put_raw(&over, "result", c->result);

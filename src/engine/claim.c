@@ -48,6 +48,8 @@ bool exchange_is_sound(struct engine *e, struct op *op)
 {
     const struct exchange *x = &op->exchange;
 
+    if (op->err.code != E_OK)
+        return false;
     if (!(x->parts & EXCHANGE_JOBS))
         return true;
     ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
@@ -58,48 +60,17 @@ bool exchange_is_sound(struct engine *e, struct op *op)
 
 /* ---- granting ---- */
 
-/* What is the same for neighbours in a claim is written once. */
 struct granting {
     const struct queue *queue;
-    size_t n_queues;   /* how often it changed */
-    struct buf common; /* of that queue's jobs */
+    size_t n_queues; /* how often it changed */
 };
-
-/* A step sees its own params over what was set before it, and counts its own attempts. */
-static struct slice show_step(struct engine *e, struct job *j)
-{
-    const struct route_step *step = NULL;
-    struct bill bill;
-
-    bill_parse(j->bill, &e->arena, &bill);
-    if (j->step > 0)
-        step = route_find(&bill, j->step);
-    if (step != NULL) {
-        j->params = route_params(j->params, j->assigned, step->params, &e->arena);
-        j->attempt -= j->attempts_before;
-    }
-    return route_claim_members(&bill, j, &e->arena);
-}
 
 static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
 {
-    const struct job *shown = j;
-    struct slice more = {0};
-    struct job step;
-
     if (g->queue == NULL || g->queue->id != j->queue) {
         g->queue = queue_by_id(e, j->queue);
         g->n_queues++;
-        buf_clear(&g->common);
-        json_add_grant(&g->common, j, slice_of(g->queue->name));
     }
-    json_add_comma(&op->jobs);
-    if (j->bill.size > 0) {
-        step = *j;
-        more = show_step(e, &step);
-        shown = &step;
-    }
-    json_add_claimed(&op->jobs, shown, buf_slice(&g->common), more, e->url);
     counts_add(&e->counts, j->queue, JOB_READY, -1);
     counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
     e->tally.claimed++;
@@ -117,7 +88,7 @@ static void put_back(struct engine *e, const struct job *j)
 static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
                                        size_t n)
 {
-    struct granting g = {.common = BUF_INIT(OP_REPLY_MAX)};
+    struct granting g = {.queue = NULL};
     int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
     size_t granted = 0;
 
@@ -130,13 +101,28 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         } else {
             e->passed_over = e->shared; /* another server is at it */
         }
-    buf_deinit(&g.common);
     if (granted == 0)
         return NULL;
+    op->picked = jobs;
+    op->n_picked = n;
     struct live_claim *live = claim_new(jobs[0].token, ids, granted);
 
     live->queue = g.n_queues == 1 ? g.queue->id : 0;
     return live;
+}
+
+/* The log of a job that was run before has one attempt behind the other: where this one begins is noted. */
+static enum err_code mark_attempts(struct engine *e, const struct job *jobs, size_t n,
+                                   struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct log_mark begins = {jobs[i].log_size, -jobs[i].attempt};
+
+        if (jobs[i].state == JOB_RUNNING && jobs[i].attempt > 1 &&
+            store_log_mark(e->store, jobs[i].id.v, &begins, 1, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
 }
 
 static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,
@@ -148,12 +134,13 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
         .worker = worker_number(e, op->exchange.worker.name),
         .now_at = e->now.wall_at,
         .lease_us = op->exchange.lease_us,
-        .until_at = e->now.steady_at + op->exchange.lease_us,
+        .until_at = lease_until_at(e, op->exchange.lease_us),
         .bytes_max = GRANT_BYTES,
     };
 
     if (engine_write(e, err) != E_OK ||
-        store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK)
+        store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK ||
+        mark_attempts(e, jobs, n, err) != E_OK)
         return err->code;
     struct live_claim *live = take_granted(e, op, jobs, n);
 
@@ -241,17 +228,77 @@ enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct e
         if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) ||
             op->err.code != E_OK)
             continue;
-        if (worker_seen(e, &op->exchange, err) != E_OK || serve_claim(e, op, err) != E_OK)
+        if (worker_seen(e, op, err) != E_OK ||
+            (op->err.code == E_OK && serve_claim(e, op, err) != E_OK))
             return err->code;
     }
     return E_OK;
 }
 
+/* ---- what the claimer gets ---- */
+
+/* A step sees its own params over what was set before it, and counts its own attempts. */
+static struct slice show_step(struct engine *e, struct job *j)
+{
+    const struct route_step *step = NULL;
+    struct bill bill;
+
+    bill_parse(j->bill, &e->arena, &bill);
+    if (j->step > 0)
+        step = route_find(&bill, j->step);
+    if (step != NULL) {
+        j->params = route_params(j->params, j->assigned, step->params, &e->arena);
+        j->attempt -= j->attempts_before;
+    }
+    return route_claim_members(&bill, j, &e->arena);
+}
+
+static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant)
+{
+    const struct lease lease = {j->id.v, j->token, job_fence(j)};
+    char text[LEASE_TEXT_SIZE];
+    struct claimed_texts texts = {.lease = lease_format(&e->lease_key, &lease, text),
+                                  .grant = grant,
+                                  .url = e->url};
+    struct job step;
+
+    json_add_comma(b);
+    if (j->bill.size > 0) {
+        step = *j;
+        texts.more = show_step(e, &step);
+        j = &step;
+    }
+    json_add_claimed(b, j, &texts);
+}
+
+/* What is the same for neighbours is written once. */
+void claim_write(struct engine *e, struct op *op)
+{
+    CLEANUP(buf) struct buf common = BUF_INIT(OP_REPLY_MAX);
+    int64_t queue = 0;
+
+    for (size_t i = 0; i < op->n_picked; i++) {
+        const struct job *j = &op->picked[i];
+
+        if (j->state != JOB_RUNNING)
+            continue;
+        if (j->queue != queue) {
+            struct job told = *j;
+
+            queue = j->queue;
+            told.lease_until_at += e->later_us;
+            buf_clear(&common);
+            json_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
+        }
+        write_one(e, &op->reply, j, buf_slice(&common));
+    }
+}
+
 void claims_ungrant(struct engine *e)
 {
     for (struct op *op = e->waiting; op != NULL; op = op->next) {
-        buf_clear(&op->jobs);
-        op->n_granted = 0;
+        op->picked = NULL;
+        op->n_picked = op->n_granted = 0;
         op->hurry = false;
     }
 }
@@ -346,7 +393,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
     int64_t worker = worker_number(e, op->exchange.worker.name);
 
     if (worker == 0 && e->shared) { /* it may have come from another server */
-        if (worker_seen(e, &op->exchange, err) != E_OK)
+        if (worker_seen(e, op, err) != E_OK)
             return err->code;
         worker = worker_number(e, op->exchange.worker.name);
     }

@@ -4,13 +4,12 @@
  * Looked at is what will be after the request: what it puts in place of what is there, without what it removes.
  */
 /* SPDX-License-Identifier: MIT */
+#include "core/join_chain.h"
 #include "core/join_def.h"
 #include "core/quote.h"
 #include "engine/engine_internal.h"
 #include "engine/links.h"
 #include "store/store_links.h"
-
-enum { JOINS_DEEP_MAX = 100 }; /* joins that lead to each other, in one commit */
 
 /* ---- what will be there ---- */
 
@@ -21,8 +20,6 @@ struct node {
     struct slice name;
     struct dest_list lists[2];
     const char *keys[2]; /* what those are called */
-    bool is_under_way;   /* the walk is at it */
-    int deep;            /* so many joins follow one another from here on; 0: not known yet */
 };
 
 struct world {
@@ -247,54 +244,17 @@ static enum err_code judge_removals(struct world *w, struct err *err)
 
 /* ---- joins that lead to joins ---- */
 
-static struct node *find_node(struct world *w, struct slice name)
-{
-    for (size_t i = 0; i < w->nodes.count; i++)
-        if (w->nodes.items[i].is_join && slice_equal(w->nodes.items[i].name, name))
-            return &w->nodes.items[i];
-    return NULL;
-}
-
-/* They fire within one commit: that has to come to an end. */
-static int measure(struct world *w, struct node *n, int above)
-{
-    int deepest = 0;
-    struct quote quote;
-
-    if (n->deep > 0 || w->refused->code != E_OK)
-        return n->deep;
-    if (n->is_under_way)
-        err_set(w->refused, E_INVALID, "join %s leads back to itself by joins alone",
-                quote_text(&quote, n->name));
-    else if (above >= JOINS_DEEP_MAX)
-        err_set(w->refused, E_INVALID, "more than %d joins follow one another, the last is %s",
-                JOINS_DEEP_MAX, quote_text(&quote, n->name));
-    if (w->refused->code != E_OK)
-        return 0;
-    n->is_under_way = true;
-    for (size_t i = 0; i < n->lists[0].count; i++) {
-        const struct dest *d = &n->lists[0].items[i];
-        struct node *next = d->kind == DEST_JOIN ? find_node(w, d->name) : NULL;
-        int deep = next == NULL ? 0 : measure(w, next, above + 1);
-
-        deepest = deep > deepest ? deep : deepest;
-    }
-    n->is_under_way = false;
-    n->deep = deepest + 1;
-    return n->deep;
-}
-
 static void judge_joins(struct world *w)
 {
-    struct quote quote;
+    struct join_node *nodes = arena_array(&w->e->arena, w->nodes.count + 1, sizeof(*nodes));
+    size_t n = 0;
+    size_t bad = 0;
 
-    for (size_t i = 0; i < w->nodes.count && w->refused->code == E_OK; i++) {
-        struct node *n = &w->nodes.items[i];
-
-        if (n->is_join && measure(w, n, 0) > JOINS_DEEP_MAX && w->refused->code == E_OK)
-            err_set(w->refused, E_INVALID, "more than %d joins follow one another, the first is %s",
-                    JOINS_DEEP_MAX, quote_text(&quote, n->name));
-    }
+    for (size_t i = 0; i < w->nodes.count; i++)
+        if (w->nodes.items[i].is_join)
+            nodes[n++] = (struct join_node){.name = w->nodes.items[i].name,
+                                            .then = &w->nodes.items[i].lists[0]};
+    (void)!join_chain_check(nodes, n, &bad, w->refused);
 }
 
 enum err_code dangling_judge(struct engine *e, struct op *op, struct err *err)

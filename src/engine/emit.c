@@ -12,6 +12,7 @@
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 #include "engine/links.h"
+#include "engine/rights.h"
 
 /* ---- may it emit? ---- */
 
@@ -48,7 +49,8 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     now.emitted = true;
     if (store_job_update(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     return E_OK;
 }
 
@@ -164,7 +166,6 @@ static struct emitter *emitter_of(struct engine *e, const struct emit *x)
         m->row = (struct stored_emitter){.owner = x->id, .token = x->token};
         map_put(&e->emitters, x->id, m);
     }
-    ASSERT(m->row.token == x->token);
     return m;
 }
 
@@ -172,6 +173,8 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 {
     struct emitter *m = emitter_of(e, x);
 
+    if (m->row.token != x->token)
+        return store_job_damaged(e->store, x->id, "its emits are of another attempt", err);
     m->row.seq = x->seq;
     m->row.staged += staged ? (int64_t)x->n_jobs : 0;
     if (x->cursor.size == 0)
@@ -216,7 +219,14 @@ static enum err_code take(struct engine *e, struct op *op, const struct job *j, 
     struct topic_list list;
     size_t bad = 0;
 
-    if (topic_expand(e, x.jobs, x.n_jobs, &list, &bad, &op->err)) {
+    if (x.cursor.size > 0 && !x.may_command &&
+        rights_judge_change_of(e, x.id, "cursor", &op->err, err) != E_OK)
+        return err->code;
+    if (op->err.code != E_OK)
+        return E_OK;
+    if (rights_judge_emits(e, j, &x.jobs, x.n_jobs, &bad, &op->err, err) != E_OK)
+        return err->code;
+    if (op->err.code == E_OK && topic_expand(e, x.jobs, x.n_jobs, &list, &bad, &op->err)) {
         x.jobs = list.items;
         x.n_jobs = list.n;
         if (take_all(e, op, &x, j, &bad, err) != E_OK)
@@ -236,7 +246,8 @@ static enum err_code repeat(struct engine *e, struct op *op, const struct emitte
 
     if (store_emit_find(e->store, &m->row, op->emit.seq, &e->arena, &row, err) != E_OK)
         return err->code;
-    ASSERT(row.id != 0);
+    if (row.id == 0)
+        return store_job_damaged(e->store, op->emit.id, "what it emitted is gone", err);
     buf_add_str(&op->reply, "{\"ids\":[");
     for (size_t i = 0; i < row.n_jobs; i++)
         submit_add_id(&op->reply, row.jobs[i]);

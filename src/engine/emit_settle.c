@@ -152,33 +152,31 @@ static enum err_code take_key(struct engine *e, const struct job *j, uint64_t co
 }
 
 /* What it is to wait for is judged now: it may have come to pass, or be out of reach. */
-static enum err_code judge_after(struct engine *e, struct job *j, struct slice *ret_never,
+static enum err_code judge_after(struct engine *e, struct job *j, struct after_never *ret_never,
                                  struct err *err)
 {
-    char why[300] = "";
     bool held = false;
-    bool never = false;
     bool found = false;
     bool hit = false;
     struct job was;
 
     if (!(j->holds & JOB_HOLD_AFTER))
         return E_OK;
-    if (after_release(e, j, &held, &never, why, sizeof(why), err) != E_OK)
+    if (after_release(e, j, &held, ret_never, err) != E_OK)
         return err->code;
-    if (never)
-        *ret_never = arena_copy(&e->arena, slice_of(why));
-    if (held || never)
+    if (held || ret_never->is)
         return E_OK;
     if (store_job_brief(e->store, j->id.v, &e->arena, &was, &found, err) != E_OK)
         return err->code;
-    ASSERT(found);
+    if (!found)
+        return store_job_damaged(e->store, j->id.v, "it is gone", err);
     struct job now = was;
 
     j->holds = now.holds &= ~(unsigned)JOB_HOLD_AFTER;
     if (store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, j->id.v, "it is not as it was read", err);
     return E_OK;
 }
 
@@ -186,7 +184,7 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct slice *
 struct parted {
     int64_t *released, *dropped;
     size_t n_released, n_dropped;
-    struct slice *never; /* by place: why it can never run; or empty */
+    struct after_never *never; /* by place: whether it can never run */
 };
 
 static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
@@ -195,6 +193,8 @@ static enum err_code part(struct engine *e, const struct stored_emit *row, struc
     for (size_t i = 0; i < row->n_jobs; i++) {
         bool dropped = fate == EMIT_DROP;
 
+        if (!dropped && jobs[i].key.size > 0 && row->contents == NULL)
+            return store_job_damaged(e->store, jobs[i].id.v, "its content is not known", err);
         if (!dropped && jobs[i].key.size > 0 &&
             take_key(e, &jobs[i], row->contents[i], &dropped, err) != E_OK)
             return err->code;
@@ -220,12 +220,13 @@ static enum err_code cancel_never(struct engine *e, const struct stored_emit *ro
         bool found = false;
         struct job j;
 
-        if (p->never[i].size == 0)
+        if (!p->never[i].is)
             continue;
         if (store_job_brief(e->store, row->jobs[i], &e->arena, &j, &found, err) != E_OK)
             return err->code;
-        ASSERT(found);
-        if (job_end_unrun(e, &j, JOB_EV_CANCEL, JOB_CAUSE_DEPENDENCY, p->never[i], err) != E_OK)
+        if (!found)
+            return store_job_damaged(e->store, row->jobs[i], "it is gone", err);
+        if (after_cancel(e, &j, p->never[i].by, slice_of(p->never[i].why), err) != E_OK)
             return err->code;
     }
     return E_OK;
@@ -236,13 +237,14 @@ static enum err_code let_go(struct engine *e, const struct stored_emit *row, enu
 {
     struct parted p = {.released = arena_array(arena, row->n_jobs, sizeof(int64_t)),
                        .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t)),
-                       .never = arena_array(arena, row->n_jobs, sizeof(struct slice))};
+                       .never = arena_array(arena, row->n_jobs, sizeof(struct after_never))};
     struct job *jobs = NULL;
     size_t n = 0;
 
     if (store_staged_load(e->store, row, arena, &jobs, &n, err) != E_OK)
         return err->code;
-    ASSERT(n == row->n_jobs);
+    if (n != row->n_jobs)
+        return store_job_damaged(e->store, row->owner, "staged jobs of it are gone", err);
     if (part(e, row, jobs, fate, &p, err) != E_OK ||
         store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
             E_OK)
@@ -398,7 +400,8 @@ enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool d
         return err->code;
     if (m == NULL)
         return E_OK;
-    ASSERT(m->row.token == was->token);
+    if (m->row.token != was->token)
+        return store_job_damaged(e->store, was->id.v, "its emits are of another attempt", err);
     map_remove(&e->emitters, was->id.v);
     m->row.fate = done ? EMIT_RELEASE : EMIT_DROP;
     list(e, m);

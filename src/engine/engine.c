@@ -16,6 +16,7 @@
 #include "engine/engine_internal.h"
 #include "store/store_claims.h"
 #include "store/store_meta.h"
+#include "store/store_shared.h"
 
 #define IDS_AHEAD_US (2 * US_PER_S)
 #define RESUME_US (1 * US_PER_S)
@@ -26,13 +27,21 @@ enum {
     BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
     KEPT_JOBS = 2048,   /* room for so many new jobs stays from batch to batch */
     RACES_MAX = 10,     /* so often may another server be faster */
+    SHORT_MS = 50,      /* how long an op that runs alone waits for a lock … */
+    SHORT_TIMES = 10,   /* … which that many may do; */
+    SHORTEST_MS = 5,    /* the others wait for so long */
 };
 
 /* ---- ids and the transaction ---- */
 
 int64_t engine_new_id(struct engine *e)
 {
-    return id_gen_next(&e->ids, e->now.wall_at);
+    return id_gen_next(&e->ids, e->ids_at);
+}
+
+struct now engine_clock(const struct engine *e)
+{
+    return e->config.clock != NULL ? e->config.clock() : e->given;
 }
 
 static enum err_code begin(struct engine *e, struct err *err)
@@ -77,7 +86,7 @@ enum err_code engine_commit(struct engine *e, struct err *err)
 
     if (!e->in_transaction)
         return E_OK;
-    if (e->has_written && (endings_write(e, err) != E_OK ||
+    if (e->has_written && (endings_write(e, err) != E_OK || joins_write(e, err) != E_OK ||
                            counts_write(&e->counts, e->store, e->node, err) != E_OK ||
                            mark_ids(e, &mark, err) != E_OK))
         return err->code;
@@ -101,6 +110,7 @@ void clear_batch(struct engine *e)
         free(e->new_claims.items[i]);
     VEC_CLEAR(&e->new_claims);
     VEC_CLEAR(&e->closings);
+    VEC_CLEAR(&e->touched);
     for (size_t i = 0; i < e->gone_queues.count; i++)
         queue_free(e->gone_queues.items[i]);
     VEC_CLEAR(&e->gone_queues);
@@ -118,6 +128,7 @@ void clear_batch(struct engine *e)
     arena_clear(&e->arena);
     e->queues_changed = e->workers_changed = e->definitions_raised = e->removed_some = false;
     e->has_written = false;
+    e->settled_us = 0;
     e->tally = (struct tally){0};
     shared_clear(e);
 }
@@ -136,7 +147,7 @@ static void look_again(struct engine *e)
         struct live_claim *claim = claims_find(&e->claims, e->looked_at.items[i].token);
 
         if (claim != NULL)
-            claims_set_check(&e->claims, claim, e->now.steady_at);
+            claims_set_check(&e->claims, claim, engine_lease_at(e));
     }
 }
 
@@ -163,7 +174,7 @@ static void undo_batch(struct engine *e)
 
     e->stale = !e->shared || e->workers_changed;
     e->has_work = e->is_unsettled = e->shared;
-    e->has_releases = true;
+    e->has_releases = e->has_revivals = true;
     e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
@@ -184,10 +195,10 @@ static void undo_batch(struct engine *e)
 static void reset_op(struct op *op)
 {
     buf_clear(&op->reply);
-    buf_clear(&op->jobs);
     buf_clear(&op->cancels);
     buf_clear(&op->logs);
-    op->n_granted = 0;
+    op->picked = NULL;
+    op->n_picked = op->n_granted = 0;
     op->hurry = false;
     op->plain = NULL;
     op->err = ERR_INIT;
@@ -206,9 +217,10 @@ static enum err_code exchange_finish(struct engine *e, struct op *op, struct err
 
 /* What a worker that is gone by now has said of all that it holds may be old: the next one of its name may
  * have been granted more since. */
-static bool says_all(struct op *op)
+static bool says_all(const struct engine *e, struct op *op)
 {
-    return op->exchange.all && (op->alive == NULL || op->alive(op));
+    return op->exchange.all && (op->alive == NULL || op->alive(op)) &&
+           instance_says_all(e, &op->exchange);
 }
 
 static enum err_code exchange_touch(struct engine *e, struct op *op, struct err *err)
@@ -217,7 +229,7 @@ static enum err_code exchange_touch(struct engine *e, struct op *op, struct err 
         return E_OK;
     if (op->exchange.parts & EXCHANGE_TOUCHED && touch_run(e, op, err) != E_OK)
         return err->code;
-    return says_all(op) ? claim_return_unknown(e, op, err) : E_OK;
+    return says_all(e, op) ? claim_return_unknown(e, op, err) : E_OK;
 }
 
 static enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
@@ -284,9 +296,11 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
         return E_OK;
     if (submit_flush(e, err) != E_OK) /* what was emitted: the sweep looks at what the store has */
         return err->code;
-    if (sweep_is_due(e) && sweep_run(e, err) != E_OK)
+    e->by_itself = true;
+    if ((sweep_is_due(e) && sweep_run(e, err) != E_OK) || emit_settle(e, err) != E_OK)
         return err->code;
-    return emit_settle(e, err);
+    e->by_itself = false;
+    return E_OK;
 }
 
 static enum err_code run_phases(struct engine *e, struct op **ops, size_t n, struct err *err)
@@ -297,21 +311,31 @@ static enum err_code run_phases(struct engine *e, struct op **ops, size_t n, str
     return E_OK;
 }
 
+static enum err_code settle_links(struct engine *e, struct err *err)
+{
+    e->by_itself = true;
+    if (links_settle(e, err) != E_OK)
+        return err->code;
+    e->by_itself = false;
+    return E_OK;
+}
+
 static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
     clear_batch(e);
+    e->by_itself = false;
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind == OP_NEWS)
             news_hear(e, &ops[i]->news);
-    if (reload(e, err) != E_OK ||
+    if (ids_require_room(e, err) != E_OK || reload(e, err) != E_OK ||
         (shared_must_begin(e, ops, n) && shared_begin(e, ops, n, err) != E_OK) ||
-        shared_watch_again(e, err) != E_OK)
+        instances_admit(e, ops, n, err) != E_OK || shared_watch_again(e, err) != E_OK)
         return err->code;
-    if (run_phases(e, ops, n, err) != E_OK || submit_flush(e, err) != E_OK ||
-        links_settle(e, err) != E_OK || queue_write_streaks(e, err) != E_OK ||
-        claims_grant(e, ops, n, err) != E_OK)
+    if (clocks_settle(e, err) != E_OK || run_phases(e, ops, n, err) != E_OK ||
+        submit_flush(e, err) != E_OK || settle_links(e, err) != E_OK ||
+        queue_write_streaks(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return engine_commit(e, err);
 }
@@ -322,6 +346,8 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     bool shrink = e->removed_some;
 
     e->woken = e->watch_again = false;
+    e->step_us -= e->settled_us;
+    leases_told(e);
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);
@@ -330,24 +356,36 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
         tell_trouble(e, &err);
 }
 
-/* The batch failed twice: each op for itself, so that one cannot spoil the others. */
-static void run_one_by_one(struct engine *e, struct op **ops, size_t n)
+static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
 {
-    e->resume_at = e->now.steady_at + RESUME_US;
-    e->outage_at = e->now.steady_at;
+    if (try_batch(e, &op, 1, err) == E_OK) {
+        settle_batch(e, &op, 1);
+        return E_OK;
+    }
+    undo_batch(e);
+    tell_trouble(e, err);
+    reset_op(op);
+    op->err = *err;
+    answer(op);
+    return err->code;
+}
+
+/* The batch failed twice, or another server holds what it needs and may do so for long: each op for itself, so that
+ * none can spoil the others.  A row that was damaged and asked for is the matter of its op alone.  Together they wait for locks for hardly more than SHORT_MS * SHORT_TIMES.  What the
+ * engine does by itself rests meanwhile. */
+static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const struct err *why)
+{
+    int refused = 0;
+
+    if (!why->bad_row || e->by_itself || n == 0)
+        e->resume_at = e->now.steady_at + RESUME_US;
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
 
-        if (try_batch(e, &ops[i], 1, &err) == E_OK) {
-            settle_batch(e, &ops[i], 1);
-            continue;
-        }
-        undo_batch(e);
-        tell_trouble(e, &err);
-        reset_op(ops[i]);
-        ops[i]->err = err;
-        answer(ops[i]);
+        store_set_patience(e->store, refused < SHORT_TIMES ? SHORT_MS : SHORTEST_MS);
+        refused += try_one(e, ops[i], &err) != E_OK;
     }
+    store_set_patience(e->store, 0);
     answer_all(e, NULL, 0); /* those who wait, and whose time is up */
 }
 
@@ -373,6 +411,7 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
             settle_batch(e, ops, n);
             return;
         }
+        bool busy = e->shared && store_is_busy(e->store);
         bool unsure = e->shared && store_outcome_is_lost(e->store);
         bool lost_race = e->shared && store_is_conflict(e->store) && races++ < RACES_MAX;
 
@@ -382,12 +421,19 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
             refuse_all(e, ops, n, &err);
             return;
         }
+        /* A damaged row would be so again, and has kept nobody from renewing a lease. */
+        if (busy || err.bad_row) {
+            tell_trouble(e, &err);
+            run_one_by_one(e, ops, n, &err);
+            return;
+        }
         if (lost_race)
             attempts--;
         else
             tell_trouble(e, &err);
     }
-    run_one_by_one(e, ops, n);
+    clocks_outage(e);
+    run_one_by_one(e, ops, n, &err);
 }
 
 /* About so many rows will be touched. */
@@ -419,8 +465,7 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     size_t first = 0;
     size_t rows = 0;
 
-    e->given = now;
-    e->now = shared_now(e, now);
+    clocks_read(e, now);
     shared_beat(e);
     shared_look_again(e);
     VEC_CLEAR(&e->batch);
@@ -462,6 +507,11 @@ int64_t engine_next_us(const struct engine *e, struct now given)
     if (us < rest_us)
         us = rest_us;
     return us < 0 ? 0 : us;
+}
+
+const struct siphash_key *engine_lease_key(const struct engine *e)
+{
+    return &e->lease_key;
 }
 
 const struct engine_stats *engine_get_stats(const struct engine *e)

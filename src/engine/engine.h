@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/siphash.h"
 #include "core/job_state.h"
 #include "engine/op.h"
 
@@ -43,17 +44,27 @@ typedef void event_fn(void *ctx, const struct event *event);
 /* A batch failed, or what follows a commit did: the store's trouble, told once for each. */
 typedef void trouble_fn(void *ctx, const struct err *err);
 
+/* This server has taken over what dead ones left: their names, and how many claims they had. */
+typedef void adopted_fn(void *ctx, const char *servers, int64_t claims);
+
 struct engine_config {
     uint32_t node;                     /* of our ids; a shared store gives us one */
     const struct store_member *member; /* who we are, on a shared store; outlives the engine */
     bool clock_of_store; /* shared stores: the database's clock is the time, not the caller's */
+    bool trust_clock;    /* though it is more than a year ahead of the store's last ids */
     uint64_t seed;
-    event_fn *on_event; /* NULL: nobody listens */
+    struct siphash_key lease_key; /* random: becomes the store's if it has none */
+    struct now (*clock)(void);    /* how long a batch takes; NULL: no time at all */
+    event_fn *on_event;           /* NULL: nobody listens */
     void *event_ctx;
     trouble_fn *on_trouble; /* NULL: nobody is told */
     void *trouble_ctx;
-    uint32_t waiting_max; /* waiting claims and waits; one more is E_TOO_MANY */
-    uint32_t settle_rows; /* of staged jobs, in one commit; 0: as many as is sensible */
+    adopted_fn *on_adopted; /* NULL: nobody is told */
+    void *adopted_ctx;
+    uint32_t waiting_max;       /* waiting claims and waits; one more is E_TOO_MANY */
+    uint32_t waiting_reserve;   /* above that, for those of ops that may use it */
+    uint32_t settle_rows;       /* of staged jobs, in one commit; 0: as many as is sensible */
+    uint32_t subscriptions_max; /* queues of workers' own; one more is E_TOO_MANY */
 };
 
 /* Running totals, readable from any thread. */
@@ -65,7 +76,7 @@ struct engine_stats {
 };
 
 /* Opens over a store that is open for writing (which stays the caller's) and reads what it needs.  All
- * leases found get a full period from `now` on. */
+ * leases found get a full period from `now` on.  E_UNAVAILABLE when the clock cannot be right (base/id_clock.h). */
 MUST_CHECK enum err_code engine_open(struct store *store, const struct engine_config *config,
                                      struct now now, struct engine **ret_engine, struct err *err);
 
@@ -80,6 +91,14 @@ void engine_close(struct engine *e);
  * except those that may wait.  One transaction, or several when much is asked at once. */
 void engine_run(struct engine *e, struct op *ops, struct now now);
 
+/* Nobody ran the engine for this long, though it was to be run: its process was stopped, or the machine suspended.
+ * Leases of up to four times that length get a full period from the next engine_run on before they are judged; who
+ * has a longer one has had the time to renew it. */
+void engine_was_away(struct engine *e, int64_t us);
+
+/* Whether some may be judged. */
+bool engine_has_leases(const struct engine *e);
+
 /* Clients may have left: ops that nobody waits for any more are answered by the next engine_run. */
 void engine_look_for_gone(struct engine *e);
 
@@ -87,5 +106,8 @@ void engine_look_for_gone(struct engine *e);
  * TIME_NEVER when nothing is to come.  Measured by the steady clock; at most a minute while something is
  * due by the wall clock, which may be set meanwhile. */
 int64_t engine_next_us(const struct engine *e, struct now given);
+
+/* What proves leases.  Constant while the engine is open; any thread. */
+const struct siphash_key *engine_lease_key(const struct engine *e);
 
 const struct engine_stats *engine_get_stats(const struct engine *e);

@@ -10,10 +10,12 @@
 
 #include "base/arena.h"
 #include "base/id.h"
+#include "base/id_clock.h"
 #include "base/map.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "core/attempt.h"
+#include "core/lease.h"
 #include "engine/claims.h"
 #include "engine/counts.h"
 #include "engine/emit.h"
@@ -33,7 +35,7 @@ struct queue {
     char *name;
     char *json; /* its definition */
     enum queue_state state;
-    int streak; /* failures in a row, counted when the definition has stop_after */
+    int streak; /* jobs that failed in a row, counted when the definition has stop_after */
     int64_t changed_at;
     int64_t restarts;
     int64_t noted_at;  /* steady: when an attempt was noted in its log last; 0: never */
@@ -64,14 +66,16 @@ struct queue_list {
 /* A worker as it stands in the store. */
 struct known_worker {
     struct stored_worker row;
-    char *texts; /* of row */
-    bool unsaid; /* shared stores: that it was seen is told with the next beat */
-    bool stale;  /* shared stores: another server has written its row since */
+    char *texts;            /* of row */
+    bool unsaid;            /* shared stores: that it was seen is told with the next beat */
+    bool stale;             /* shared stores: another server has written its row since */
+    int64_t alive_until_at; /* by the leases' clock: its instance is taken to be there */
 };
 
 /* A running job whose cancel was asked for: its worker is told as soon as it asks for work. */
 struct cancel_note {
-    int64_t job, token, worker;
+    struct lease lease;
+    int64_t worker;
 };
 
 /* Chunked work under way. */
@@ -80,6 +84,7 @@ struct bulk_work {
     struct arena arena; /* of row.args and the filter */
     struct job_filter filter;
     struct slice queue; /* MOVE */
+    bool alone;         /* RETRY */
 };
 
 struct closing {
@@ -101,7 +106,13 @@ struct tally {
 /* An attempt of a queue with stop_after has ended well or failed. */
 struct seen_end {
     struct queue *queue;
-    bool failed;
+    int64_t failed; /* the job, or 0: it ended well */
+};
+
+/* A join has fired. */
+struct join_fire {
+    int64_t join;
+    int64_t times;
 };
 
 struct ended_job {
@@ -110,6 +121,8 @@ struct ended_job {
     int64_t id;
 };
 
+enum { OUTAGE_SIZES = 16 };
+
 struct engine {
     struct store *store;
     struct engine_config config;
@@ -117,18 +130,25 @@ struct engine {
     struct engine_stats stats;
     struct rng rng;
     struct now now;
-    uint32_t node; /* of our ids, claims and counts */
+    uint32_t node;                /* of our ids, claims and counts */
+    struct siphash_key lease_key; /* the store's: what proves a lease */
 
     struct id_gen ids;
     int64_t ids_mark; /* ids below may be handed out: the store knows */
+    int64_t ids_end;  /* those from here on are of a clock that was wrong */
+    int64_t ids_at;   /* the instant to make ids by */
+    struct id_clock id_clock;
 
     struct queue_list queues;
-    uint64_t generation; /* grows when a queue comes or goes */
-    int64_t definitions; /* the number of the definitions, as in the store */
-    bool woken;          /* something became ready: waiting claims are to be looked at */
-    bool stirred;        /* some that wait are to be answered */
-    bool stale;          /* what memory holds of the store is to be read again */
-    bool queues_stale;   /* queues too */
+    struct queue *lost_queue; /* see queue_new_lost */
+    struct map left_alone; /* jobs that the engine does nothing with by itself: see leave_alone */
+    bool by_itself;        /* of the batch: it is at what nobody asked for */
+    uint64_t generation;   /* grows when a queue comes or goes */
+    int64_t definitions;   /* the number of the definitions, as in the store */
+    bool woken;            /* something became ready: waiting claims are to be looked at */
+    bool stirred;          /* some that wait are to be answered */
+    bool stale;            /* what memory holds of the store is to be read again */
+    bool queues_stale;     /* queues too */
     VEC(struct known_worker *) workers;
     struct names worker_names;
     struct claims claims;
@@ -145,14 +165,20 @@ struct engine {
     int64_t
         resume_at; /* steady: after a failed batch, what the engine does by itself rests until then */
 
-    int64_t
-        outage_at; /* steady: the last time that the store failed; leases get a period from then */
+    int64_t late_us;  /* stored deadlines are later by so much: see leases.c */
+    int64_t later_us; /* and those of the batch are told to end so much later still */
+
+    int64_t outages[OUTAGE_SIZES]; /* of leases: the last time that the store failed, or nobody ran,
+                                      for 250 ms, 500 ms … at least */
+    int64_t away_us;               /* nobody ran for so long before the batch */
+    int64_t step_us; /* the wall clock was set by so much, and due jobs do not know yet */
 
     /* Other servers write to the same store: see shared.c. */
     bool shared;
-    bool sole;         /* there was no other server when the last transaction began: lists last */
-    struct now given;  /* what engine_run was given */
-    int64_t ahead_us;  /* the database's clock is ahead of the steady one by so much */
+    bool sole;        /* there was no other server when the last transaction began: lists last */
+    struct now given; /* what the caller's clocks said when the batch began */
+    int64_t
+        ahead_us; /* the database's clock is ahead of the steady one, with its sleep, by so much */
     int64_t changes;   /* of queues, as far as memory has them; -1: not known */
     int64_t beat_at;   /* steady: when to say that we live */
     int64_t tell_at;   /* steady: when to tell which queues have ready jobs */
@@ -164,7 +190,10 @@ struct engine {
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     bool watch_again;  /* what was told of ended jobs may have been missed */
 
-    bool has_releases; /* some waits may still have to be looked at: see links.h */
+    bool revivals_new;   /* this batch has put one */
+    bool has_revivals;   /* some jobs may still have to be brought back: see revive.c */
+    bool has_releases;   /* some waits may still have to be looked at: see links.h */
+    int64_t releases_at; /* steady: not before */
 
     int64_t due_at;         /* wall: no scheduled job is due earlier */
     int64_t retain_at;      /* wall: nothing is to be removed earlier */
@@ -176,7 +205,8 @@ struct engine {
     struct arena arena;
     bool in_transaction;
     bool has_written;
-    struct buf news; /* for the other servers */
+    int64_t settled_us; /* of step_us */
+    struct buf news;    /* for the other servers */
     bool news_full;
     bool queues_changed;
     bool workers_changed;
@@ -186,6 +216,7 @@ struct engine {
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;
     VEC(struct closing) closings;
+    VEC(int64_t) touched; /* tokens of claims whose leases were extended */
     VEC(struct looked) looked_at;
     VEC(struct job) new_jobs;       /* submitted, to be written together */
     VEC(struct seen_end) seen_ends; /* shared stores: for the streaks, in the order they came */
@@ -201,9 +232,11 @@ struct engine {
     VEC(struct stored_wait) new_waits; /* to be written together */
     VEC(int64_t) raised;               /* signals */
     VEC(int64_t) hopeful;              /* new jobs that wait for signals alone */
-    bool links_locked;
-    size_t links_used; /* rows, by what was followed so far */
-    bool releases_new; /* there were none before the batch */
+    size_t links_used;                 /* rows, by what was followed so far */
+    bool releases_new;                 /* there were none before the batch */
+    bool releases_left;                /* one that was looked at goes on */
+    int64_t releases_past;             /* those up to this target were looked at */
+    VEC(struct join_fire) fires;       /* to be written together */
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */
@@ -213,6 +246,41 @@ MUST_CHECK enum err_code engine_write(struct engine *e, struct err *err);
 MUST_CHECK enum err_code engine_commit(struct engine *e, struct err *err);
 
 int64_t engine_new_id(struct engine *e);
+
+/* ---- clocks (clocks.c) ---- */
+
+/* What the caller's clocks say; a clock that was set since is told of. */
+void clocks_read(struct engine *e, struct now now);
+
+/* Shared stores: what the database's clock says. */
+void clocks_of_store(struct engine *e, int64_t now_at);
+
+/* The batch's first write: lengths of time that a clock which was set would stretch. */
+MUST_CHECK enum err_code clocks_settle(struct engine *e, struct err *err);
+
+/* The clock that leases go by. */
+int64_t engine_lease_at(const struct engine *e);
+
+/* Leases could not be renewed: each gets a full period from now on. */
+void clocks_outage(struct engine *e);
+
+/* When leases of this length could not be renewed the last time. */
+int64_t clocks_outage_at(const struct engine *e, int64_t lease_us);
+
+/* ---- ids (ids.c) ---- */
+
+/* Ids begin above `floor`, below which this server may have handed some out; `newest` is the highest mark of all
+ * servers.  E_UNAVAILABLE: the clock cannot be right. */
+MUST_CHECK enum err_code ids_open(struct engine *e, int64_t floor, int64_t newest, struct err *err);
+
+/* The clock was read. */
+void ids_tick(struct engine *e);
+
+/* E_UNAVAILABLE when a batch might run out of ids. */
+MUST_CHECK enum err_code ids_require_room(const struct engine *e, struct err *err);
+
+/* What the clocks say by now; while nobody lends them to the engine, what it was given. */
+struct now engine_clock(const struct engine *e);
 
 /* ---- a store that other servers write to as well (shared.c) ----
  *
@@ -281,6 +349,9 @@ void news_settled(struct engine *e);
 
 struct queue *queue_find(const struct engine *e, struct slice name);
 struct queue *queue_by_id(const struct engine *e, int64_t id);
+
+/* Stands in for the queue of a job that names one which is not there: the store is damaged.  It takes and starts nothing. */
+struct queue *queue_new_lost(void);
 MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
 void queue_free(struct queue *q);
 
@@ -334,8 +405,8 @@ MUST_CHECK enum err_code queue_remove(struct engine *e, struct queue *q, struct 
 MUST_CHECK enum err_code queue_refuse_removal(struct engine *e, const struct queue *q,
                                               struct err *refused, struct err *err);
 
-/* An attempt of one of its jobs ended well or failed: stop_after counts. */
-MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
+/* An attempt of one of its jobs ended well (0), or that job has failed for the first time: stop_after counts. */
+MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed,
                                             struct err *err);
 
 /* Shared stores: writes the streaks of the batch, in the order of the queues; before anything is claimed, as a queue
@@ -410,6 +481,7 @@ struct attempt_gain {
     struct slice set;    /* JSON object */
     struct slice result; /* JSON */
     struct slice steps;  /* JSON array: to be added to its route */
+    struct slice limits; /* of the commands that those steps bring: JSON object */
 };
 
 /* Ends the attempt of a running job as judged; the job is as store_job_brief gave it. */
@@ -417,7 +489,7 @@ MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was
                                          const struct attempt_end *end,
                                          const struct attempt_gain *gain, struct err *err);
 
-/* Where a waiting job belongs when nothing else speaks against it. */
+/* Where a waiting job belongs when nothing else speaks against it.  Of a damaged store: JOB_NONE. */
 void job_settle(struct engine *e, struct job *j);
 
 /* Ends a waiting job that will never run, with the reason: CANCEL, or FAIL of a held one.  `was` is as the store has
@@ -475,8 +547,27 @@ bool cancels_can_tell(const struct engine *e, int64_t worker);
 void cancels_apply(struct engine *e);
 void cancels_free(struct engine *e);
 
+/* After the commit: the jobs that were granted, as the claimer gets them. */
+void claim_write(struct engine *e, struct op *op);
+
 /* Writes the end of an exchange's reply. */
-void exchange_close(const struct engine *e, struct op *op);
+void exchange_close(struct engine *e, struct op *op);
+
+/* ---- how long leases last (leases.c) ---- */
+
+#define LEASE_LATE_MAX_US LEASE_MIN_US /* stored deadlines are later by at most that */
+
+/* The store's key for leases; one is made for a store that has none. */
+MUST_CHECK enum err_code leases_load(struct engine *e, struct err *err);
+
+/* The deadline of a lease that is granted or extended by the batch, as it is stored. */
+int64_t lease_until_at(const struct engine *e, int64_t lease_us);
+
+/* When a lease of the claim ends that is stored as ending at `stored_at`. */
+int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at);
+
+/* After the commit: the batch has taken its time, which belongs to nobody's lease. */
+void leases_told(struct engine *e);
 
 /* The claimer works by definitions that are not the current ones any more. */
 bool claim_is_outdated(const struct engine *e, const struct exchange *x);
@@ -488,6 +579,12 @@ void workers_free(struct engine *e);
 
 /* The worker's number in the store, 0 when it is not known. */
 int64_t worker_number(const struct engine *e, struct slice name);
+
+/* The worker of that name, or NULL. */
+struct known_worker *worker_find(const struct engine *e, struct slice name);
+
+/* Reads its row again. */
+MUST_CHECK enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct err *err);
 
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
@@ -504,8 +601,24 @@ bool worker_is_news(struct engine *e, const struct exchange *x);
 /* It was heard of, by other words than a claim. */
 MUST_CHECK enum err_code worker_heard(struct engine *e, struct slice name, struct err *err);
 
-/* Notes that a claiming worker is there. */
-MUST_CHECK enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err);
+/* Notes that a claiming worker is there.  The op is refused when another server has let in another instance of its
+ * name meanwhile. */
+MUST_CHECK enum err_code worker_seen(struct engine *e, struct op *op, struct err *err);
+
+/* ---- who may claim under a name (instance.c) ---- */
+
+/* Refuses the claims of those who may not. */
+MUST_CHECK enum err_code instances_admit(struct engine *e, struct op **ops, size_t n,
+                                         struct err *err);
+
+/* The worker of a claim was heard of. */
+void instance_heard(struct engine *e, const struct exchange *x);
+
+/* What is known of it from its row. */
+void instance_found(const struct engine *e, struct known_worker *w);
+
+/* Whether what it says that it holds is all that was granted to its name. */
+bool instance_says_all(const struct engine *e, const struct exchange *x);
 
 /* ---- what the engine does by itself ---- */
 
@@ -516,6 +629,11 @@ void retain_note(struct engine *e, const struct queue *q, const struct job *j);
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
 bool bulk_is_due(const struct engine *e);
+/* A job that the store is damaged at would stop the sweep for good: from now on it is passed over, until the engine is
+ * opened again.  Returns the error, with which the batch fails this once. */
+enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);
+bool is_left_alone(const struct engine *e, int64_t job);
+
 bool sweep_is_due(const struct engine *e);
 MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);
 int64_t sweep_next_steady_at(const struct engine *e);

@@ -7,17 +7,21 @@
 #include "engine/engine_internal.h"
 #include "store/store_claims.h"
 #include "store/store_meta.h"
+#include "store/store_ready.h"
 
 enum { RENEW_ROWS = 1000 };
 
 static void take_claim(void *ctx, const struct stored_claim *c)
 {
     struct engine *e = ctx;
+
+    if (claims_find(&e->claims, c->token) != NULL) /* twice, in a damaged store */
+        return;
     struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
 
     claim->worker = c->worker;
     claim->lease_us = c->lease_us;
-    claim->check_at = e->now.steady_at + c->lease_us;
+    claim->check_at = engine_lease_at(e) + c->lease_us;
     claims_add(&e->claims, claim);
 }
 
@@ -28,8 +32,10 @@ static enum err_code renew_claim(struct engine *e, const struct live_claim *clai
 
     for (size_t i = 0; i < claim->n_jobs; i++)
         if (store_job_touch(e->store, claim->jobs[i], claim->token, claim->check_at, &silent,
-                            &result, err) != E_OK)
+                            &result, err) != E_OK &&
+            !err->bad_row) /* that job alone cannot be renewed, or judged */
             return err->code;
+    *err = ERR_INIT;
     return E_OK;
 }
 
@@ -52,9 +58,13 @@ static enum err_code renew_leases(struct engine *e, struct err *err)
     return E_OK;
 }
 
+/* What a new store does not have yet. */
 static enum err_code add_default(struct engine *e, struct err *err)
 {
-    enum err_code code = queue_add_default(e, err);
+    enum err_code code = leases_load(e, err);
+
+    if (code == E_OK)
+        code = queue_add_default(e, err);
 
     if (code == E_OK && e->in_transaction)
         code = store_commit(e->store, err);
@@ -64,17 +74,29 @@ static enum err_code add_default(struct engine *e, struct err *err)
     return code;
 }
 
+/* The clock may have been set back while nobody ran. */
+static enum err_code bound_delays(struct engine *e, struct err *err)
+{
+    if (store_begin(e->store, err) == E_OK &&
+        store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
+        store_commit(e->store, err) == E_OK)
+        return E_OK;
+    store_rollback(e->store);
+    return err->code;
+}
+
 static enum err_code load(struct engine *e, struct err *err)
 {
     int64_t floor = 0;
 
-    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK || queues_load(e, err) != E_OK ||
+    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK ||
+        ids_open(e, floor, floor, err) != E_OK || queues_load(e, err) != E_OK ||
         add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
         store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
         emitters_load(e, err) != E_OK || links_load(e, err) != E_OK)
         return err->code;
-    id_gen_init(&e->ids, e->node, floor);
-    e->ids_mark = floor;
+    if (bound_delays(e, err) != E_OK)
+        return err->code;
     if (renew_leases(e, err) != E_OK) {
         store_rollback(e->store);
         return err->code;
@@ -90,11 +112,12 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     e->store = store;
     e->config = *config;
     e->node = config->node;
-    e->now = now;
+    e->now = e->given = now;
     e->waiting_end = &e->waiting;
     e->wake_at = TIME_NEVER;
     rng_init(&e->rng, config->seed);
     claims_init(&e->claims);
+    e->lost_queue = queue_new_lost();
     if ((store_is_shared(store) ? shared_open(e, err) : load(e, err)) != E_OK) {
         engine_close(e);
         return err->code;
@@ -127,6 +150,8 @@ void engine_close(struct engine *e)
     emitters_free(e);
     workers_free(e);
     queues_free(e);
+    queue_free(e->lost_queue);
+    map_deinit(&e->left_alone);
     claims_deinit(&e->claims);
     counts_deinit(&e->counts);
     arena_deinit(&e->arena);
@@ -135,6 +160,7 @@ void engine_close(struct engine *e)
     cancels_free(e);
     VEC_DEINIT(&e->new_claims);
     VEC_DEINIT(&e->closings);
+    VEC_DEINIT(&e->touched);
     VEC_DEINIT(&e->gone_queues);
     VEC_DEINIT(&e->looked_at);
     VEC_DEINIT(&e->new_jobs);
@@ -147,5 +173,6 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->new_waits);
     VEC_DEINIT(&e->raised);
     VEC_DEINIT(&e->hopeful);
+    VEC_DEINIT(&e->fires);
     free(e);
 }

@@ -56,6 +56,8 @@ bool filter_matches(const struct job_filter *f, int64_t queue, const struct job 
 {
     if (queue != 0 && j->queue != queue)
         return false;
+    if (j->id.v < f->first_id || (f->last_id != 0 && j->id.v > f->last_id))
+        return false;
     if (f->states != 0 && (f->states & 1u << j->state) == 0)
         return false;
     if (f->ended_before_at != 0 &&
@@ -69,6 +71,7 @@ bool filter_matches(const struct job_filter *f, int64_t queue, const struct job 
 void filter_to_json(const struct job_filter *f, struct slice target, struct buf *out)
 {
     buf_addf(out, "{\"states\":%u,\"before\":%lld", f->states, (long long)f->ended_before_at);
+    json_put_int(out, "first", f->first_id);
     json_put_string(out, "queue", f->queue);
     json_put_string(out, "text", f->text);
     json_put_raw(out, "labels", f->labels.size > 0 ? f->labels : SLICE("{}"));
@@ -99,6 +102,7 @@ void filter_from_json(struct slice json, struct arena *arena, struct job_filter 
     *ret_filter = (struct job_filter){
         .states = (unsigned)int_member(json, "states"),
         .ended_before_at = int_member(json, "before"),
+        .first_id = int_member(json, "first"),
         .queue = string_member(json, "queue", arena),
         .text = string_member(json, "text", arena),
         .labels = slice_equal(labels, SLICE("{}")) ? slice_make(NULL, 0) : labels,

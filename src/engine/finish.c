@@ -9,6 +9,7 @@
 #include "engine/engine_internal.h"
 #include "engine/job_json.h"
 #include "engine/links.h"
+#include "engine/rights.h"
 #include "engine/route.h"
 #include "store/store_emits.h"
 #include "store/store_record.h"
@@ -69,7 +70,8 @@ static enum err_code write_end(struct engine *e, const struct job *was, struct j
     if ((ended ? store_job_end(e->store, was, now, &hit, err)
                : store_job_update(e->store, was, now, &hit, err)) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     return E_OK;
 }
 
@@ -133,9 +135,11 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
     if ((failed || end->outcome == JOB_OUT_LOST) &&
         queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
         return err->code;
-    if (end->outcome != JOB_OUT_DONE && !failed)
+    bool counted = was->failures > 0; /* a job that fails again is still one job that fails */
+
+    if (end->outcome != JOB_OUT_DONE && (!failed || counted))
         return E_OK;
-    return queue_count_streak(e, q, failed, err);
+    return queue_count_streak(e, q, failed ? was->id.v : 0, err);
 }
 
 /* How the claim with that token ended, as far as it is known. */
@@ -252,19 +256,23 @@ static struct attempt_end end_of(const struct engine *e, const struct finish_ite
 /* A route has so few steps that little of each is little in all. */
 enum { LITTLE_SET = 1000 };
 
-/* What its steps set stays with the job: it must not become too large by that. */
-static enum err_code judge_set(struct engine *e, const struct job *j, struct slice set,
-                               struct err *refused, struct err *err)
+/* What its steps set stays with the job: it must not become too large by that.  Later steps are run with it. */
+static enum err_code judge_set(struct engine *e, const struct op *op, const struct job *j,
+                               struct slice set, struct err *refused, struct err *err)
 {
     const struct slice none = {0};
     bool found = false;
     struct job whole;
 
-    if (j->step == 0 || set.size <= LITTLE_SET)
+    if (!op->exchange.may_command &&
+        rights_judge_change_of(e, j->id.v, "set", refused, err) != E_OK)
+        return err->code;
+    if (set.size <= LITTLE_SET || refused->code != E_OK)
         return E_OK;
     if (store_job_lean(e->store, j->id.v, &e->arena, &whole, &found, err) != E_OK)
         return err->code;
-    ASSERT(found);
+    if (!found)
+        return store_job_damaged(e->store, j->id.v, "it is gone", err);
     size_t rest = whole.params.size + whole.bill.size;
 
     if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||
@@ -276,18 +284,35 @@ static enum err_code judge_set(struct engine *e, const struct job *j, struct sli
     return E_OK;
 }
 
+/* The jobs it emits, which become what its rights make of them. */
+static enum err_code judge_emits(struct engine *e, const struct job *j, struct finish_item *item,
+                                 struct plan **ret_plans, struct err *refused, struct err *err)
+{
+    size_t bad = 0;
+
+    if (rights_judge_emits(e, j, &item->emit, item->n_emit, &bad, refused, err) != E_OK)
+        return err->code;
+    if (refused->code != E_OK) {
+        (void)err_wrap(refused, "emit[%zu]", bad);
+        return E_OK;
+    }
+    return emit_judge_finish(e, item, ret_plans, refused, err);
+}
+
 /* Before anything is written. */
-static enum err_code judge_more(struct engine *e, const struct job *j,
-                                const struct finish_item *item, struct plan **ret_plans,
+static enum err_code judge_more(struct engine *e, const struct job *j, struct finish_item *item,
+                                struct attempt_gain *gain, struct plan **ret_plans,
                                 struct err *refused, struct err *err)
 {
     if (item->outcome != JOB_OUT_DONE)
         return E_OK;
-    if (item->n_emit > 0 && emit_judge_finish(e, item, ret_plans, refused, err) != E_OK)
+    if (item->n_emit > 0 && judge_emits(e, j, item, ret_plans, refused, err) != E_OK)
         return err->code;
     if (item->steps.size == 0 || refused->code != E_OK)
         return E_OK;
-    return route_judge_steps(e, j, item->steps, refused, err);
+    if (rights_judge_steps(e, j, item->steps, &gain->limits, refused, err) != E_OK)
+        return err->code;
+    return refused->code != E_OK ? E_OK : route_judge_steps(e, j, item->steps, refused, err);
 }
 
 /* What it emits may wait for its own end, which comes first. */
@@ -314,11 +339,13 @@ static enum err_code make_more(struct engine *e, const struct finish_item *item,
     return E_OK;
 }
 
-static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *item,
+static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *told,
                                 struct err *err)
 {
-    struct attempt_end end = end_of(e, item);
-    struct attempt_gain gain = {item->set, item->result, item->steps};
+    struct attempt_end end = end_of(e, told);
+    struct attempt_gain gain = {.set = told->set, .result = told->result, .steps = told->steps};
+    struct finish_item own = *told;
+    const struct finish_item *item = &own;
     struct err refused = ERR_INIT;
     struct plan *plans = NULL;
     bool found = false;
@@ -336,10 +363,10 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, true);
         return E_OK;
     }
-    if (judge_set(e, &j, item->set, &refused, err) != E_OK)
+    if (j.step > 0 && item->set.size > 0 && judge_set(e, op, &j, item->set, &refused, err) != E_OK)
         return err->code;
     if (refused.code == E_OK && brings_more(item) &&
-        judge_more(e, &j, item, &plans, &refused, err) != E_OK)
+        judge_more(e, &j, &own, &gain, &plans, &refused, err) != E_OK)
         return err->code;
     if (refused.code != E_OK) {
         add_result(op, item, &refused, false);

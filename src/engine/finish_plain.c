@@ -93,7 +93,7 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
     note_move(e, &j, JOB_RUNNING, q, "done");
     VEC_PUSH(&e->closings, ((struct closing){item->id, item->token}));
     e->tally.outcomes[JOB_OUT_DONE]++;
-    return queue_count_streak(e, q, false, err);
+    return queue_count_streak(e, q, 0, err);
 }
 
 static struct done_item wanted_item(const struct engine *e, const struct origin *o)

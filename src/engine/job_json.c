@@ -19,12 +19,12 @@ void json_add_id(struct buf *b, const char *key, int64_t id)
     buf_add_char(b, '"');
 }
 
-void json_add_lease(struct buf *b, int64_t id, int64_t token)
+void json_add_lease(struct buf *b, int64_t id, struct slice lease)
 {
     json_add_comma(b);
     buf_add_char(b, '{');
     json_add_id(b, "id", id);
-    json_add_id(b, "lease", token);
+    json_put_string(b, "lease", lease);
     buf_add_char(b, '}');
 }
 
@@ -76,8 +76,7 @@ static void gather_names(struct slice object, struct names *names, struct arena 
         names_add(names, json_text(key, arena), names);
 }
 
-static void add_members(struct buf *b, struct slice object, const struct names *but_not,
-                        struct arena *arena)
+static void add_members(struct buf *b, struct slice object, json_keeps_fn *keeps, void *ctx)
 {
     struct slice key;
     struct slice value;
@@ -85,7 +84,7 @@ static void add_members(struct buf *b, struct slice object, const struct names *
     if (object.size == 0)
         return;
     for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
-        if (names_find(but_not, json_text(key, arena)) != NULL)
+        if (keeps != NULL && !keeps(ctx, key))
             continue;
         json_add_comma(b);
         buf_add_slice(b, key);
@@ -94,18 +93,37 @@ static void add_members(struct buf *b, struct slice object, const struct names *
     }
 }
 
+void json_add_kept(struct buf *b, struct slice object, json_keeps_fn *keeps, void *ctx)
+{
+    buf_add_char(b, '{');
+    add_members(b, object, keeps, ctx);
+    buf_add_char(b, '}');
+}
+
+struct replaced {
+    struct names names;
+    struct arena arena;
+};
+
+static bool is_not_replaced(void *ctx, struct slice key)
+{
+    struct replaced *r = ctx;
+
+    return names_find(&r->names, json_text(key, &r->arena)) == NULL;
+}
+
 void json_add_merged(struct buf *b, struct slice base, struct slice over)
 {
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-    CLEANUP(names) struct names replaced = NAMES_INIT;
-    const struct names none = NAMES_INIT;
+    struct replaced replaced = {.names = NAMES_INIT, .arena = ARENA_INIT};
 
     if (over.size > 0)
-        gather_names(over, &replaced, &arena);
+        gather_names(over, &replaced.names, &replaced.arena);
     buf_add_char(b, '{');
-    add_members(b, base, &replaced, &arena);
-    add_members(b, over, &none, &arena);
+    add_members(b, base, is_not_replaced, &replaced);
+    add_members(b, over, NULL, NULL);
     buf_add_char(b, '}');
+    names_deinit(&replaced.names);
+    arena_deinit(&replaced.arena);
 }
 
 static void add_raw(struct buf *b, const char *key, struct slice json)
@@ -157,7 +175,6 @@ void json_add_grant(struct buf *b, const struct job *j, struct slice queue)
     json_add_comma(b);
     buf_add_str(b, "\"queue\":");
     json_add_string(b, queue);
-    json_add_id(b, "lease", j->token);
     add_time(b, "lease_until", j->lease_until_at);
 }
 
@@ -175,16 +192,17 @@ static void add_claimed_numbers(struct buf *b, const struct job *j)
     buf_add_char(b, '"');
 }
 
-void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, struct slice more,
-                      const char *url)
+void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_texts *texts)
 {
     char id[ID_TEXT_SIZE];
 
     id_format(j->id.v, id);
     buf_add_str(b, "{\"id\":\"");
     buf_add(b, id, ID_TEXT_SIZE - 1);
+    buf_add_str(b, "\",\"lease\":\"");
+    buf_add_slice(b, texts->lease);
     buf_add_str(b, "\",");
-    buf_add_slice(b, grant);
+    buf_add_slice(b, texts->grant);
     add_claimed_numbers(b, j);
     buf_add_str(b, ",\"params\":");
     buf_add_slice(b, j->params.size > 0 ? j->params : SLICE("{}"));
@@ -193,17 +211,17 @@ void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, st
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
     add_raw(b, "cursor", j->cursor);
-    if (more.size > 0) {
+    if (texts->more.size > 0) {
         json_add_comma(b);
-        buf_add_slice(b, more);
+        buf_add_slice(b, texts->more);
     }
     if (j->lost > 0)
         json_put_int(b, "lost", j->lost);
     if (j->log_size > 0)
         json_put_int(b, "log_size", j->log_size);
-    if (url != NULL) {
+    if (texts->url != NULL) {
         buf_add_str(b, ",\"url\":\"");
-        buf_add_str(b, url);
+        buf_add_str(b, texts->url);
         buf_add_str(b, "/v1/jobs/");
         buf_add(b, id, ID_TEXT_SIZE - 1);
         buf_add_char(b, '"');

@@ -14,7 +14,7 @@
 void json_add_id(struct buf *b, const char *key, int64_t id);
 
 /* {"id","lease"}, with a comma before it where one is needed. */
-void json_add_lease(struct buf *b, int64_t id, int64_t token);
+void json_add_lease(struct buf *b, int64_t id, struct slice lease);
 
 /* {"code","message"}; no detail. */
 void json_add_error(struct buf *b, const struct err *err);
@@ -29,12 +29,22 @@ void json_add_merged(struct buf *b, struct slice base, struct slice over);
 /* "url": the job's full id; nothing when url, the base of it, is NULL. */
 void json_add_job_url(struct buf *b, const char *url, int64_t id);
 
-/* What all jobs of one queue and one claim have in common: "queue","lease","lease_until". */
+/* The object with those members alone that are kept; keys as they stand in it. */
+typedef bool json_keeps_fn(void *ctx, struct slice key);
+void json_add_kept(struct buf *b, struct slice object, json_keeps_fn *keeps, void *ctx);
+
+/* What all jobs of one queue and one claim have in common: "queue","lease_until". */
 void json_add_grant(struct buf *b, const struct job *j, struct slice queue);
 
-/* A job as its worker gets it; `grant` is what json_add_grant wrote, `more` members that its bill adds, or empty. */
-void json_add_claimed(struct buf *b, const struct job *j, struct slice grant, struct slice more,
-                      const char *url);
+/* What a worker gets of a job beside the job itself. */
+struct claimed_texts {
+    struct slice lease;
+    struct slice grant; /* what json_add_grant wrote */
+    struct slice more;  /* members that its bill adds; or empty */
+    const char *url;    /* the base of full ids; NULL: none */
+};
+
+void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_texts *texts);
 
 /* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);

@@ -2,9 +2,12 @@
  * Joins: meeting points that lead on once so many have arrived with the same key.
  *
  * What has arrived is a row a key, counted and cleared in the commits that bring the arrivals: the one that completes
- * the number fires.  On a shared store all of them hold the lock of the links.
+ * the number fires.  On a shared store who arrives holds the key.  How often a join has fired is a number of the join as
+ * a whole: it is written last.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
 #include "base/json.h"
 #include "core/join_def.h"
 #include "core/quote.h"
@@ -61,18 +64,16 @@ static void add_arrivals(struct buf *b, struct slice name, const struct stored_a
     buf_add_str(b, "]}}");
 }
 
-static enum err_code fire(struct engine *e, struct stored_join *join, const struct join_def *def,
-                          const struct stored_arrivals *a, const struct chain_source *source,
-                          struct err *err)
+static enum err_code fire(struct engine *e, const struct stored_join *join,
+                          const struct join_def *def, const struct stored_arrivals *a,
+                          const struct chain_source *source, struct err *err)
 {
     CLEANUP(buf) struct buf told = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf params = BUF_INIT(PARAMS_MAX);
     struct chain_source own = *source;
 
-    join->fired++;
-    join->fired_at = e->now.wall_at;
-    if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK ||
-        store_join_put(e->store, join, err) != E_OK)
+    VEC_PUSH(&e->fires, ((struct join_fire){.join = join->id, .times = 1}));
+    if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK)
         return err->code;
     add_arrivals(&told, join->name, a);
     json_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
@@ -94,13 +95,14 @@ static void add_job(struct engine *e, struct stored_arrivals *a, int64_t job)
     a->jobs = jobs;
 }
 
-static enum err_code count(struct engine *e, struct stored_join *join, const struct join_def *def,
-                           const struct chain_source *source, struct arrival *arrival,
-                           struct err *err)
+static enum err_code count(struct engine *e, const struct stored_join *join,
+                           const struct join_def *def, const struct chain_source *source,
+                           struct arrival *arrival, struct err *err)
 {
     struct stored_arrivals a;
 
-    if (store_arrivals_find(e->store, join->id, arrival->key, &e->arena, &a, err) != E_OK)
+    if (store_join_hold_key(e->store, join->id, arrival->key, err) != E_OK ||
+        store_arrivals_find(e->store, join->id, arrival->key, &e->arena, &a, err) != E_OK)
         return err->code;
     if (a.count == 0)
         a = (struct stored_arrivals){.first_at = e->now.wall_at};
@@ -123,7 +125,7 @@ static enum err_code arrive(struct engine *e, struct slice name, const struct ch
     struct join_def def;
     struct quote quote;
 
-    if (engine_write(e, err) != E_OK || links_lock(e, err) != E_OK ||
+    if (engine_write(e, err) != E_OK ||
         store_join_find(e->store, name, &e->arena, &join, err) != E_OK)
         return err->code;
     if (join.id == 0) {
@@ -152,6 +154,33 @@ enum err_code join_arrive(struct engine *e, struct slice name, const struct chai
     return refused.code == E_OK ? E_OK : chain_astray(e, source, refused.msg, err);
 }
 
+static int by_join(const void *a, const void *b)
+{
+    int64_t x = ((const struct join_fire *)a)->join;
+    int64_t y = ((const struct join_fire *)b)->join;
+
+    return (x > y) - (x < y);
+}
+
+enum err_code joins_write(struct engine *e, struct err *err)
+{
+    struct join_fire *fires = e->fires.items;
+    size_t n = e->fires.count;
+
+    if (n > 1)
+        qsort(fires, n, sizeof(fires[0]), by_join);
+    for (size_t i = 0; i < n;) {
+        int64_t times = 0;
+        int64_t join = fires[i].join;
+
+        for (; i < n && fires[i].join == join; i++)
+            times += fires[i].times;
+        if (store_join_fired(e->store, join, times, e->now.wall_at, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
 /* ---- requests ---- */
 
 static enum err_code run_arrive(struct engine *e, struct op *op, struct err *err)
@@ -177,7 +206,8 @@ static enum err_code clear_key(struct engine *e, const struct stored_join *join,
 {
     struct stored_arrivals a;
 
-    if (store_arrivals_find(e->store, join->id, key, &e->arena, &a, err) != E_OK)
+    if (store_join_hold_key(e->store, join->id, key, err) != E_OK ||
+        store_arrivals_find(e->store, join->id, key, &e->arena, &a, err) != E_OK)
         return err->code;
     *ret_keys = a.count > 0;
     return store_arrivals_remove(e->store, join->id, key, err);
@@ -187,7 +217,8 @@ static enum err_code clear_key(struct engine *e, const struct stored_join *join,
 static enum err_code clear_all(struct engine *e, const struct stored_join *join, int64_t *ret_keys,
                                struct err *err)
 {
-    if (store_arrivals_count(e->store, join->id, ret_keys, err) != E_OK ||
+    if (store_join_hold(e->store, join->id, err) != E_OK ||
+        store_arrivals_count(e->store, join->id, ret_keys, err) != E_OK ||
         store_join_remove(e->store, join->id, err) != E_OK)
         return err->code;
     return store_join_put(e->store, join, err);
@@ -200,7 +231,7 @@ static enum err_code run_clear(struct engine *e, struct op *op, struct err *err)
     struct quote quote;
     int64_t keys = 0;
 
-    if (engine_write(e, err) != E_OK || links_lock(e, err) != E_OK ||
+    if (engine_write(e, err) != E_OK ||
         store_join_find(e->store, o->name, &e->arena, &join, err) != E_OK)
         return err->code;
     if (join.id == 0) {

@@ -3,17 +3,25 @@
 
 #include "engine/after.h"
 #include "engine/engine_internal.h"
+#include "store/store_shared.h"
 
 /* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
- * as much, whatever the batch brings.  On a shared store each takes some round trips, and other servers wait for the
- * lock meanwhile. */
-enum { LINK_ROWS = 1000, LINK_ROWS_SHARED = 200 };
+ * as much, whatever the batch brings.  On a shared store each takes some round trips, and what was looked at is held
+ * meanwhile: over a slow link they are fewer. */
+enum { LINK_ROWS = 1000, LINK_ROWS_SHARED = 200, LINK_ROWS_MIN = 4 };
+
+#define QUICK_US (2 * US_PER_MS) /* of a round trip: with a slower one rows get fewer */
 
 static size_t rows_of(const struct engine *e)
 {
     if (e->config.settle_rows > 0)
         return e->config.settle_rows;
-    return e->shared ? LINK_ROWS_SHARED : LINK_ROWS;
+    if (!e->shared)
+        return LINK_ROWS;
+    int64_t round_us = store_round_us(e->store);
+    int64_t rows = round_us <= QUICK_US ? LINK_ROWS_SHARED : LINK_ROWS_SHARED * QUICK_US / round_us;
+
+    return rows < LINK_ROWS_MIN ? LINK_ROWS_MIN : (size_t)rows;
 }
 
 /* Whether an end in a queue leads anywhere. */
@@ -31,17 +39,6 @@ void links_note(struct engine *e, const struct link_end *end)
 {
     if (end->awaited || end->billed || queue_leads(e, end))
         VEC_PUSH(&e->link_ends, *end);
-}
-
-enum err_code links_lock(struct engine *e, struct err *err)
-{
-    if (!e->shared || e->links_locked)
-        return E_OK;
-    if ((!e->in_transaction && engine_write(e, err) != E_OK) ||
-        store_links_lock(e->store, err) != E_OK)
-        return err->code;
-    e->links_locked = true;
-    return E_OK;
 }
 
 /* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
@@ -99,30 +96,36 @@ enum err_code links_settle(struct engine *e, struct err *err)
 {
     if (links_follow(e, err) != E_OK)
         return err->code;
-    bool works = e->has_releases && !e->releases_new && e->now.steady_at >= e->resume_at;
+    bool over = !e->has_releases || !links_are_due(e) || e->releases_new ||
+                e->now.steady_at < e->resume_at;
     size_t room = room_of(e);
 
     if (room < rows_of(e) / 2)
         room = rows_of(e) / 2;
-    while (works && room > 0 && e->has_releases)
-        if (after_work(e, &room, err) != E_OK || follow(e, &room, err) != E_OK)
+    while (!over && room > 0)
+        if (after_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
+            return err->code;
+    over = !e->has_revivals || (e->now.steady_at < e->resume_at && !e->revivals_new);
+    while (!over && room > 0)
+        if (revive_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
     return E_OK;
 }
 
 enum err_code links_load(struct engine *e, struct err *err)
 {
-    struct stored_release first = {.target = 0};
-
-    if (store_release_next(e->store, &first, err) != E_OK)
-        return err->code;
-    e->has_releases = first.target != 0;
-    return E_OK;
+    e->has_revivals = true; /* the first batch looks */
+    return store_release_any(e->store, &e->has_releases, err);
 }
 
 bool links_are_due(const struct engine *e)
 {
-    return e->has_releases;
+    return (e->has_releases || e->has_revivals) && e->now.steady_at >= e->releases_at;
+}
+
+int64_t links_due_at(const struct engine *e)
+{
+    return e->has_releases || e->has_revivals ? e->releases_at : TIME_NEVER;
 }
 
 void links_clear(struct engine *e)
@@ -131,6 +134,8 @@ void links_clear(struct engine *e)
     VEC_CLEAR(&e->new_waits);
     VEC_CLEAR(&e->raised);
     VEC_CLEAR(&e->hopeful);
-    e->links_locked = e->releases_new = false;
+    VEC_CLEAR(&e->fires);
+    e->releases_new = e->releases_left = e->revivals_new = false;
+    e->releases_past = 0;
     e->links_used = 0;
 }

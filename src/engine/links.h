@@ -53,8 +53,8 @@ MUST_CHECK enum err_code links_load(struct engine *e, struct err *err);
 bool links_are_due(const struct engine *e);
 void links_clear(struct engine *e); /* the batch is over */
 
-/* Before anything of waits, signals or joins is read to be judged; once a batch is enough. */
-MUST_CHECK enum err_code links_lock(struct engine *e, struct err *err);
+/* When it may: TIME_NEVER, when there is nothing. */
+int64_t links_due_at(const struct engine *e);
 
 /* ---- after (after.c) ---- */
 
@@ -68,7 +68,8 @@ struct planned_wait {
 struct after_plan {
     struct planned_wait *waits; /* those on jobs first; any: the job is held */
     size_t n_waits;
-    bool never; /* one can no longer hold, as `why` says: the job is cancelled */
+    bool never;   /* one can no longer hold, as `why` says: the job is cancelled */
+    int64_t lost; /* the job that has decided that */
     const char *why;
     struct slice json; /* for the bill */
 };
@@ -83,11 +84,24 @@ MUST_CHECK enum err_code after_judge(struct engine *e, const struct submit_item 
 MUST_CHECK enum err_code after_make(struct engine *e, const struct after_plan *plan,
                                     struct err *err);
 
-/* An emitted job is released: conditions in its bill are judged now.  *ret_held: it has to wait; *ret_never: it is
- * to be cancelled at once, with `why`. */
+/* Whether a condition can no longer hold, which job has decided that, and why. */
+struct after_never {
+    bool is;
+    int64_t by;
+    char why[300];
+};
+
+/* An emitted job is released, or one that was cancelled is run again: conditions in its bill are judged now.
+ * *ret_held: it has to wait; ret_never->is: it is to be cancelled at once, or stays so. */
 MUST_CHECK enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
-                                       bool *ret_never, char *why, size_t why_size,
-                                       struct err *err);
+                                       struct after_never *ret_never, struct err *err);
+
+/* Cancels a job one of whose conditions can no longer hold, because of the job `by`. */
+MUST_CHECK enum err_code after_cancel(struct engine *e, const struct job *j, int64_t by,
+                                      struct slice why, struct err *err);
+
+/* The job is run again: what it had cancelled is brought back, by this batch or the next ones (revive.c). */
+MUST_CHECK enum err_code revive_begin(struct engine *e, int64_t target, struct err *err);
 
 /* The job does not wait any more: it is cancelled or removed. */
 MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, struct err *err);
@@ -100,8 +114,9 @@ MUST_CHECK enum err_code after_ended(struct engine *e, const struct link_end *en
 MUST_CHECK enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling,
                                           struct err *err);
 
-/* Goes on with a release. */
-MUST_CHECK enum err_code after_work(struct engine *e, size_t *room, struct err *err);
+/* Goes on with the next release; *ret_over: there is none that this batch has not looked at. */
+MUST_CHECK enum err_code after_work(struct engine *e, size_t *room, bool *ret_over,
+                                    struct err *err);
 
 /* ---- signals (signal.c) ---- */
 
@@ -137,6 +152,9 @@ MUST_CHECK enum err_code chain_make(struct engine *e, struct queue *q,
  * second. */
 MUST_CHECK enum err_code chain_astray(struct engine *e, const struct chain_source *source,
                                       const char *why, struct err *err);
+
+/* Writes how often joins have fired in this batch, in the order of their numbers. */
+MUST_CHECK enum err_code joins_write(struct engine *e, struct err *err);
 
 MUST_CHECK enum err_code join_run(struct engine *e, struct op *op, struct err *err);
 

@@ -40,8 +40,8 @@ void news_tell_ended(struct engine *e, int64_t id)
 void news_tell_cancel(struct engine *e, const struct cancel_note *note)
 {
     if (e->shared && add_news(e, 96))
-        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64, note->job, note->token,
-                 note->worker);
+        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, note->lease.job,
+                 note->lease.token, note->worker, note->lease.fence);
 }
 
 void news_tell_worker(struct engine *e, int64_t number)
@@ -173,8 +173,8 @@ static void hear_item(struct engine *e, char letter, const char **at)
             VEC_PUSH(&e->ended, number);
         break;
     case 'c':
-        if (next_number(at, &note.job) && next_number(at, &note.token) &&
-            next_number(at, &note.worker))
+        if (next_number(at, &note.lease.job) && next_number(at, &note.lease.token) &&
+            next_number(at, &note.worker) && next_number(at, &note.lease.fence))
             hear_cancel(e, &note);
         break;
     case 'w':

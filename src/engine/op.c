@@ -9,7 +9,6 @@ void op_init(struct op *op, enum op_kind kind)
     op->kind = kind;
     op->arena = ARENA_INIT;
     op->reply = BUF_INIT(OP_REPLY_MAX);
-    op->jobs = BUF_INIT(OP_REPLY_MAX);
     op->cancels = BUF_INIT(OP_REPLY_MAX);
     op->logs = BUF_INIT(OP_REPLY_MAX);
 }
@@ -18,7 +17,6 @@ void op_deinit(struct op *op)
 {
     arena_deinit(&op->arena);
     buf_deinit(&op->reply);
-    buf_deinit(&op->jobs);
     buf_deinit(&op->cancels);
     buf_deinit(&op->logs);
 }

@@ -99,7 +99,8 @@ struct signal_raise_item {
 
 struct finish_item {
     int64_t id;
-    int64_t token;
+    int64_t token;            /* LEASE_FORGED: its lease is none of the job's */
+    struct slice lease;       /* as it was told */
     enum job_outcome outcome; /* DONE FAILED LATER RETURNED CANCELLED */
     enum job_cause cause;
     bool exited;
@@ -122,6 +123,7 @@ struct finish_item {
 struct touch_item {
     int64_t id;
     int64_t token;
+    struct slice lease;
     struct slice text;
     bool has_text;
     int64_t done, total;
@@ -145,6 +147,12 @@ struct worker_info {
     struct slice queues;              /* JSON object: name to slots */
     int64_t slots;                    /* 0: not told */
     struct slice broken;              /* JSON object: queue to reason; or empty */
+
+    /* Who of that name it is: see instance.c. */
+    struct slice instance; /* empty: it does not tell */
+    struct slice previous; /* the instance it comes after, as its directory tells; or empty */
+    struct slice boot;     /* of its machine */
+    bool leaves;           /* and gives the name back */
 };
 
 enum exchange_parts {
@@ -172,6 +180,7 @@ struct exchange {
     int64_t definitions; /* nothing is granted to who does not know the current ones */
     bool commands;       /* only jobs that a command says how to run, their own or their queue's */
     bool wake;           /* other claims of the same worker that wait are answered */
+    bool may_command;    /* it may bring commands, and change what those of jobs are run with */
 };
 
 /* Whether any of its finishes and touches brings a piece of a log. */
@@ -182,11 +191,13 @@ bool exchange_has_logs(const struct exchange *x);
 struct emit {
     int64_t id; /* the running job */
     int64_t token;
+    struct slice lease;
     int64_t seq; /* from 1 on for each lease; one that was taken is answered again */
     const struct submit_item *jobs;
     size_t n_jobs;
     bool visible;        /* not staged until the end of the attempt */
     struct slice cursor; /* JSON, or empty */
+    bool may_command;    /* as in struct exchange */
 };
 
 /* ---- single jobs ---- */
@@ -211,12 +222,17 @@ struct act {
     struct slice
         params; /* PATCH, RETRY, CLONE: replaces (PATCH) or is merged over the job's (others); empty: as it is */
     struct slice labels; /* PATCH; empty: as they are */
+    struct slice
+        version; /* PATCH: only while the job's is that (job_version); empty: whatever it is */
     bool has_priority;
     int priority;
     bool has_due;
     int64_t due_at;    /* 0: at once */
     struct slice from; /* RETRY: the number or name of a step; empty: where it failed */
     bool anew;         /* RETRY: from the first step */
+    bool
+        alone; /* RETRY: without waiting for its conditions again, or bringing back what it had cancelled */
+    bool may_command;  /* it may change what a job's own command is run with */
     int64_t result_id; /* out: the job the act was about; the new one for CLONE */
 };
 
@@ -228,12 +244,15 @@ struct job_filter {
     struct slice labels;     /* JSON object of strings that must all be there; empty: any */
     struct slice text;       /* must occur in params, key, labels or status text; empty: any */
     int64_t ended_before_at; /* 0: any; else only ended jobs that ended before */
+    int64_t first_id;        /* only jobs from this id on */
+    int64_t last_id;         /* 0: any; else only jobs up to this id */
 };
 
 struct bulk {
     enum act_kind kind; /* CANCEL RETRY HOLD RELEASE NOW MOVE DELETE */
     struct job_filter filter;
     struct slice queue; /* MOVE */
+    bool alone;         /* RETRY: see struct act */
 };
 
 /* ---- queues ---- */
@@ -358,13 +377,15 @@ struct op {
     op_done_fn *done;   /* called once, on the engine's thread */
     op_alive_fn *alive; /* asked before a late grant, and before "all" is heeded; NULL: there */
     void *owner;
+    bool may_use_reserve; /* it may wait where others are refused: engine_config.waiting_reserve */
 
     /* The engine's own, between arrival and `done`. */
     struct op *next;
-    int64_t deadline_at; /* steady: a waiting op is answered then */
-    struct buf jobs;     /* EXCHANGE: what was granted */
-    struct buf cancels;  /* EXCHANGE: what the worker is to stop */
-    struct buf logs;     /* EXCHANGE: logs that end elsewhere than the worker thinks */
+    int64_t deadline_at;      /* steady: a waiting op is answered then */
+    struct buf cancels;       /* EXCHANGE: what the worker is to stop */
+    struct buf logs;          /* EXCHANGE: logs that end elsewhere than the worker thinks */
+    const struct job *picked; /* EXCHANGE: RUNNING ones were granted; in the batch's arena */
+    size_t n_picked;
     size_t n_granted;
     bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
     bool over;           /* WAIT on a shared store: there is nothing to wait for */

@@ -132,6 +132,8 @@ static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
 
 static void leave_outside(struct picker *p, struct queue *q, struct ready_ref ref)
 {
+    if (ref.id <= 0) /* no job: the store is damaged */
+        return;
     if (q->outside.count >= OUTSIDE_MAX) {
         map_deinit(&q->outside);
         q->outside = (struct map){0};

@@ -172,16 +172,29 @@ static enum err_code query_log(struct query_view *v, struct query *q, struct err
     return store_log_read(v->store, q->id, r.from, r.to, take_piece, &r, err);
 }
 
+/* The marks of a log: when its parts came, and where its attempts begin. */
+struct log_marks {
+    struct buf *times;
+    struct buf attempts, errors;
+    int64_t last; /* attempt: one that was handed back begins only once */
+};
+
 static void add_mark(void *ctx, const struct log_mark *mark)
 {
-    struct buf *b = ctx;
+    struct log_marks *m = ctx;
 
-    json_add_comma(b);
-    buf_add_char(b, '[');
-    buf_add_int(b, mark->offset);
-    buf_add_char(b, ',');
-    json_add_time(b, mark->at);
-    buf_add_char(b, ']');
+    if (mark->at == 0) {
+        json_add_comma(&m->errors);
+        buf_add_int(&m->errors, mark->offset);
+    } else if (mark->at > 0) {
+        json_add_comma(m->times);
+        buf_addf(m->times, "[%lld,", (long long)mark->offset);
+        json_add_time(m->times, mark->at);
+        buf_add_char(m->times, ']');
+    } else if (-mark->at > m->last) {
+        m->last = -mark->at;
+        buf_addf(&m->attempts, ",[%lld,%lld]", (long long)m->last, (long long)mark->offset);
+    }
 }
 
 static enum err_code query_log_times(struct query_view *v, struct query *q, struct err *err)
@@ -193,11 +206,22 @@ static enum err_code query_log_times(struct query_view *v, struct query *q, stru
         return err->code;
     if (!found)
         return no_job(q->id, err);
+    struct log_marks marks = {.times = &q->reply,
+                              .attempts = BUF_INIT(q->reply.limit),
+                              .errors = BUF_INIT(q->reply.limit),
+                              .last = 1};
+
     buf_add_str(&q->reply, "{\"times\":[");
-    if (store_log_marks(v->store, q->id, add_mark, &q->reply, err) != E_OK)
-        return err->code;
+    enum err_code code = store_log_marks(v->store, q->id, add_mark, &marks, err);
+
+    buf_add_str(&q->reply, "],\"attempts\":[[1,0]");
+    buf_add_slice(&q->reply, buf_slice(&marks.attempts));
+    buf_add_str(&q->reply, "],\"errors\":[");
+    buf_add_slice(&q->reply, buf_slice(&marks.errors));
     buf_add_str(&q->reply, "]}");
-    return E_OK;
+    buf_deinit(&marks.attempts);
+    buf_deinit(&marks.errors);
+    return code;
 }
 
 /* ---- running ---- */
@@ -217,6 +241,7 @@ static const struct {
     [QUERY_COUNTS] = {query_counts, true, false},
     [QUERY_BULKS] = {query_bulks, false, false},
     [QUERY_BULK] = {query_bulk, false, false},
+    [QUERY_PLAN] = {query_plan, true, true},
     [QUERY_QUEUE_LOG] = {query_queue_log, true, false},
     [QUERY_LOG_TIMES] = {query_log_times, false, false},
     [QUERY_SIGNALS] = {query_signals, false, false},

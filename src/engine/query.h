@@ -21,7 +21,7 @@ enum query_kind {
     QUERY_JOB,       /* one job, whole: {"id",…} */
     QUERY_JOBS,      /* {"jobs":[…],"cursor"} */
     QUERY_LOG,       /* bytes of a job's log */
-    QUERY_LOG_TIMES, /* {"times":[[OFFSET,"…"],…]} */
+    QUERY_LOG_TIMES, /* {"times":[[OFFSET,"…"],…],"attempts":[[NUMBER,OFFSET],…]} */
     QUERY_QUEUES,    /* {"queues":[…]} with counts */
     QUERY_QUEUE_LOG, /* {"log":[…]}: what happened to it, the newest first */
     QUERY_QUEUE,     /* one queue: state, definition, counts, oldest ready job */
@@ -29,6 +29,7 @@ enum query_kind {
     QUERY_COUNTS,    /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
     QUERY_BULKS,     /* {"bulk":[…]}: chunked work under way, or done within a day */
     QUERY_BULK,      /* one of them; done ones are kept a day */
+    QUERY_PLAN,      /* {"action","jobs","more","examples"}: what a bulk action would do */
     QUERY_SIGNALS,   /* {"signals":[…],"cursor"} */
     QUERY_SIGNAL,    /* one of them, with those who wait for it */
     QUERY_JOINS,     /* {"joins":[…],"cursor"} */
@@ -42,7 +43,8 @@ struct query {
     enum query_kind kind;
     int64_t id;               /* JOB, LOG, BULK */
     struct slice name;        /* QUEUE, QUEUE_LOG, SIGNAL, JOIN, TOPIC */
-    struct job_filter filter; /* JOBS */
+    struct job_filter filter; /* JOBS, PLAN */
+    enum act_kind act;        /* PLAN; `name` is the queue that MOVE goes to */
     int limit;                /* of lists: 1 to 1000 */
     struct slice cursor;      /* JOBS: empty: from the newest; others: data NULL: from the first */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */

@@ -50,6 +50,17 @@ MUST_CHECK enum err_code view_take_workers(struct query_view *v, struct err *err
 MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
 MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);
 
+/* The number of the queue of that name, unchanged when the name is empty; E_INVALID. */
+MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct slice name,
+                                          int64_t *ret_queue, struct err *err);
+
+/* A job as lists show it, with a comma before it where one is needed. */
+MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id,
+                                          struct err *err);
+
+/* query_plan.c */
+MUST_CHECK enum err_code query_plan(struct query_view *v, struct query *q, struct err *err);
+
 /* query_workers.c */
 MUST_CHECK enum err_code query_workers(struct query_view *v, struct query *q, struct err *err);
 

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/bill.h"
+#include "core/last_line.h"
 #include "engine/filter.h"
 #include "engine/job_json.h"
 #include "engine/query_internal.h"
@@ -17,6 +18,7 @@
 #include "store/store_jobs.h"
 #include "store/store_links.h"
 #include "store/store_list.h"
+#include "store/store_logs.h"
 #include "store/store_meta.h"
 #include "store/store_record.h"
 
@@ -193,6 +195,24 @@ static enum err_code say_after(struct query_view *v, const struct job *j, struct
 
 /* ---- one job ---- */
 
+/* What a failed job said last. */
+static enum err_code add_last_line(struct buf *b, struct query_view *v, const struct job *j,
+                                   struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    CLEANUP(buf) struct buf line = BUF_INIT(LAST_LINE_MAX);
+    struct slice tail = {0};
+
+    if (j->state != JOB_FAILED)
+        return E_OK;
+    if (store_log_tail(v->store, j->id.v, LAST_LINE_TAIL, &arena, &tail, err) != E_OK)
+        return err->code;
+    last_line_add(&line, tail);
+    if (line.size > 0)
+        json_put_string(b, "last_line", buf_slice(&line));
+    return E_OK;
+}
+
 static enum err_code add_fields(struct buf *b, struct query_view *v, const struct query *q,
                                 const struct job *j, bool whole, struct err *err)
 {
@@ -208,7 +228,7 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
         return err->code;
     add_reason(b, &r);
-    return E_OK;
+    return add_last_line(b, v, j, err);
 }
 
 /* Whose a staged job is, and what it waits for. */
@@ -298,8 +318,12 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
 
         return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(q->id, text));
     }
+    char version[JOB_VERSION_SIZE];
+
     q->ended = job_state_ended(j.state);
     buf_add_char(&q->reply, '{');
+    if (job_state_waits(j.state))
+        json_put_string(&q->reply, "version", slice_of(job_version(&j, version)));
     if (add_fields(&q->reply, v, q, &j, true, err) != E_OK ||
         add_owner(&q->reply, v, &j, err) != E_OK || add_cursor(&q->reply, v, &j, err) != E_OK ||
         add_record(&q->reply, v, &j, err) != E_OK)
@@ -365,7 +389,7 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
     return E_OK;
 }
 
-static enum err_code add_listed(struct query_view *v, struct query *q, int64_t id, struct err *err)
+enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
     bool found = false;
@@ -373,7 +397,8 @@ static enum err_code add_listed(struct query_view *v, struct query *q, int64_t i
 
     if (store_job_lean(v->store, id, &arena, &j, &found, err) != E_OK)
         return err->code;
-    ASSERT(found); /* one read transaction sees one state */
+    if (!found) /* one read transaction sees one state */
+        return err_set(err, E_INTERNAL, "the store is damaged: a listed job is not there");
     json_add_comma(&q->reply);
     buf_add_char(&q->reply, '{');
     if (add_fields(&q->reply, v, q, &j, false, err) != E_OK ||
@@ -390,7 +415,7 @@ static enum err_code add_window(struct query_view *v, struct query *q, const str
     for (size_t i = 0; i < w->ids.count && w->ids.items[i] >= floor; i++) {
         if (*left == 0 || q->reply.size > PAGE_BYTES)
             return E_OK;
-        if (add_listed(v, q, w->ids.items[i], err) != E_OK)
+        if (query_add_listed(v, q, w->ids.items[i], err) != E_OK)
             return err->code;
         *below = w->ids.items[i];
         (*left)--;
@@ -405,7 +430,9 @@ static enum err_code read_page(struct query_view *v, struct query *q, struct win
     int left = q->limit;
     int64_t first = *below; /* once the page has come further, it ends where its time does */
 
-    for (int n = 0; n < WINDOWS_MAX && left > 0 && *below > 0 && q->reply.size <= PAGE_BYTES; n++) {
+    for (int n = 0;
+         n < WINDOWS_MAX && left > 0 && *below > q->filter.first_id && q->reply.size <= PAGE_BYTES;
+         n++) {
         int64_t floor = 0;
 
         if (read_window(v, w, *below, &floor, err) != E_OK ||
@@ -429,20 +456,30 @@ static enum err_code parse_cursor(struct slice cursor, int64_t *ret_below, struc
                    "'cursor' is not one that a list of jobs gave out: leave it off to begin anew");
 }
 
+enum err_code query_find_queue(const struct query_view *v, struct slice name, int64_t *ret_queue,
+                               struct err *err)
+{
+    const struct stored_queue *queue = NULL;
+
+    if (name.size == 0)
+        return E_OK;
+    queue = view_queue_named(v, name);
+    if (queue == NULL)
+        return view_queue_unknown(v, name, E_INVALID, err);
+    *ret_queue = queue->id;
+    return E_OK;
+}
+
 enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err)
 {
     struct window w = {.filter = &q->filter};
     int64_t below;
 
-    if (parse_cursor(q->cursor, &below, err) != E_OK)
+    if (parse_cursor(q->cursor, &below, err) != E_OK ||
+        query_find_queue(v, q->filter.queue, &w.queue, err) != E_OK)
         return err->code;
-    if (q->filter.queue.size > 0) {
-        const struct stored_queue *queue = view_queue_named(v, q->filter.queue);
-
-        if (queue == NULL)
-            return view_queue_unknown(v, q->filter.queue, E_INVALID, err);
-        w.queue = queue->id;
-    }
+    if (q->filter.last_id != 0 && below > q->filter.last_id)
+        below = q->filter.last_id + 1;
     buf_add_str(&q->reply, "{\"jobs\":[");
     enum err_code code = read_page(v, q, &w, &below, err);
 
@@ -450,7 +487,7 @@ enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err)
     if (code != E_OK)
         return code;
     buf_add_str(&q->reply, "],\"cursor\":");
-    if (below > 0) {
+    if (below > q->filter.first_id) {
         char id[ID_TEXT_SIZE];
 
         buf_addf(&q->reply, "\"" CURSOR_MARK "%s\"}", id_format(below, id));

@@ -85,6 +85,18 @@ static void add_broken(struct buf *b, const struct broken_queue *broken)
     buf_add_char(b, ']');
 }
 
+/* "why":{"text","at"}: who or what has brought it into its state. */
+static void add_why(void *ctx, const struct queue_log_line *line)
+{
+    struct buf *b = ctx;
+
+    json_add_key(b, "why");
+    buf_add_char(b, '{');
+    json_put_string(b, "text", line->text);
+    json_put_time(b, "at", line->at);
+    buf_add_char(b, '}');
+}
+
 static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
                                const struct count_list *counts, struct err *err)
 {
@@ -95,6 +107,10 @@ static enum err_code add_queue(struct query_view *v, struct buf *b, const struct
     buf_add_char(b, '{');
     json_put_string(b, "name", q->name);
     json_put_string(b, "state", slice_of(queue_state_name(q->state)));
+    if (q->state != QUEUE_UP &&
+        store_queue_log_newest(v->store, q->id, slice_of(queue_state_name(q->state)), add_why, b,
+                               err) != E_OK)
+        return err->code;
     json_put_bool(b, "served", view_is_served(v, q->name));
     add_broken(b, view_broken(v, q->name));
     json_add_key(b, "counts");

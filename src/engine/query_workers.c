@@ -16,8 +16,9 @@
 #define WORKER_LIVES_US (90 * US_PER_S)
 
 enum {
-    SHOWN_JOBS = 100,  /* of one worker */
-    LOOKED_AT = 50000, /* jobs of all workers together */
+    SHOWN_JOBS = 100,   /* of one worker */
+    LOOKED_AT = 50000,  /* jobs of all workers together */
+    SHOWN_INSTANCE = 8, /* the whole of it would be the right to claim for the worker */
 };
 
 /* ---- names ---- */
@@ -108,6 +109,8 @@ static void take_worker(void *ctx, const struct stored_worker *w)
     copy.version = arena_copy(&v->arena, w->version);
     copy.queues = arena_copy(&v->arena, w->queues);
     copy.broken = arena_copy(&v->arena, w->broken);
+    copy.instance = arena_copy(&v->arena, w->instance);
+    copy.boot = arena_copy(&v->arena, w->boot);
     VEC_PUSH(&v->workers, copy);
 }
 
@@ -211,6 +214,10 @@ static void add_worker(const struct query_view *v, struct buf *b, const struct s
     add_number(b, "slots", w->slots);
     json_put_raw(b, "broken", w->broken.size > 0 ? w->broken : SLICE("{}"));
     json_put_time(b, "seen_at", w->seen_at);
+    if (w->instance.size > SHOWN_INSTANCE) {
+        add_text(b, "instance", slice_make(w->instance.data, SHOWN_INSTANCE));
+        json_put_time(b, "since", w->since_at);
+    }
     json_put_bool(b, "live", view_worker_lives(v, w));
 }
 

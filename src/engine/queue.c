@@ -20,7 +20,22 @@ struct queue *queue_by_id(const struct engine *e, int64_t id)
 {
     struct queue *q = map_find(&e->queues.by_id, id);
 
-    ASSERT(q != NULL); /* every job's queue is there */
+    if (q != NULL)
+        return q;
+    struct err ignored = ERR_INIT;
+
+    (void)store_queue_damaged(e->store, id, &ignored); /* every job's queue is there */
+    return e->lost_queue;
+}
+
+struct queue *queue_new_lost(void)
+{
+    struct queue *q = mem_zalloc(sizeof(*q));
+
+    q->name = mem_strdup("(lost)"); /* which none can be called */
+    q->state = QUEUE_DOWN;
+    ready_init(&q->ready);
+    queue_define(q, SLICE("{}"));
     return q;
 }
 
@@ -113,6 +128,12 @@ void queue_define(struct queue *q, struct slice json)
 static void take_queue(void *ctx, const struct stored_queue *row)
 {
     struct engine *e = ctx;
+    struct err ignored = ERR_INIT;
+
+    if (map_find(&e->queues.by_id, row->id) != NULL || queue_find(e, row->name) != NULL) {
+        (void)store_queue_damaged(e->store, row->id, &ignored);
+        return;
+    }
     struct queue *q = mem_zalloc(sizeof(*q));
 
     q->id = row->id;

@@ -78,11 +78,14 @@ enum err_code queue_set_state(struct engine *e, struct queue *q, enum queue_stat
 }
 
 /* Too many failures in a row: it starts no more until somebody has looked. */
-static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, struct err *err)
+static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, int64_t last,
+                                struct err *err)
 {
-    char why[80];
+    char id[ID_TEXT_SIZE];
+    char why[100];
 
-    snprintf(why, sizeof(why), "stop_after: %d failures in a row", failures);
+    snprintf(why, sizeof(why), "stop_after: %d jobs failed in a row, the last was %s", failures,
+             id_format(last, id));
     return queue_set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
 }
 
@@ -103,7 +106,7 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 static bool any_failed(const struct seen_end *ends, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (ends[i].failed)
+        if (ends[i].failed != 0)
             return true;
     return false;
 }
@@ -118,10 +121,10 @@ static enum err_code write_streak(struct engine *e, const struct seen_end *ends,
     if (any_failed(ends, n) && store_queue_streak_lock(e->store, q->id, &streak, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++) {
-        streak = ends[i].failed ? streak + 1 : 0;
+        streak = ends[i].failed != 0 ? streak + 1 : 0;
         if (streak < q->def.stop_after || !queue_state_starts(q->state))
             continue;
-        if (stop_queue(e, q, streak, err) != E_OK)
+        if (stop_queue(e, q, streak, ends[i].failed, err) != E_OK)
             return err->code;
         streak = 0;
     }
@@ -157,9 +160,9 @@ enum err_code queue_write_streaks(struct engine *e, struct err *err)
     return E_OK;
 }
 
-enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed, struct err *err)
+enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed, struct err *err)
 {
-    int streak = failed ? q->streak + 1 : 0;
+    int streak = failed != 0 ? q->streak + 1 : 0;
 
     if (q->def.stop_after == 0)
         return E_OK;
@@ -170,7 +173,7 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, bool failed,
     if (streak == q->streak)
         return E_OK;
     if (streak >= q->def.stop_after && queue_state_starts(q->state))
-        return stop_queue(e, q, streak, err);
+        return stop_queue(e, q, streak, failed, err);
     q->streak = streak;
     return write_row(e, q, q->state, slice_of(q->json), err);
 }

@@ -12,6 +12,8 @@
 /* A job may wait for each step of another, and for that itself, in three ways. */
 enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
 
+#define REST_US (20 * US_PER_MS) /* what another server holds is looked at again after so long */
+
 enum err_code release_put(struct engine *e, const struct stored_release *r, struct err *err)
 {
     e->releases_new = e->releases_new || !e->has_releases;
@@ -53,7 +55,8 @@ static enum err_code state_for(struct told_end *t, const struct stored_wait *w, 
     return E_OK;
 }
 
-static enum err_code tell_one(struct told_end *t, const struct stored_wait *w, struct err *err)
+static enum err_code tell_one(struct told_end *t, const struct stored_wait *w, bool *ret_busy,
+                              struct err *err)
 {
     const char *why = NULL;
     int state;
@@ -64,7 +67,30 @@ static enum err_code tell_one(struct told_end *t, const struct stored_wait *w, s
 
     if (verdict == AFTER_NEVER)
         why = after_why(t->e, w->target, w->step, state);
-    return waiter_tell(t->e, w, verdict, why, err);
+    return waiter_tell(t->e, w, verdict, why, ret_busy, err);
+}
+
+/* Tells those that no other server has; the first of the others is where the release goes on. */
+static enum err_code tell_page(struct told_end *t, const struct wait_page *page, bool *ret_left,
+                               struct err *err)
+{
+    const bool *held_by_others;
+
+    if (waiters_hold(t->e, page, &held_by_others, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < page->count; i++) {
+        const struct stored_wait *w = &page->items[i];
+        bool busy = held_by_others[i];
+
+        if (!busy && tell_one(t, w, &busy, err) != E_OK)
+            return err->code;
+        if (busy && !*ret_left) {
+            *ret_left = true;
+            t->release->cursor = w->waiter - 1;
+            release_rest(t->e);
+        }
+    }
+    return E_OK;
 }
 
 /* Goes on from the cursor; *ret_left: not all were looked at. */
@@ -74,20 +100,20 @@ static enum err_code tell(struct engine *e, struct stored_release *r, size_t *ro
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
     struct told_end told = {.e = e, .release = r};
     size_t limit = *room + (r->state == RELEASE_STEPS ? WAITS_ON_ONE_MAX : 0);
-    enum err_code code = E_OK;
 
     *ret_left = *room == 0;
     if (*ret_left)
         return E_OK;
     if (store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < page.count && code == E_OK; i++)
-        code = tell_one(&told, &page.items[i], err);
+    enum err_code code = tell_page(&told, &page, ret_left, err);
+
     step_ends_deinit(&told.steps);
-    *ret_left = page.count == limit;
     *room -= page.count < *room ? page.count : *room;
-    if (*ret_left) /* there may be more of the last one's */
+    if (!*ret_left && page.count == limit) { /* there may be more of the last one's */
+        *ret_left = true;
         r->cursor = page.items[page.count - 1].waiter - 1;
+    }
     return code;
 }
 
@@ -97,24 +123,32 @@ static enum err_code tell_step(struct engine *e, const struct link_end *end, siz
                                struct err *err)
 {
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
-    size_t n = 0;
+    const bool *held_by_others;
 
-    if (store_waits_on_step(e->store, end->job, end->step, wait_page_take, &page, err) != E_OK)
+    if (store_waits_on_step(e->store, end->job, end->step, *room + 1, wait_page_take, &page, err) !=
+        E_OK)
         return err->code;
-    for (; n<page.count && * room> 0; n++, (*room)--) {
-        const struct stored_wait *w = &page.items[n];
+    bool left = page.count > *room;
+
+    page.count -= left;
+    *room -= page.count;
+    if (waiters_hold(e, &page, &held_by_others, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < page.count; i++) {
+        const struct stored_wait *w = &page.items[i];
         enum after_verdict verdict = step_verdict(w->on, (int)end->state);
         const char *why = verdict == AFTER_NEVER
                               ? after_why(e, end->job, end->step, (int)end->state)
                               : NULL;
+        bool busy = held_by_others[i];
 
-        if (waiter_tell(e, w, verdict, why, err) != E_OK)
+        if (!busy && waiter_tell(e, w, verdict, why, &busy, err) != E_OK)
             return err->code;
+        left = left || busy;
     }
-    if (n == page.count)
-        return E_OK;
-    return release_put(e, &(struct stored_release){.target = end->job, .state = RELEASE_STEPS},
-                       err);
+    const struct stored_release rest = {.target = end->job, .state = RELEASE_STEPS};
+
+    return left ? release_put(e, &rest, err) : E_OK;
 }
 
 enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *room,
@@ -125,8 +159,6 @@ enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *
 
     if (!end->awaited)
         return E_OK;
-    if (links_lock(e, err) != E_OK)
-        return err->code;
     if (!end->whole)
         return tell_step(e, end, room, err);
     if (tell(e, &r, room, &left, err) != E_OK)
@@ -136,21 +168,31 @@ enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *
 
 /* ---- releases ---- */
 
-enum err_code after_work(struct engine *e, size_t *room, struct err *err)
+void release_rest(struct engine *e)
+{
+    e->releases_at = e->now.steady_at + REST_US;
+}
+
+/* Those that this batch has looked at are not looked at again. */
+enum err_code after_work(struct engine *e, size_t *room, bool *ret_over, struct err *err)
 {
     struct stored_release r = {.target = 0};
     bool left = false;
 
-    if (links_lock(e, err) != E_OK || store_release_next(e->store, &r, err) != E_OK)
+    if (store_release_next(e->store, e->releases_past, &r, err) != E_OK)
         return err->code;
-    e->has_releases = r.target != 0;
-    if (r.target == 0 || *room == 0)
+    *ret_over = r.target == 0;
+    if (*ret_over)
+        e->has_releases = e->releases_left;
+    if (*ret_over || *room == 0)
         return E_OK;
+    e->releases_past = r.target;
     if (engine_write(e, err) != E_OK)
         return err->code;
     if ((r.state == RELEASE_SIGNAL ? signal_tell(e, &r, room, &left, err)
                                    : tell(e, &r, room, &left, err)) != E_OK)
         return err->code;
     *room -= *room > 0; /* the release itself */
+    e->releases_left = e->releases_left || left;
     return left ? release_put(e, &r, err) : store_release_remove(e->store, r.target, err);
 }

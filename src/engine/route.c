@@ -7,6 +7,7 @@
 #include "core/template.h"
 #include "engine/job_json.h"
 #include "engine/links.h"
+#include "engine/rights.h"
 #include "store/store_jobs.h"
 #include "store/store_links.h"
 #include "store/store_record.h"
@@ -139,19 +140,10 @@ static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job
 
     if (store_job_lean(e->store, id, &e->arena, ret_job, &found, err) != E_OK)
         return err->code;
-    ASSERT(found);
+    if (!found)
+        return store_job_damaged(e->store, id, "it is gone", err);
     bill_parse(ret_job->bill, &e->arena, ret_bill);
     return E_OK;
-}
-
-/* Where the final steps at the end begin: what is added stands before them. */
-static size_t first_final(const struct bill *bill)
-{
-    size_t at = bill->n_steps;
-
-    while (at > 0 && bill->steps[at - 1].final)
-        at--;
-    return at;
 }
 
 enum err_code route_judge_steps(struct engine *e, const struct job *j, struct slice steps,
@@ -168,7 +160,7 @@ enum err_code route_judge_steps(struct engine *e, const struct job *j, struct sl
     if (load_bill(e, j->id.v, &whole, &bill, err) != E_OK)
         return err->code;
     size_t before = bill.n_steps;
-    size_t at = first_final(&bill);
+    size_t at = route_end_of_work(&bill);
 
     if (route_add(&bill, j->step, steps, &e->arena, refused) != E_OK)
         return E_OK;
@@ -220,7 +212,7 @@ static void begin_step(struct job *j, const struct queue *q, const struct route_
     j->exited = j->cancelling = false;
     j->exit = 0;
     j->cause = JOB_CAUSE_NONE;
-    j->due_at = j->done = j->total = j->expected_at = 0;
+    j->due_at = j->delay_us = j->done = j->total = j->expected_at = 0;
     j->text = j->unit = slice_make(NULL, 0);
 }
 
@@ -290,7 +282,8 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
                             gain->set.size > 0 ? t->assigned : as_it_is, err) != E_OK ||
         store_job_update(e->store, t->was, now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, now->id.v, "it is not as it was read", err);
     return E_OK;
 }
 
@@ -344,7 +337,8 @@ static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, 
         return err->code;
     if (store_job_end(t->e->store, t->was, now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(t->e->store, now->id.v, "it is not as it was read", err);
     return E_OK;
 }
 
@@ -352,10 +346,14 @@ static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, 
 static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, struct err *err)
 {
     struct err refused = ERR_INIT;
+    size_t before = t->bill.n_steps;
+    size_t at = route_end_of_work(&t->bill);
 
     if (gain->steps.size > 0 &&
         route_add(&t->bill, t->was->step, gain->steps, &t->e->arena, &refused) != E_OK)
         return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
+    if (gain->limits.size > 0)
+        rights_limit_steps(t->bill.steps + at, t->bill.n_steps - before, gain->limits);
     return E_OK;
 }
 
@@ -374,7 +372,8 @@ enum err_code route_step_end(struct engine *e, const struct job *was, struct job
         return err->code;
     const struct route_step *step = route_find(&t.bill, was->step);
 
-    ASSERT(step != NULL);
+    if (step == NULL)
+        return store_job_damaged(e->store, was->id.v, "its step is not on its route", err);
     t.assigned = merged(t.carried.assigned, gain->set, &e->arena);
     if (event == JOB_EV_FAIL)
         mark_failed(&t, step);

@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "base/json.h"
+#include "engine/job_json.h"
 #include "engine/route.h"
 #include "store/store_record.h"
 
@@ -29,26 +30,29 @@ static int changed_at(struct slice changed, struct slice name, struct arena *are
     return INT_MIN;
 }
 
+struct setting {
+    int seq; /* of the attempt that has set it */
+    struct slice changed;
+    struct arena *arena;
+};
+
+static bool still_counts(void *ctx, struct slice key)
+{
+    const struct setting *s = ctx;
+
+    return changed_at(s->changed, key, s->arena) < s->seq;
+}
+
 /* Of what an attempt has set, what still counts. */
 static struct slice still_set(const struct progress_entry *entry, struct slice changed,
                               struct arena *arena)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
-    struct slice key;
-    struct slice value;
+    struct setting setting = {entry->seq, changed, arena};
 
     if (changed.size == 0 || entry->set.size == 0)
         return arena_copy(arena, entry->set);
-    buf_add_char(&b, '{');
-    for (struct json_iter it = json_members(entry->set); json_next_member(&it, &key, &value);) {
-        if (changed_at(changed, key, arena) >= entry->seq)
-            continue;
-        json_add_comma(&b);
-        buf_add_slice(&b, key);
-        buf_add_char(&b, ':');
-        buf_add_slice(&b, value);
-    }
-    buf_add_char(&b, '}');
+    json_add_kept(&b, entry->set, still_counts, &setting);
     return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
 }
 

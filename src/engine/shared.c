@@ -13,25 +13,35 @@
 
 #include "engine/engine_internal.h"
 #include "store/store_claims.h"
+#include "store/store_ready.h"
 #include "store/store_shared.h"
 
-/* How often a server says that it lives; it is taken for dead when three of them were missed.  One that has
- * granted leases is in a hurry: its jobs wait to be judged. */
-#define BEAT_US (15 * US_PER_S)
+/* How often a server says that it lives, and until when it is then taken as alive.  One that has granted leases is in
+ * a hurry: its jobs wait to be judged.  The others look again when a member's time has passed, so that a dead one
+ * is taken over within ALIVE_US and a little, however rarely an idle server beats. */
+#define BEAT_US (10 * US_PER_S)
+#define ALIVE_US (14 * US_PER_S)
 #define BEAT_BUSY_US (2 * US_PER_S)
+#define ALIVE_BUSY_US (6 * US_PER_S)
 #define BEAT_FAILED_US (200 * US_PER_MS)
-#define BEATS_MISSED 3
+#define TAKEOVER_US (200 * US_PER_MS) /* behind the end of a member's time */
 
+#define ADOPTED_TEXT_MAX 1000 /* of the names of dead servers */
 #define LOOK_PAUSE_US (20 * US_PER_MS)
+
+static bool has_granted(const struct engine *e)
+{
+    return e->claims.heap.count + e->new_claims.count > 0;
+}
 
 static int64_t beat_us(const struct engine *e)
 {
-    return e->claims.heap.count + e->new_claims.count > 0 ? BEAT_BUSY_US : BEAT_US;
+    return has_granted(e) ? BEAT_BUSY_US : BEAT_US;
 }
 
 static int64_t alive_us(const struct engine *e)
 {
-    return BEATS_MISSED * beat_us(e);
+    return has_granted(e) ? ALIVE_BUSY_US : ALIVE_US;
 }
 
 /* ---- time ---- */
@@ -40,17 +50,8 @@ struct now shared_now(const struct engine *e, struct now now)
 {
     if (!e->shared || !e->config.clock_of_store)
         return now;
-    return (struct now){now.steady_at + e->ahead_us, now.steady_at + e->ahead_us};
-}
-
-static void set_clock(struct engine *e, int64_t now_at)
-{
-    if (!e->config.clock_of_store)
-        return;
-    if (now_at + US_PER_S < e->now.steady_at) /* another host has the database now, say */
-        e->told_at = e->resume_at = e->beat_at = now_at;
-    e->ahead_us = now_at - e->given.steady_at;
-    e->now = (struct now){now_at, now_at};
+    now.wall_at = now.steady_at + now.asleep_us + e->ahead_us;
+    return now;
 }
 
 /* ---- joining ---- */
@@ -65,8 +66,8 @@ static void take_claim(void *ctx, const struct stored_claim *c)
 
     claim->worker = c->worker;
     claim->lease_us = c->lease_us;
-    claim->found_at = e->now.steady_at; /* it gets a full period before it is judged */
-    claim->check_at = e->now.steady_at + c->lease_us;
+    claim->found_at = engine_lease_at(e); /* it gets a full period before it is judged */
+    claim->check_at = claim->found_at + c->lease_us;
     claims_add(&e->claims, claim);
 }
 
@@ -79,9 +80,11 @@ static enum err_code begin(struct engine *e, enum store_company company, struct 
                            struct err *err)
 {
     e->in_transaction = true;
+    if (e->config.clock_of_store)
+        e->given = engine_clock(e);
     if (store_begin_shared(e->store, company, view, err) != E_OK)
         return err->code;
-    set_clock(e, view->now_at);
+    clocks_of_store(e, view->now_at);
     e->alone = company == STORE_ALONE;
     if (e->sole != view->sole) /* lists were filled under other rules */
         queues_reset_ready(e);
@@ -100,14 +103,26 @@ static enum err_code load_queues(struct engine *e, const struct store_view *view
     return E_OK;
 }
 
+/* One that joins again has a clock that it believes, and ids that it has handed out. */
+static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, struct err *err)
+{
+    if (e->ids_end == 0)
+        return ids_open(e, seat->ids_floor, seat->ids_newest, err);
+    e->ids_mark = seat->ids_floor;
+    id_gen_init(&e->ids, e->node, seat->ids_floor > e->ids.last ? seat->ids_floor : e->ids.last);
+    return E_OK;
+}
+
 /* In a transaction of its own, alone: the first server makes what a new store has. */
-static enum err_code load_all(struct engine *e, struct err *err)
+static enum err_code load_all(struct engine *e, const struct store_seat *seat, struct err *err)
 {
     struct store_view view;
 
     e->changes = -1;
-    if (begin(e, STORE_ALONE, &view, err) != E_OK || load_queues(e, &view, err) != E_OK ||
-        queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK)
+    if (begin(e, STORE_ALONE, &view, err) != E_OK || begin_ids(e, seat, err) != E_OK ||
+        load_queues(e, &view, err) != E_OK || leases_load(e, err) != E_OK ||
+        queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK ||
+        engine_write(e, err) != E_OK || store_due_bound(e->store, e->now.wall_at, err) != E_OK)
         return err->code;
     workers_free(e);
     e->has_work = true;
@@ -120,19 +135,15 @@ static enum err_code join(struct engine *e, struct err *err)
 
     if (store_join(e->store, e->config.member, alive_us(e), &seat, err) != E_OK)
         return err->code;
-    int64_t floor = seat.ids_floor > e->ids.last ? seat.ids_floor : e->ids.last;
-
     e->sole = false; /* others may have come and gone */
     e->node = seat.node;
-    e->ids_mark = seat.ids_floor;
-    id_gen_init(&e->ids, e->node, floor);
     claims_deinit(&e->claims);
     claims_init(&e->claims);
     VEC_CLEAR(&e->dead_claims);
-    e->is_unsettled = e->has_releases = true;
+    e->is_unsettled = e->has_releases = e->has_revivals = true;
     e->due_at = e->retain_at = 0;
     e->beat_at = e->now.steady_at;
-    enum err_code code = load_all(e, err);
+    enum err_code code = load_all(e, &seat, err);
 
     if (code != E_OK) { /* what its node has granted is not looked after yet */
         store_rollback(e->store);
@@ -146,7 +157,6 @@ enum err_code shared_open(struct engine *e, struct err *err)
 {
     ASSERT(e->config.member != NULL);
     e->shared = true;
-    e->given = e->now;
     e->news = BUF_INIT(STORE_NEWS_MAX);
     e->tell_at = e->look_at = TIME_NEVER;
     return join(e, err);
@@ -195,7 +205,8 @@ bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
 {
     if (!e->shared)
         return false;
-    if (sweep_is_due(e) || e->is_unsettled || links_are_due(e) || e->changes < 0 || e->watch_again)
+    if (sweep_is_due(e) || e->step_us != 0 || e->is_unsettled || links_are_due(e) ||
+        e->changes < 0 || e->watch_again)
         return true;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind != OP_NEWS &&
@@ -295,11 +306,17 @@ static enum err_code adopt(struct engine *e, struct err *err)
     struct store_view view;
     int64_t claims = 0;
 
-    if (begin(e, STORE_BESIDE, &view, err) != E_OK || store_adopt(e->store, &claims, err) != E_OK)
+    CLEANUP(buf) struct buf dead = BUF_INIT(ADOPTED_TEXT_MAX);
+
+    if (begin(e, STORE_BESIDE, &view, err) != E_OK ||
+        store_adopt(e->store, &claims, &dead, err) != E_OK)
         return err->code;
-    if (engine_write(e, err) != E_OK || (claims > 0 && load_claims(e, err) != E_OK))
+    if (engine_write(e, err) != E_OK || (claims > 0 && load_claims(e, err) != E_OK) ||
+        engine_commit(e, err) != E_OK)
         return err->code;
-    return engine_commit(e, err);
+    if (dead.size > 0 && e->config.on_adopted != NULL)
+        e->config.on_adopted(e->config.adopted_ctx, buf_text(&dead), claims);
+    return E_OK;
 }
 
 static void heed(struct engine *e, const struct store_pulse *pulse)
@@ -308,6 +325,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
         e->due_at = pulse->due_at;
     e->is_unsettled = e->is_unsettled || pulse->unsettled;
     e->has_releases = e->has_releases || pulse->releases;
+    e->has_revivals = e->has_revivals || pulse->revivals;
     e->has_work = e->has_work || pulse->work;
     if (pulse->changes != e->changes)
         e->changes = -1;
@@ -318,10 +336,22 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     e->woken = true;
 }
 
+/* Sets the time of the next beat: its turn, or when another member's time has passed. */
+static void plan_beat(struct engine *e, const struct store_pulse *pulse)
+{
+    int64_t in_us = beat_us(e);
+    int64_t takeover_us = pulse->others_until_at - pulse->now_at + TAKEOVER_US;
+
+    if (pulse->others_until_at != TIME_NEVER && takeover_us < in_us)
+        in_us = takeover_us;
+    e->beat_at = e->now.steady_at + in_us;
+}
+
 static enum err_code beat(struct engine *e, struct err *err)
 {
     struct store_pulse pulse;
 
+    e->beat_at = e->now.steady_at + beat_us(e);
     if (!store_is_member(e->store))
         return join(e, err);
     size_t n = 0;
@@ -332,8 +362,9 @@ static enum err_code beat(struct engine *e, struct err *err)
     workers_are_said(e);
     if (!store_is_member(e->store))
         return join(e, err);
-    set_clock(e, pulse.now_at);
+    clocks_of_store(e, pulse.now_at);
     heed(e, &pulse);
+    plan_beat(e, &pulse);
     return pulse.dead ? adopt(e, err) : E_OK;
 }
 
@@ -345,7 +376,6 @@ void shared_beat(struct engine *e)
         return;
     clear_batch(e);
     if (beat(e, &err) == E_OK) {
-        e->beat_at = e->now.steady_at + beat_us(e);
         clear_batch(e);
         return;
     }
@@ -353,7 +383,7 @@ void shared_beat(struct engine *e)
     e->in_transaction = false;
     clear_batch(e);
     tell_trouble(e, &err);
-    e->outage_at = e->now.steady_at;
+    clocks_outage(e);
     e->beat_at = e->now.steady_at + BEAT_FAILED_US;
 }
 
@@ -415,7 +445,8 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
     now.watched = true;
     if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, id, "it is not as it was read", err);
     return E_OK;
 }
 

@@ -12,8 +12,8 @@
 enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
                          struct err *err)
 {
-    if (engine_write(e, err) != E_OK || links_lock(e, err) != E_OK ||
-        store_signal_find(e->store, name, &e->arena, ret, err) != E_OK)
+    if (engine_write(e, err) != E_OK ||
+        store_signal_hold(e->store, name, &e->arena, ret, err) != E_OK)
         return err->code;
     if (ret->id != 0)
         return E_OK;
@@ -47,15 +47,14 @@ static enum err_code clear(struct engine *e, struct slice name, struct err *err)
     struct stored_signal signal;
     int64_t waiters = 0;
 
-    if (links_lock(e, err) != E_OK || waits_flush(e, err) != E_OK ||
-        store_signal_find(e->store, name, &e->arena, &signal, err) != E_OK)
+    if (engine_write(e, err) != E_OK || waits_flush(e, err) != E_OK ||
+        store_signal_hold(e->store, name, &e->arena, &signal, err) != E_OK)
         return err->code;
     if (signal.id == 0)
         return E_OK;
     signal.count = 0;
     signal.changed_at = e->now.wall_at;
-    if (engine_write(e, err) != E_OK ||
-        store_waiters_count(e->store, signal.id, &waiters, err) != E_OK)
+    if (store_waiters_count(e->store, signal.id, &waiters, err) != E_OK)
         return err->code;
     return waiters == 0 ? store_signal_remove(e->store, signal.id, err)
                         : store_signal_put(e->store, &signal, err);
@@ -84,13 +83,37 @@ enum err_code signal_run(struct engine *e, struct op *op, struct err *err)
 
 /* ---- those who wait ---- */
 
+/* One signal; *ret_level -1: another server has it. */
 static enum err_code level_of(struct engine *e, int64_t id, int64_t *ret_level, struct err *err)
 {
-    struct stored_signal signal;
+    return engine_write(e, err) != E_OK
+               ? err->code
+               : store_signals_hold(e->store, &id, 1, ret_level, &e->arena, err);
+}
 
-    if (store_signal_load(e->store, id, &e->arena, &signal, err) != E_OK)
+/* Looks at the waits of a page, as far as the level reaches; *ret_at: at so many of them. */
+static enum err_code look_at_page(struct engine *e, const struct wait_page *page, int64_t *level,
+                                  size_t *ret_at, struct err *err)
+{
+    const bool *held_by_others;
+    size_t i = 0;
+
+    if (waiters_hold(e, page, &held_by_others, err) != E_OK)
         return err->code;
-    *ret_level = signal.id == 0 ? 0 : signal.count;
+    while (i<page->count && * level> 0) {
+        const struct stored_wait *w = &page->items[i];
+        bool reached = w->count <= *level;
+        bool busy = reached && held_by_others[i];
+
+        if (reached && !busy &&
+            (waiter_look(e, w->waiter, &busy, err) != E_OK ||
+             (w->take && level_of(e, w->target, level, err) != E_OK)))
+            return err->code;
+        if (busy)
+            break;
+        i++;
+    }
+    *ret_at = i;
     return E_OK;
 }
 
@@ -100,26 +123,27 @@ enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *ro
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
     size_t limit = *room;
     int64_t level = 0;
+    size_t at = 0;
 
     *ret_left = limit == 0;
     if (limit == 0)
         return E_OK;
-    if (level_of(e, r->target, &level, err) != E_OK ||
-        store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK)
+    if (level_of(e, r->target, &level, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < page.count && level > 0; i++) {
-        const struct stored_wait *w = &page.items[i];
-
-        if (w->count > level)
-            continue;
-        if (shared_hold_job(e, w->waiter, err) != E_OK || waiter_look(e, w->waiter, err) != E_OK ||
-            (w->take && level_of(e, r->target, &level, err) != E_OK))
-            return err->code;
-    }
+    *ret_left = level < 0;
+    if (level < 0)
+        release_rest(e);
+    if (level <= 0) /* nobody waits for nothing */
+        return E_OK;
+    if (store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK ||
+        look_at_page(e, &page, &level, &at, err) != E_OK)
+        return err->code;
     *room -= page.count;
-    *ret_left = page.count == limit && level > 0; /* nobody waits for nothing */
+    *ret_left = level > 0 && (at < page.count || page.count == limit);
+    if (at < page.count && level > 0)
+        release_rest(e);
     if (*ret_left)
-        r->cursor = page.items[page.count - 1].waiter;
+        r->cursor = at < page.count ? page.items[at].waiter - 1 : page.items[at - 1].waiter;
     return E_OK;
 }
 
@@ -153,26 +177,27 @@ static enum err_code is_behind(struct engine *e, int64_t waiter, bool *ret_behin
 
 static enum err_code look_at_new(struct engine *e, struct err *err)
 {
-    struct stored_release any = {.target = 0};
+    bool any = false;
 
     if (e->hopeful.count > 0 && (e->shared || e->has_releases) &&
-        store_release_next(e->store, &any, err) != E_OK)
+        store_release_any(e->store, &any, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < e->hopeful.count; i++) {
         bool behind = false;
+        bool busy = false; /* its signals are held since it was made */
 
-        if (any.target != 0 && is_behind(e, e->hopeful.items[i], &behind, err) != E_OK)
+        if (any && is_behind(e, e->hopeful.items[i], &behind, err) != E_OK)
             return err->code;
-        if (!behind && waiter_look(e, e->hopeful.items[i], err) != E_OK)
+        if (!behind && waiter_look(e, e->hopeful.items[i], &busy, err) != E_OK)
             return err->code;
+        if (busy)
+            return store_job_damaged(e->store, e->hopeful.items[i], "its signal is not held", err);
     }
     return E_OK;
 }
 
 enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
 {
-    if (e->raised.count + e->hopeful.count > 0 && links_lock(e, err) != E_OK)
-        return err->code;
     for (size_t i = 0; i < e->raised.count; i++)
         if (tell_raised(e, e->raised.items[i], room, err) != E_OK)
             return err->code;

@@ -9,6 +9,7 @@
 #include "engine/job_json.h"
 #include "engine/links.h"
 #include "engine/route.h"
+#include "store/store_logs.h"
 #include "store/store_record.h"
 
 enum err_code submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
@@ -58,7 +59,7 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
 
 static struct act again_of(const struct plan *p)
 {
-    return (struct act){.kind = ACT_RETRY, .id = p->id, .anew = true};
+    return (struct act){.kind = ACT_RETRY, .id = p->id, .anew = true, .alone = true};
 }
 
 /* Whether the known job can be run again, if it has ended. */
@@ -177,6 +178,7 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
                               : JOB_READY,
         .priority = item->priority,
         .due_at = later ? due_at : 0,
+        .delay_us = later ? item->delay_us : 0,
         .holds = must_wait(p) ? JOB_HOLD_AFTER : 0,
         .awaited = p->awaited,
         .key = item->key,
@@ -227,8 +229,9 @@ static enum err_code cancel_at_once(struct engine *e, const struct plan *p, stru
     if (submit_flush(e, err) != E_OK ||
         store_job_brief(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
         return err->code;
-    ASSERT(found);
-    return job_end_unrun(e, &j, JOB_EV_CANCEL, JOB_CAUSE_DEPENDENCY, slice_of(p->after->why), err);
+    if (!found)
+        return store_job_damaged(e->store, p->id, "it is gone", err);
+    return after_cancel(e, &j, p->after->lost, slice_of(p->after->why), err);
 }
 
 enum err_code submit_create(struct engine *e, const struct submit_item *item, struct plan *p,
@@ -265,9 +268,11 @@ static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
-    if (act_apply(e, &again, &j, &result, err) != E_OK)
+    if (act_apply(e, &again, &j, &result, err) != E_OK ||
+        store_log_size(e->store, p->id, &p->log_size, err) != E_OK)
         return err->code;
     p->refused = result.refused;
+    p->redone = true;
     return p->awaited ? store_jobs_await(e->store, &p->id, 1, &j.state, &e->arena, err) : E_OK;
 }
 
@@ -286,7 +291,7 @@ size_t submit_first_refused(const struct submit_item *items, size_t n, struct pl
                 names_add(&keys, item->key, (void *)(uintptr_t)item);
             else if (other->content != item->content)
                 err_set(&plans[i].refused, E_CONFLICT,
-                        "the key '%.*s' stands twice in this request, with different content",
+                        "the key '%.*s' appears twice in this request, with different content",
                         (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data);
         }
         if (plans[i].refused.code != E_OK) {
@@ -332,6 +337,8 @@ static void add_reply(struct op *op, const struct plan *plans)
     if (s->mode == SUBMIT_ONE) {
         buf_add_char(b, '{');
         json_add_id(b, "id", plans[0].id);
+        if (plans[0].redone)
+            json_put_int(b, "log_size", plans[0].log_size);
         buf_add_char(b, '}');
         return;
     }

@@ -24,6 +24,8 @@ struct plan {
     struct queue *queue;
     int64_t id; /* the known job's, or the new one's */
     bool known;
+    bool redone;                    /* it has been, and is run again: */
+    int64_t log_size;               /* there its log goes on */
     bool awaited;                   /* another of the same array waits for it */
     const struct after_plan *after; /* NULL: it waits for nothing */
 };

@@ -19,8 +19,6 @@
 #include "store/store_meta.h"
 #include "store/store_queues.h"
 
-enum { SUBSCRIBERS_MAX = 10000 };
-
 #define LOOK_EVERY_US US_PER_HOUR
 #define SEEN_LATE_US (3 * US_PER_MIN) /* a worker that waits for jobs is heard of so often */
 
@@ -104,9 +102,12 @@ static void judge(struct engine *e, struct op *op, struct slice name, struct sli
     else if (q != NULL && !slice_equal(q->def.subscriber_topic, op->subscribe.topic))
         err_set(&op->err, E_CONFLICT, "queue %s is there already, of another worker and topic",
                 quote_text(&quote, name));
-    else if (q == NULL && count_subscribers(e) >= SUBSCRIBERS_MAX)
-        err_set(&op->err, E_TOO_MANY, "%d workers have queues of their own already",
-                SUBSCRIBERS_MAX);
+    else if (q == NULL && count_subscribers(e) >= e->config.subscriptions_max)
+        err_set(
+            &op->err, E_TOO_MANY,
+            "there are %u subscriptions already, which is all that server.subscriptions allows: "
+            "remove queues that nobody needs (waybill queue delete), or raise it",
+            (unsigned)e->config.subscriptions_max);
 }
 
 /* A worker that is back is subscribed again. */

@@ -20,6 +20,29 @@ enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 
 #define RETAIN_SOON_US \
     US_PER_S /* what is kept shorter is removed by the second, not by the batch */
 
+enum { LEFT_ALONE_MAX = 10000 };
+
+/* Whatever number a damaged store tells. */
+static int64_t key_of(int64_t job)
+{
+    return job > 0 ? job : INT64_MAX;
+}
+
+enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err)
+{
+    if (!err->bad_row)
+        return err->code;
+    if (e->left_alone.count >= LEFT_ALONE_MAX)
+        map_deinit(&e->left_alone);
+    map_put(&e->left_alone, key_of(job), e->lost_queue);
+    return err->code;
+}
+
+bool is_left_alone(const struct engine *e, int64_t job)
+{
+    return e->left_alone.count > 0 && map_find(&e->left_alone, key_of(job)) != NULL;
+}
+
 bool sweep_is_due(const struct engine *e)
 {
     const struct live_claim *first = claims_first(&e->claims);
@@ -27,7 +50,7 @@ bool sweep_is_due(const struct engine *e)
     if (e->now.steady_at < e->resume_at)
         return false;
     return bulk_is_due(e) || sweep_next_wall_at(e) <= e->now.wall_at ||
-           (first != NULL && first->check_at <= e->now.steady_at);
+           (first != NULL && first->check_at <= engine_lease_at(e));
 }
 
 int64_t sweep_next_steady_at(const struct engine *e)
@@ -36,7 +59,13 @@ int64_t sweep_next_steady_at(const struct engine *e)
 
     if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled || links_are_due(e))
         return e->now.steady_at;
-    return first == NULL ? TIME_NEVER : first->check_at;
+    int64_t links_at = links_due_at(e);
+
+    if (first == NULL || first->check_at == TIME_NEVER)
+        return links_at;
+    int64_t leases_at = e->now.steady_at + (first->check_at - engine_lease_at(e));
+
+    return links_at < leases_at ? links_at : leases_at;
 }
 
 int64_t sweep_next_wall_at(const struct engine *e)
@@ -54,14 +83,18 @@ struct look {
     int64_t next_at; /* the earliest end of their leases */
 };
 
-/* While the store failed nobody could renew a lease. */
+/* While the store failed, or we were stopped, nobody could renew a lease.  A lease never ends later than a period
+ * from now: then its end is of a clock that was set back since. */
 static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
                          const struct job *j)
 {
-    int64_t since_at = claim->found_at > e->outage_at ? claim->found_at : e->outage_at;
+    int64_t outage_at = clocks_outage_at(e, claim->lease_us);
+    int64_t since_at = claim->found_at > outage_at ? claim->found_at : outage_at;
     int64_t grace_at = since_at + claim->lease_us;
+    bool is_sound = j->lease_until_at <= engine_lease_at(e) + claim->lease_us + LEASE_LATE_MAX_US;
+    int64_t until_at = lease_ends_at(claim, j->lease_until_at);
 
-    return j->lease_until_at > grace_at ? j->lease_until_at : grace_at;
+    return is_sound && until_at > grace_at ? until_at : grace_at;
 }
 
 /* A worker that runs programs and let a lease run out may be stopped while its claim waits: what it lost must
@@ -91,7 +124,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
         return E_OK;
     int64_t until_at = lease_end(e, claim, &j);
 
-    if (until_at <= e->now.steady_at) {
+    if (until_at <= engine_lease_at(e)) {
         send_back_claims(e, claim->worker);
         return attempt_end_run(e, &j, &end, &none, err);
     }
@@ -99,6 +132,16 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
     if (until_at < look->next_at)
         look->next_at = until_at;
     return E_OK;
+}
+
+/* One that cannot be read may be anybody's: the claim stays, and is looked at now and then. */
+static void keep_open(struct engine *e, const struct live_claim *claim, struct look *look)
+{
+    int64_t next_at = engine_lease_at(e) + claim->lease_us;
+
+    look->open++;
+    if (next_at < look->next_at)
+        look->next_at = next_at;
 }
 
 /* A claim whose time has come: each of its jobs is lost, held on, or not its any more. */
@@ -109,8 +152,10 @@ static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, s
 
     VEC_PUSH(&e->looked_at, ((struct looked){.token = claim->token}));
     for (size_t i = 0; i < claim->n_jobs; i++)
-        if (judge_lease(e, claim, claim->jobs[i], &look, err) != E_OK)
-            return err->code;
+        if (is_left_alone(e, claim->jobs[i]))
+            keep_open(e, claim, &look);
+        else if (judge_lease(e, claim, claim->jobs[i], &look, err) != E_OK)
+            return leave_alone(e, claim->jobs[i], err);
     e->looked_at.items[place].open = look.open;
     claims_set_check(&e->claims, claim, look.next_at);
     return E_OK;
@@ -123,7 +168,7 @@ static enum err_code expire(struct engine *e, struct err *err)
     while (jobs < EXPIRE_JOBS) {
         struct live_claim *first = claims_first(&e->claims);
 
-        if (first == NULL || first->check_at > e->now.steady_at)
+        if (first == NULL || first->check_at > engine_lease_at(e))
             break;
         jobs += first->n_jobs;
         if (look_at_claim(e, first, err) != E_OK)
@@ -142,14 +187,16 @@ static enum err_code wake(struct engine *e, int64_t id, struct err *err)
 
     if (store_job_brief(e->store, id, &e->arena, &was, &found, err) != E_OK)
         return err->code;
-    ASSERT(found && was.state == JOB_SCHEDULED);
+    if (!found || was.state != JOB_SCHEDULED)
+        return store_job_damaged(e->store, id, "it is listed as due and is not", err);
     struct job now = was;
 
     now.state = job_state_next(was.state, JOB_EV_WAKE);
-    now.due_at = 0;
+    now.due_at = now.delay_us = 0;
     if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, id, "it is not as it was read", err);
     note_move(e, &now, JOB_SCHEDULED, queue_by_id(e, now.queue), "due");
     return E_OK;
 }
@@ -158,17 +205,20 @@ static enum err_code wake_due(struct engine *e, struct err *err)
 {
     int64_t ids[DUE_ROWS];
     size_t n = 0;
+    bool rests = e->shared;
 
     if (store_due_scan(e->store, e->now.wall_at, ids, DUE_ROWS, &n, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++)
-        if (wake(e, ids[i], err) != E_OK)
-            return err->code;
+        if (is_left_alone(e, ids[i]))
+            rests = true;
+        else if (wake(e, ids[i], err) != E_OK)
+            return leave_alone(e, ids[i], err);
     if (store_due_next(e->store, &e->due_at, err) != E_OK)
         return err->code;
-    if (e->shared && n < DUE_ROWS && e->due_at < e->now.wall_at + DUE_PAUSE_US)
+    if (rests && n < DUE_ROWS && e->due_at < e->now.wall_at + DUE_PAUSE_US)
         e->due_at = e->now.wall_at +
-                    DUE_PAUSE_US; /* what is due may be in another server's hands */
+                    DUE_PAUSE_US; /* what is due may be in another server's hands, or left alone */
     return E_OK;
 }
 
@@ -266,8 +316,9 @@ static enum err_code remove_ending(struct engine *e, const struct ending *ending
     if (engine_write(e, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < ending->n_jobs; i++)
-        if (remove_old(e, ending, ending->jobs[i], err) != E_OK)
-            return err->code;
+        if (!is_left_alone(e, ending->jobs[i]) &&
+            remove_old(e, ending, ending->jobs[i], err) != E_OK)
+            return leave_alone(e, ending->jobs[i], err);
     return store_ending_remove(e->store, ending->id, err);
 }
 

@@ -29,15 +29,16 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
         store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
         return err->code;
     if (engine_write(e, err) != E_OK ||
-        store_job_touch(e->store, item->id, item->token, e->now.steady_at + lease_us, &status,
+        store_job_touch(e->store, item->id, item->token, lease_until_at(e, lease_us), &status,
                         &result, err) != E_OK)
         return err->code;
+    VEC_PUSH(&e->touched, item->token);
     if (result == TOUCH_LOST) {
         e->tally.stale++;
         op->hurry = true;
-        json_add_lease(&op->reply, item->id, item->token);
+        json_add_lease(&op->reply, item->id, item->lease);
     } else if (result == TOUCH_CANCELLING) {
-        json_add_lease(&op->cancels, item->id, item->token);
+        json_add_lease(&op->cancels, item->id, item->lease);
         VEC_PUSH(&e->told, item->id);
     }
     return E_OK;
@@ -56,7 +57,7 @@ enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
     return E_OK;
 }
 
-void exchange_close(const struct engine *e, struct op *op)
+void exchange_close(struct engine *e, struct op *op)
 {
     struct buf *b = &op->reply;
 
@@ -69,7 +70,7 @@ void exchange_close(const struct engine *e, struct op *op)
     if (op->exchange.parts & EXCHANGE_JOBS) {
         json_add_key(b, "jobs");
         buf_add_char(b, '[');
-        buf_add_slice(b, buf_slice(&op->jobs));
+        claim_write(e, op);
         buf_add_char(b, ']');
     }
     if (op->logs.size > 0) {
@@ -82,5 +83,4 @@ void exchange_close(const struct engine *e, struct op *op)
         json_put_int(b, "definitions", e->definitions);
     }
     buf_add_char(b, '}');
-    buf_clear(&op->jobs);
 }

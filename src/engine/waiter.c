@@ -2,6 +2,8 @@
  * Jobs that wait: let go when all holds that they wait for, cancelled when something of it never will.
  *
  * Conditions on jobs stand before those on signals: the first that is left tells which kind is.
+ * On a shared store another server may hold the job or one of its signals.  It is not waited for: nothing is changed,
+ * and whoever tells keeps a release of what there was to be told.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -9,6 +11,10 @@
 #include "engine/after.h"
 #include "engine/engine_internal.h"
 #include "store/store_jobs.h"
+
+enum { NO_CONDITION = -1 };
+
+enum { LEVELS_SET = 200 }; /* signals per statement */
 
 void wait_page_take(void *page, const struct stored_wait *wait)
 {
@@ -32,6 +38,42 @@ enum err_code waits_flush(struct engine *e, struct err *err)
     return E_OK;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A page may hold several waits of one job. */
+enum err_code waiters_hold(struct engine *e, const struct wait_page *page, const bool **ret_busy,
+                           struct err *err)
+{
+    int64_t *ids = arena_array(&e->arena, page->count + 1, sizeof(*ids));
+    bool *held = arena_array(&e->arena, page->count + 1, sizeof(*held));
+    bool *busy = arena_array(&e->arena, page->count + 1, sizeof(*busy));
+    size_t n = 0;
+
+    *ret_busy = busy;
+    if (!e->shared || page->count == 0)
+        return E_OK;
+    for (size_t i = 0; i < page->count; i++)
+        ids[i] = page->items[i].waiter;
+    qsort(ids, page->count, sizeof(*ids), by_id);
+    for (size_t i = 0; i < page->count; i++)
+        if (n == 0 || ids[n - 1] != ids[i])
+            ids[n++] = ids[i];
+    if (store_waiters_hold(e->store, ids, n, held, &e->arena, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < page->count; i++) {
+        const int64_t *place = bsearch(&page->items[i].waiter, ids, n, sizeof(*ids), by_id);
+
+        busy[i] = held[place - ids];
+    }
+    return E_OK;
+}
+
 /* Another server may have cancelled or removed it. */
 static enum err_code load(struct engine *e, int64_t waiter, struct job *ret_job, bool *ret_waits,
                           struct err *err)
@@ -51,25 +93,61 @@ static enum err_code let_go(struct engine *e, const struct job *was, struct err 
 
     now.holds &= ~(unsigned)JOB_HOLD_AFTER;
     job_settle(e, &now);
+    if (now.state == JOB_NONE)
+        return store_job_damaged(e->store, was->id.v, "it waits and is not held", err);
     if (engine_write(e, err) != E_OK || store_job_update(e->store, was, &now, &hit, err) != E_OK)
         return err->code;
-    ASSERT(hit);
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
     note_move(e, &now, was->state, queue_by_id(e, was->queue), "released");
     return E_OK;
 }
 
 /* ---- signals ---- */
 
-static enum err_code levels_hold(struct engine *e, const struct wait_page *waits, bool *ret_hold,
-                                 struct err *err)
+static int by_target(const void *a, const void *b)
 {
-    *ret_hold = true;
-    for (size_t i = 0; i < waits->count && *ret_hold; i++) {
-        struct stored_signal signal;
+    int64_t x = ((const struct stored_wait *)a)->target;
+    int64_t y = ((const struct stored_wait *)b)->target;
 
-        if (store_signal_load(e->store, waits->items[i].target, &e->arena, &signal, err) != E_OK)
+    return (x > y) - (x < y);
+}
+
+/* Some waits in the order of their signals. */
+static enum err_code levels_hold_set(struct engine *e, const struct stored_wait *waits, size_t n,
+                                     bool *ret_hold, bool *ret_busy, struct err *err)
+{
+    int64_t ids[LEVELS_SET];
+    int64_t levels[LEVELS_SET];
+    size_t n_ids = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (n_ids == 0 || ids[n_ids - 1] != waits[i].target)
+            ids[n_ids++] = waits[i].target;
+    if (store_signals_hold(e->store, ids, n_ids, levels, &e->arena, err) != E_OK)
+        return err->code;
+    n_ids = 0;
+    for (size_t i = 0; i < n; i++) {
+        n_ids += ids[n_ids] != waits[i].target;
+        *ret_busy = *ret_busy || levels[n_ids] < 0;
+        *ret_hold = *ret_hold && levels[n_ids] >= waits[i].count;
+    }
+    return E_OK;
+}
+
+/* Holds the signals and looks whether each has its level, up to the first set in which one has not: whoever raises that
+ * one looks again.  All servers hold signals in one order. */
+static enum err_code levels_hold(struct engine *e, struct wait_page *waits, bool *ret_hold,
+                                 bool *ret_busy, struct err *err)
+{
+    qsort(waits->items, waits->count, sizeof(waits->items[0]), by_target);
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    for (size_t done = 0; done < waits->count && *ret_hold; done += LEVELS_SET) {
+        size_t n = waits->count - done < LEVELS_SET ? waits->count - done : LEVELS_SET;
+
+        if (levels_hold_set(e, waits->items + done, n, ret_hold, ret_busy, err) != E_OK)
             return err->code;
-        *ret_hold = signal.id != 0 && signal.count >= waits->items[i].count;
     }
     return E_OK;
 }
@@ -93,36 +171,85 @@ static enum err_code use_up(struct engine *e, const struct wait_page *waits, str
 
 /* ---- one waiter ---- */
 
-enum err_code waiter_look(struct engine *e, int64_t waiter, struct err *err)
+static void drop(struct wait_page *page, int64_t seq)
 {
-    CLEANUP(wait_page) struct wait_page left = VEC_INIT;
-    bool holds = true;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < page->count; i++)
+        if (page->items[i].seq != seq)
+            page->items[kept++] = page->items[i];
+    page->count = kept;
+}
+
+/* What it waits for besides the condition `but`: all of it, or a job among others. */
+static enum err_code load_left(struct engine *e, int64_t waiter, int64_t but,
+                               struct wait_page *left, struct err *err)
+{
+    if (store_waits_of(e->store, waiter, 2, wait_page_take, left, err) != E_OK)
+        return err->code;
+    drop(left, but);
+    if (left->count == 0 || left->items[0].kind == AFTER_JOB)
+        return E_OK;
+    left->count = 0;
+    if (store_waits_of(e->store, waiter, AFTER_MAX, wait_page_take, left, err) != E_OK)
+        return err->code;
+    drop(left, but);
+    return E_OK;
+}
+
+/* All that it waited for holds. */
+static enum err_code go_on(struct engine *e, int64_t waiter, const struct wait_page *signals,
+                           struct err *err)
+{
     bool waits = false;
     struct job job;
 
-    if (store_waits_of(e->store, waiter, 1, wait_page_take, &left, err) != E_OK)
-        return err->code;
-    if (left.count > 0 && left.items[0].kind == AFTER_JOB)
-        return E_OK;
-    if (left.count > 0) {
-        left.count = 0;
-        if (store_waits_of(e->store, waiter, AFTER_MAX, wait_page_take, &left, err) != E_OK ||
-            levels_hold(e, &left, &holds, err) != E_OK)
-            return err->code;
-    }
-    if (!holds)
-        return E_OK;
     if (load(e, waiter, &job, &waits, err) != E_OK)
         return err->code;
     if (!waits)
         return E_OK;
-    if (left.count > 0 && (engine_write(e, err) != E_OK || use_up(e, &left, err) != E_OK ||
-                           store_waits_forget(e->store, waiter, err) != E_OK))
+    if (signals->count > 0 &&
+        (use_up(e, signals, err) != E_OK || store_waits_forget(e->store, waiter, err) != E_OK))
         return err->code;
     return let_go(e, &job, err);
 }
 
-static enum err_code cancel(struct engine *e, int64_t waiter, const char *why, struct err *err)
+/* The condition `met` leaves, if there is such a one. */
+static enum err_code look(struct engine *e, int64_t waiter, int64_t met, bool *ret_busy,
+                          struct err *err)
+{
+    CLEANUP(wait_page) struct wait_page left = VEC_INIT;
+    bool holds = true;
+
+    *ret_busy = false;
+    if (load_left(e, waiter, met, &left, err) != E_OK)
+        return err->code;
+    if (left.count > 0 && left.items[0].kind == AFTER_JOB)
+        holds = false;
+    else if (left.count > 0 && levels_hold(e, &left, &holds, ret_busy, err) != E_OK)
+        return err->code;
+    if (*ret_busy)
+        return E_OK;
+    if (met != NO_CONDITION && store_wait_remove(e->store, waiter, met, err) != E_OK)
+        return err->code;
+    return holds ? go_on(e, waiter, &left, err) : E_OK;
+}
+
+enum err_code waiter_look(struct engine *e, int64_t waiter, bool *ret_busy, struct err *err)
+{
+    return look(e, waiter, NO_CONDITION, ret_busy, err);
+}
+
+enum err_code after_cancel(struct engine *e, const struct job *j, int64_t by, struct slice why,
+                           struct err *err)
+{
+    if (job_end_unrun(e, j, JOB_EV_CANCEL, JOB_CAUSE_DEPENDENCY, why, err) != E_OK)
+        return err->code;
+    return by == 0 ? E_OK : store_undone_put(e->store, j->id.v, by, err);
+}
+
+static enum err_code cancel(struct engine *e, int64_t waiter, int64_t by, const char *why,
+                            struct err *err)
 {
     bool waits = false;
     struct job job;
@@ -131,22 +258,21 @@ static enum err_code cancel(struct engine *e, int64_t waiter, const char *why, s
         return err->code;
     if (!waits)
         return store_waits_forget(e->store, waiter, err);
-    return job_end_unrun(e, &job, JOB_EV_CANCEL, JOB_CAUSE_DEPENDENCY, slice_of(why), err);
+    return after_cancel(e, &job, by, slice_of(why), err);
 }
 
 /* The job is held before its waits are touched, as by those who cancel it. */
 enum err_code waiter_tell(struct engine *e, const struct stored_wait *wait,
-                          enum after_verdict verdict, const char *why, struct err *err)
+                          enum after_verdict verdict, const char *why, bool *ret_busy,
+                          struct err *err)
 {
+    *ret_busy = false;
     if (verdict == AFTER_OPEN)
         return E_OK;
-    if (engine_write(e, err) != E_OK || shared_hold_job(e, wait->waiter, err) != E_OK)
+    if (engine_write(e, err) != E_OK)
         return err->code;
-    if (verdict == AFTER_NEVER)
-        return cancel(e, wait->waiter, why, err);
-    if (store_wait_remove(e->store, wait->waiter, wait->seq, err) != E_OK)
-        return err->code;
-    return waiter_look(e, wait->waiter, err);
+    return verdict == AFTER_NEVER ? cancel(e, wait->waiter, wait->target, why, err)
+                                  : look(e, wait->waiter, wait->seq, ret_busy, err);
 }
 
 enum err_code after_forget(struct engine *e, const struct job *j, struct err *err)

@@ -17,9 +17,14 @@
 
 enum { WORKERS_MAX = 10000 };
 
+struct known_worker *worker_find(const struct engine *e, struct slice name)
+{
+    return name.size == 0 ? NULL : names_find(&e->worker_names, name);
+}
+
 int64_t worker_number(const struct engine *e, struct slice name)
 {
-    const struct known_worker *w = name.size == 0 ? NULL : names_find(&e->worker_names, name);
+    const struct known_worker *w = worker_find(e, name);
 
     return w == NULL ? 0 : w->row.id;
 }
@@ -27,7 +32,8 @@ int64_t worker_number(const struct engine *e, struct slice name)
 /* Copies the texts of a row into one piece of memory. */
 static char *keep_texts(struct stored_worker *row)
 {
-    struct slice *texts[] = {&row->name, &row->host, &row->version, &row->queues, &row->broken};
+    struct slice *texts[] = {&row->name,   &row->host,     &row->version, &row->queues,
+                             &row->broken, &row->instance, &row->boot};
     size_t size = 1;
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
@@ -54,6 +60,7 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
     names_add(&e->worker_names, w->row.name, w);
+    instance_found(e, w);
 }
 
 enum err_code workers_load(struct engine *e, struct err *err)
@@ -132,9 +139,9 @@ static bool is_same_process(const struct known_worker *w, const struct worker_in
     return w != NULL && (info->pid == 0 || info->pid == w->row.pid);
 }
 
-/* The worker as it is to be shown: by its own description if it has given one, else by what it asks for. */
-static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
-                                     const struct known_worker *w)
+/* By its own description if it has given one, else by what it asks for. */
+static struct stored_worker described_row(struct engine *e, const struct exchange *x,
+                                          const struct known_worker *w)
 {
     const struct worker_info *info = &x->worker;
     struct stored_worker row = {.name = info->name,
@@ -155,22 +162,28 @@ static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
     return row;
 }
 
+/* The worker as it is to be shown, and the instance that has the name. */
+static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
+                                     const struct known_worker *w)
+{
+    const struct worker_info *info = &x->worker;
+    struct stored_worker row = described_row(e, x, w);
+    bool is_known = w != NULL && slice_equal(w->row.instance, info->instance);
+
+    if (info->host.size > 0 || !is_known)
+        row.host = info->host;
+    row.instance = info->leaves ? slice_make(NULL, 0) : info->instance;
+    row.boot = info->boot.size > 0 || !is_known ? info->boot : w->row.boot;
+    row.since_at = is_known ? w->row.since_at : e->now.wall_at;
+    row.lease_us = x->lease_us;
+    return row;
+}
+
 static bool is_as_known(const struct stored_worker *row, const struct stored_worker *known)
 {
     return row->pid == known->pid && row->slots == known->slots &&
-           row->described == known->described && slice_equal(row->queues, known->queues) &&
-           slice_equal(row->broken, known->broken);
-}
-
-const int64_t *workers_unsaid(struct engine *e, size_t *ret_n)
-{
-    int64_t *ids = arena_array(&e->arena, e->workers.count + 1, sizeof(*ids));
-
-    *ret_n = 0;
-    for (size_t i = 0; i < e->workers.count; i++)
-        if (e->workers.items[i]->unsaid)
-            ids[(*ret_n)++] = e->workers.items[i]->row.id;
-    return ids;
+           row->described == known->described && slice_equal(row->instance, known->instance) &&
+           slice_equal(row->queues, known->queues) && slice_equal(row->broken, known->broken);
 }
 
 void workers_are_said(struct engine *e)
@@ -189,6 +202,33 @@ void worker_changed(struct engine *e, int64_t number)
 static bool is_due(const struct engine *e, const struct known_worker *w)
 {
     return e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
+}
+
+/* Who waits here is there: the others must know. */
+static void see_waiting(struct engine *e)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+        struct known_worker *w = op->exchange.worker.instance.size == 0
+                                     ? NULL
+                                     : worker_find(e, op->exchange.worker.name);
+
+        if (w == NULL || !is_due(e, w) || (op->alive != NULL && !op->alive(op)))
+            continue;
+        w->row.seen_at = e->now.wall_at;
+        w->unsaid = true;
+    }
+}
+
+const int64_t *workers_unsaid(struct engine *e, size_t *ret_n)
+{
+    int64_t *ids = arena_array(&e->arena, e->workers.count + 1, sizeof(*ids));
+
+    see_waiting(e);
+    *ret_n = 0;
+    for (size_t i = 0; i < e->workers.count; i++)
+        if (e->workers.items[i]->unsaid)
+            ids[(*ret_n)++] = e->workers.items[i]->row.id;
+    return ids;
 }
 
 /* A shared store is told with the next beat when a worker was seen. */
@@ -227,27 +267,35 @@ static void take_fresh(void *ctx, const struct stored_worker *row)
     struct refreshing *r = ctx;
 
     set_row(r->e, r->worker, row);
+    instance_found(r->e, r->worker);
 }
 
 /* One that is gone from the store is written anew with whatever it says next. */
-static enum err_code refresh(struct engine *e, struct known_worker *w, struct err *err)
+enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct err *err)
 {
     struct refreshing r = {e, w};
 
     w->row.pid = -1;
     w->stale = false;
+    w->row.instance = slice_make(NULL, 0);
     return store_worker_find(e->store, w->row.id, take_fresh, &r, err);
 }
 
-/* `w`: the worker as it was known, NULL for a new one. */
+/* `w`: the worker as it was known, NULL for a new one.  row->id becomes 0 when the name is another's by now. */
 static enum err_code put_row(struct engine *e, struct known_worker *w, struct stored_worker *row,
                              struct err *err)
 {
+    const struct slice none = {0};
+
     row->seen_at = e->now.wall_at;
     if (w == NULL && make_room(e, err) != E_OK)
         return err->code;
-    if (engine_write(e, err) != E_OK || store_worker_put(e->store, row, &row->id, err) != E_OK ||
-        queue_note_broken(e, w == NULL ? slice_make(NULL, 0) : w->row.broken, row, err) != E_OK)
+    if (engine_write(e, err) != E_OK ||
+        store_worker_put(e->store, row, w == NULL ? none : w->row.instance, &row->id, err) != E_OK)
+        return err->code;
+    if (row->id == 0)
+        return E_OK;
+    if (queue_note_broken(e, w == NULL ? none : w->row.broken, row, err) != E_OK)
         return err->code;
     news_tell_worker(e, row->id);
     e->workers_changed = true;
@@ -263,20 +311,34 @@ enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
     struct known_worker *w = names_find(&e->worker_names, name);
     struct stored_worker row = {.name = name, .queues = SLICE("{}")};
 
-    if (w != NULL && w->stale && refresh(e, w, err) != E_OK)
+    if (w != NULL && w->stale && worker_refresh(e, w, err) != E_OK)
         return err->code;
     if (w != NULL)
         row = w->row;
     return put_row(e, w, &row, err);
 }
 
-enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err *err)
+/* It is not known here who has the name. */
+static enum err_code lost_name(struct engine *e, struct op *op, struct known_worker *w)
 {
+    if (w != NULL)
+        w->stale = true;
+    else
+        e->stale = true;
+    err_set(&op->err, E_CONFLICT, "another worker has just taken the name '%.*s'",
+            (int)op->exchange.worker.name.size, op->exchange.worker.name.data);
+    return E_OK;
+}
+
+enum err_code worker_seen(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+
     if (x->worker.name.size == 0)
         return E_OK;
-    struct known_worker *w = names_find(&e->worker_names, x->worker.name);
+    struct known_worker *w = worker_find(e, x->worker.name);
 
-    if (w != NULL && w->stale && refresh(e, w, err) != E_OK)
+    if (w != NULL && w->stale && worker_refresh(e, w, err) != E_OK)
         return err->code;
     struct stored_worker row = seen_row(e, x, w);
 
@@ -285,7 +347,11 @@ enum err_code worker_seen(struct engine *e, const struct exchange *x, struct err
             w->row.seen_at = e->now.wall_at;
             w->unsaid = true;
         }
-        return E_OK;
+    } else if (put_row(e, w, &row, err) != E_OK) {
+        return err->code;
+    } else if (row.id == 0) {
+        return lost_name(e, op, w);
     }
-    return put_row(e, w, &row, err);
+    instance_heard(e, x);
+    return E_OK;
 }

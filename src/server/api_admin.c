@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <microhttpd.h>
-
 #include "base/json.h"
 #include "server/api.h"
 #include "server/fields.h"
@@ -46,8 +44,8 @@ static void answer_backup(struct chore *c)
     buf_add_str(&r->reply, "{\"dir\":");
     json_add_string(&r->reply, slice_of(c->dir));
     buf_addf(&r->reply, ",\"bytes\":%lld}", (long long)c->bytes);
-    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
-    request_resume(r);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
+    request_wake(r);
 }
 
 enum err_code backup_make(struct request *r, struct err *err)
@@ -93,8 +91,8 @@ static void answer_check(struct chore *c)
     buf_add_str(&r->reply, ",\"findings\":[");
     buf_add_slice(&r->reply, buf_slice(&c->findings));
     buf_add_str(&r->reply, "]}");
-    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
-    request_resume(r);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
+    request_wake(r);
 }
 
 enum err_code check_run(struct request *r, struct err *err)

@@ -50,10 +50,16 @@ static enum err_code bulk_queue(struct field_reader *r, struct slice value)
     return field_text(r, value, 1, QUEUE_NAME_MAX, &((struct bulk_reader *)r->to)->bulk->queue);
 }
 
+static enum err_code bulk_alone(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, &((struct bulk_reader *)r->to)->bulk->alone);
+}
+
 static const struct field bulk_fields[] = {
     {FIELD("action"), .read = bulk_action},
     {FIELD("filter"), .read = bulk_filter},
     {FIELD("queue"), .read = bulk_queue, .null = true},
+    {FIELD("alone"), .read = bulk_alone, .null = true},
 };
 
 static enum err_code check_bulk(const struct bulk_reader *to, struct err *err)
@@ -68,20 +74,49 @@ static enum err_code check_bulk(const struct bulk_reader *to, struct err *err)
     return E_OK;
 }
 
-enum err_code bulk_create(struct request *r, struct err *err)
+static enum err_code read_bulk(struct request *r, struct arena *arena, struct bulk *bulk,
+                               struct err *err)
 {
-    struct op *op = request_op(r, OP_BULK);
-    struct bulk_reader to = {.bulk = &op->bulk};
+    struct bulk_reader to = {.bulk = bulk};
     struct field_reader reader = {.fields = bulk_fields,
                                   .n_fields = ARRAY_LEN(bulk_fields),
                                   .what = "the body",
-                                  .arena = &op->arena,
+                                  .arena = arena,
                                   .err = err,
                                   .to = &to};
     struct slice object;
 
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK ||
-        check_bulk(&to, err) != E_OK)
+    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        return err->code;
+    return check_bulk(&to, err);
+}
+
+/* What it would do is read, and nothing is changed. */
+static enum err_code plan_bulk(struct request *r, struct err *err)
+{
+    struct query *q = request_query(r, QUERY_PLAN);
+    struct bulk bulk = {.kind = ACT_CANCEL};
+
+    if (read_bulk(r, &q->arena, &bulk, err) != E_OK)
+        return err->code;
+    q->act = bulk.kind;
+    q->filter = bulk.filter;
+    q->name = bulk.queue;
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+enum err_code bulk_create(struct request *r, struct err *err)
+{
+    bool dry_run = false;
+
+    if (request_flag(r, "dry_run", &dry_run, err) != E_OK)
+        return err->code;
+    if (dry_run)
+        return plan_bulk(r, err);
+    struct op *op = request_op(r, OP_BULK);
+
+    if (read_bulk(r, &op->arena, &op->bulk, err) != E_OK)
         return err->code;
     request_run(r, NULL);
     return E_OK;

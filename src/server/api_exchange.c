@@ -28,22 +28,25 @@ static void answer_exchange(struct request *r)
 
 enum err_code worker_exchange(struct request *r, struct err *err)
 {
+    struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EXCHANGE);
     enum exchange_kind kind = (enum exchange_kind)r->route->what;
 
-    if (parse_exchange(buf_slice(&r->body), kind, r->right, &op->arena, &op->exchange, err) != E_OK)
+    if (parse_exchange(buf_slice(&r->body), kind, &source, &op->arena, &op->exchange, err) != E_OK)
         return err->code;
+    op->exchange.may_command = r->right == RIGHT_ADMIN;
     request_run(r, answer_exchange);
     return E_OK;
 }
 
 enum err_code worker_emit(struct request *r, struct err *err)
 {
-    struct submit_source source = {.right = r->right};
+    struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EMIT);
 
     if (parse_emit(buf_slice(&r->body), &source, &op->arena, &op->emit, err) != E_OK)
         return err->code;
+    op->emit.may_command = r->right == RIGHT_ADMIN;
     request_run(r, NULL);
     return E_OK;
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <microhttpd.h>
-
 #include "base/json.h"
 #include "core/queue_def.h"
 #include "server/api.h"
@@ -161,6 +159,11 @@ static enum err_code act_due_at(struct field_reader *r, struct slice value)
     return field_time(r, value, &act->due_at);
 }
 
+static enum err_code patch_version(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, JOB_VERSION_SIZE, &((struct act *)r->to)->version);
+}
+
 static enum err_code patch_queue(struct field_reader *r, struct slice value)
 {
     (void)value;
@@ -189,7 +192,13 @@ static enum err_code retry_from(struct field_reader *r, struct slice value)
     return field_int(r, value, 1, STEP_NUMBER_MAX, &number);
 }
 
-static const struct field retry_fields[] = {{FIELD("set"), .read = retry_params, .null = true},
+static enum err_code retry_alone(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, &((struct act *)r->to)->alone);
+}
+
+static const struct field retry_fields[] = {{FIELD("alone"), .read = retry_alone, .null = true},
+                                            {FIELD("set"), .read = retry_params, .null = true},
                                             {FIELD("params"), .read = retry_params, .null = true},
                                             {FIELD("from"), .read = retry_from, .null = true}};
 static const struct field clone_fields[] = {{FIELD("params"), .read = act_params, .null = true}};
@@ -197,7 +206,7 @@ static const struct field move_fields[] = {{FIELD("queue"), .read = act_queue}};
 static const struct field patch_fields[] = {
     {FIELD("due_at"), .read = act_due_at}, {FIELD("priority"), .read = act_priority},
     {FIELD("params"), .read = act_params}, {FIELD("labels"), .read = act_labels},
-    {FIELD("queue"), .read = patch_queue},
+    {FIELD("queue"), .read = patch_queue}, {FIELD("version"), .read = patch_version},
 };
 
 /* What the body of each action may say; the others take none. */
@@ -222,6 +231,7 @@ static enum err_code read_act(struct request *r, struct op *op, struct err *err)
                                   .to = act};
     struct slice object;
 
+    act->may_command = r->right == RIGHT_ADMIN;
     if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
         return err->code;
     if (act->kind == ACT_MOVE && act->queue.size == 0)

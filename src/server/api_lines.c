@@ -2,7 +2,8 @@
  * NDJSON: many jobs in one request, a line each, committed in chunks while the reply is sent.
  *
  * The body is in memory or in a spool file.  A chunk ends before an empty line, so that its lines have
- * numbers in sequence.  The reply is made as far as the client takes it: nothing piles up.
+ * numbers in sequence.  The reply is made as far as the client takes it: nothing piles up.  The window into a spool
+ * lives as long as its chunk is worked on; what all windows hold is bounded (WINDOWS_TOTAL_MAX).
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -20,13 +21,51 @@
 #define WINDOW_MAX (JOB_BYTES_MAX + LINES_CHUNK_BYTES)
 
 struct lines {
-    int64_t at;        /* in the body: what comes next */
-    int64_t size;      /* of the body */
-    size_t line;       /* number of the line at `at`, from 1 */
-    bool in_long_line; /* its beginning was refused: the rest is passed over */
-    struct buf window; /* of a spooled body */
-    size_t taken;      /* of the request's reply */
+    int64_t at;         /* in the body: what comes next */
+    int64_t size;       /* of the body */
+    size_t look_size;   /* of the next window, when lines are not longer than it */
+    size_t line;        /* number of the line at `at`, from 1 */
+    bool in_long_line;  /* its beginning was refused: the rest is passed over */
+    struct buf window;  /* of a spooled body; the chunk's items point into it */
+    size_t counted;     /* in http.window_bytes */
+    size_t taken;       /* of the request's reply */
+    struct timer again; /* set: there was no room for a window */
+    struct request *request;
 };
+
+/* ---- the window ---- */
+
+static void count_window(struct request *r, struct lines *l)
+{
+    l->counted = l->window.capacity;
+    r->server->http.window_bytes += l->counted;
+}
+
+static void drop_window(struct request *r, struct lines *l)
+{
+    struct http *h = &r->server->http;
+
+    buf_deinit(&l->window);
+    h->window_bytes -= l->counted;
+    l->counted = 0;
+}
+
+static void try_again(struct timer *t)
+{
+    struct lines *l = (struct lines *)((char *)t - offsetof(struct lines, again));
+
+    l->request->stream.is_held = false;
+    request_wake(l->request);
+}
+
+static ssize_t wait_for_room(struct request *r, struct lines *l)
+{
+    struct http *h = &r->server->http;
+
+    r->stream.is_held = true;
+    timer_set(&h->timers, &l->again, h->now_at + WINDOW_AGAIN_US);
+    return STREAM_WAIT;
+}
 
 /* ---- lines of the body ---- */
 
@@ -38,7 +77,11 @@ static enum err_code look(struct request *r, struct lines *l, size_t size, struc
         *ret_window = slice_make(r->body.data + l->at, r->body.size - (size_t)l->at);
         return E_OK;
     }
+    int64_t left = l->size - l->at;
+
     buf_clear(&l->window);
+    if ((int64_t)size > left)
+        size = (size_t)left;
     if (spool_read(r->spool, l->at, size, &l->window, err) != E_OK)
         return err->code;
     *ret_window = buf_slice(&l->window);
@@ -112,7 +155,7 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
 {
     struct op *op = request_op(r, OP_SUBMIT);
     struct submit_item *items = arena_array(&op->arena, LINES_CHUNK, sizeof(*items));
-    size_t look_size = LINES_CHUNK_BYTES;
+    size_t look_size = l->look_size;
     size_t count = 0;
 
     while (count == 0 && l->at < l->size) {
@@ -129,6 +172,8 @@ static enum err_code next_chunk(struct request *r, struct lines *l, struct err *
             look_size = WINDOW_MAX;
         l->at += (int64_t)used;
     }
+    if (count < LINES_CHUNK) /* the lines are long: a commit takes more of them at once */
+        l->look_size = LINES_CHUNK_BYTES;
     op->submit = (struct submit){
         .mode = SUBMIT_LINES, .items = items, .n_items = count, .first_line = l->line};
     if (!l->in_long_line)
@@ -157,6 +202,7 @@ static void chunk_is_done(struct request *r)
     struct op *op = &r->task.op;
 
     l->taken = 0;
+    drop_window(r, l);
     buf_clear(&r->reply);
     if (op->err.code != E_OK) {
         refuse_chunk(r, &op->submit, &op->err);
@@ -165,39 +211,40 @@ static void chunk_is_done(struct request *r)
         r->reply = op->reply;
         op->reply = BUF_INIT(OP_REPLY_MAX);
     }
-    request_resume(r);
+    request_wake(r);
 }
 
-static ssize_t read_reply(void *ctx, uint64_t at, char *to, size_t max)
+static ssize_t read_reply(struct request *r, char *to, size_t max)
 {
-    struct request *r = ctx;
     struct lines *l = r->state;
     size_t left = r->reply.size - l->taken;
+    struct http *h = &r->server->http;
     struct err err;
 
-    (void)at;
     if (left > 0) {
         size_t n = left < max ? left : max;
 
         memcpy(to, r->reply.data + l->taken, n);
         l->taken += n;
-        request_moves(r);
         return (ssize_t)n;
     }
-    if (r->server->http.no_tasks || next_chunk(r, l, &err) != E_OK)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (r->spool != NULL && h->window_bytes >= WINDOWS_TOTAL_MAX && !h->no_tasks)
+        return wait_for_room(r, l);
+    if (h->no_tasks || next_chunk(r, l, &err) != E_OK)
+        return STREAM_FAIL;
+    count_window(r, l);
     if (r->task.op.submit.n_items == 0)
-        return MHD_CONTENT_READER_END_OF_STREAM;
+        return STREAM_END;
     request_run(r, chunk_is_done);
-    request_suspend(r);
-    return 0;
+    return STREAM_WAIT;
 }
 
 static void free_lines(struct request *r)
 {
     struct lines *l = r->state;
 
-    buf_deinit(&l->window);
+    timer_clear(&l->again);
+    drop_window(r, l);
     free(l);
 }
 
@@ -213,12 +260,14 @@ enum err_code jobs_create_lines(struct request *r, struct err *err)
     struct lines *l = mem_zalloc(sizeof(*l));
 
     l->line = 1;
+    l->look_size = SPOOL_FROM;
+    l->request = r;
+    l->again.fire = try_again;
     l->window = BUF_INIT(WINDOW_MAX);
     l->size = r->spool != NULL ? spool_size(r->spool) : (int64_t)r->body.size;
     r->state = l;
     r->cleanup = free_lines;
-    reply_stream(r, MHD_SIZE_UNKNOWN, TYPE_LINES, read_reply);
-    r->status = MHD_HTTP_OK;
-    r->phase = REQUEST_STREAMING;
+    reply_stream(r, STREAM_ENDLESS, TYPE_LINES, read_reply);
+    r->status = 200;
     return E_OK;
 }

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "core/lease.h"
 #include "server/api.h"
 #include "server/http_range.h"
 #include "server/limits.h"
-#include "server/parse_items.h"
 #include "server/parts.h"
 #include "server/reply.h"
 #include "server/request.h"
@@ -47,8 +47,9 @@ enum err_code log_append(struct request *r, struct err *err)
         return err->code;
     struct slice lease = request_param(r, "lease");
 
-    if (!lease_parse(lease, &op->log.token))
+    if (lease.size == 0)
         return err_set(err, E_INVALID, "lease: give the lease that came with the job");
+    op->log.token = lease_prove(&r->server->lease_key, op->log.id, lease);
     op->log.data = buf_slice(&r->body);
     request_run(r, answer_append);
     return E_OK;
@@ -56,7 +57,7 @@ enum err_code log_append(struct request *r, struct err *err)
 
 /* ---- GET /v1/jobs/ID/log ---- */
 
-/* A log on its way to a client, piece by piece.  Suspended while a piece is read or awaited. */
+/* A log on its way to a client, piece by piece. */
 struct log_stream {
     struct timer timer; /* set: waits for more to come; first */
     struct log_stream *next, *prev;
@@ -129,7 +130,7 @@ static void next_piece_is_there(struct request *r)
     else if (q->log_ended)
         s->over = true;
     if (s->over || r->reply.size > s->taken)
-        request_resume(r);
+        request_wake(r);
     else if (s->heard)
         read_piece(s, next_piece_is_there);
     else
@@ -138,38 +139,28 @@ static void next_piece_is_there(struct request *r)
 
 static void time_is_up(struct timer *t)
 {
-    struct log_stream *s = (struct log_stream *)t;
-
-    if (peer_is_alive(s->request->peer)) {
-        read_piece(s, next_piece_is_there);
-        return;
-    }
-    s->over = true;
-    request_resume(s->request);
+    read_piece((struct log_stream *)t, next_piece_is_there);
 }
 
-static ssize_t read_stream(void *ctx, uint64_t at, char *to, size_t max)
+static ssize_t read_stream(struct request *r, char *to, size_t max)
 {
-    struct request *r = ctx;
     struct log_stream *s = r->state;
     size_t left = r->reply.size - s->taken;
 
-    (void)at;
     if (left > 0) {
         size_t n = left < max ? left : max;
 
         memcpy(to, r->reply.data + s->taken, n);
         s->taken += n;
-        request_moves(r);
         return (ssize_t)n;
     }
     if (s->broken && !s->follow)
-        return MHD_CONTENT_READER_END_WITH_ERROR;
+        return STREAM_FAIL;
     if (s->over || s->at >= s->end)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    request_suspend(r);
-    read_piece(s, next_piece_is_there);
-    return 0;
+        return STREAM_END;
+    if (!timer_is_set(&s->timer))
+        read_piece(s, next_piece_is_there);
+    return STREAM_WAIT;
 }
 
 static void leave(struct request *r)
@@ -223,19 +214,11 @@ void log_follow_stop(struct log_follow *f)
         if (!timer_is_set(&s->timer))
             continue;
         timer_clear(&s->timer);
-        request_resume(s->request);
+        request_wake(s->request);
     }
 }
 
 /* ---- the first piece decides on status and length ---- */
-
-static void begin_stream(struct log_stream *s, uint64_t size)
-{
-    struct request *r = s->request;
-
-    reply_stream(r, size, TYPE_TEXT, read_stream);
-    r->phase = REQUEST_STREAMING;
-}
 
 static void refuse_range(struct request *r, int64_t size)
 {
@@ -252,10 +235,9 @@ static void answer_known(struct log_stream *s, int64_t first, int64_t size)
     int64_t last = s->end - 1;
     char range[96];
 
-    begin_stream(s, (uint64_t)(s->end - first));
-    r->status = s->range.given ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK;
+    reply_stream(r, (uint64_t)(s->end - first), TYPE_TEXT, read_stream);
+    r->status = s->range.given ? 206 : 200;
     reply_header(r, "Accept-Ranges", "bytes");
-    reply_header(r, "X-Content-Type-Options", "nosniff");
     snprintf(range, sizeof(range), "bytes %" PRId64 "-%" PRId64 "/%" PRId64, first, last, size);
     if (s->range.given)
         reply_header(r, "Content-Range", range);
@@ -277,9 +259,8 @@ static void first_piece_is_there(struct request *r)
     take_piece(s);
     if (s->follow) {
         s->over = ended && s->at >= size;
-        begin_stream(s, MHD_SIZE_UNKNOWN);
-        r->status = MHD_HTTP_OK;
-        reply_header(r, "X-Content-Type-Options", "nosniff");
+        reply_stream(r, STREAM_ENDLESS, TYPE_TEXT, read_stream);
+        r->status = 200;
         return;
     }
     if (s->range.given && r->reply.size == 0) {

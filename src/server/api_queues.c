@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <microhttpd.h>
-
 #include "base/json.h"
 #include "core/dest.h"
 #include "core/join_def.h"
@@ -60,52 +58,17 @@ enum err_code queue_log(struct request *r, struct err *err)
 /* ---- definitions ---- */
 
 /* Name and canonical text of one definition. */
-static enum err_code read_put(struct slice name, struct slice definition, struct arena *arena,
-                              struct queue_put *ret_put, struct err *err)
+typedef enum err_code read_put_fn(struct slice name, struct slice definition, struct arena *arena,
+                                  struct queue_put *ret_put, struct err *err);
+
+static enum err_code read_queue(struct slice name, struct slice definition, struct arena *arena,
+                                struct queue_put *ret_put, struct err *err)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BODY_SMALL_MAX);
 
-    if (queue_name_check(name, err) != E_OK)
+    if (queue_name_check(name, err) != E_OK || queue_def_canonical(definition, &text, err) != E_OK)
         return err->code;
-    if (queue_def_canonical(definition, &text, err) != E_OK)
-        return err->code;
-    ret_put->name = name;
-    ret_put->definition = arena_copy(arena, buf_slice(&text));
-    return E_OK;
-}
-
-enum err_code queue_put(struct request *r, struct err *err)
-{
-    struct op *op = request_op(r, OP_QUEUE);
-    struct queue_put *put = arena_zalloc(&op->arena, sizeof(*put));
-    struct slice object;
-
-    if (request_object(r, &object, err) != E_OK ||
-        read_put(r->args[0], object, &op->arena, put, err) != E_OK)
-        return err->code;
-    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = put, .n_puts = 1};
-    request_run(r, NULL);
-    return E_OK;
-}
-
-static enum err_code read_queues(struct field_reader *r, struct slice value)
-{
-    struct queue_op *to = r->to;
-    struct slice key;
-    struct slice definition;
-    struct quote quote;
-
-    if (json_type_of(value) != JSON_T_OBJECT)
-        return field_refuse(r, "an object of definitions by name", value);
-    struct queue_put *puts = arena_array(r->arena, json_count_members(value) + 1, sizeof(*puts));
-
-    for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
-        struct slice name = json_text(key, r->arena);
-
-        if (read_put(name, definition, r->arena, &puts[to->n_puts++], r->err) != E_OK)
-            return err_wrap(r->err, "queue %s", quote_text(&quote, name));
-    }
-    to->puts = puts;
+    *ret_put = (struct queue_put){name, arena_copy(arena, buf_slice(&text))};
     return E_OK;
 }
 
@@ -117,30 +80,58 @@ static enum err_code read_join(struct slice name, struct slice definition, struc
     if (dest_name_check("join", name, err) != E_OK ||
         join_def_canonical(definition, &text, err) != E_OK)
         return err->code;
-    ret_put->name = name;
-    ret_put->definition = arena_copy(arena, buf_slice(&text));
+    *ret_put = (struct queue_put){name, arena_copy(arena, buf_slice(&text))};
     return E_OK;
 }
 
-static enum err_code read_joins(struct field_reader *r, struct slice value)
+enum err_code queue_put(struct request *r, struct err *err)
 {
-    struct queue_op *to = r->to;
+    struct op *op = request_op(r, OP_QUEUE);
+    struct queue_put *put = arena_zalloc(&op->arena, sizeof(*put));
+    struct slice object;
+
+    if (request_object(r, &object, err) != E_OK ||
+        read_queue(r->args[0], object, &op->arena, put, err) != E_OK)
+        return err->code;
+    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = put, .n_puts = 1};
+    request_run(r, NULL);
+    return E_OK;
+}
+
+/* An object of definitions by name. */
+static enum err_code read_puts(struct field_reader *r, struct slice value, const char *kind,
+                               read_put_fn *read, const struct queue_put **ret_puts, size_t *ret_n)
+{
     struct slice key;
     struct slice definition;
     struct quote quote;
 
     if (json_type_of(value) != JSON_T_OBJECT)
         return field_refuse(r, "an object of definitions by name", value);
-    struct queue_put *joins = arena_array(r->arena, json_count_members(value) + 1, sizeof(*joins));
+    struct queue_put *puts = arena_array(r->arena, json_count_members(value) + 1, sizeof(*puts));
 
     for (struct json_iter it = json_members(value); json_next_member(&it, &key, &definition);) {
         struct slice name = json_text(key, r->arena);
 
-        if (read_join(name, definition, r->arena, &joins[to->n_joins++], r->err) != E_OK)
-            return err_wrap(r->err, "join %s", quote_text(&quote, name));
+        if (read(name, definition, r->arena, &puts[(*ret_n)++], r->err) != E_OK)
+            return err_wrap(r->err, "%s %s", kind, quote_text(&quote, name));
     }
-    to->joins = joins;
+    *ret_puts = puts;
     return E_OK;
+}
+
+static enum err_code read_queues(struct field_reader *r, struct slice value)
+{
+    struct queue_op *to = r->to;
+
+    return read_puts(r, value, "queue", read_queue, &to->puts, &to->n_puts);
+}
+
+static enum err_code read_joins(struct field_reader *r, struct slice value)
+{
+    struct queue_op *to = r->to;
+
+    return read_puts(r, value, "join", read_join, &to->joins, &to->n_joins);
 }
 
 static const struct field definition_fields[] = {
@@ -152,7 +143,7 @@ static void answer_definitions(struct request *r)
 {
     request_answer_op(r);
     if (r->err.code == E_OK)
-        r->status = MHD_HTTP_OK;
+        r->status = 200;
 }
 
 enum err_code definitions_apply(struct request *r, struct err *err)

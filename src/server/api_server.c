@@ -5,8 +5,6 @@
 
 #include <sys/statvfs.h>
 
-#include <microhttpd.h>
-
 #include "base/clock.h"
 #include "base/json.h"
 #include "server/api.h"
@@ -23,7 +21,7 @@ enum err_code health_show(struct request *r, struct err *err)
     (void)err;
     buf_add_str(&r->reply, "ok\n");
     r->type = TYPE_TEXT;
-    request_answer(r, MHD_HTTP_OK);
+    request_answer(r, 200);
     return E_OK;
 }
 
@@ -35,9 +33,14 @@ enum err_code ready_show(struct request *r, struct err *err)
         return err_set(err, E_UNAVAILABLE, "the server is stopping");
     if (!s->is_ready)
         return err_set(err, E_UNAVAILABLE, "the server is starting");
-    if (s->is_damaged)
+    struct err moved = ERR_INIT;
+    char damage[DAMAGE_TEXT_SIZE];
+
+    (void)(store_in_place(s->store, &moved) != E_OK);
+    if (damage_find(&r->server->damage, damage))
         return err_set(err, E_UNAVAILABLE,
-                       "the check of the store has found damage: see the log, run 'waybill check'");
+                       "the store is damaged: %.150s: see the log; 'waybill check --store --full'",
+                       damage);
     if (store_is_away(s->store))
         return err_set(err, E_UNAVAILABLE, "no connection to the database %s", s->store_url);
     if (atomic_load(&s->engine.stats->last_error_at) != 0)
@@ -236,7 +239,7 @@ static void answer_server(struct request *r)
     judge_facts(r, f, &f->err);
     if (r->err.code == E_OK)
         write_server(&r->reply, r->server, f);
-    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
 }
 
 enum err_code server_show(struct request *r, struct err *err)
@@ -265,7 +268,7 @@ static void answer_metrics(struct request *r)
         metrics_write(&r->reply, r->server, err->code == E_OK ? &store : NULL);
     }
     r->type = TYPE_METRICS;
-    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
 }
 
 enum err_code metrics_show(struct request *r, struct err *err)
@@ -281,6 +284,6 @@ enum err_code openapi_show(struct request *r, struct err *err)
 {
     (void)err;
     openapi_write(&r->reply, slice_of(r->server->url));
-    request_answer(r, MHD_HTTP_OK);
+    request_answer(r, 200);
     return E_OK;
 }

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <microhttpd.h>
-
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -184,32 +182,21 @@ static enum err_code add_start_param(struct start_params *p, struct slice name, 
     return E_OK;
 }
 
-static enum MHD_Result on_start_param(void *ctx, enum MHD_ValueKind kind, const char *key,
-                                      size_t key_size, const char *value, size_t value_size)
-{
-    struct start_params *p = ctx;
-
-    (void)kind;
-    return add_start_param(p, slice_make(key, key_size), slice_make(value, value_size)) == E_OK
-               ? MHD_YES
-               : MHD_NO;
-}
-
 static enum err_code read_start_params(struct request *r, struct arena *arena,
                                        struct slice *ret_params, struct err *err)
 {
     struct slice names[START_PARAMS_MAX];
-    struct err found = ERR_INIT;
-    struct start_params p = {.json = BUF_INIT(CONNECTION_POOL * 8), .names = names, .err = &found};
+    struct start_params p = {.json = BUF_INIT(PARAMS_JSON_MAX), .names = names, .err = err};
+    enum err_code code = E_OK;
 
     buf_add_char(&p.json, '{');
-    MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_start_param, &p);
+    for (size_t i = 0; i < r->target.n_params && code == E_OK; i++)
+        code = add_start_param(&p, r->target.params[i].name, r->target.params[i].value);
     buf_add_char(&p.json, '}');
-    *ret_params = arena_copy(arena, buf_slice(&p.json));
+    if (code == E_OK)
+        *ret_params = arena_copy(arena, buf_slice(&p.json));
     buf_deinit(&p.json);
-    if (found.code != E_OK)
-        *err = found;
-    return found.code;
+    return code;
 }
 
 enum err_code job_start(struct request *r, struct err *err)

@@ -224,16 +224,19 @@ static enum err_code check_host(const struct auth_settings *s, const struct auth
     return E_OK;
 }
 
-static bool has_token(const struct auth_settings *s, const struct auth_request *r)
+enum token_seen auth_token_seen(const struct auth_settings *settings,
+                                const struct auth_request *request)
 {
     static const struct slice scheme = {"Bearer ", sizeof("Bearer ") - 1};
-    struct slice given = r->authorization;
+    struct slice given = request->authorization;
 
+    if (given.data == NULL || settings->token.size == 0)
+        return TOKEN_NONE;
     if (given.size <= scheme.size ||
         !equal_ignoring_case(slice_make(given.data, scheme.size), scheme))
-        return false;
-    return auth_token_equal(slice_make(given.data + scheme.size, given.size - scheme.size),
-                            s->token);
+        return TOKEN_WRONG;
+    given = slice_make(given.data + scheme.size, given.size - scheme.size);
+    return auth_token_equal(given, settings->token) ? TOKEN_RIGHT : TOKEN_WRONG;
 }
 
 static enum err_code refuse(const struct auth_settings *s, const struct auth_request *r,
@@ -269,7 +272,7 @@ enum err_code auth_judge(const struct auth_settings *settings, const struct auth
         return err->code;
     if (request->opened)
         right = RIGHT_USER;
-    if (request->local || has_token(settings, request))
+    if (request->local || auth_token_seen(settings, request) == TOKEN_RIGHT)
         right = RIGHT_ADMIN;
     if (right < needed)
         return refuse(settings, request, right, err);

@@ -48,6 +48,16 @@ struct auth_request {
     struct slice authorization;
 };
 
+enum token_seen {
+    TOKEN_NONE, /* none came, or this server has none that could be guessed */
+    TOKEN_RIGHT,
+    TOKEN_WRONG,
+};
+
+/* What the request's Authorization holds, whatever else speaks for or against the request. */
+enum token_seen auth_token_seen(const struct auth_settings *settings,
+                                const struct auth_request *request);
+
 /* What the request may do, at least `needed`.  E_FORBIDDEN or E_UNAUTHORIZED otherwise. */
 MUST_CHECK enum err_code auth_judge(const struct auth_settings *settings,
                                     const struct auth_request *request, enum right needed,

@@ -9,6 +9,10 @@ enum err_code data_dir_open(const char *path, struct own_dir *ret_dir, struct er
 
     if (own_dir_open(path, "the data directory", SERVER_LOCK_NAME, &d, err) != E_OK)
         return err->code;
+    if (own_check(d.fd, "the data directory", path, err) != E_OK) {
+        own_dir_close(&d);
+        return err->code;
+    }
     int holder = d.holder;
 
     if (holder == 0) {

@@ -42,25 +42,49 @@ static struct op *link_ops(struct inbox_item *items)
     return first;
 }
 
-static int64_t next_mono_at(const struct engine_thread *t)
-{
-    int64_t left_us = engine_next_us(t->engine, clock_now());
+/* While leases are held we wake at least so often, to notice that we were stopped. */
+#define LOOK_US US_PER_S
 
-    return left_us == TIME_NEVER ? TIME_NEVER : clock_mono_us() + left_us;
+static int64_t sleep_us(const struct engine_thread *t, struct now now)
+{
+    int64_t left_us = engine_next_us(t->engine, now);
+
+    return engine_has_leases(t->engine) && left_us > LOOK_US ? LOOK_US : left_us;
+}
+
+/* For how long nobody's requests were carried out: in a pass that took long, in a sleep that was longer than planned, or
+ * while the machine was suspended. */
+static int64_t away_us(struct now began, struct now slept, int64_t planned_us, struct now now)
+{
+    int64_t pass_us = slept.steady_at - began.steady_at;
+    int64_t late_us = planned_us == TIME_NEVER ? 0 : now.steady_at - slept.steady_at - planned_us;
+    int64_t asleep_us = now.asleep_us - began.asleep_us;
+    int64_t most_us = pass_us > late_us ? pass_us : late_us;
+
+    return most_us > asleep_us ? most_us : asleep_us;
 }
 
 static void *run(void *arg)
 {
     struct engine_thread *t = arg;
 
+    struct now now = clock_now();
+
     for (;;) {
         struct inbox_item *items = NULL;
+        struct now slept = clock_now();
+        int64_t us = sleep_us(t, slept);
+        int64_t wake_at = us == TIME_NEVER ? TIME_NEVER : clock_mono_us() + us;
 
-        if (inbox_take(&t->inbox, next_mono_at(t), &items) == INBOX_CLOSED)
+        if (inbox_take(&t->inbox, wake_at, &items) == INBOX_CLOSED)
             break;
+        struct now began = now;
+
+        now = clock_now();
+        engine_was_away(t->engine, away_us(began, slept, us, now));
         if (atomic_exchange(&t->look_for_gone, false))
             engine_look_for_gone(t->engine);
-        engine_run(t->engine, link_ops(items), clock_now());
+        engine_run(t->engine, link_ops(items), now);
         inbox_put_list(t->home, &t->done);
     }
     engine_close(t->engine);

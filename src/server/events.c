@@ -67,7 +67,7 @@ struct subscriber {
 
 static void wake(struct subscriber *s)
 {
-    request_resume(s->request);
+    request_wake(s->request);
 }
 
 static void end(struct subscriber *s, const char *why)
@@ -180,24 +180,17 @@ void events_stop(struct events *ev)
 
 /* ---- GET /v1/events ---- */
 
-static ssize_t read_text(void *ctx, uint64_t at, char *to, size_t max)
+static ssize_t read_text(struct request *r, char *to, size_t max)
 {
-    struct request *r = ctx;
     struct subscriber *s = r->state;
     size_t left = s->text.size - s->taken;
 
-    (void)at;
-    if (left == 0 && s->over)
-        return MHD_CONTENT_READER_END_OF_STREAM;
-    if (left == 0) {
-        request_suspend(r);
-        return 0;
-    }
+    if (left == 0)
+        return s->over ? STREAM_END : STREAM_WAIT;
     size_t n = left < max ? left : max;
 
     memcpy(to, s->text.data + s->taken, n);
     s->taken += n;
-    request_moves(r);
     return (ssize_t)n;
 }
 
@@ -236,10 +229,8 @@ static void subscribe(struct request *r)
         timer_set(&h->timers, &ev->heartbeat, h->now_at + HEARTBEAT_US);
     r->state = s;
     r->cleanup = unsubscribe;
-    reply_stream(r, MHD_SIZE_UNKNOWN, TYPE_EVENTS, read_text);
-    reply_header(r, "Cache-Control", "no-store");
-    r->status = MHD_HTTP_OK;
-    r->phase = REQUEST_STREAMING;
+    reply_stream(r, STREAM_ENDLESS, TYPE_EVENTS, read_text);
+    r->status = 200;
 }
 
 /* A mistyped queue would be silent for ever. */

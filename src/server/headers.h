@@ -1,7 +1,9 @@
 /*
- * The headers of a request that mean something here, gathered in one walk.
+ * The header fields of a request that mean something here.
  *
- * Slices live as long as the request.  HTTP thread only.
+ * A field that decides where the request ends, whom it is for or who sent it may come once: two of them could
+ * be read in two ways.  Fields not named here are passed over.  Slices live as long as the head they lie in.
+ * Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -9,24 +11,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/slice.h"
 #include "server/auth.h"
-
-struct MHD_Connection;
 
 struct headers {
     struct auth_request auth;
     struct slice content_type;
     struct slice idempotency_key;
     struct slice range;
-    bool has_length;
-    uint64_t length; /* Content-Length; UINT64_MAX when it is no number */
-    bool chunked;    /* Transfer-Encoding */
-    bool expects;    /* Expect: the client waits before it sends the body */
-    bool ambiguous;  /* where the request ends, or whom it is for, can be read in two ways */
+    struct slice expect;
+    struct slice content_length;
+    struct slice transfer_encoding;
+    uint64_t length; /* Content-Length; 0 when there is none */
+    bool chunked;    /* Transfer-Encoding: chunked */
+    bool close;      /* of Connection */
+    bool keep_alive;
 };
 
-void headers_gather(struct headers *h, struct MHD_Connection *connection);
+/* Takes one field.  E_BAD_REQUEST when it may not come twice and does. */
+MUST_CHECK enum err_code headers_add(struct headers *h, struct slice name, struct slice value,
+                                     struct err *err);
+
+/* After the last field: sets length and chunked.  E_BAD_REQUEST when the end of the body is in doubt. */
+MUST_CHECK enum err_code headers_finish(struct headers *h, struct err *err);
 
 static inline bool headers_announce_body(const struct headers *h)
 {

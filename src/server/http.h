@@ -1,10 +1,8 @@
 /*
  * The HTTP thread: sockets, requests and replies, in one epoll loop.
  *
- * Every listening socket has a daemon of libmicrohttpd in external mode; its epoll descriptor sits in ours,
- * next to the inbox and whatever else is watched.  A request that needs the engine or a reader is
- * suspended until it comes home.  Tasks for the engine are gathered during one pass over what is ready and
- * handed over together.
+ * Events and messages from other threads only say which connections can go on; connections.c then works on those,
+ * and tasks for the engine are gathered meanwhile and handed over together at the end of the pass.
  *
  * Everything here belongs to the HTTP thread except the inbox and the atomic counters.
  */
@@ -15,30 +13,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
+#include "server/auth_guard.h"
+#include "server/connections.h"
 #include "server/inbox.h"
-#include "server/peers.h"
+#include "server/ports.h"
 #include "server/timers.h"
 #include "server/watch.h"
 
-struct MHD_Daemon;
 struct server;
-struct http;
 
 enum { PORTS_MAX = 8, STATUS_CLASSES = 6 };
-
-/* A listening socket and its daemon. */
-struct port {
-    struct watch watch; /* the daemon's epoll; first */
-    struct http *http;
-    struct MHD_Daemon *daemon;
-    int listen_fd;
-    bool local; /* a Unix socket */
-    bool is_ready;
-    unsigned connections;
-    unsigned connections_max;
-    unsigned connections_peak; /* since there was none */
-};
 
 struct http {
     struct server *server;
@@ -48,18 +34,26 @@ struct http {
     struct watch letters;    /* the inbox's eventfd */
     struct inbox inbox;      /* of messages */
     struct inbox_list tasks; /* for the engine, at the end of the pass */
-    struct peers peers;
+    struct connections connections;
     struct timers timers;
-    int64_t now_at; /* by the monotonic clock, read once a pass */
+    struct auth_guard guard;
+    int64_t now_at;      /* by the monotonic clock, read once a pass */
+    char *scratch;       /* BODY_BLOCK bytes: what was read last */
+    struct buf block;    /* what is sent next */
+    unsigned reads_left; /* of the connection that is worked on, before others have their turn */
+    bool somebody_left;  /* a client whose request is on another thread has hung up */
 
     size_t requests;   /* begun, not completed */
     size_t body_bytes; /* of all bodies in memory that count */
     size_t spool_bytes;
+    size_t window_bytes; /* of spooled bodies, in memory */
+    unsigned spools;
     bool trim;                         /* something large was freed */
     bool stopping;                     /* new requests are refused */
     bool no_tasks;                     /* the engine takes no more */
     bool no_readings;                  /* nor do the readers */
     int64_t logged_at;                 /* the last internal error */
+    int64_t accept_told_at;            /* the last line about missing descriptors */
     uint64_t answered[STATUS_CLASSES]; /* by the first digit of the status */
 };
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/job_filter.h"
 
-#include <microhttpd.h>
-
 #include "base/clock.h"
+#include "base/id.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "core/queue_def.h"
@@ -60,39 +59,79 @@ enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct e
 
 #define LABEL_PREFIX "label."
 
-static enum MHD_Result add_label(void *ctx, enum MHD_ValueKind kind, const char *key,
-                                 size_t key_size, const char *value, size_t value_size)
+static void add_label(struct buf *labels, const struct param *p)
 {
-    struct buf *labels = ctx;
     size_t prefix = sizeof(LABEL_PREFIX) - 1;
 
-    (void)kind;
-    if (key_size <= prefix || memcmp(key, LABEL_PREFIX, prefix) != 0)
-        return MHD_YES;
+    if (p->name.size <= prefix || memcmp(p->name.data, LABEL_PREFIX, prefix) != 0)
+        return;
     buf_add_char(labels, labels->size == 0 ? '{' : ',');
-    json_add_string(labels, slice_make(key + prefix, key_size - prefix));
+    json_add_string(labels, slice_make(p->name.data + prefix, p->name.size - prefix));
     buf_add_char(labels, ':');
-    json_add_string(labels, slice_make(value, value_size));
-    return MHD_YES;
+    json_add_string(labels, p->value);
 }
 
 static struct slice labels_from_params(struct request *r, struct arena *arena)
 {
-    CLEANUP(buf) struct buf labels = BUF_INIT(CONNECTION_POOL * 8);
+    CLEANUP(buf) struct buf labels = BUF_INIT(PARAMS_JSON_MAX);
 
-    MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, add_label, &labels);
+    for (size_t i = 0; i < r->target.n_params; i++)
+        add_label(&labels, &r->target.params[i]);
     if (labels.size == 0)
         return slice_make(NULL, 0);
     buf_add_char(&labels, '}');
     return arena_copy(arena, buf_slice(&labels));
 }
 
+/* An instant, or how long ago it was. */
+static enum err_code since_parse(struct slice text, int64_t now_at, int64_t *ret_first_id,
+                                 struct err *err)
+{
+    struct quote quote;
+    struct err why = ERR_INIT;
+    int64_t at;
+    int64_t us;
+
+    if (duration_parse(text, &us, &why) == E_OK)
+        at = us < now_at ? now_at - us : 0;
+    else if (time_parse(text, &at, &why) != E_OK)
+        return err_set(err, E_INVALID,
+                       "since: %s is neither a duration like 2h nor a time like "
+                       "2026-12-24T22:00:00Z",
+                       quote_text(&quote, text));
+    *ret_first_id = id_at_time(at);
+    return E_OK;
+}
+
+/* Ids that begin so. */
+static enum err_code id_from_params(struct request *r, struct job_filter *filter, struct err *err)
+{
+    struct slice prefix = request_param(r, "id");
+    struct quote quote;
+    int64_t first;
+    int64_t last;
+
+    if (prefix.data == NULL)
+        return E_OK;
+    if (!id_prefix(prefix, &first, &last))
+        return err_set(err, E_INVALID, "id: no job's id begins with %s",
+                       quote_text(&quote, prefix));
+    filter->first_id = first > filter->first_id ? first : filter->first_id;
+    filter->last_id = last;
+    return E_OK;
+}
+
 enum err_code job_filter_from_params(struct request *r, struct job_filter *filter,
                                      struct arena *arena, struct err *err)
 {
     struct slice state = request_param(r, "state");
+    struct slice since = request_param(r, "since");
 
     if (state.size > 0 && job_states_parse(state, &filter->states, err) != E_OK)
+        return err->code;
+    if (since.data != NULL && since_parse(since, clock_wall_us(), &filter->first_id, err) != E_OK)
+        return err->code;
+    if (id_from_params(r, filter, err) != E_OK)
         return err->code;
     filter->queue = request_param(r, "queue");
     filter->text = request_param(r, "text");
@@ -185,12 +224,23 @@ static enum err_code filter_older(struct field_reader *r, struct slice value)
     return E_OK;
 }
 
+static enum err_code filter_since(struct field_reader *r, struct slice value)
+{
+    struct slice text;
+
+    if (field_text(r, value, 1, TIME_TEXT_SIZE, &text) != E_OK)
+        return r->err->code;
+    return since_parse(text, ((struct filter_reader *)r->to)->now_at, &filter_of(r)->first_id,
+                       r->err);
+}
+
 static const struct field filter_fields[] = {
     {FIELD("queue"), .read = filter_queue, .null = true},
     {FIELD("state"), .read = filter_state, .null = true},
     {FIELD("labels"), .read = filter_labels, .null = true},
     {FIELD("text"), .read = filter_text, .null = true},
     {FIELD("older"), .read = filter_older, .null = true},
+    {FIELD("since"), .read = filter_since, .null = true},
 };
 
 enum err_code job_filter_from_json(struct slice value, int64_t now_at, struct arena *arena,
@@ -207,8 +257,9 @@ enum err_code job_filter_from_json(struct slice value, int64_t now_at, struct ar
     if (fields_read(&reader, value) != E_OK)
         return err->code;
     if (filter->queue.size == 0 && filter->states == 0 && filter->labels.size == 0 &&
-        filter->text.size == 0 && filter->ended_before_at == 0)
-        return err_set(err, E_INVALID,
-                       "say which jobs: the filter needs queue, state, labels, text or older");
+        filter->text.size == 0 && filter->ended_before_at == 0 && filter->first_id == 0)
+        return err_set(
+            err, E_INVALID,
+            "say which jobs: the filter needs queue, state, labels, text, older or since");
     return E_OK;
 }

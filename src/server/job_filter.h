@@ -10,7 +10,7 @@
 
 struct request;
 
-/* queue, state, label.NAME and text. */
+/* queue, state, label.NAME, text, since and id (how it begins). */
 MUST_CHECK enum err_code job_filter_from_params(struct request *r, struct job_filter *filter,
                                                 struct arena *arena, struct err *err);
 
@@ -18,8 +18,8 @@ MUST_CHECK enum err_code job_filter_from_params(struct request *r, struct job_fi
 MUST_CHECK enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit,
                                            struct err *err);
 
-/* {"queue","state":[…],"labels":{…},"text","older":"7d"}; at least one of them.  `older` is reckoned from
- * now_at. */
+/* {"queue","state":[…],"labels":{…},"text","older":"7d","since":"2h"}; at least one of them.  `older` and
+ * `since` are reckoned from now_at. */
 MUST_CHECK enum err_code job_filter_from_json(struct slice value, int64_t now_at,
                                               struct arena *arena, struct job_filter *filter,
                                               struct err *err);

@@ -11,18 +11,40 @@
 /* ---- connections ---- */
 
 enum {
+    /* Fewer where RLIMIT_NOFILE is low: see ports.c. */
     TCP_CONNECTIONS_MAX = 1000,
     UNIX_CONNECTIONS_MAX = 1000,
-    SPARE_CONNECTIONS = 16, /* above the maximum: they are told so, and closed */
-    WAITING_MAX = 900,      /* claims and waits that are not answered yet */
-    SUBSCRIBERS_MAX = 100,  /* of events */
-    FOLLOWERS_MAX = 200,    /* of logs */
+    SPARE_CONNECTIONS = 16, /* above the maximum: answered 429 and closed */
+    OWN_DESCRIPTORS = 160,  /* kept for the store, the threads, the worker and spools */
+    SPOOLS_MAX = 64,
+    WAITING_MAX = 900,       /* claims and waits that are not answered yet */
+    LOCAL_WAITING_MAX = 100, /* of the Unix socket, when those are used up */
+    SUBSCRIBERS_MAX = 100,   /* of events */
+    FOLLOWERS_MAX = 200,     /* of logs */
     LISTEN_BACKLOG = 1024,
     READER_THREADS = 2,
 };
 
-#define CONNECTION_POOL ((size_t)16 << 10) /* request line and headers, and the reply's */
-#define HEADER_MAX ((size_t)8 << 10)
+#define HEADER_MAX ((size_t)8 << 10)      /* request line and header fields */
+#define PARAMS_JSON_MAX (HEADER_MAX * 16) /* parameters as JSON: a byte may become six */
+enum {
+    READS_A_TURN = 16, /* of one connection, before others have their turn */
+    HEADER_FIELDS_MAX = 100,
+    CHUNK_EXTRA_MAX = 1024, /* bytes of chunk extensions in a whole body */
+};
+
+/* Maximum bytes that a connection has read and not used: part of a head, or requests behind the current one.  None
+ * while it is idle. */
+#define READ_BLOCK ((size_t)16 << 10)
+#define BODY_BLOCK ((size_t)64 << 10) /* of a body, read at once */
+
+/* ---- replies ---- */
+
+/* Replies that their clients have not taken yet, in all; one has at most OP_REPLY_MAX.  Above it the connection
+ * that has moved least recently is cut off. */
+#define UNSENT_MAX ((size_t)64 << 20)
+#define STREAM_BLOCK ((size_t)16 << 10)     /* of a stream, made at once */
+#define STREAM_BLOCK_MAX (3 * STREAM_BLOCK) /* with its head and its frames */
 
 /* ---- bodies ---- */
 
@@ -34,9 +56,12 @@ enum {
 #define SPOOL_FROM ((size_t)1 << 20) /* an NDJSON body above this goes to a file */
 #define SPOOL_TOTAL_MAX ((size_t)4 << 30)
 
-/* A body that is refused is read to its end and thrown away, so that the client sees the answer; not
- * beyond this. */
-#define DISCARD_MAX ((size_t)1 << 30)
+/* A body that is refused or not wanted is passed over, and the connection stays, when no more than this is left of
+ * it.  Otherwise the answer goes out at once, as the last one. */
+#define SKIP_MAX ((size_t)64 << 10)
+
+/* What still comes behind a last answer is thrown away, so that the client can read it; not beyond this. */
+#define DISCARD_MAX ((size_t)256 << 20)
 
 /* All bodies in memory together; those below BODY_FREE do not count. */
 #define BODIES_TOTAL_MAX ((size_t)256 << 20)
@@ -60,6 +85,9 @@ enum {
     CURSOR_BYTES_MAX = 64 << 10,
     TEXT_BYTES_MAX = 16 << 10, /* a status line */
     UNIT_BYTES_MAX = 40,       /* of done and total */
+    WORKER_INSTANCE_MIN = 16,  /* of it 8 are shown */
+    WORKER_INSTANCE_MAX = 64,  /* and of the machine's boot */
+    LEASE_TOLD_MAX = 200,      /* longer than any lease that was ever granted */
     WORKER_NAME_MAX = 200,
     BROKEN_BYTES_MAX = 2000, /* why a worker cannot start a queue's program */
     COMMAND_ARGS_MAX = 4096,
@@ -76,21 +104,28 @@ enum {
 enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 
 #define LINES_CHUNK_BYTES ((size_t)4 << 20)
-#define LOG_PIECE ((size_t)1 << 20) /* of a log, read at once */
+
+/* What of spooled bodies is in memory, in all.  Above it the next chunk waits; one more (JOB_BYTES_MAX and
+ * LINES_CHUNK_BYTES) may have been begun before. */
+#define WINDOWS_TOTAL_MAX ((size_t)64 << 20)
+#define WINDOW_AGAIN_US (US_PER_S / 100) /* between two looks whether there is room */
+#define LOG_PIECE ((size_t)1 << 20)      /* of a log, read at once */
 
 /* ---- time ---- */
 
-#define HEADER_US (30 * US_PER_S)     /* from connecting to the end of the first header */
-#define KEEP_ALIVE_US (75 * US_PER_S) /* from a reply to the end of the next header */
-#define STALL_US (30 * US_PER_S)      /* without one byte of a body, or of a reply taken */
-#define RATE_MIN ((size_t)4 << 10)   /* bytes a second that a body or reply must move in the mean */
-#define READ_LIMIT_US (5 * US_PER_S) /* one query of a reader */
-#define HEARTBEAT_US (25 * US_PER_S) /* between comment lines of an event stream */
-#define FOLLOW_US (1 * US_PER_S) /* a followed log is looked at so often though nothing was heard */
-#define LIFETIME_US (7 * US_PER_DAY) /* so long may a subscribed worker be away, unless it says */
+#define HEADER_US (30 * US_PER_S)      /* from connecting to the end of the first header */
+#define KEEP_ALIVE_US (75 * US_PER_S)  /* from a reply to the end of the next header */
+#define STALL_US (30 * US_PER_S)       /* without one byte of a body, or of a reply taken */
+#define LINGER_US (30 * US_PER_S)      /* for what still comes behind a last answer */
+#define LINGER_STALL_US (5 * US_PER_S) /* of that, without one byte */
+#define RATE_MIN ((size_t)4 << 10)     /* mean bytes per second of a body or reply: pace.h */
+#define READ_LIMIT_US (5 * US_PER_S)   /* one query of a reader */
+#define HEARTBEAT_US (25 * US_PER_S)   /* between comment lines of an event stream */
+#define FOLLOW_US (1 * US_PER_S)       /* between looks at a followed log without news */
+#define LIFETIME_US (7 * US_PER_DAY)   /* a subscribed worker may be away; the default */
 #define LIFETIME_MIN_US US_PER_S
 #define LIFETIME_MAX_US (10000 * US_PER_DAY)
-#define STOP_US (5 * US_PER_S)       /* for requests in hand, after TERM */
+#define STOP_US (5 * US_PER_S)       /* for running requests, after TERM */
 #define STOP_SECONDS_MAX 9           /* then the process exits whatever happens; see serve.c */
 #define STOP_SPARE_US (US_PER_S / 2) /* of that, for closing the store */
 #define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */

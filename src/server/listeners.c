@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -108,6 +110,40 @@ static enum err_code add(struct listeners *ls, int fd, struct err *err)
     return E_OK;
 }
 
+/* ---- an address to be reached at ---- */
+
+/* One that is up and neither loopback nor for this link alone; IPv4 before IPv6. */
+static bool reach_at(const struct ifaddrs *i, int family, char host[static LISTENER_HOST_SIZE])
+{
+    union any_address a;
+
+    if (i->ifa_addr == NULL || i->ifa_addr->sa_family != family || (i->ifa_flags & IFF_UP) == 0 ||
+        (i->ifa_flags & IFF_LOOPBACK) != 0)
+        return false;
+    memcpy(&a, i->ifa_addr, family == AF_INET ? sizeof(a.v4) : sizeof(a.v6));
+    if (family == AF_INET)
+        return inet_ntop(AF_INET, &a.v4.sin_addr, host, LISTENER_HOST_SIZE) != NULL;
+    return !IN6_IS_ADDR_LINKLOCAL(&a.v6.sin6_addr) &&
+           inet_ntop(AF_INET6, &a.v6.sin6_addr, host, LISTENER_HOST_SIZE) != NULL;
+}
+
+const char *listener_own_address(char host[static LISTENER_HOST_SIZE])
+{
+    static const int families[] = {AF_INET, AF_INET6};
+    struct ifaddrs *all = NULL;
+    bool found = false;
+
+    if (getifaddrs(&all) == 0) {
+        for (size_t f = 0; f < ARRAY_LEN(families) && !found; f++)
+            for (const struct ifaddrs *i = all; i != NULL && !found; i = i->ifa_next)
+                found = reach_at(i, families[f], host);
+        freeifaddrs(all);
+    }
+    if (!found)
+        snprintf(host, LISTENER_HOST_SIZE, "127.0.0.1");
+    return host;
+}
+
 /* ---- TCP ---- */
 
 static enum err_code split_address(const char *address, char host[static 256], char port[static 8],
@@ -154,6 +190,22 @@ static enum err_code resolve(const char *address, union any_address *ret_address
     memcpy(&ret_address->room, found->ai_addr, found->ai_addrlen);
     *ret_size = found->ai_addrlen;
     freeaddrinfo(found);
+    return E_OK;
+}
+
+enum err_code listen_is_loopback(const char *address, bool *ret_loopback, struct err *err)
+{
+    union any_address a = {.any.sa_family = AF_UNSPEC};
+    struct listener l = {.fd = -1};
+    socklen_t size = 0;
+
+    if (resolve(address, &a, &size, err) != E_OK)
+        return err->code;
+    if (a.any.sa_family == AF_INET)
+        describe_v4(&a.v4, &l);
+    else
+        describe_v6(&a.v6, &l);
+    *ret_loopback = l.loopback;
     return E_OK;
 }
 

@@ -169,6 +169,8 @@ static void write_http(struct buf *out, const struct http *h)
     one(out, "waybill_http_requests_open", METRIC_GAUGE, "Requests that are not answered yet.",
         (int64_t)h->requests);
     one(out, "waybill_http_connections", METRIC_GAUGE, "Connections.", http_connections(h));
+    one(out, "waybill_http_unsent_bytes", METRIC_GAUGE,
+        "Replies that their clients have not taken yet.", (int64_t)h->connections.unsent);
 }
 
 static int64_t resident_bytes(void)
@@ -206,6 +208,9 @@ void metrics_write(struct buf *out, const struct server *server,
              "# HELP waybill_info What is running.\n# TYPE waybill_info gauge\n"
              "waybill_info{version=\"%s\"} 1\n",
              WAYBILL_VERSION);
+    one(out, "waybill_store_damaged", METRIC_GAUGE,
+        "1: the store is damaged, see the log; a full check that finds nothing clears it.",
+        atomic_load(&server->damage.found));
     one(out, "waybill_uptime_seconds", METRIC_GAUGE, "Seconds since the server started.",
         (server->http.now_at - server->started_mono_at) / US_PER_S);
     write_totals(out, server->engine.stats);

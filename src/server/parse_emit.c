@@ -2,6 +2,7 @@
 #include "server/parse_emit.h"
 
 #include "base/json.h"
+#include "core/lease.h"
 #include "server/fields.h"
 #include "server/limits.h"
 #include "server/parse_bill.h"
@@ -14,7 +15,7 @@ static enum err_code emit_id(struct field_reader *r, struct slice value)
 
 static enum err_code emit_lease(struct field_reader *r, struct slice value)
 {
-    return field_lease(r, value, &((struct emit *)r->to)->token);
+    return field_lease(r, value, &((struct emit *)r->to)->lease);
 }
 
 static enum err_code emit_seq(struct field_reader *r, struct slice value)
@@ -54,7 +55,7 @@ static const struct field emit_fields[] = {
 
 static enum err_code check_whole(const struct emit *x, struct err *err)
 {
-    if (x->id == 0 || x->token == 0 || x->seq == 0)
+    if (x->id == 0 || x->lease.size == 0 || x->seq == 0)
         return err_set(err, E_INVALID, "an emit needs 'id', 'lease' and 'seq'");
     if (x->n_jobs == 0 && x->cursor.size == 0)
         return err_set(err, E_INVALID, "an emit needs 'jobs' or a 'cursor'");
@@ -80,6 +81,7 @@ enum err_code parse_emit(struct slice text, const struct submit_source *source, 
     if (json_check(text, &value, err) != E_OK || fields_read(&reader, value) != E_OK ||
         check_whole(&x, err) != E_OK)
         return err->code;
+    x.token = lease_prove(source->leases, x.id, x.lease);
     *ret_emit = x;
     return E_OK;
 }

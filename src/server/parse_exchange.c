@@ -104,6 +104,27 @@ static enum err_code worker_broken(struct field_reader *r, struct slice value)
     return E_OK;
 }
 
+static enum err_code worker_instance(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, WORKER_INSTANCE_MIN, WORKER_INSTANCE_MAX,
+                      &((struct worker_info *)r->to)->instance);
+}
+
+static enum err_code worker_previous(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, WORKER_INSTANCE_MAX, &((struct worker_info *)r->to)->previous);
+}
+
+static enum err_code worker_boot(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, WORKER_INSTANCE_MAX, &((struct worker_info *)r->to)->boot);
+}
+
+static enum err_code worker_leaves(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, &((struct worker_info *)r->to)->leaves);
+}
+
 static const struct field worker_fields[] = {
     {FIELD("name"), .read = worker_name},
     {FIELD("host"), .read = worker_host, .null = true},
@@ -112,6 +133,10 @@ static const struct field worker_fields[] = {
     {FIELD("queues"), .read = worker_queues, .null = true},
     {FIELD("slots"), .read = worker_slots, .null = true},
     {FIELD("broken"), .read = worker_broken, .null = true},
+    {FIELD("instance"), .read = worker_instance, .null = true},
+    {FIELD("previous"), .read = worker_previous, .null = true},
+    {FIELD("boot"), .read = worker_boot, .null = true},
+    {FIELD("leaves"), .read = worker_leaves, .null = true},
 };
 
 static enum err_code claim_worker(struct field_reader *r, struct slice value)
@@ -132,6 +157,10 @@ static enum err_code claim_worker(struct field_reader *r, struct slice value)
         return r->err->code;
     if (x->worker.name.size == 0)
         return err_set(r->err, E_INVALID, "worker: needs a 'name'");
+    if (x->worker.instance.size == 0 &&
+        (x->worker.previous.size > 0 || x->worker.boot.size > 0 || x->worker.leaves))
+        return err_set(r->err, E_INVALID,
+                       "worker: 'previous', 'boot' and 'leaves' need an 'instance' beside them");
     if (!x->worker.described && (x->worker.slots > 0 || x->worker.broken.size > 0))
         return err_set(r->err, E_INVALID, "worker: 'slots' and 'broken' need 'queues' beside them");
     return E_OK;
@@ -282,11 +311,13 @@ static enum err_code check_whole(enum exchange_kind kind, struct exchange *x, st
     return E_OK;
 }
 
-enum err_code parse_exchange(struct slice text, enum exchange_kind kind, enum right right,
-                             struct arena *arena, struct exchange *ret_exchange, struct err *err)
+enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
+                             const struct submit_source *source, struct arena *arena,
+                             struct exchange *ret_exchange, struct err *err)
 {
     struct bill_sum sum = {.steps = 0};
-    struct submit_source source = {.right = right, .emitted = true, .sum = &sum};
+    struct submit_source own = {
+        .right = source->right, .leases = source->leases, .emitted = true, .sum = &sum};
     struct exchange x = {.parts = requests[kind].parts, .max = -1, .lease_us = LEASE_DEFAULT_US};
     struct field_reader reader = {.fields = requests[kind].fields,
                                   .n_fields = requests[kind].n_fields,
@@ -294,7 +325,7 @@ enum err_code parse_exchange(struct slice text, enum exchange_kind kind, enum ri
                                   .arena = arena,
                                   .err = err,
                                   .to = &x,
-                                  .with = &source};
+                                  .with = &own};
     struct slice value;
 
     if (json_check(text, &value, err) != E_OK || fields_read(&reader, value) != E_OK ||

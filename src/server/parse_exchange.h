@@ -11,12 +11,13 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/op.h"
-#include "server/auth.h"
+#include "server/parse_submit.h"
 
 enum exchange_kind { EXCHANGE_CLAIM, EXCHANGE_FINISH, EXCHANGE_TOUCH };
 
-/* `right` is the sender's: for the jobs that finishes emit.
+/* `source` says what the sender may, for the jobs that finishes emit, and how leases are proven.  Who sends a lease that
+ * is none of its job gets LEASE_FORGED for its token.
  * E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE otherwise, with `item` for a finish or touch. */
 MUST_CHECK enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
-                                        enum right right, struct arena *arena,
+                                        const struct submit_source *source, struct arena *arena,
                                         struct exchange *ret_exchange, struct err *err);

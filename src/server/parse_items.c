@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "core/lease.h"
 #include "core/quote.h"
 #include "server/fields.h"
 #include "server/limits.h"
@@ -12,16 +13,11 @@
 #include "server/parse_log.h"
 #include "server/parse_submit.h"
 
-bool lease_parse(struct slice text, int64_t *ret_token)
+enum err_code field_lease(struct field_reader *r, struct slice value, struct slice *ret_lease)
 {
-    return id_parse(text, ret_token) && *ret_token > 0;
-}
-
-enum err_code field_lease(struct field_reader *r, struct slice value, int64_t *ret_token)
-{
-    if (json_type_of(value) != JSON_T_STRING || !lease_parse(json_text(value, r->arena), ret_token))
+    if (json_type_of(value) != JSON_T_STRING)
         return field_refuse(r, "the lease that came with the job", value);
-    return E_OK;
+    return field_text(r, value, 1, LEASE_TOLD_MAX, ret_lease);
 }
 
 /* ---- finish ---- */
@@ -33,7 +29,7 @@ static enum err_code finish_id(struct field_reader *r, struct slice value)
 
 static enum err_code finish_lease(struct field_reader *r, struct slice value)
 {
-    return field_lease(r, value, &((struct finish_item *)r->to)->token);
+    return field_lease(r, value, &((struct finish_item *)r->to)->lease);
 }
 
 static enum err_code finish_state(struct field_reader *r, struct slice value)
@@ -187,17 +183,18 @@ static const struct field finish_fields[] = {
     {FIELD("steps"), .read = finish_steps, .null = true},
 };
 
-static enum err_code check_finish(const void *to, struct err *err)
+static enum err_code check_finish(void *to, const struct submit_source *source, struct err *err)
 {
-    const struct finish_item *item = to;
+    struct finish_item *item = to;
 
-    if (item->id == 0 || item->token == 0)
+    if (item->id == 0 || item->lease.size == 0)
         return err_set(err, E_INVALID, "a finish needs 'id' and 'lease'");
     if (item->outcome == JOB_OUT_NONE)
         return err_set(err, E_INVALID,
                        "a finish needs a 'state': done failed later returned cancelled lost");
     if (item->outcome == JOB_OUT_LATER && !item->delayed)
         return err_set(err, E_INVALID, "the state 'later' needs a 'delay'");
+    item->token = lease_prove(source->leases, item->id, item->lease);
     return E_OK;
 }
 
@@ -210,7 +207,7 @@ static enum err_code touch_id(struct field_reader *r, struct slice value)
 
 static enum err_code touch_lease(struct field_reader *r, struct slice value)
 {
-    return field_lease(r, value, &((struct touch_item *)r->to)->token);
+    return field_lease(r, value, &((struct touch_item *)r->to)->lease);
 }
 
 static enum err_code touch_text(struct field_reader *r, struct slice value)
@@ -273,12 +270,13 @@ static const struct field touch_fields[] = {
     {FIELD("log"), .read = touch_log, .null = true},
 };
 
-static enum err_code check_touch(const void *to, struct err *err)
+static enum err_code check_touch(void *to, const struct submit_source *source, struct err *err)
 {
-    const struct touch_item *item = to;
+    struct touch_item *item = to;
 
-    if (item->id == 0 || item->token == 0)
+    if (item->id == 0 || item->lease.size == 0)
         return err_set(err, E_INVALID, "a touch needs 'id' and 'lease'");
+    item->token = lease_prove(source->leases, item->id, item->lease);
     return E_OK;
 }
 
@@ -289,7 +287,7 @@ struct item_kind {
     size_t size;
     const struct field *fields;
     size_t n_fields;
-    enum err_code (*check)(const void *item, struct err *err);
+    enum err_code (*check)(void *item, const struct submit_source *source, struct err *err);
 };
 
 static const struct item_kind finish_kind = {.what = "a finish",
@@ -316,7 +314,7 @@ static enum err_code read_item(struct field_reader *r, const struct item_kind *k
 
     if (fields_read(&reader, object) != E_OK)
         return r->err->code;
-    return kind->check(item, r->err);
+    return kind->check(item, r->with, r->err);
 }
 
 static enum err_code read_items(struct field_reader *r, struct slice value,

@@ -15,6 +15,7 @@
 /* The raw values of the fields that go into `options`. */
 struct option_values {
     struct slice timeout, retry, command;
+    struct slice workdir, env; /* of the command */
 };
 
 struct job_reader {
@@ -161,6 +162,29 @@ static enum err_code read_command(struct field_reader *r, struct slice value)
     return field_text(r, value, 1, JOB_BYTES_MAX, &text);
 }
 
+/* Where and with which variables the job's own command runs: of the administrator's, as that is. */
+static enum err_code read_surroundings(struct field_reader *r, const char *name, struct slice value,
+                                       struct slice *ret_json)
+{
+    const struct submit_source *source = r->with;
+
+    if (source->right != RIGHT_ADMIN)
+        return own_command_forbidden(name, r->err);
+    if (queue_def_value(name, value, r->arena, ret_json, r->err) != E_OK)
+        return err_wrap(r->err, "%s", name);
+    return E_OK;
+}
+
+static enum err_code read_workdir(struct field_reader *r, struct slice value)
+{
+    return read_surroundings(r, "workdir", value, &((struct job_reader *)r->to)->options.workdir);
+}
+
+static enum err_code read_env(struct field_reader *r, struct slice value)
+{
+    return read_surroundings(r, "env", value, &((struct job_reader *)r->to)->options.env);
+}
+
 /* ---- what few jobs have ---- */
 
 static enum err_code read_steps(struct field_reader *r, struct slice value)
@@ -242,6 +266,8 @@ static const struct field job_fields[] = {
     {FIELD("timeout"), .read = read_timeout, .null = true},
     {FIELD("retry"), .read = read_retry, .null = true},
     {FIELD("command"), .read = read_command, .null = true},
+    {FIELD("workdir"), .read = read_workdir, .null = true},
+    {FIELD("env"), .read = read_env, .null = true},
     {FIELD("steps"), .read = read_steps, .null = true},
     {FIELD("after"), .read = read_after, .null = true},
     {FIELD("on_success"), .read = read_on_success, .null = true},
@@ -289,9 +315,12 @@ static struct slice options_json(const struct option_values *o, struct arena *ar
         struct slice value;
     } parts[] = {{"\"timeout\":", o->timeout},
                  {"\"retry\":", o->retry},
-                 {"\"command\":", o->command}};
-    size_t room = sizeof("{}") + sizeof("\"timeout\":,\"retry\":,\"command\":") + o->timeout.size +
-                  o->retry.size + o->command.size;
+                 {"\"command\":", o->command},
+                 {"\"workdir\":", o->workdir},
+                 {"\"env\":", o->env}};
+    size_t room = sizeof("{}") +
+                  sizeof("\"timeout\":,\"retry\":,\"command\":,\"workdir\":,\"env\":") +
+                  o->timeout.size + o->retry.size + o->command.size + o->workdir.size + o->env.size;
     struct buf out = BUF_INIT(room);
 
     buf_add_char(&out, '{');
@@ -318,7 +347,7 @@ static enum err_code check_published(const struct job_reader *job, struct err *e
         return err_set(err, E_INVALID, "topic, queue and steps exclude each other");
     if (item->body.data != NULL || item->key.size > 0 || item->ref.size > 0 || job->has_delay ||
         job->has_due || job->has_redo || bill_values_any(&job->bill) ||
-        o->timeout.size + o->retry.size + o->command.size > 0)
+        o->timeout.size + o->retry.size + o->command.size + o->workdir.size + o->env.size > 0)
         return err_set(err, E_INVALID,
                        "topic: what is published has params, labels and a priority, nothing else");
     return E_OK;
@@ -342,6 +371,11 @@ static enum err_code check_whole(const struct job_reader *job, struct err *err)
     if (job->bill.steps.size == 0 && job->item->queue.size == 0)
         return err_set(err, E_INVALID, "a job needs a 'queue'%s",
                        job->emitted ? ", 'steps' or a 'topic'" : " or 'steps'");
+    if (job->options.command.size == 0 && job->options.workdir.size + job->options.env.size > 0)
+        return err_set(err, E_INVALID,
+                       "%s: goes with a command of the job's own; a queue has its own %s",
+                       job->options.workdir.size > 0 ? "workdir" : "env",
+                       job->options.workdir.size > 0 ? "workdir" : "env");
     if (job->has_delay && job->has_due)
         return err_set(err, E_INVALID, "delay and due_at exclude each other");
     return E_OK;

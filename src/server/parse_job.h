@@ -15,12 +15,14 @@
 #include "server/auth.h"
 
 struct bill_sum;
+struct siphash_key;
 
 /* What holds for all jobs of a request. */
 struct submit_source {
-    enum right right;     /* own commands are for RIGHT_ADMIN */
-    struct slice key;     /* Idempotency-Key; data NULL: none */
-    bool emitted;         /* by a running job: they may be published instead */
+    enum right right;                 /* own commands are for RIGHT_ADMIN */
+    struct slice key;                 /* Idempotency-Key; data NULL: none */
+    bool emitted;                     /* by a running job: they may be published instead */
+    const struct siphash_key *leases; /* what proves them; not where none are told */
     struct bill_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
 };
 

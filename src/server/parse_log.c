@@ -55,7 +55,7 @@ static bool read_mark(struct slice value, struct log_mark *ret_mark)
         json_type_of(offset) != JSON_T_INT || json_type_of(at) != JSON_T_INT)
         return false;
     *ret_mark = (struct log_mark){json_int(offset), json_int(at)};
-    return ret_mark->at > 0;
+    return ret_mark->at >= 0;
 }
 
 static enum err_code read_times(struct field_reader *r, struct slice value)

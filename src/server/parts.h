@@ -19,6 +19,7 @@
 #include "server/server.h"
 #include "server/triggers.h"
 #include "server/worker_child.h"
+#include "store/damage.h"
 #include "store/store.h"
 #include "store/store_shared.h"
 
@@ -41,7 +42,9 @@ struct server {
     bool is_ready; /* all has been started */
     bool is_stopping;
     int64_t stop_by_at; /* then the process exits whatever happens; by the monotonic clock */
-    bool is_damaged;    /* a check has found something */
+    struct store_damage damage;
+
+    struct siphash_key lease_key; /* what proves leases */
 
     struct http http;
     struct engine_thread engine;

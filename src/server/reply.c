@@ -6,10 +6,8 @@
 #include "base/log.h"
 #include "server/limits.h"
 #include "server/parts.h"
-#include "server/request.h"
 
-#define ERROR_MAX 4096
-#define STREAM_BLOCK ((size_t)16 << 10)
+/* ---- what is said ---- */
 
 void reply_error(struct buf *out, const struct err *err)
 {
@@ -17,45 +15,24 @@ void reply_error(struct buf *out, const struct err *err)
     buf_add_str(out, err_name(err->code));
     buf_add_str(out, "\",\"message\":");
     json_add_string(out, slice_of(err->msg));
-    if (err->item > 0) {
-        buf_add_str(out, ",\"detail\":{\"index\":");
-        buf_add_int(out, (int64_t)err->item - 1);
+    if (err->item > 0 || err->unknown_queue) {
+        buf_add_str(out, ",\"detail\":{");
+        if (err->item > 0)
+            json_put_int(out, "index", (int64_t)err->item - 1);
+        if (err->unknown_queue)
+            json_put_string(out, "unknown", SLICE("queue"));
         buf_add_char(out, '}');
     }
     buf_add_str(out, "}}");
 }
 
-static void add_header(struct MHD_Response *response, const char *name, const char *value)
-{
-    ASSERT(MHD_add_response_header(response, name, value) == MHD_YES);
-}
-
 void reply_header(struct request *r, const char *name, const char *value)
 {
-    add_header(r->response, name, value);
-}
-
-void reply_stream(struct request *r, uint64_t size, const char *type,
-                  MHD_ContentReaderCallback reader)
-{
-    r->response = MHD_create_response_from_callback(size, STREAM_BLOCK, reader, r, NULL);
-    ASSERT(r->response != NULL);
-    add_header(r->response, "Content-Type", type);
-}
-
-static struct MHD_Response *from_buf(struct buf *b, const char *type)
-{
-    static char nothing[1];
-    size_t size = b->size;
-    struct MHD_Response *response = size == 0
-                                        ? MHD_create_response_from_buffer(0, nothing,
-                                                                          MHD_RESPMEM_PERSISTENT)
-                                        : MHD_create_response_from_buffer(size, buf_take(b),
-                                                                          MHD_RESPMEM_MUST_FREE);
-
-    ASSERT(response != NULL);
-    add_header(response, "Content-Type", type);
-    return response;
+    buf_add_str(&r->fields, name);
+    buf_add_str(&r->fields, ": ");
+    buf_add_str(&r->fields, value);
+    buf_add_str(&r->fields, "\r\n");
+    ASSERT(!r->fields.overflowed);
 }
 
 /* The client is told to look into the log; a second is enough between two lines. */
@@ -69,61 +46,177 @@ static void log_internal(struct request *r)
     log_error("%s %s: %s", r->route->method, r->route->path, r->err.msg);
 }
 
-static struct MHD_Response *from_error(struct request *r)
+static void make_error(struct request *r)
 {
-    CLEANUP(buf) struct buf text = BUF_INIT(ERROR_MAX);
-
     if (r->err.code == E_INTERNAL)
         log_internal(r);
-    reply_error(&text, &r->err);
-    struct MHD_Response *response = from_buf(&text, TYPE_JSON);
-
-    if (err_http_status(r->err.code) == MHD_HTTP_SERVICE_UNAVAILABLE)
-        add_header(response, "Retry-After", "1");
+    r->status = r->status >= 400 ? r->status : err_http_status(r->err.code);
+    r->type = TYPE_JSON;
+    buf_clear(&r->fields);
+    buf_deinit(&r->reply);
+    reply_error(&r->reply, &r->err);
+    if (r->status == 503)
+        reply_header(r, "Retry-After", "1");
     if (r->err.code == E_METHOD)
-        add_header(response, "Allow", r->note);
+        reply_header(r, "Allow", r->note);
     if (r->err.code == E_RANGE)
-        add_header(response, "Content-Range", r->note);
+        reply_header(r, "Content-Range", r->note);
     if (r->err.code == E_UNAUTHORIZED)
-        add_header(response, "WWW-Authenticate", "Bearer");
-    return response;
+        reply_header(r, "WWW-Authenticate", "Bearer");
 }
 
-static void judge_size(struct request *r)
+/* ---- the head ---- */
+
+static const char *reason(int status)
 {
-    if (r->err.code == E_OK && r->response == NULL && r->reply.overflowed)
-        (void)err_set(&r->err, E_TOO_LARGE, "the reply is too large: ask for less at once");
+    static const struct {
+        int status;
+        const char *text;
+    } reasons[] = {
+        {200, "OK"},
+        {201, "Created"},
+        {202, "Accepted"},
+        {206, "Partial Content"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {413, "Content Too Large"},
+        {414, "URI Too Long"},
+        {415, "Unsupported Media Type"},
+        {416, "Range Not Satisfiable"},
+        {417, "Expectation Failed"},
+        {422, "Unprocessable Content"},
+        {429, "Too Many Requests"},
+        {431, "Request Header Fields Too Large"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
+        {505, "HTTP Version Not Supported"},
+        {507, "Insufficient Storage"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
+        if (reasons[i].status == status)
+            return reasons[i].text;
+    return "";
 }
 
-static struct MHD_Response *make(struct request *r, unsigned *ret_status)
+static void write_length(const struct request *r, struct buf *out)
 {
-    judge_size(r);
-    if (r->err.code == E_OK) {
-        *ret_status = (unsigned)r->status;
-        return r->response != NULL ? STEAL(r->response)
-                                   : from_buf(&r->reply, r->type != NULL ? r->type : TYPE_JSON);
+    bool streams = r->stream.read != NULL;
+
+    if (r->stream.chunked)
+        buf_add_str(out, "\r\nTransfer-Encoding: chunked");
+    else if (!streams || r->stream.left != STREAM_ENDLESS) {
+        buf_add_str(out, "\r\nContent-Length: ");
+        buf_add_int(out, streams ? (int64_t)r->stream.left : (int64_t)r->reply.size);
     }
-    *ret_status = r->status >= 400 ? (unsigned)r->status : (unsigned)err_http_status(r->err.code);
-    return from_error(r);
 }
 
-enum MHD_Result reply_send(struct request *r)
+/* Replies are about this moment and no page's: nothing keeps them or guesses what they are. */
+static void write_head(const struct request *r, bool is_last, struct buf *out)
 {
-    struct http *h = &r->server->http;
-    unsigned status;
-    size_t size = r->reply.size;
-    struct MHD_Response *response = make(r, &status);
+    buf_add_str(out, "HTTP/1.1 ");
+    buf_add_int(out, r->status);
+    buf_add_char(out, ' ');
+    buf_add_str(out, reason(r->status));
+    buf_add_str(out, "\r\nContent-Type: ");
+    buf_add_str(out, r->type != NULL ? r->type : TYPE_JSON);
+    write_length(r, out);
+    buf_add_str(out, "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+    buf_add_slice(out, buf_slice(&r->fields));
+    if (is_last)
+        buf_add_str(out, "Connection: close\r\n");
+    else if (r->is_1_0)
+        buf_add_str(out, "Connection: keep-alive\r\n");
+    buf_add_str(out, "\r\n");
+}
 
-    ASSERT(status >= 200 && status < 600);
-    if (h->stopping || r->peer->surplus || r->closes)
-        add_header(response, "Connection", "close");
-    enum MHD_Result result = MHD_queue_response(r->connection, status, response);
+struct slice reply_begin(struct request *r, bool is_last, struct buf *out)
+{
+    bool streams = r->phase == REQUEST_STREAMING;
 
-    MHD_destroy_response(response);
-    h->answered[status / 100]++;
-    if (r->phase == REQUEST_STREAMING)
-        return result;
-    r->phase = REQUEST_SENT;
-    peer_set_deadline(&h->peers, r->peer, peer_pace(h->now_at, size));
-    return result;
+    if (r->err.code == E_OK && !streams && r->reply.overflowed)
+        (void)err_set(&r->err, E_TOO_LARGE, "the reply is too large: ask for less at once");
+    if (r->err.code != E_OK)
+        make_error(r);
+    ASSERT(r->status >= 200 && r->status < 600);
+    r->server->http.answered[r->status / 100]++;
+    write_head(r, is_last, out);
+    if (r->is_head) {
+        r->stream.state = STREAM_OVER;
+        return slice_make(NULL, 0);
+    }
+    if (!streams)
+        return buf_slice(&r->reply);
+    reply_continue(r, out);
+    return slice_make(NULL, 0);
+}
+
+/* ---- streams ---- */
+
+/* A client of HTTP/1.0 knows no chunks: the end of the connection is the end of the stream. */
+void reply_stream(struct request *r, uint64_t size, const char *type, stream_fn *read)
+{
+    bool endless = size == STREAM_ENDLESS;
+
+    r->stream = (struct stream){.read = read, .left = size, .chunked = endless && !r->is_1_0};
+    r->keeps_alive &= !endless || !r->is_1_0;
+    r->type = type;
+    r->phase = REQUEST_STREAMING;
+}
+
+static void end_stream(struct request *r, ssize_t how, struct buf *out)
+{
+    struct stream *s = &r->stream;
+    bool is_short = s->left != STREAM_ENDLESS && s->left > 0;
+
+    s->state = how == STREAM_FAIL || is_short ? STREAM_BROKEN : STREAM_OVER;
+    if (s->state == STREAM_OVER && s->chunked)
+        buf_add_str(out, "0\r\n\r\n");
+}
+
+enum { FRAME_HEAD = 6, FRAME_TAIL = 2 }; /* "3FFF" CR LF, and CR LF */
+
+static void write_frame(char frame[static FRAME_HEAD], size_t size)
+{
+    for (int i = 0; i < 4; i++)
+        frame[i] = "0123456789abcdef"[size >> (12 - 4 * i) & 15];
+    memcpy(frame + 4, "\r\n", 2);
+}
+
+/* One more part, in a frame of its own when the stream is chunked.  False when there is none now. */
+static bool pull(struct request *r, struct buf *out)
+{
+    struct stream *s = &r->stream;
+    size_t max = s->left < STREAM_BLOCK ? (size_t)s->left : STREAM_BLOCK;
+    char *frame = buf_reserve(out, FRAME_HEAD + STREAM_BLOCK + FRAME_TAIL);
+    char *to = s->chunked ? frame + FRAME_HEAD : frame;
+
+    ASSERT(frame != NULL);
+    ssize_t n = max == 0 ? STREAM_END : s->read(r, to, max);
+
+    if (n == STREAM_WAIT)
+        return false;
+    if (n < 0) {
+        end_stream(r, n, out);
+        return false;
+    }
+    out->size += (size_t)n;
+    if (s->left != STREAM_ENDLESS)
+        s->left -= (size_t)n;
+    if (s->chunked) {
+        write_frame(frame, (size_t)n);
+        out->size += FRAME_HEAD;
+        buf_add_str(out, "\r\n");
+    }
+    return true;
+}
+
+void reply_continue(struct request *r, struct buf *out)
+{
+    while (r->stream.state == STREAM_OPEN && out->size < STREAM_BLOCK && pull(r, out))
+        ;
 }

@@ -4,12 +4,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <microhttpd.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
-
-struct request;
+#include "server/request.h"
 
 #define TYPE_JSON "application/json"
 #define TYPE_LINES "application/x-ndjson"
@@ -17,16 +17,20 @@ struct request;
 #define TYPE_EVENTS "text/event-stream"
 #define TYPE_METRICS "text/plain; version=0.0.4; charset=utf-8"
 
-/* Queues the answer of a request that is ANSWERED or STREAMING. */
-MUST_CHECK enum MHD_Result reply_send(struct request *r);
-
 /* {"error":{"code","message","detail"?}} */
 void reply_error(struct buf *out, const struct err *err);
 
-/* Makes r->response from a callback, `size` or MHD_SIZE_UNKNOWN bytes long.  The request is its context:
- * it outlives the response's use of it. */
-void reply_stream(struct request *r, uint64_t size, const char *type,
-                  MHD_ContentReaderCallback reader);
+/* The reply will come from `read`, `size` bytes in all or STREAM_ENDLESS.  The request is STREAMING from now on. */
+void reply_stream(struct request *r, uint64_t size, const char *type, stream_fn *read);
 
-/* To r->response. */
+/* One more header field of the reply. */
 void reply_header(struct request *r, const char *name, const char *value);
+
+/* ---- for connection.c ---- */
+
+/* Writes the head of the reply, and the beginning of a stream; returns the body of one that is whole, which lies in
+ * the request. */
+struct slice reply_begin(struct request *r, bool is_last, struct buf *out);
+
+/* Adds what there is of the stream, about STREAM_BLOCK bytes at most. */
+void reply_continue(struct request *r, struct buf *out);

@@ -2,8 +2,7 @@
 #include "server/request.h"
 
 #include <stdlib.h>
-
-#include <microhttpd.h>
+#include <strings.h>
 
 #include "base/clock.h"
 #include "base/id.h"
@@ -11,21 +10,57 @@
 #include "base/nearest.h"
 #include "base/utf8.h"
 #include "core/quote.h"
+#include "server/connection.h"
 #include "server/content_type.h"
+#include "server/http_head.h"
 #include "server/limits.h"
 #include "server/parts.h"
 
-/* ---- the header ---- */
+enum { STATUS_EXPECTATION_FAILED = 417 };
 
-static enum err_code find_route(struct request *r, const char *method, const char *path,
+#define REPLY_FIELDS_MAX 512
+
+/* ---- the head ---- */
+
+static enum err_code parse_head(struct request *r, size_t size, struct slice *ret_method,
                                 struct err *err)
+{
+    struct http_head head;
+
+    r->closes = true;
+    if (http_head_parse(slice_make(r->text, size), &head, &r->status, err) != E_OK)
+        return err->code;
+    r->closes = false;
+    r->headers = head.headers;
+    r->is_1_0 = head.is_1_0;
+    r->is_head = slice_is(head.method, "HEAD");
+    r->keeps_alive = http_head_keeps_alive(&head);
+    *ret_method = head.method;
+    return target_parse(r->text + (head.target.data - r->text), head.target.size, &r->target, err);
+}
+
+static enum err_code check_expect(struct request *r, struct err *err)
+{
+    struct slice expect = r->headers.expect;
+
+    if (expect.data == NULL || r->is_1_0)
+        return E_OK;
+    if (expect.size != 12 || strncasecmp(expect.data, "100-continue", 12) != 0) {
+        r->status = STATUS_EXPECTATION_FAILED;
+        return err_set(err, E_BAD_REQUEST, "Expect can only be 100-continue");
+    }
+    r->awaits_continue = headers_announce_body(&r->headers);
+    return E_OK;
+}
+
+static enum err_code find_route(struct request *r, struct slice method, struct err *err)
 {
     struct route_match match;
     struct buf allow = BUF_INIT(sizeof(r->note) - 1);
 
-    if (!utf8_valid(slice_of(path)))
-        return err_set(err, E_BAD_REQUEST, "the path is not UTF-8, or has a NUL in it");
-    enum err_code code = routes_match(slice_of(method), slice_of(path), &match, &allow, err);
+    if (!utf8_valid(r->target.path))
+        return err_set(err, E_BAD_REQUEST, "the path is not UTF-8");
+    enum err_code code = routes_match(method, r->target.path, &match, &allow, err);
 
     if (code == E_METHOD)
         memcpy(r->note, allow.data, allow.size + 1);
@@ -39,11 +74,11 @@ static enum err_code find_route(struct request *r, const char *method, const cha
 
 static enum err_code check_state(const struct request *r, struct err *err)
 {
-    if (r->peer->surplus)
+    if (r->connection->is_surplus)
         return err_set(err, E_TOO_MANY,
                        "this server has as many connections as it takes (%u): close some, or send "
                        "more in one request",
-                       r->peer->port->connections_max);
+                       r->connection->port->connections_max);
     if (r->server->http.stopping && r->route->right != RIGHT_OPEN)
         return err_set(err, E_UNAVAILABLE, "the server is stopping");
     return E_OK;
@@ -55,8 +90,8 @@ static enum err_code check_body(struct request *r, struct err *err)
     bool json = route->body == BODY_JSON || route->body == BODY_OPTIONAL ||
                 route->body == BODY_JOBS;
 
-    r->body_max = route->max_body;
-    if (route->body == BODY_NONE || !headers_announce_body(&r->headers))
+    r->body_max = route->body == BODY_NONE ? SKIP_MAX : route->max_body;
+    if (!headers_announce_body(&r->headers))
         return E_OK;
     enum content_type type = content_type_parse(r->headers.content_type);
 
@@ -71,33 +106,7 @@ static enum err_code check_body(struct request *r, struct err *err)
                                                 : "application/json",
                        quote_text(&quote, r->headers.content_type));
     }
-    if (r->headers.length > r->body_max)
-        return err_set(err, E_TOO_LARGE, "the body is too large: at most %zu MiB are taken here",
-                       r->body_max >> 20);
-    return E_OK;
-}
-
-/* What comes after such a header is no request of its own. */
-static enum err_code check_ambiguity(struct request *r, struct err *err)
-{
-    if (!r->headers.ambiguous)
-        return E_OK;
-    r->closes = true;
-    return err_set(
-        err, E_BAD_REQUEST,
-        "the header is ambiguous: Host, Content-Length and Transfer-Encoding (chunked) may "
-        "come once, and not both of the latter");
-}
-
-static enum err_code check_header_size(struct request *r, struct err *err)
-{
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-        r->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    if (info == NULL || info->header_size <= HEADER_MAX)
-        return E_OK;
-    r->status = MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
-    return err_set(err, E_TOO_LARGE, "the header is too large: at most %zu bytes", HEADER_MAX);
+    return request_check_length(r, err);
 }
 
 /* Some triggers are open to some addresses, without a token. */
@@ -105,45 +114,68 @@ static bool is_opened(struct request *r)
 {
     const struct triggers *triggers = &r->server->triggers;
 
-    if (!r->route->starts || triggers->items.count == 0)
-        return false;
-    const union MHD_ConnectionInfo *info = MHD_get_connection_info(
-        r->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-
-    return info != NULL &&
-           triggers_open(triggers, request_param(r, TRIGGER_PARAM), info->client_addr);
+    return r->route->starts && triggers->items.count > 0 && !r->connection->port->local &&
+           triggers_open(triggers, request_param(r, TRIGGER_PARAM), &r->connection->from.any);
 }
 
-static enum err_code judge(struct request *r, const char *method, const char *path, struct err *err)
+static enum err_code check_rights(struct request *r, struct err *err)
 {
-    if (check_ambiguity(r, err) != E_OK || check_header_size(r, err) != E_OK ||
-        find_route(r, method, path, err) != E_OK || check_state(r, err) != E_OK)
-        return err->code;
-    r->headers.auth.opened = is_opened(r);
-    if (auth_judge(&r->server->auth, &r->headers.auth, r->route->right, &r->right, err) != E_OK)
+    struct http *h = &r->server->http;
+    struct auth_request *auth = &r->headers.auth;
+
+    auth->local = r->connection->port->local;
+    auth->opened = is_opened(r);
+    enum err_code code = auth_judge(&r->server->auth, auth, r->route->right, &r->right, err);
+
+    if (code != E_OK && !auth->local && auth_token_seen(&r->server->auth, auth) == TOKEN_WRONG)
+        r->delay_us = auth_guard_failed(&h->guard, &r->connection->from.any, h->now_at);
+    return code;
+}
+
+static enum err_code judge(struct request *r, size_t head_size, struct err *err)
+{
+    struct slice method = {NULL, 0};
+
+    if (parse_head(r, head_size, &method, err) != E_OK || check_expect(r, err) != E_OK ||
+        find_route(r, method, err) != E_OK || check_state(r, err) != E_OK ||
+        check_rights(r, err) != E_OK)
         return err->code;
     return check_body(r, err);
 }
 
-struct request *request_begin(struct server *server, struct peer *peer,
-                              struct MHD_Connection *connection, const char *method,
-                              const char *path)
+static struct request *request_new(struct server *server, struct connection *connection,
+                                   size_t head_size)
 {
-    struct request *r = mem_zalloc(sizeof(*r));
+    struct request *r = mem_zalloc(sizeof(*r) + head_size);
 
     r->server = server;
-    r->peer = peer;
     r->connection = connection;
     r->begun_at = server->http.now_at;
     r->reply = BUF_INIT(OP_REPLY_MAX);
-    headers_gather(&r->headers, connection);
-    r->headers.auth.local = peer->port->local;
+    r->fields = BUF_INIT(REPLY_FIELDS_MAX);
     server->http.requests++;
-    peer->request = r;
-    (void)judge(r, method, path, &r->err);
+    return r;
+}
+
+struct request *request_begin(struct server *server, struct connection *connection,
+                              struct slice head)
+{
+    struct request *r = request_new(server, connection, head.size);
+
+    memcpy(r->text, head.data, head.size);
+    (void)judge(r, head.size, &r->err);
     r->body = BUF_INIT(r->body_max);
-    if (headers_announce_body(&r->headers))
-        peer_set_deadline(&server->http.peers, peer, r->begun_at + STALL_US);
+    return r;
+}
+
+struct request *request_refused(struct server *server, struct connection *connection, int status,
+                                const struct err *err)
+{
+    struct request *r = request_new(server, connection, 0);
+
+    r->err = *err;
+    r->status = status;
+    r->closes = true;
     return r;
 }
 
@@ -160,16 +192,16 @@ void request_free(struct request *r)
 {
     struct http *h = &r->server->http;
 
-    ASSERT(r->phase != REQUEST_WORKING && !r->suspended);
+    ASSERT(!request_is_away(r));
     if (r->cleanup != NULL)
         r->cleanup(r);
     release_cargo(r);
-    if (r->response != NULL)
-        MHD_destroy_response(r->response);
     request_drop_body(r);
+    h->trim |= r->reply.capacity > BODY_TRIM;
     buf_deinit(&r->reply);
+    buf_deinit(&r->fields);
+    target_deinit(&r->target);
     h->requests--;
-    r->peer->request = NULL;
     free(r);
 }
 
@@ -231,41 +263,25 @@ static void check_one_param(struct param_check *c, struct slice name, struct sli
     if (!is_open(&params[i]) && (c->seen & 1U << i) != 0)
         (void)err_set(c->err, E_INVALID, "the parameter '%s' is there twice", params[i].name);
     else if (!utf8_valid(name) || !utf8_valid(value))
-        (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8, or has a NUL in it",
+        (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8",
                       quote_text(&quote, name));
     c->seen |= 1U << i;
 }
 
-static enum MHD_Result on_param(void *ctx, enum MHD_ValueKind kind, const char *key,
-                                size_t key_size, const char *value, size_t value_size)
-{
-    struct param_check *c = ctx;
-
-    (void)kind;
-    check_one_param(c, slice_make(key, key_size), slice_make(value, value_size));
-    return c->err->code == E_OK ? MHD_YES : MHD_NO;
-}
-
 static enum err_code check_params(struct request *r, struct err *err)
 {
-    struct err found = ERR_INIT;
-    struct param_check check = {.route = r->route, .err = &found};
+    struct param_check check = {.route = r->route, .err = err};
 
-    MHD_get_connection_values_n(r->connection, MHD_GET_ARGUMENT_KIND, on_param, &check);
-    if (found.code != E_OK)
-        *err = found;
-    return found.code;
+    for (size_t i = 0; i < r->target.n_params && err->code == E_OK; i++)
+        check_one_param(&check, r->target.params[i].name, r->target.params[i].value);
+    return err->code;
 }
 
 struct slice request_param(struct request *r, const char *name)
 {
-    const char *value;
-    size_t size;
+    const struct param *param = target_find(&r->target, slice_of(name));
 
-    if (MHD_lookup_connection_value_n(r->connection, MHD_GET_ARGUMENT_KIND, name, strlen(name),
-                                      &value, &size) != MHD_YES)
-        return slice_make(NULL, 0);
-    return slice_make(value == NULL ? "" : value, value == NULL ? 0 : size);
+    return param == NULL ? slice_make(NULL, 0) : param->value;
 }
 
 enum err_code request_wait(struct request *r, int64_t *ret_wait_us, struct err *err)
@@ -372,16 +388,23 @@ void request_answer_query(struct request *r)
     buf_deinit(&r->reply);
     r->reply = q->reply;
     q->reply = BUF_INIT(OP_REPLY_MAX);
-    request_answer(r, r->err.code == E_OK ? MHD_HTTP_OK : 0);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
 }
 
 static void come_home(struct request *r, request_fn *usual)
 {
     request_fn *then = r->then != NULL ? r->then : usual;
+    bool was_streaming = r->phase == REQUEST_STREAMING;
 
-    then(r);
-    if (r->phase == REQUEST_ANSWERED || r->response != NULL)
-        request_resume(r);
+    r->is_away = false;
+    /* Of a stream that is over nobody wants more. */
+    if (!was_streaming || !r->connection->is_over)
+        then(r);
+    bool has_begun = r->phase == REQUEST_STREAMING && !was_streaming;
+
+    if (r->phase == REQUEST_ANSWERED || has_begun || r->connection->hung_up ||
+        r->connection->is_over)
+        request_wake(r);
 }
 
 static void deliver_task(struct message *m)
@@ -400,7 +423,7 @@ static bool is_alive(struct op *op)
 {
     struct request *r = (struct request *)((char *)op - offsetof(struct request, task.op));
 
-    return peer_is_alive(r->peer);
+    return connection_is_alive(r->connection);
 }
 
 struct op *request_op(struct request *r, enum op_kind kind)
@@ -408,6 +431,7 @@ struct op *request_op(struct request *r, enum op_kind kind)
     release_cargo(r);
     task_init(&r->task, &r->server->engine, kind, deliver_task);
     r->task.op.alive = is_alive;
+    r->task.op.may_use_reserve = r->connection->port->local;
     r->cargo = CARGO_TASK;
     return &r->task.op;
 }
@@ -415,6 +439,7 @@ struct op *request_op(struct request *r, enum op_kind kind)
 static void begin_work(struct request *r, request_fn *then)
 {
     r->then = then;
+    r->is_away = true;
     if (r->phase != REQUEST_STREAMING)
         r->phase = REQUEST_WORKING;
 }
@@ -475,27 +500,7 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
     inbox_put(&h->inbox, &r->reading.message.item);
 }
 
-void request_suspend(struct request *r)
+void request_wake(struct request *r)
 {
-    if (r->suspended)
-        return;
-    r->suspended = true;
-    peer_set_deadline(&r->server->http.peers, r->peer, TIME_NEVER);
-    MHD_suspend_connection(r->connection);
-}
-
-void request_resume(struct request *r)
-{
-    if (!r->suspended)
-        return;
-    r->suspended = false;
-    r->peer->port->is_ready = true;
-    MHD_resume_connection(r->connection);
-}
-
-void request_moves(struct request *r)
-{
-    struct http *h = &r->server->http;
-
-    peer_set_deadline(&h->peers, r->peer, h->now_at + STALL_US);
+    connection_wake(r->connection);
 }

@@ -1,16 +1,18 @@
 /*
  * A request, from its header to its reply.
  *
- * It is begun when its header is there (route, rights and sizes are judged then), takes its body, is
+ * It is begun when its head is there (route, rights and sizes are judged then), takes its body, is
  * handed to its route's handler, and is answered, at once or after the engine or a reader has had it.
- * While it is WORKING its connection is suspended and its task or reading belongs to another thread; all
- * else belongs to the HTTP thread.  Slices into body, path, query and headers live as long as it does.
+ * While it is away its task or reading belongs to another thread; all else belongs to the HTTP thread.  Slices into
+ * body, path, parameters and headers live as long as it does.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -20,37 +22,62 @@
 #include "server/headers.h"
 #include "server/readers.h"
 #include "server/routes.h"
+#include "server/target.h"
 
-struct MHD_Connection;
-struct MHD_Response;
-struct peer;
+struct connection;
+struct http_framing;
 struct server;
 struct spool;
 
 enum request_phase {
     REQUEST_BODY,      /* its body is coming in */
     REQUEST_WORKING,   /* the engine or a reader has it */
-    REQUEST_ANSWERED,  /* err, or status and reply, or response, say what to send */
-    REQUEST_STREAMING, /* the reply is being made while it is sent */
-    REQUEST_SENT,
+    REQUEST_ANSWERED,  /* err, or status and reply, say what to send */
+    REQUEST_STREAMING, /* the reply is made while it is sent */
 };
 
 enum request_cargo { CARGO_NONE, CARGO_TASK, CARGO_READING };
 
 typedef void request_fn(struct request *r);
 
+/* Makes the next part of a stream, at most `max` bytes.  Returns how many, or one of these. */
+typedef ssize_t stream_fn(struct request *r, char *to, size_t max);
+
+enum {
+    STREAM_WAIT = 0,  /* nothing now: request_wake when there is more */
+    STREAM_END = -1,  /* that was all */
+    STREAM_FAIL = -2, /* the rest cannot be had: the connection is broken off */
+};
+
+enum stream_state { STREAM_OPEN, STREAM_OVER, STREAM_BROKEN };
+
+#define STREAM_ENDLESS UINT64_MAX /* nobody knows how long it will be */
+
+struct stream {
+    stream_fn *read; /* NULL: the reply is whole */
+    uint64_t left;   /* or STREAM_ENDLESS */
+    bool chunked;
+    bool is_held; /* waits for memory, not for something to tell */
+    enum stream_state state;
+};
+
 struct request {
     struct server *server;
-    struct peer *peer;
-    struct MHD_Connection *connection;
-    const struct route *route;
+    struct connection *connection;
+    const struct route *route;         /* NULL: none was found */
     struct slice args[ROUTE_ARGS_MAX]; /* what stands for {…} in the path */
+    struct target target;
     struct headers headers;
     enum right right;
     enum request_phase phase;
     int64_t begun_at;
-    bool suspended;
-    bool closes; /* the connection ends with the reply */
+    int64_t delay_us; /* the reply is held back */
+    bool is_1_0;
+    bool is_head;         /* HEAD: no body goes back */
+    bool keeps_alive;     /* the client wants to keep the connection */
+    bool closes;          /* what follows is not read as a request */
+    bool awaits_continue; /* the client waits before it sends the body */
+    bool is_away;         /* another thread has its task or reading */
 
     struct buf body;
     struct spool *spool; /* instead of `body`, for a long NDJSON body */
@@ -63,8 +90,9 @@ struct request {
     int status;       /* 0: by err */
     const char *type; /* of the reply; NULL: JSON */
     struct buf reply;
-    struct MHD_Response *response; /* instead of `reply` */
-    char note[64];                 /* E_METHOD: value of Allow; E_RANGE: value of Content-Range */
+    struct stream stream; /* instead of `reply` */
+    struct buf fields;    /* further header fields of the reply */
+    char note[64];        /* E_METHOD: value of Allow; E_RANGE: value of Content-Range */
 
     enum request_cargo cargo;
     union {
@@ -74,21 +102,39 @@ struct request {
     request_fn *then;    /* when the cargo is home; NULL: answer with it */
     request_fn *cleanup; /* when the request is over; frees `state` */
     void *state;         /* the handler's own */
+    char text[];         /* of the head */
 };
 
-/* ---- for http.c ---- */
+/* ---- for connection.c ---- */
 
-/* Judges what the header tells.  Never fails: what is wrong is in r->err and will be answered. */
-struct request *request_begin(struct server *server, struct peer *peer,
-                              struct MHD_Connection *connection, const char *method,
-                              const char *path);
+/* Judges what the head tells.  Never fails: what is wrong is in r->err and will be answered. */
+struct request *request_begin(struct server *server, struct connection *connection,
+                              struct slice head);
+
+/* A request whose head is no good; `status` 0: by the error. */
+struct request *request_refused(struct server *server, struct connection *connection, int status,
+                                const struct err *err);
+
 void request_free(struct request *r);
 
-/* True when the refusal is to be sent now, without reading the body. */
-bool request_refuses_body(const struct request *r);
+/* True when the refusal is to be sent now, without reading what is left of the body. */
+bool request_refuses_rest(const struct request *r, const struct http_framing *framing);
 
-/* False: the connection is to be closed. */
-MUST_CHECK bool request_take_body(struct request *r, struct slice data);
+/* Keeps a part of the body, or passes over it when it is refused or not wanted. */
+void request_take_body(struct request *r, struct slice data);
+
+/* Judges the announced length: E_TOO_LARGE for this route, E_UNAVAILABLE when other bodies leave no room for it now.
+ * The length is not counted: whoever only announces takes nothing from others. */
+MUST_CHECK enum err_code request_check_length(const struct request *r, struct err *err);
+
+/* The chunks of its body are no good. */
+void request_refuse_chunks(struct request *r);
+
+/* Another thread has it: neither it nor its connection may go. */
+static inline bool request_is_away(const struct request *r)
+{
+    return r->phase == REQUEST_WORKING || r->is_away;
+}
 
 /* Forgets the body and gives back what it counted for. */
 void request_drop_body(struct request *r);
@@ -135,10 +181,5 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
 void request_answer_op(struct request *r);
 void request_answer_query(struct request *r);
 
-/* ---- suspended connections ---- */
-
-void request_suspend(struct request *r);
-void request_resume(struct request *r); /* also when it is not suspended */
-
-/* A part of a stream goes out: the client has to take it in time. */
-void request_moves(struct request *r);
+/* There is an answer, or more of a stream: the connection goes on with it at the end of the pass. */
+void request_wake(struct request *r);

@@ -1,14 +1,41 @@
 /* SPDX-License-Identifier: MIT */
+#include "server/http_framing.h"
 #include "server/limits.h"
 #include "server/parts.h"
 #include "server/request.h"
 #include "server/spool.h"
 
-bool request_refuses_body(const struct request *r)
+bool request_refuses_rest(const struct request *r, const struct http_framing *framing)
 {
-    if (r->err.code == E_OK || !headers_announce_body(&r->headers))
+    if (r->err.code == E_OK || framing->state == FRAMING_END)
         return false;
-    return r->headers.expects || r->closes || r->headers.length > DISCARD_MAX;
+    return r->awaits_continue || framing->chunked || framing->left > SKIP_MAX;
+}
+
+static enum err_code too_large(const struct request *r, struct err *err)
+{
+    bool large = r->body_max >= (size_t)1 << 20;
+
+    return err_set(err, E_TOO_LARGE, "the body is too large: at most %zu %s are taken here",
+                   r->body_max >> (large ? 20 : 10), large ? "MiB" : "KiB");
+}
+
+static enum err_code too_many_bodies(struct err *err)
+{
+    return err_set(err, E_UNAVAILABLE, "too many large requests at once: try again later");
+}
+
+enum err_code request_check_length(const struct request *r, struct err *err)
+{
+    size_t length = r->headers.length;
+
+    if (length > r->body_max)
+        return too_large(r, err);
+    if (r->lines && length > SPOOL_FROM)
+        length = SPOOL_FROM;
+    if (length > BODY_FREE && r->server->http.body_bytes + length > BODIES_TOTAL_MAX)
+        return too_many_bodies(err);
+    return E_OK;
 }
 
 void request_drop_body(struct request *r)
@@ -17,8 +44,13 @@ void request_drop_body(struct request *r)
 
     h->trim |= r->body.capacity > BODY_TRIM;
     buf_deinit(&r->body);
-    if (r->spool != NULL)
-        h->spool_bytes -= (size_t)spool_size(r->spool);
+    if (r->spool != NULL) {
+        size_t size = (size_t)spool_size(r->spool);
+
+        ASSERT(h->spool_bytes >= size);
+        h->spool_bytes -= size;
+        h->spools--;
+    }
     spool_free(r->spool);
     r->spool = NULL;
     h->body_bytes -= r->body_counted;
@@ -33,10 +65,15 @@ static enum err_code count_memory(struct request *r, size_t size, struct err *er
     if (r->body_seen <= BODY_FREE)
         return E_OK;
     if (h->body_bytes + size > BODIES_TOTAL_MAX)
-        return err_set(err, E_UNAVAILABLE, "too many large requests at once: try again later");
+        return too_many_bodies(err);
     r->body_counted += size;
     h->body_bytes += size;
     return E_OK;
+}
+
+static enum err_code too_many_spools(struct err *err)
+{
+    return err_set(err, E_UNAVAILABLE, "too many long requests at once: try again later");
 }
 
 static enum err_code add_to_spool(struct request *r, struct slice data, struct err *err)
@@ -44,11 +81,13 @@ static enum err_code add_to_spool(struct request *r, struct slice data, struct e
     struct http *h = &r->server->http;
 
     if (h->spool_bytes + data.size > SPOOL_TOTAL_MAX)
-        return err_set(err, E_UNAVAILABLE, "too many long requests at once: try again later");
-    if (spool_add(r->spool, data, err) != E_OK)
-        return err->code;
-    h->spool_bytes += data.size;
-    return E_OK;
+        return too_many_spools(err);
+    /* A write that fails may have stored a part: that part is given back with the spool. */
+    int64_t before = spool_size(r->spool);
+    enum err_code code = spool_add(r->spool, data, err);
+
+    h->spool_bytes += (size_t)(spool_size(r->spool) - before);
+    return code;
 }
 
 /* What has gathered in memory goes to a file, and all that follows. */
@@ -56,8 +95,12 @@ static enum err_code begin_spool(struct request *r, struct err *err)
 {
     struct http *h = &r->server->http;
 
-    if (spool_new(r->server->data_fd, &r->spool, err) != E_OK ||
-        add_to_spool(r, buf_slice(&r->body), err) != E_OK)
+    if (h->spools >= SPOOLS_MAX)
+        return too_many_spools(err);
+    if (spool_new(r->server->data_fd, &r->spool, err) != E_OK)
+        return err->code;
+    h->spools++;
+    if (add_to_spool(r, buf_slice(&r->body), err) != E_OK)
         return err->code;
     buf_deinit(&r->body);
     h->body_bytes -= r->body_counted;
@@ -65,20 +108,19 @@ static enum err_code begin_spool(struct request *r, struct err *err)
     return E_OK;
 }
 
-/* The announced length, all at once: what is not touched costs nothing. */
+/* A small body at once.  A larger one grows with what comes: announcing takes no memory from anybody. */
 static void reserve(struct request *r)
 {
-    size_t size = r->lines && r->headers.length > SPOOL_FROM ? SPOOL_FROM : r->headers.length;
-
-    if (r->body.data == NULL && r->headers.has_length)
-        (void)buf_reserve(&r->body, size);
+    if (r->body.data == NULL)
+        (void)buf_reserve(&r->body, r->headers.length < BODY_FREE ? r->headers.length : BODY_FREE);
 }
 
 static enum err_code keep(struct request *r, struct slice data, struct err *err)
 {
     if (r->body_seen > r->body_max)
-        return err_set(err, E_TOO_LARGE, "the body is too large: at most %zu MiB are taken here",
-                       r->body_max >> 20);
+        return too_large(r, err);
+    if (r->route->body == BODY_NONE)
+        return E_OK;
     if (r->lines && r->spool == NULL && r->body_seen > SPOOL_FROM && begin_spool(r, err) != E_OK)
         return err->code;
     if (r->spool != NULL)
@@ -91,17 +133,17 @@ static enum err_code keep(struct request *r, struct slice data, struct err *err)
     return E_OK;
 }
 
-bool request_take_body(struct request *r, struct slice data)
+void request_take_body(struct request *r, struct slice data)
 {
-    struct http *h = &r->server->http;
-    int64_t stall_at = h->now_at + STALL_US;
-    int64_t pace_at = peer_pace(r->begun_at, r->body_seen + data.size);
-
     r->body_seen += data.size;
-    peer_set_deadline(&h->peers, r->peer, stall_at < pace_at ? stall_at : pace_at);
-    if (r->err.code == E_OK && r->route->body != BODY_NONE && keep(r, data, &r->err) != E_OK)
+    if (r->err.code == E_OK && keep(r, data, &r->err) != E_OK)
         request_drop_body(r);
-    if (r->err.code == E_OK && r->route->body != BODY_NONE)
-        return true;
-    return r->body_seen <= DISCARD_MAX;
+}
+
+void request_refuse_chunks(struct request *r)
+{
+    if (r->err.code == E_OK)
+        (void)err_set(&r->err, E_BAD_REQUEST,
+                      "the chunks of the body are malformed, or have too long extensions or "
+                      "trailer fields");
 }

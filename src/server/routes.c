@@ -107,6 +107,8 @@ static const struct route routes[] = {
                    {"state", "string", "In one of these states, with commas between them."},
                    {"label.*", "string", "With this label: label.NAME=VALUE."},
                    {"text", "string", "With this text in params, key, labels or status."},
+                   {"since", "string", "Created since that time, or no longer ago: 2h."},
+                   {"id", "string", "Whose id begins so."},
                    {"limit", "integer", "At most so many, 1 to 1000; 50 when not said."},
                    {"cursor", "string", "Goes on where the reply with this cursor ended."}},
         .errors = {E_TOO_SLOW},
@@ -133,8 +135,8 @@ static const struct route routes[] = {
         .status = 200,
         .takes = "Patch",
         .gives = "Acted",
-        .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
-        .help = "Changes a job that waits.",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_PRECONDITION, E_FULL},
+        .help = "Changes a job that waits; with `version`, only if it is still that one.",
     },
     {
         .method = "DELETE",
@@ -184,8 +186,8 @@ static const struct route routes[] = {
         .type = TYPE_TEXT,
         .params = {{"follow", "boolean", "Stay, and send what comes until the job has ended."},
                    {"times", "boolean",
-                    "Instead of the log, when its parts were written: offsets and instants, as "
-                    "JSON."}},
+                    "Instead of the log, when its parts were written (offsets and instants) and "
+                    "where its attempts begin (numbers and offsets), as JSON."}},
         .errors = {E_NOT_FOUND, E_RANGE, E_TOO_MANY},
         .help = "The log of a job.  Range: bytes=a-b, a- or -n is honoured.",
     },
@@ -213,7 +215,8 @@ static const struct route routes[] = {
         .status = 202,
         .takes = "BulkToDo",
         .gives = "Bulk",
-        .errors = {E_FULL},
+        .params = {{"dry_run", "boolean", "Tell how many jobs it means, change none: 200."}},
+        .errors = {E_FULL, E_TOO_SLOW},
         .help = "Does the same to many jobs, in chunks: cancel retry hold release now move delete.",
     },
     {

@@ -26,7 +26,7 @@ enum body_kind {
     BODY_RAW,
 };
 
-enum { ROUTE_ARGS_MAX = 1, ROUTE_PARAMS_MAX = 8, ROUTE_ERRORS_MAX = 6 };
+enum { ROUTE_ARGS_MAX = 1, ROUTE_PARAMS_MAX = 10, ROUTE_ERRORS_MAX = 6 };
 
 struct route_param {
     const char *name; /* ending in `.*`: any name that begins so */

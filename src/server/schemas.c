@@ -32,8 +32,8 @@ static const struct {
     {"Error",
      CLOSED("'error'",
             "'error':" CLOSED("'code','message'",
-                              "'code':" REF(ERROR_CODE) ",'message':" TEXT
-                                                        ",'detail':" OBJECT("'index':" WHOLE)))},
+                              "'code':" REF(ERROR_CODE) ",'message':" TEXT ",'detail':" OBJECT(
+                                  "'index':" WHOLE ",'unknown':" TEXT)))},
     {"Retry", OBJECT("'max':" WHOLE ",'first':" LENGTH ",'factor':{'type':'number'},'cap':" LENGTH
                      ",'jitter':{'type':'number'},'exits':{'type':'object'}")},
     {"Command",
@@ -76,14 +76,18 @@ static const struct {
                                     "Labels") ",'key':{'type':'string','maxLength':512},'delay':" LENGTH
                                               ",'due_at':" TIME
                                               ",'priority':{'type':'integer','minimum':-1000,'maximum':1000}"
-                                              ",'timeout':" LENGTH ",'retry':" REF(
-                                                  "Retry") ",'command':" REF("Command"))},
+                                              ",'timeout':" LENGTH
+                                              ",'retry':" REF("Retry") ",'command':" REF(
+                                                  "Command") ",'workdir':" TEXT
+                                                             ",'env':{'type':'object','additionalProperties':" TEXT
+                                                             "}")},
     {"JobsToAdd", "{'oneOf':[" REF("JobToAdd") "," LIST("JobToAdd") "]}"},
     {"PlannedStep", OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'command':" REF(
                         "Command") ",'text':" TEXT ",'final':" FLAG ",'on_error':" TEXT)},
     {"Plan", OBJECT("'queue':" TEXT ",'state':" REF("State") ",'steps':" LIST(
                  "PlannedStep") ",'known':" REF("Id"))},
-    {"Added", OBJECT("'id':" REF("Id") ",'ids':" LIST("Id") ",'plan':" LIST("Plan"))},
+    {"Added",
+     OBJECT("'id':" REF("Id") ",'log_size':" WHOLE ",'ids':" LIST("Id") ",'plan':" LIST("Plan"))},
     {"ProgressEntry",
      OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'state':" TEXT
             ",'status':{'type':['integer','null']},'cause':" TEXT ",'started_at':" TIME
@@ -91,42 +95,43 @@ static const struct {
     {"Job",
      OBJECT("'id':" REF(
          "Id") ",'url':" TEXT ",'queue':" TEXT
-               ",'state':" REF("State") ",'reason':" OBJECT(
-                   "'code':" TEXT ",'text':" TEXT
-                   ",'until':" TIME) ",'cause':" TEXT
-                                     ",'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
-                                         "Labels") ",'key':" TEXT ",'priority':" WHOLE
-                                                   ",'attempt':" WHOLE ",'lost':" WHOLE
-                                                   ",'created_at':" TIME ",'due_at':" TIME
-                                                   ",'started_at':" TIME ",'finished_at':" TIME
-                                                   ",'lease_until':" TIME ",'text':" TEXT
-                                                   ",'done':" WHOLE ",'total':" WHOLE
-                                                   ",'unit':" TEXT ",'expected_at':" TIME
-                                                   ",'result':{},'cursor':{},'exit':" WHOLE
-                                                   ",'worker':" TEXT ",'timeout':" LENGTH
-                                                   ",'retry':" REF("Retry") ",'command':" REF("Command") ",'cancelling':" FLAG ",'progress':" LIST(
-                                                       "ProgressEntry") ",'step':" WHOLE
-                                                                        ",'steps':" LIST("Step") ",'set':{'type':'object'},'after':{'type':'array'},'on_success':" REF(
-                                                                            "Destinations") ",'on_failure':" REF("Destinations") ",'parent':" REF("Id") ",'topic':" TEXT)},
+               ",'state':" REF("State") ",'reason':" OBJECT("'code':" TEXT ",'text':" TEXT ",'until':" TIME) ",'cause':" TEXT ",'params':" REF(
+                   "Params") ",'body':" TEXT ",'body_base64':" TEXT
+                             ",'labels':" REF(
+                                 "Labels") ",'key':" TEXT ",'priority':" WHOLE ",'attempt':" WHOLE
+                                           ",'lost':" WHOLE ",'created_at':" TIME ",'due_at':" TIME
+                                           ",'started_at':" TIME ",'finished_at':" TIME
+                                           ",'lease_until':" TIME ",'text':" TEXT
+                                           ",'last_line':" TEXT ",'version':" TEXT ",'done':" WHOLE
+                                           ",'total':" WHOLE ",'unit':" TEXT ",'expected_at':" TIME
+                                           ",'result':{},'cursor':{},'exit':" WHOLE
+                                           ",'worker':" TEXT ",'timeout':" LENGTH
+                                           ",'retry':" REF("Retry") ",'command':" REF(
+                                               "Command") ",'workdir':" TEXT
+                                                          ",'env':{'type':'object'},'limits':{'type':'object'},'cancelling':" FLAG
+                                                          ",'progress':" LIST("ProgressEntry") ",'step':" WHOLE ",'steps':" LIST("Step") ",'set':{'type':'object'},'after':{'type':'array'},'on_success':" REF(
+                                                              "Destinations") ",'on_failure':" REF("Destinations") ",'parent':" REF("Id") ",'topic':" TEXT)},
     {"Jobs", OBJECT("'jobs':" LIST("Job") ",'cursor':{'type':['string','null']}")},
     {"Patch", CLOSED("", "'due_at':" TIME ",'priority':" WHOLE
-                         ",'params':" REF("Params") ",'labels':" REF("Labels"))},
+                         ",'params':" REF("Params") ",'labels':" REF("Labels") ",'version':" TEXT)},
     {"RetrySet", CLOSED("", "'params':" REF("Params") ",'set':" REF(
-                                "Params") ",'from':{'type':['integer','string']}")},
+                                "Params") ",'from':{'type':['integer','string']},'alone':" FLAG)},
     {"CloneParams", CLOSED("", "'params':" REF("Params"))},
     {"MoveTo", CLOSED("'queue'", "'queue':" TEXT)},
     {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF("State") ",'cancelling':" FLAG)},
     {"Deleted", OBJECT("'id':" REF("Id") ",'deleted':" FLAG)},
     {"Slots", "{'type':'object','additionalProperties':" WHOLE "}"},
     {"Reasons", "{'type':'object','additionalProperties':" TEXT "}"},
-    {"Worker",
-     CLOSED("'name'", "'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
-                      ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF("Reasons"))},
+    {"Worker", CLOSED("'name'", "'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
+                                ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
+                                    "Reasons") ",'instance':" TEXT ",'previous':" TEXT
+                                               ",'boot':" TEXT ",'leaves':" FLAG)},
     {"WorkerJob", OBJECT("'id':" REF("Id") ",'queue':" TEXT ",'started_at':" TIME)},
-    {"WorkerShown", OBJECT("'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
-                           ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
-                               "Reasons") ",'seen_at':" TIME ",'live':" FLAG ",'running':" WHOLE
-                                          ",'jobs':" LIST("WorkerJob"))},
+    {"WorkerShown",
+     OBJECT("'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
+            ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
+                "Reasons") ",'seen_at':" TIME ",'instance':" TEXT ",'since':" TIME ",'live':" FLAG
+                           ",'running':" WHOLE ",'jobs':" LIST("WorkerJob"))},
     {"LogPiece",
      CLOSED("'offset'", "'offset':" WHOLE ",'text':" TEXT ",'base64':" TEXT
                         ",'times':{'type':'array','items':{'type':'array','items':" WHOLE "}}")},
@@ -165,8 +170,11 @@ static const struct {
                    "Labels") ",'key':" TEXT ",'priority':" WHOLE ",'created_at':" TIME
                              ",'lease':" TEXT ",'lease_until':" TIME
                              ",'cursor':{},'log_size':" WHOLE ",'lost':" WHOLE ",'timeout':" LENGTH
-                             ",'command':" REF("Command") ",'step':" OBJECT(
-                                 "'number':" WHOLE ",'name':" TEXT ",'final':" FLAG))},
+                             ",'command':" REF(
+                                 "Command") ",'workdir':" TEXT
+                                            ",'env':{'type':'object'},'limits':{'type':'object'},'step':" OBJECT(
+                                                "'number':" WHOLE ",'name':" TEXT
+                                                ",'final':" FLAG))},
     {"Claimed",
      OBJECT("'jobs':" LIST("ClaimedJob") ",'results':" LIST("Result") ",'lost':" LIST(
          "Lease") ",'cancel':" LIST("Lease") ",'definitions':" WHOLE ",'logs':" LIST("LogEnd"))},
@@ -183,24 +191,32 @@ static const struct {
     {"LogSize", OBJECT("'size':" WHOLE)},
     {"Filter",
      CLOSED("", "'queue':" TEXT ",'state':{'type':['string','array'],'items':" REF(
-                    "State") "},'labels':" REF("Labels") ",'text':" TEXT ",'older':" LENGTH)},
+                    "State") "},'labels':" REF("Labels") ",'text':" TEXT ",'older':" LENGTH
+                                                         ",'since':" TEXT)},
     {"BulkToDo",
      CLOSED(
          "'action','filter'",
          "'action':{'enum':['cancel','retry','hold','release','now','move','delete']},'filter':" REF(
-             "Filter") ",'queue':" TEXT)},
-    {"Bulk", OBJECT("'id':" REF(
-                 "Id") ",'action':" TEXT ",'state':{'enum':['working','done']},'changed':" WHOLE
-                       ",'refused':" WHOLE ",'created_at':" TIME ",'finished_at':" TIME)},
+             "Filter") ",'queue':" TEXT ",'alone':" FLAG)},
+    {"Bulk", OBJECT("'id':" REF("Id") ",'action':" TEXT
+                                      ",'state':{'enum':['working','done']},'changed':" WHOLE
+                                      ",'refused':" WHOLE ",'created_at':" TIME
+                                      ",'finished_at':" TIME ",'dry_run':" FLAG ",'jobs':" WHOLE
+                                      ",'more':" FLAG ",'examples':" LIST("Job"))},
     {"Bulks", OBJECT("'bulk':" LIST("Bulk"))},
     {"StateCounts", "{'type':'object','additionalProperties':" WHOLE "}"},
     {"QueueDefinition",
      "{'type':'object','description':'The keys of a queue in a definition file.'}"},
     {"BrokenOn", OBJECT("'worker':" TEXT ",'host':" TEXT ",'text':" TEXT)},
-    {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'served':" FLAG
-                     ",'broken':" LIST("BrokenOn") ",'counts':" REF("StateCounts") ",'next':" REF(
-                         "Id") ",'next_created_at':" TIME ",'changed_at':" TIME ",'restarts':" WHOLE
-                               ",'definition':" REF("QueueDefinition"))},
+    {"Queue", OBJECT("'name':" TEXT ",'state':{'enum':['up','pause','drain','down']},'why':" OBJECT(
+                  "'text':" TEXT
+                  ",'at':" TIME) ",'served':" FLAG
+                                 ",'broken':" LIST("BrokenOn") ",'counts':" REF(
+                                     "StateCounts") ",'next':" REF("Id") ",'next_created_at':" TIME
+                                                                         ",'changed_at':" TIME
+                                                                         ",'restarts':" WHOLE
+                                                                         ",'definition':" REF(
+                                                                             "QueueDefinition"))},
     {"Queues", OBJECT("'definitions':" WHOLE ",'queues':" LIST("Queue"))},
     {"QueueState", OBJECT("'name':" TEXT ",'state':" TEXT)},
     {"QueueRestarted", OBJECT("'name':" TEXT ",'restarts':" WHOLE)},

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -91,11 +92,12 @@ static void begin_to_stop(struct server *s)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-static void signals_ready(struct watch *w)
+static void signals_ready(struct watch *w, uint32_t events)
 {
     struct life *life = (struct life *)((char *)w - offsetof(struct life, signals));
     struct signalfd_siginfo info;
 
+    (void)events;
     while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
         if (info.ssi_signo != SIGHUP)
             begin_to_stop(life->server);
@@ -142,6 +144,13 @@ static void raise_file_limit(void)
     }
 }
 
+/* Tokens and passwords are in our memory: no core of it, and nobody of our user looks into it. */
+static void guard_secrets(const struct settings *settings)
+{
+    if (settings->token.size > 0 || settings->store != NULL)
+        (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
 /* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough, and one a
  * minute that its database is still away. */
 static void log_trouble(void *ctx, const struct err *err)
@@ -159,6 +168,14 @@ static void log_trouble(void *ctx, const struct err *err)
     log_error("%s", err->msg);
 }
 
+static void log_adopted(void *ctx, const char *servers, int64_t claims)
+{
+    (void)ctx;
+    log_warn("taken over from %s, not heard of any more: its leases (%lld claims) are judged here, "
+             "after a full period",
+             servers, (long long)claims);
+}
+
 /* What is shown and handed on must hold wherever it is read. */
 static const char *absolute_path(const char *path, struct arena *arena)
 {
@@ -174,16 +191,25 @@ static enum err_code open_engine(struct life *life, struct err *err)
     struct server *s = life->server;
     struct engine_config engine = {.on_trouble = log_trouble,
                                    .trouble_ctx = life,
+                                   .on_adopted = log_adopted,
                                    .on_event = events_happened,
                                    .event_ctx = &s->events,
                                    .waiting_max = WAITING_MAX,
+                                   .waiting_reserve = LOCAL_WAITING_MAX,
+                                   .subscriptions_max = (uint32_t)life->settings.subscriptions,
                                    .member = &s->member,
-                                   .clock_of_store = true};
+                                   .clock_of_store = true,
+                                   .trust_clock = s->config->trust_clock,
+                                   .clock = clock_now};
 
     if (getrandom(&engine.seed, sizeof(engine.seed), 0) != (ssize_t)sizeof(engine.seed))
         engine.seed = (uint64_t)clock_wall_us();
+    if (getrandom(&engine.lease_key, sizeof(engine.lease_key), 0) !=
+        (ssize_t)sizeof(engine.lease_key))
+        return err_errno(err, E_INTERNAL, "ask the system for random bytes");
     if (engine_open(life->store, &engine, clock_now(), &life->engine, err) != E_OK)
         return err->code;
+    s->lease_key = *engine_lease_key(life->engine);
     engine_set_url(life->engine, s->url);
     return definitions_apply_now(life->engine, &life->definitions, err);
 }
@@ -192,6 +218,7 @@ static enum err_code open_store(struct life *life, struct err *err)
 {
     struct server *s = life->server;
 
+    s->store_config.damage = &s->damage;
     if (store_open(&s->store_config, &life->store, err) != E_OK)
         return err->code;
     s->store = life->store;
@@ -217,17 +244,25 @@ static enum err_code open_sockets(struct life *life, struct err *err)
     return settings_auth(&life->settings, ls, &life->server->auth, err);
 }
 
-/* ADDR:PORT as it turned out. */
-static const char *tcp_name(const struct listener *tcp, struct arena *arena)
+/* ADDR:PORT as it turned out.  A server that listens on every address is shown under one that others can reach: the
+ * first of its names, else an address of this machine. */
+static const char *tcp_name(const struct listener *tcp, const struct settings *settings,
+                            struct arena *arena)
 {
-    char text[96];
+    CLEANUP(buf) struct buf name = BUF_INIT(PATH_MAX);
+    char own[LISTENER_HOST_SIZE];
+    const char *host = tcp == NULL ? "" : tcp->host;
 
     if (tcp == NULL)
         return "";
-    bool v6 = strchr(tcp->host, ':') != NULL;
+    if (tcp->any && settings->names.count > 0)
+        host = arena_strdup(arena, settings->names.items[0]);
+    else if (tcp->any)
+        host = listener_own_address(own);
+    bool v6 = strchr(host, ':') != NULL;
 
-    snprintf(text, sizeof(text), v6 ? "[%s]:%u" : "%s:%u", tcp->host, (unsigned)tcp->port);
-    return arena_strdup(arena, slice_of(text));
+    buf_addf(&name, v6 ? "[%s]:%u" : "%s:%u", host, (unsigned)tcp->port);
+    return arena_strdup(arena, buf_slice(&name));
 }
 
 /* Where we are, and the base of full ids. */
@@ -236,7 +271,7 @@ static void set_names(struct life *life)
     struct server *s = life->server;
     CLEANUP(buf) struct buf url = BUF_INIT(PATH_MAX + 16);
 
-    s->listen = tcp_name(listeners_tcp(&life->listeners), &s->arena);
+    s->listen = tcp_name(listeners_tcp(&life->listeners), &life->settings, &s->arena);
     s->socket = arena_strdup(&s->arena, slice_of(listeners_local(&life->listeners)->path));
     if (s->listen[0] != '\0')
         buf_addf(&url, "http://%s", s->listen);
@@ -288,6 +323,7 @@ static enum err_code start(struct life *life, struct err *err)
         settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
         data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
         return err->code;
+    guard_secrets(&life->settings);
     triggers_add(&s->triggers, &life->definitions);
     s->data_fd = life->dir.fd;
     s->data_dir = absolute_path(s->config->data_dir, &s->arena);
@@ -318,9 +354,9 @@ static void quick_check_is_done(struct chore *c)
         log_info("the check of the store found nothing wrong");
         return;
     }
-    s->is_damaged = true;
     log_error("the check of the store found %zu faults: %.2000s", c->n_findings,
               buf_text(&c->findings));
+    damage_note(&s->damage, "the check at start found %zu faults", c->n_findings);
 }
 
 static void begin_quick_check(struct server *s)
@@ -409,7 +445,7 @@ static void forsake_chore(struct server *s)
     c->request = NULL;
     (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
     request_answer(r, 0);
-    request_resume(r);
+    request_wake(r);
 }
 
 static void stop_news(struct life *life)
@@ -490,6 +526,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     raise_file_limit();
     umask(0077); /* what is in the data directory is for its owner */
     s->config = config;
+    s->damage = (struct store_damage)STORE_DAMAGE_INIT;
     s->arena = ARENA_INIT;
     s->started_at = clock_wall_us();
     s->started_mono_at = clock_mono_us();

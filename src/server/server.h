@@ -11,6 +11,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -33,8 +34,9 @@ struct server_config {
     size_t n_names;
     const char *const *definitions; /* files and directories, see definition_files.h */
     size_t n_definitions;
-    int slots;                         /* of the local worker; 0: none */
-    const char *default_data_dir;      /* there the local worker has a short name; NULL: nowhere */
+    bool trust_clock;             /* though it is more than a year off the store's newest ids */
+    int slots;                    /* of the local worker; 0: none */
+    const char *default_data_dir; /* there the local worker has a short name; NULL: nowhere */
     const char *const *worker_options; /* more words for its command line */
     size_t n_worker_options;
 };

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/own_dir.h"
 #include "core/definition.h"
 #include "core/store_url.h"
+#include "core/yaml.h"
 #include "server/definition_files.h"
 #include "server/listeners.h"
 #include "server/server.h"
@@ -60,13 +62,14 @@ static enum err_code read_token_file(const char *path, struct arena *arena, stru
     if (fd < 0)
         return err_errno(err, errno == ENOENT ? E_NOT_FOUND : E_FORBIDDEN, "open the token file %s",
                          path);
-    ssize_t n = read(fd, text, sizeof(text));
+    enum err_code code = own_check(fd, "the token file", path, err);
+    ssize_t n = code == E_OK ? read(fd, text, sizeof(text)) : -1;
 
-    if (n < 0)
-        (void)err_errno(err, E_FORBIDDEN, "read the token file %s", path);
+    if (code == E_OK && n < 0)
+        code = err_errno(err, E_FORBIDDEN, "read the token file %s", path);
     close(fd);
-    if (n < 0)
-        return err->code;
+    if (code != E_OK)
+        return code;
     *ret_token = arena_copy(arena, first_line(slice_make(text, (size_t)n)));
     return check_token(*ret_token, path, err);
 }
@@ -85,6 +88,14 @@ static enum err_code choose_token(const struct server_config *config, const stru
     return read_token_file(arena_strdup(arena, d->server.token_file), arena, ret_token, err);
 }
 
+static enum err_code needs_token(const char *address, struct err *err)
+{
+    return err_set(err, E_INVALID,
+                   "listening on %s, beyond this machine, needs a token: set server.token_file, or "
+                   "listen on 127.0.0.1 or [::1]",
+                   address);
+}
+
 /* ---- the store ---- */
 
 /* What stands in a definition has been checked where it was read. */
@@ -99,12 +110,54 @@ static enum err_code choose_store(const struct server_config *config, const stru
     return E_OK;
 }
 
+/* ---- what serve would refuse ---- */
+
+static enum err_code at_place(const struct definitions *d, const char *key,
+                              struct definition_place place, struct err *err)
+{
+    (void)err_wrap(err, "server.%s", key);
+    if (place.line > 0)
+        (void)yaml_err_at(err, place.file.data, place.line);
+    return definitions_fault(d, err);
+}
+
+static enum err_code check_listen(const struct definitions *d, struct slice token, struct err *err)
+{
+    CLEANUP(mem) char *listen = mem_strndup(d->server.listen.data, d->server.listen.size);
+    bool loopback = true;
+
+    if (listen_is_loopback(listen, &loopback, err) != E_OK)
+        return at_place(d, "listen", d->server.listen_from, err);
+    if (loopback || token.size > 0)
+        return E_OK;
+    (void)needs_token(listen, err);
+    return at_place(d, "listen", d->server.listen_from, err);
+}
+
+enum err_code settings_check(const struct server_config *config, const struct definitions *d,
+                             struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice token = SLICE("?"); /* there is one, though a bad one */
+
+    if (choose_token(config, d, &arena, &token, err) != E_OK &&
+        at_place(d, "token_file", d->server.token_file_from, err) != E_OK)
+        return err->code;
+    if (d->server.listen.size == 0)
+        return E_OK;
+    return check_listen(d, token, err);
+}
+
 /* ---- all of it ---- */
 
 enum err_code settings_make(const struct server_config *config, const struct definitions *d,
                             struct arena *arena, struct settings *ret_settings, struct err *err)
 {
-    struct settings s = {.listen = config->listen, .url = config->url};
+    bool bounded = d->server.subscriptions_from.line > 0;
+    struct settings s = {.listen = config->listen,
+                         .url = config->url,
+                         .subscriptions = bounded ? d->server.subscriptions
+                                                  : SUBSCRIPTIONS_DEFAULT};
 
     if (choose_token(config, d, arena, &s.token, err) != E_OK ||
         choose_store(config, d, arena, &s.store, err) != E_OK)
@@ -148,10 +201,7 @@ enum err_code settings_auth(const struct settings *s, const struct listeners *ls
             continue;
         a.beyond_loopback = true;
         if (s->token.size == 0)
-            return err_set(err, E_INVALID,
-                           "listening on %s, beyond this machine, needs a token: set "
-                           "server.token_file, or listen on 127.0.0.1 or [::1]",
-                           l->host);
+            return needs_token(l->host, err);
     }
     *ret_auth = a;
     return E_OK;

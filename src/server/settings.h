@@ -19,6 +19,7 @@ struct settings {
     const char *store;  /* URL of a shared store; NULL: the embedded one */
     struct slice token; /* empty: none */
     VEC(struct slice) names;
+    int subscriptions; /* how many queues of workers' own there may be */
 };
 
 /* Reads all definition files of the configuration into `d`, which is empty. */
@@ -30,6 +31,12 @@ MUST_CHECK enum err_code settings_read_definitions(const struct server_config *c
 MUST_CHECK enum err_code settings_make(const struct server_config *config,
                                        const struct definitions *d, struct arena *arena,
                                        struct settings *ret_settings, struct err *err);
+/* What serve would refuse of the `server` sections, before it opens anything: a token that cannot be read or used,
+ * an address that is none, or one beyond this machine without a token.  Errors have their place, and are gathered
+ * where the definitions gather them. */
+MUST_CHECK enum err_code settings_check(const struct server_config *config,
+                                        const struct definitions *d, struct err *err);
+
 void settings_deinit(struct settings *s);
 
 /* What requests are judged by, once the sockets are open.  E_INVALID when an address beyond loopback is

@@ -4,7 +4,12 @@
 #include <errno.h>
 #include <signal.h>
 
+/* ThreadSanitizer keeps what it knows of a thread on its stack. */
+#ifdef __SANITIZE_THREAD__
+#define STACK_BYTES ((size_t)2 << 20)
+#else
 #define STACK_BYTES ((size_t)512 << 10)
+#endif
 
 enum err_code thread_start(pthread_t *ret_thread, const char *name, void *(*run)(void *arg),
                            void *arg, struct err *err)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/triggers.h"
 
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "core/cidr.h"
 #include "core/definition.h"
+#include "server/address.h"
+
+_Static_assert((int)ADDRESS_BYTES == (int)CIDR_BYTES, "addresses are compared with networks");
 
 void triggers_init(struct triggers *t)
 {
@@ -33,27 +34,9 @@ void triggers_add(struct triggers *t, const struct definitions *d)
     }
 }
 
-/* IPv4 as IPv6 writes it: also what comes in by an IPv6 socket. */
-static bool address_of(const struct sockaddr *from, unsigned char address[static CIDR_BYTES])
-{
-    static const unsigned char mapped[] = {[10] = 0xff, [11] = 0xff};
-
-    if (from->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)from;
-
-        memcpy(address, mapped, sizeof(mapped));
-        memcpy(address + sizeof(mapped), &v4->sin_addr, sizeof(v4->sin_addr));
-        return true;
-    }
-    if (from->sa_family != AF_INET6)
-        return false;
-    memcpy(address, &((const struct sockaddr_in6 *)(const void *)from)->sin6_addr, CIDR_BYTES);
-    return true;
-}
-
 bool triggers_open(const struct triggers *t, struct slice name, const struct sockaddr *from)
 {
-    unsigned char address[CIDR_BYTES];
+    unsigned char address[ADDRESS_BYTES];
 
     if (from == NULL || !address_of(from, address))
         return false;

@@ -4,7 +4,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdint.h>
+
 struct watch {
     int fd;
-    void (*ready)(struct watch *w);
+    void (*ready)(struct watch *w, uint32_t events); /* of epoll */
 };

@@ -21,12 +21,14 @@
 #define PAUSE_FIRST_US (US_PER_S / 2)
 #define PAUSE_MAX_US (30 * US_PER_S)
 #define LIVED_US US_PER_MIN
+#define SWEEP_US (5 * US_PER_MS) /* between looks at what a dead one left */
+#define SWEEP_MAX_US (5 * US_PER_S)
 
 enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
 
 /* What a service manager told us is not for others, nor is the way to our store. */
 static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
-                                            "WAYBILL_STORE="};
+                                            "WAYBILL_STORE=", "WAYBILL_TOKEN="};
 
 /* All that the child needs, ready before the fork: between fork and exec nothing is allocated. */
 struct plan {
@@ -184,7 +186,7 @@ static pid_t fork_quietly(const struct plan *p)
     return pid;
 }
 
-static void child_exited(struct watch *watch);
+static void child_exited(struct watch *watch, uint32_t events);
 
 /* The child is ours from here on: what cannot be watched is ended. */
 static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *err)
@@ -232,6 +234,27 @@ static enum err_code start(struct worker_child *w, struct err *err)
 
 /* ---- starting again ---- */
 
+/* One look at what a dead one left; the next start is when nothing is left of it, or much later. */
+static bool sweep(struct worker_child *w)
+{
+    int64_t now = clock_mono_us();
+    unsigned left = orphans_end(&w->orphans, &w->ended);
+    int64_t next_at = left > 0 ? now + SWEEP_US : w->start_at;
+
+    if (left == 0 && w->ended > 0)
+        log_warn("worker %s: ended %u processes that it left", w->name, w->ended);
+    if (left == 0)
+        w->ended = 0;
+    if (left > 0 && now > w->start_at + SWEEP_MAX_US)
+        log_error("worker %s: %u processes that it left do not end", w->name, left);
+    else if (left > 0 || now < w->start_at) {
+        timer_set(&w->server->http.timers, &w->again, next_at);
+        return false;
+    }
+    w->ended = 0;
+    return true;
+}
+
 /* Sets the next start; says in how long. */
 static const char *pause_before_next(struct worker_child *w, char text[static DURATION_TEXT_SIZE])
 {
@@ -239,7 +262,8 @@ static const char *pause_before_next(struct worker_child *w, char text[static DU
 
     w->state = WORKER_CHILD_PAUSING;
     w->pause_us = pause_us * 2 > PAUSE_MAX_US ? PAUSE_MAX_US : pause_us * 2;
-    timer_set(&w->server->http.timers, &w->again, clock_mono_us() + pause_us);
+    w->start_at = clock_mono_us() + pause_us;
+    sweep(w);
     return duration_format(pause_us, text);
 }
 
@@ -258,6 +282,8 @@ static void pause_is_over(struct timer *t)
     struct worker_child *w = (struct worker_child *)((char *)t -
                                                      offsetof(struct worker_child, again));
 
+    if (!sweep(w))
+        return;
     w->restarts++;
     start_or_pause(w);
 }
@@ -288,7 +314,19 @@ static void forget_child(struct worker_child *w)
     w->pid = 0;
 }
 
-static void child_exited(struct watch *watch)
+/* At our own end, when there is no loop to wait in. */
+static void end_rest(struct worker_child *w)
+{
+    int64_t until_at = clock_mono_us() + US_PER_S;
+
+    while (orphans_end(&w->orphans, &w->ended) > 0 && clock_mono_us() < until_at)
+        usleep(SWEEP_US);
+    if (w->ended > 0)
+        log_warn("worker %s: ended %u processes that it left", w->name, w->ended);
+    w->ended = 0;
+}
+
+static void child_exited(struct watch *watch, uint32_t events)
 {
     struct worker_child *w = (struct worker_child *)((char *)watch -
                                                      offsetof(struct worker_child, exit));
@@ -297,6 +335,7 @@ static void child_exited(struct watch *watch)
     char pause[DURATION_TEXT_SIZE];
     pid_t pid = w->pid;
 
+    (void)events;
     if (pid == 0 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
         return;
     forget_child(w);
@@ -304,6 +343,7 @@ static void child_exited(struct watch *watch)
     if (w->state == WORKER_CHILD_STOPPING) {
         w->state = WORKER_CHILD_STOPPED;
         log_info("worker %s: pid %ld %s", w->name, (long)pid, how);
+        end_rest(w);
         return;
     }
     if (clock_mono_us() - w->started_at >= LIVED_US)
@@ -320,6 +360,7 @@ void worker_child_begin(struct worker_child *w)
         return;
     w->name = make_name(w->server);
     w->again.fire = pause_is_over;
+    orphans_adopt(&w->orphans);
     start_or_pause(w);
 }
 
@@ -343,6 +384,7 @@ void worker_child_deinit(struct worker_child *w)
     (void)kill(w->pid, SIGKILL);
     (void)waitpid(w->pid, NULL, 0);
     forget_child(w);
+    end_rest(w);
 }
 
 static const char *const state_names[] = {

@@ -4,8 +4,8 @@
  * It is our own program, started as `waybill worker …` with the umask and the limit of open files that
  * we were started with, in a process group of its own, with no descriptors of ours but standard error
  * and the end of a pipe: when that is closed we are gone, however we went, and it ends at once.
- * When it dies it is started again after a pause that grows from PAUSE_FIRST_US to PAUSE_MAX_US, and is
- * short again after a life of LIVED_US.
+ * When it dies all that it left is killed (orphans.h), and it is started again after a pause that grows from
+ * PAUSE_FIRST_US to PAUSE_MAX_US, and is short again after a life of LIVED_US.
  *
  * Everything here belongs to the HTTP thread; its death is seen by a descriptor in that thread's loop.
  */
@@ -19,6 +19,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/orphans.h"
 #include "server/timers.h"
 #include "server/watch.h"
 
@@ -50,6 +51,9 @@ struct worker_child {
     pid_t pid;          /* 0: none */
     int64_t started_at; /* by the monotonic clock */
     int64_t pause_us;   /* before the next start */
+    int64_t start_at;   /* the next start, not before */
+    struct orphans orphans;
+    unsigned ended; /* processes that a dead one left, and that were killed */
     struct timer again;
     unsigned restarts;
 };

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/db.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/fault.h"
+#include "store/damage.h"
 
 enum err_code db_begin(struct db *db, struct err *err)
 {
-    db->conflict = db->refused = false;
+    db->conflict = db->refused = db->busy = false;
     db->commit_unknown = false;
+    db->flaw[0] = '\0';
     return db->driver->begin(db, err);
 }
 
@@ -23,6 +28,26 @@ enum err_code db_commit(struct db *db, struct err *err)
 void db_rollback(struct db *db)
 {
     db->driver->rollback(db);
+}
+
+void db_row_refuse(const struct db_row *row, const char *fmt, ...)
+{
+    va_list args;
+
+    if (row->db->flaw[0] != '\0')
+        return;
+    va_start(args, fmt);
+    (void)vsnprintf(row->db->flaw, sizeof(row->db->flaw), fmt, args);
+    va_end(args);
+    damage_note(row->db->damage, "%s", row->db->flaw);
+}
+
+static enum err_code tell_flaw(struct db *db, struct err *err)
+{
+    err_set(err, E_INTERNAL, "the store is damaged: %s", db->flaw);
+    err->bad_row = true;
+    db->flaw[0] = '\0';
+    return err->code;
 }
 
 void db_close(struct db *db, enum db_close how)
@@ -47,5 +72,5 @@ enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, s
     enum err_code code = db_run(db, &call, 1, err);
 
     taker->changed = call.changed;
-    return code;
+    return db->flaw[0] == '\0' ? code : tell_flaw(db, err);
 }

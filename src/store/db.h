@@ -28,12 +28,16 @@ struct db {
     const struct db_driver *driver;
     atomic_bool away; /* the database cannot be reached; any thread may ask */
     bool conflict;    /* the last error says that somebody else was faster; until the next begin */
+    bool busy;        /* … that somebody holds a lock for too long; until the next begin */
     bool refused;     /* … that the signature was; until the next begin */
-    bool commit_unknown; /* the connection was lost in a commit; until the next begin */
+    bool commit_unknown;         /* the connection was lost in a commit; until the next begin */
+    struct store_damage *damage; /* told of bad rows; NULL: nobody */
+    char flaw[160];              /* of a row that its taker has refused; empty: none */
 };
 
 struct db_row {
     const struct db_driver *driver;
+    struct db *db;
 };
 
 enum db_type { DB_NULL, DB_INT, DB_TEXT, DB_BLOB, DB_ROWS };
@@ -112,6 +116,8 @@ struct db_driver {
     /* Runs all migrations above the store's version; a reader none.  E_UNAVAILABLE when the store is newer
      * than all we know. */
     enum err_code (*migrate)(struct db *db, int *ret_version, struct err *err);
+    /* E_UNAVAILABLE when the files that it writes to are not there any more.  Any thread. */
+    enum err_code (*in_place)(struct db *db, struct err *err);
     /* Size, free space and path; the version is the caller's. */
     enum err_code (*facts)(struct db *db, struct store_facts *ret_facts, struct err *err);
     /* The database's own check of its files, a finding a call. */
@@ -143,6 +149,10 @@ static inline bool db_col_null(const struct db_row *row, int column)
     return row->driver->col_null(row, column);
 }
 
+/* For takers: the row is not what was ever written.  The store is damaged, and db_one fails with this (bad_row)
+ * when it has handed over all rows; the transaction can go on. */
+void db_row_refuse(const struct db_row *row, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
 MUST_CHECK static inline enum err_code db_run(struct db *db, struct db_call *calls, size_t n,
                                               struct err *err)
 {
@@ -155,6 +165,12 @@ void db_rollback(struct db *db);
 
 /* NULL is fine. */
 void db_close(struct db *db, enum db_close how);
+
+/* Somebody holds a lock for too long. */
+static inline bool db_is_busy(const struct db *db)
+{
+    return db->busy;
+}
 
 /* Somebody else was faster: roll back and run again. */
 static inline bool db_is_conflict(const struct db *db)

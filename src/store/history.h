@@ -21,8 +21,9 @@ bool history_is_plain(const struct job *j);
 struct slice history_format(const struct job *j, struct arena *arena);
 
 /* Fills holds, cancelling, outcome, counters, exit, cause, progress, text and the place on its route of a job
- * whose state and attempt are set. */
-void history_parse(struct slice json, struct arena *arena, struct job *j);
+ * whose state and attempt are set.  False: it is not what history_format writes, and the job is as far as it got. */
+MUST_CHECK bool history_parse(struct slice json, struct arena *arena, struct job *j);
 
-/* Only what the next attempt goes on from: how often it was lost, and the place on its route. */
-void history_parse_claimed(struct slice json, struct job *j);
+/* Only what the next attempt goes on from: how often it was lost and returned, and the place on its route.
+ * False as above. */
+MUST_CHECK bool history_parse_claimed(struct slice json, struct job *j);

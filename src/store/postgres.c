@@ -29,6 +29,7 @@ enum err_code pg_fail(struct pg_db *pg, const PGresult *result, struct err *err)
     if (f.meaning == PG_LOST)
         lose(pg, err->msg);
     pg->base.conflict = f.meaning == PG_CONFLICT;
+    pg->base.busy = f.meaning == PG_BUSY;
     pg->base.refused = f.meaning == PG_REFUSED;
     /* Only readers have a limit of ours; a writer was stopped by somebody's order. */
     if (f.code == E_TOO_SLOW && !pg->link.session.read_only)
@@ -81,12 +82,26 @@ static bool cut(struct pg_db *pg, const char *where)
     return true;
 }
 
+/* … after it was sent: the backend goes on alone. */
+static bool leave(struct pg_db *pg)
+{
+    if (!pg->host->fault_hit("commit.left"))
+        return false;
+    (void)PQpipelineSync(pg->link.conn);
+    lose(pg, "a fault of a test");
+    return true;
+}
+
 /* Goes behind what was posted: when something of that fails, the server passes over it. */
 static enum err_code send_commit(struct pg_db *pg, struct err *err)
 {
     if (cut(pg, "commit.cut"))
         return err_set(err, E_UNAVAILABLE, "fault in the commit");
-    if (pg_post_commit(pg, err) != E_OK || pg_settle(pg, err) != E_OK)
+    if (pg_post_commit(pg, err) != E_OK)
+        return err->code;
+    if (leave(pg))
+        return err_set(err, E_UNAVAILABLE, "fault in front of the answer");
+    if (pg_settle(pg, err) != E_OK)
         return err->code;
     if (cut(pg, "commit.lost"))
         return err_set(err, E_UNAVAILABLE, "fault behind the commit");

@@ -18,10 +18,10 @@ static const struct meaning_of meanings[] = {
     {"40003", {E_UNAVAILABLE, PG_LOST}, NULL},
     {"40", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same rows"},
     {"23505", {E_UNAVAILABLE, PG_CONFLICT}, "another server has added the same"},
-    /* Servers hold nothing for so long: it is not theirs, and repeating it would only hang. */
     {"55P03",
-     {E_UNAVAILABLE, PG_PLAIN},
-     "somebody holds a lock in the database for too long: pg_locks and pg_stat_activity tell who"},
+     {E_UNAVAILABLE, PG_BUSY},
+     "another server, or somebody in the database, holds what this needs for too long: pg_locks and "
+     "pg_stat_activity tell who"},
     /* Statements that guard the commit fail by a number that they cannot take. */
     {"22012", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same jobs"},
     {"2201E", {E_UNAVAILABLE, PG_REFUSED}, "the others have taken this server for dead"},

@@ -12,6 +12,7 @@
 enum pg_meaning {
     PG_PLAIN,    /* the statement failed */
     PG_CONFLICT, /* somebody else was faster */
+    PG_BUSY,     /* somebody holds a lock for too long */
     PG_REFUSED,  /* the statement says so: what it guards must not be committed */
     PG_LOST,     /* the connection is of no use any more */
 };

@@ -33,6 +33,8 @@ void pg_link_drop(struct pg_link *l, const char *why)
     snprintf(l->why, sizeof(l->why), "%s", why);
     PQfinish(l->conn);
     l->conn = NULL;
+    l->former = l->backend;
+    l->backend = (struct pg_backend){0};
     l->pause_us = 0;
     l->try_at = 0;
 }
@@ -97,10 +99,23 @@ static const char writer_settings[] =
     "SET plan_cache_mode = force_generic_plan;"
     "SET default_transaction_read_only = off;";
 
+/* Only one that waits for a lock: whoever waits for a standby in its commit must go on waiting. */
+static void add_end_of_former(struct buf *script, const struct pg_backend *former)
+{
+    buf_addf(script,
+             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %lld"
+             " AND wait_event_type = 'Lock'"
+             " AND CAST(EXTRACT(EPOCH FROM backend_start) * 1000000 AS BIGINT) = %lld;",
+             (long long)former->pid, (long long)former->started_at);
+}
+
 static void add_settings(struct buf *script, const struct pg_session *session)
 {
-    buf_add_str(script, "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s';"
-                        "SET default_transaction_isolation = 'read committed'; SET jit = off;"
+    buf_add_str(script, session->read_only ? "SET idle_in_transaction_session_timeout = '5s';"
+                                             "SET lock_timeout = '10s';"
+                                           : "SET idle_in_transaction_session_timeout = '2s';"
+                                             "SET lock_timeout = '1200ms';");
+    buf_add_str(script, "SET default_transaction_isolation = 'read committed'; SET jit = off;"
                         "SELECT set_config('synchronous_commit', 'on', false)"
                         " WHERE current_setting('synchronous_commit') = 'off';");
     if (!session->read_only)
@@ -110,8 +125,11 @@ static void add_settings(struct buf *script, const struct pg_session *session)
     if (session->read_only && session->read_limit_us > 0)
         buf_addf(script, "SET statement_timeout = %lld;",
                  (long long)((session->read_limit_us + US_PER_MS - 1) / US_PER_MS));
-    buf_add_str(script, "SELECT current_schema()");
 }
+
+static const char session_facts[] =
+    "SELECT current_schema(), pg_backend_pid(), (SELECT CAST(EXTRACT(EPOCH FROM backend_start)"
+    " * 1000000 AS BIGINT) FROM pg_stat_activity WHERE pid = pg_backend_pid())";
 
 static enum err_code check_session(PGconn *conn, const PGresult *result, struct err *err)
 {
@@ -140,9 +158,15 @@ static enum err_code begin_session(struct pg_link *l, PGconn *conn, struct err *
                        PQparameterStatus(conn, "server_version"), SERVER_MIN / 10000);
     PQsetNoticeReceiver(conn, ignore_notice, NULL);
     add_settings(&script, &l->session);
+    if (l->former.pid != 0 && !l->session.read_only)
+        add_end_of_former(&script, &l->former);
+    buf_add_str(&script, session_facts);
     PGresult *result = PQexec(conn, buf_text(&script));
     enum err_code code = check_session(conn, result, err);
 
+    if (code == E_OK)
+        l->backend = (struct pg_backend){strtoll(PQgetvalue(result, 0, 1), NULL, 10),
+                                         strtoll(PQgetvalue(result, 0, 2), NULL, 10)};
     PQclear(result);
     return code;
 }
@@ -158,6 +182,7 @@ static enum err_code try_connect(struct pg_link *l, struct err *err)
         return code;
     }
     l->conn = conn;
+    l->former = (struct pg_backend){0};
     l->pause_us = 0;
     return E_OK;
 }

@@ -4,6 +4,12 @@
  * The URL goes to libpq as it is, so that password files, TLS and services work as they do there.  A link that
  * is lost tries again at once, then after pauses of 50 ms that double up to 1 s, each spread by chance so that
  * servers do not come back in step.  Before its time an attempt fails at once.  One thread's own.
+ *
+ * A writer waits for a lock no longer than 1.2 s (a deadlock shows after 1 s), and one whose server is silent within a
+ * transaction for 2 s, stopped or cut off, is ended by PostgreSQL: what it holds is free for the others then.
+ *
+ * A lost connection may leave a backend that does not know it yet: it waits for a lock and holds others.  The next
+ * session of a writer ends it in that case.  This frees the locks early and guarantees nothing.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,10 +26,19 @@ struct pg_session {
     int64_t read_limit_us; /* of a reader's statement; 0: none */
 };
 
+/* A backend of the PostgreSQL server.  Numbers are used again, so that the start belongs to it. */
+struct pg_backend {
+    int64_t pid; /* 0: none */
+    int64_t started_at;
+};
+
 struct pg_link {
     PGconn *conn; /* NULL: lost, or never there */
     char *url;
     struct pg_session session;
+    struct pg_backend backend; /* of the connection */
+    struct pg_backend
+        former; /* of a connection that was lost; a writer ends it when it comes back */
     struct rng rng;
     int64_t pause_us;
     int64_t try_at; /* monotonic: not before */

@@ -87,9 +87,9 @@ static enum err_code check_answer(struct pg_db *pg, enum sql sql, const PGresult
     return err_wrap(err, "%s", pg->host->texts[sql].name);
 }
 
-static void hand_over(struct db_call *call, PGresult *result)
+static void hand_over(struct pg_db *pg, struct db_call *call, PGresult *result)
 {
-    struct pg_row row = {.base = {&pg_driver}, .result = result};
+    struct pg_row row = {.base = {&pg_driver, &pg->base}, .result = result};
 
     call->changed = changed_by(result);
     for (int n = PQntuples(result); row.at < n && call->on_row != NULL; row.at++)
@@ -129,7 +129,7 @@ static enum err_code run_single(struct pg_db *pg, struct run *run, struct err *e
     enum err_code code = check_answer(pg, call->sql, result, err);
 
     if (code == E_OK)
-        hand_over(call, result);
+        hand_over(pg, call, result);
     PQclear(result);
     return code;
 }
@@ -255,7 +255,7 @@ static enum err_code run_pipeline(struct pg_db *pg, struct run *run, struct err 
 
     for (size_t i = 0; i < run->n; i++) {
         if (results[i] != NULL)
-            hand_over(&run->calls[i], results[i]);
+            hand_over(pg, &run->calls[i], results[i]);
         PQclear(results[i]);
     }
     return code;

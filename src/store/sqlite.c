@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fault.h"
+#include "store/damage.h"
 #include "store/sqlite_internal.h"
 #include "store/sqlite_rows.h"
 
@@ -53,6 +54,9 @@ enum err_code sqlite_fail(struct sqlite_db *db, int rc, struct err *err)
 {
     enum err_code code = sqlite_code(rc);
 
+    if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB)
+        damage_note(db->base.damage, "%s (%d)",
+                    db->handle == NULL ? sqlite3_errstr(rc) : sqlite3_errmsg(db->handle), rc);
     if (code == E_FULL)
         return err_set(err, E_FULL, "the disk of the store is full: free space, then repeat");
     if (code == E_TOO_SLOW)
@@ -114,7 +118,7 @@ static int bind_one(sqlite3_stmt *stmt, int place, const struct db_value *v)
 
 static int step_all(struct sqlite_db *db, struct sqlite_statement *st, struct db_call *call)
 {
-    struct sqlite_row row = {.base = {&sqlite_driver}, .stmt = st->stmt};
+    struct sqlite_row row = {.base = {&sqlite_driver, &db->base}, .stmt = st->stmt};
     int rc;
 
     while ((rc = sqlite3_step(st->stmt)) == SQLITE_ROW)
@@ -226,6 +230,8 @@ static enum err_code sqlite_begin(struct db *base, struct err *err)
 
 static enum err_code sqlite_commit(struct db *db, struct err *err)
 {
+    if (sqlite_in_place(db, err) != E_OK)
+        return err->code;
     return run_bare(sqlite_of(db), SQL_COMMIT, err);
 }
 
@@ -301,6 +307,18 @@ static enum err_code require_wal(struct sqlite_db *db, struct err *err)
                               "its file system takes no write-ahead log: use a local one");
 }
 
+/* Frames behind the end of a damaged log would be found again after the next crash.  A reader may keep it from being
+ * emptied: then they are. */
+static enum err_code empty_log(struct sqlite_db *db, struct err *err)
+{
+    int rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+
+    if (rc == SQLITE_OK || rc == SQLITE_BUSY)
+        return E_OK;
+    sqlite_fail(db, rc, err);
+    return err_wrap(err, "empty the damaged write-ahead log");
+}
+
 static enum err_code configure(struct sqlite_db *db, const struct sqlite_config *config,
                                struct err *err)
 {
@@ -323,7 +341,9 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
              "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
              "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
              PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
-    return sqlite_exec(db, pragmas, err) != E_OK ? err->code : require_wal(db, err);
+    if (sqlite_exec(db, pragmas, err) != E_OK || require_wal(db, err) != E_OK)
+        return err->code;
+    return config->empty_log ? empty_log(db, err) : E_OK;
 }
 
 /* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them costs a
@@ -357,6 +377,9 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     pthread_once(&once, configure_process);
     db->base.driver = &sqlite_driver;
     db->path = mem_strdup(config->path);
+    db->base.damage = config->damage;
+    db->marks_files = config->vfs ==
+                      NULL; /* others keep their files where stat does not see them */
     int flags = config->read_only ? SQLITE_OPEN_READONLY
                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
     int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
@@ -409,6 +432,8 @@ static enum err_code sqlite_migrate(struct db *base, int *ret_version, struct er
             return err->code;
     }
     *ret_version = newest;
+    if (!db->read_only && db->marks_files)
+        sqlite_mark_files(db);
     return E_OK;
 }
 
@@ -424,6 +449,7 @@ static const struct db_driver sqlite_driver = {
     .col_blob = col_blob,
     .col_null = col_null,
     .migrate = sqlite_migrate,
+    .in_place = sqlite_in_place,
     .facts = sqlite_facts,
     .check = sqlite_check,
     .backup = sqlite_backup,

@@ -13,6 +13,8 @@ struct sqlite_config {
     const char *vfs;
     bool read_only;
     int64_t read_limit_us; /* 0: none */
+    struct store_damage *damage;
+    bool empty_log; /* checkpoint and truncate the log while opening */
 };
 
 MUST_CHECK enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,

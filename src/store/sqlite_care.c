@@ -3,11 +3,53 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include "store/damage.h"
 #include "store/sqlite_internal.h"
+
+static struct file_mark mark_of(const struct sqlite_db *db, const char *suffix)
+{
+    char name[PATH_MAX + 8];
+    struct stat st;
+
+    snprintf(name, sizeof(name), "%s%s", db->path, suffix);
+    if (stat(name, &st) != 0)
+        return (struct file_mark){0, 0};
+    return (struct file_mark){st.st_dev, st.st_ino};
+}
+
+static const char *const suffixes[] = {"", "-wal"};
+
+void sqlite_mark_files(struct sqlite_db *db)
+{
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
+        db->marks[i] = mark_of(db, suffixes[i]);
+}
+
+enum err_code sqlite_in_place(struct db *base, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        if (db->marks[i].ino == 0)
+            continue;
+        struct file_mark now = mark_of(db, suffixes[i]);
+
+        if (now.ino == db->marks[i].ino && now.dev == db->marks[i].dev)
+            continue;
+        damage_note(db->base.damage, "%s%s was removed or replaced while it was in use", db->path,
+                    suffixes[i]);
+        return err_set(err, E_UNAVAILABLE,
+                       "%s%s was removed or replaced while it was in use: nothing more is taken; "
+                       "stop the server, restore a backup",
+                       db->path, suffixes[i]);
+    }
+    return E_OK;
+}
 
 struct findings {
     store_finding_fn *on_finding;

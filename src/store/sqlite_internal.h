@@ -5,6 +5,7 @@
 #pragma once
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "store/db.h"
 
@@ -14,10 +15,18 @@ struct sqlite_statement {
     int *places; /* of $1, $2, …: SQLite numbers names in the order in which they occur */
 };
 
+/* Which file a name stood for. */
+struct file_mark {
+    dev_t dev;
+    ino_t ino;
+};
+
 struct sqlite_db {
     struct db base; /* must be first */
     sqlite3 *handle;
     char *path;
+    bool marks_files;
+    struct file_mark marks[2]; /* a writer's: the database and its log; .dev 0: not looked after */
     struct sqlite_statement statements[SQL_COUNT];
     bool read_only;
     int64_t read_limit_us;
@@ -42,6 +51,12 @@ MUST_CHECK enum err_code sqlite_ask_int(struct sqlite_db *db, const char *sql, i
                                         struct err *err);
 
 /* ---- care: sqlite_care.c ---- */
+
+/* Notes which files the writer has open. */
+void sqlite_mark_files(struct sqlite_db *db);
+
+/* E_UNAVAILABLE when one of them was removed or replaced: what is written to it now is lost. */
+enum err_code sqlite_in_place(struct db *base, struct err *err);
 
 enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err);

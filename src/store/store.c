@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +10,21 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/log.h"
 #include "core/store_url.h"
+#include "store/damage.h"
 #include "store/db_module.h"
 #include "store/sqlite.h"
+#include "store/sqlite_wal.h"
 #include "store/store_copy.h"
 #include "store/store_internal.h"
 #include "store/store_meta.h"
 
 #define STORE_FILE "waybill.db"
 #define META_RUNNING "running"
+#define DAMAGE_FILE "damage"
 
 static char *join_path(const char *dir, const char *name)
 {
@@ -44,14 +51,117 @@ static enum err_code mark_running(struct store *s, struct err *err)
     return E_OK;
 }
 
-static enum err_code open_embedded(const struct store_config *config, struct db **ret_db,
-                                   struct err *err)
+/* A name is on stable storage when its directory is. */
+static int sync_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = fd < 0 ? -1 : fsync(fd);
+
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+/* For people, and for the next start: a line each. */
+static bool write_loss(const struct store *s, const struct wal_loss *loss)
+{
+    char now[TIME_TEXT_SIZE];
+    FILE *file = fopen(s->damage_path, "ae");
+
+    if (file == NULL)
+        return false;
+    bool written =
+        fprintf(
+            file,
+            "%s: the write-ahead log was damaged at frame %lld: %lld frames with %lld commits behind it were lost\n",
+            time_format(clock_wall_us(), now), (long long)loss->frame, (long long)loss->frames,
+            (long long)loss->commits) > 0 &&
+        fflush(file) == 0 && fsync(fileno(file)) == 0;
+
+    return fclose(file) == 0 && written;
+}
+
+/* A store that cannot keep the note starts all the same: the log has it. */
+static void keep_loss(const struct store *s, const char *dir, const struct wal_loss *loss)
+{
+    log_error(
+        "the write-ahead log of the store is damaged at frame %lld: %lld commits behind it are lost",
+        (long long)loss->frame, (long long)loss->commits);
+    if (!write_loss(s, loss) || sync_dir(dir) != 0)
+        log_error("write %s: %s: the next start does not know of this loss", s->damage_path,
+                  strerror(errno));
+}
+
+/* Before SQLite recovers the log, and with it forgets what is behind a bad frame. */
+static enum err_code look_for_losses(const struct store *s, const struct store_config *config,
+                                     const char *path, bool *ret_found, struct err *err)
+{
+    struct wal_loss loss = {0};
+
+    if (s->mode == STORE_WRITE && sqlite_wal_scan(path, config->vfs, &loss, err) != E_OK)
+        return err->code;
+    *ret_found = loss.commits > 0;
+    if (*ret_found)
+        keep_loss(s, config->dir, &loss);
+    return E_OK;
+}
+
+bool store_read_damage(const struct store *s, char ret_text[static DAMAGE_TEXT_SIZE])
+{
+    FILE *file = s->damage_path == NULL ? NULL : fopen(s->damage_path, "re");
+
+    if (file == NULL)
+        return false;
+    ret_text[fread(ret_text, 1, DAMAGE_TEXT_SIZE - 1, file)] = '\0';
+    (void)fclose(file);
+    ret_text[strcspn(ret_text, "\n")] = '\0';
+    return ret_text[0] != '\0';
+}
+
+enum err_code store_damaged(struct store *s, struct err *err, const char *fmt, ...)
+{
+    char text[160];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    damage_note(s->damage, "%s", text);
+    err_set(err, E_INTERNAL, "the store is damaged: %s", text);
+    err->bad_row = true;
+    return err->code;
+}
+
+enum err_code store_job_damaged(struct store *s, int64_t job, const char *what, struct err *err)
+{
+    char id[ID_TEXT_SIZE];
+
+    return store_damaged(s, err, "job %s: %s", id_format(job, id), what);
+}
+
+enum err_code store_queue_damaged(struct store *s, int64_t queue, struct err *err)
+{
+    return store_damaged(s, err, "queue %lld is not there, or twice", (long long)queue);
+}
+
+static enum err_code open_embedded(struct store *s, const struct store_config *config,
+                                   struct db **ret_db, struct err *err)
 {
     CLEANUP(mem) char *path = join_path(config->dir, STORE_FILE);
+    char damage[DAMAGE_TEXT_SIZE];
+    bool lost = false;
+
+    s->damage_path = join_path(config->dir, DAMAGE_FILE);
+    if (look_for_losses(s, config, path, &lost, err) != E_OK)
+        return err->code;
+    if (store_read_damage(s, damage))
+        damage_note(config->damage, "%s", damage);
     struct sqlite_config sqlite = {.path = path,
                                    .vfs = config->vfs,
                                    .read_only = config->mode == STORE_READ,
-                                   .read_limit_us = config->read_limit_us};
+                                   .read_limit_us = config->read_limit_us,
+                                   .damage = config->damage,
+                                   .empty_log = lost};
 
     return sqlite_db_open(&sqlite, ret_db, err);
 }
@@ -84,11 +194,14 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
     struct store *s = mem_zalloc(sizeof(*s));
 
     s->mode = config->mode;
+    s->damage = config->damage;
     s->shared = config->url != NULL;
     s->url = s->shared ? show_url(config->url) : NULL;
     enum err_code code = s->shared ? open_remote(config, &s->db, err)
-                                   : open_embedded(config, &s->db, err);
+                                   : open_embedded(s, config, &s->db, err);
 
+    if (code == E_OK)
+        s->db->damage = config->damage;
     if (code == E_OK)
         code = s->db->driver->migrate(s->db, &s->version, err);
     if (code == E_OK && !config->half_copied && s->version > 0)
@@ -118,6 +231,7 @@ static void free_store(struct store *s)
 {
     held_clear(&s->held);
     free(s->url);
+    free(s->damage_path);
     free(s);
 }
 
@@ -147,6 +261,11 @@ bool store_is_away(const struct store *s)
     return db_is_away(s->db);
 }
 
+enum err_code store_in_place(const struct store *s, struct err *err)
+{
+    return s->db->driver->in_place == NULL ? E_OK : s->db->driver->in_place(s->db, err);
+}
+
 bool store_was_unclean(const struct store *s)
 {
     return s->unclean;
@@ -173,6 +292,36 @@ void store_rollback(struct store *s)
 {
     held_clear(&s->held);
     db_rollback(s->db);
+}
+
+struct db_value *store_id_values(const int64_t *ids, size_t n, struct arena *arena)
+{
+    struct db_value *values = arena_array(arena, n + 1, sizeof(*values));
+
+    for (size_t i = 0; i < n; i++)
+        values[i] = db_i(ids[i]);
+    return values;
+}
+
+static int compare_id(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+bool store_row_place(const struct db_row *row, const int64_t *ids, size_t n, size_t *ret_place)
+{
+    int64_t id = db_col_int(row, 0);
+    const int64_t *place = bsearch(&id, ids, n, sizeof(id), compare_id);
+
+    if (place == NULL) {
+        db_row_refuse(row, "%lld was not asked for", (long long)id);
+        return false;
+    }
+    *ret_place = (size_t)(place - ids);
+    return true;
 }
 
 void take_one_int(void *ctx, const struct db_row *row)
@@ -204,17 +353,6 @@ static enum err_code prepare_backup_dir(const char *dir, struct err *err)
         return err_set(err, E_CONFLICT, "%s is not an empty directory: name a new or an empty one",
                        dir);
     return E_OK;
-}
-
-/* A name is on stable storage when its directory is. */
-static int sync_dir(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? -1 : fsync(fd);
-
-    if (fd >= 0)
-        close(fd);
-    return rc;
 }
 
 enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes, struct err *err)

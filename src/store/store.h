@@ -16,6 +16,7 @@
 #include "base/err.h"
 
 struct store;
+struct store_damage;
 
 enum store_mode { STORE_WRITE, STORE_READ };
 
@@ -25,6 +26,7 @@ struct store_config {
     enum store_mode mode;
     const char *vfs;       /* SQLite VFS by name; NULL: the system's (tests bring their own) */
     int64_t read_limit_us; /* STORE_READ: a transaction may take so long; 0: no limit */
+    struct store_damage *damage; /* told of what is found (store/damage.h); NULL: nobody */
     bool half_copied; /* open it even if a copy into it was not finished: for store_copy.h alone */
 };
 
@@ -47,6 +49,9 @@ bool store_is_shared(const struct store *s);
 /* Its database cannot be reached: begin fails until it is there again.  Any thread. */
 bool store_is_away(const struct store *s);
 
+/* E_UNAVAILABLE when the files that a writer works on were removed or replaced.  Any thread. */
+MUST_CHECK enum err_code store_in_place(const struct store *s, struct err *err);
+
 /* The last writer did not stop cleanly: a quick check is due.  Never of a shared store. */
 bool store_was_unclean(const struct store *s);
 
@@ -58,9 +63,17 @@ enum store_check { STORE_CHECK_QUICK, STORE_CHECK_FULL };
 
 typedef void store_finding_fn(void *ctx, const char *finding);
 
-/* Calls back for each thing that is wrong: SQLite's own check (a shared store's files are its database's
- * business), and with FULL the kept counts and the invariants between tables.  Works on a reader.  E_OK also
- * when there are findings. */
+/* For who reads on: what the store tells of a job cannot be.  Notes the damage.  Always E_INTERNAL, with
+ * bad_row and the job's id. */
+enum err_code store_job_damaged(struct store *s, int64_t job, const char *what, struct err *err);
+
+/* The same of a queue: it is not there, or twice. */
+enum err_code store_queue_damaged(struct store *s, int64_t queue, struct err *err);
+
+/* Calls back for each thing that is wrong: what was noted in DIR/damage, SQLite's own check (a shared store's files
+ * are its database's business), and with FULL the kept counts and the invariants between tables.  Works on a reader.
+ * E_OK also when there are findings.  FULL takes back what was noted when it finds nothing else: somebody has been
+ * told. */
 MUST_CHECK enum err_code store_verify(struct store *s, enum store_check how,
                                       store_finding_fn *on_finding, void *ctx, struct err *err);
 

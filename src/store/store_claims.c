@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "store/store_internal.h"
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "ids are kept as little endian bytes");
@@ -22,6 +23,8 @@ enum err_code store_claim_remove(struct store *s, int64_t token, struct err *err
 {
     return db_do(s->db, SQL_CLAIM_REMOVE, err, db_i(token));
 }
+
+#define LEASE_SANE_US (366 * 24 * 60 * US_PER_MIN)
 
 struct claim_taker {
     store_claim_fn *on_claim;
@@ -44,7 +47,13 @@ static void take_claim(void *ctx, const struct db_row *row)
         .n_jobs = n,
     };
 
-    t->on_claim(t->ctx, &c);
+    if (c.token <= 0 || c.worker < 0 || c.lease_us <= 0 || c.lease_us > LEASE_SANE_US) {
+        damage_note(row->db->damage, "claim %lld cannot be", (long long)c.token);
+        c.lease_us = US_PER_MIN;
+        c.worker = 0;
+    }
+    if (c.token > 0) /* its jobs are looked after all the same */
+        t->on_claim(t->ctx, &c);
 }
 
 enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx,

@@ -225,7 +225,7 @@ enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, struct err *err
 {
     if (!store_is_shared(s))
         return E_OK;
-    return one_number(s, SQL_COPY_IDS_MARKS, ret_mark, err);
+    return one_number(s, SQL_SERVER_IDS_MARKS, ret_mark, err);
 }
 
 enum err_code copy_leave_claims(struct store *s, struct err *err)

@@ -15,11 +15,12 @@ enum {
 
 const struct copy_table copy_tables[COPY_TABLES] = {
     {TABLE("queues", "ititiii", 1, QUEUES)},
-    {TABLE("workers", "ittittiiit", 1, WORKERS)},
+    {TABLE("workers", "ittittiiitttii", 1, WORKERS)},
     {TABLE("jobs", "iiiiiiiiiiiti", 1, JOBS), .by_id = true},
     {TABLE("ended", "iiiiiiiiiiit", 1, ENDED), .by_id = true},
     {TABLE("endings", "iiiib", 1, ENDINGS), .by_id = true},
-    {TABLE("payload", "ittbttttt", 1, PAYLOAD), .by_id = true},
+    {TABLE("payload", "ittbttttti", 1, PAYLOAD), .by_id = true},
+    {TABLE("shared", "it", 1, SHARED), .by_id = true},
     {TABLE("progress", "iiiiiiiiiiiitt", 2, PROGRESS)},
     {TABLE("claims", "iiib", 1, CLAIMS), .by_id = true},
     {TABLE("keys", "tii", 1, KEYS)},
@@ -33,6 +34,8 @@ const struct copy_table copy_tables[COPY_TABLES] = {
     {TABLE("cursors", "it", 1, CURSORS)},
     {TABLE("waits", "iiiiiiii", 2, WAITS)},
     {TABLE("releases", "iii", 1, RELEASES)},
+    {TABLE("undone", "ii", 1, UNDONE)},
+    {TABLE("revivals", "ii", 1, REVIVALS)},
     {TABLE("signals", "itii", 1, SIGNALS), .by_id = true},
     {TABLE("joins", "ittii", 1, JOINS), .by_id = true},
     {TABLE("arrivals", "itiib", 2, ARRIVALS)},

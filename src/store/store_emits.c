@@ -29,7 +29,10 @@ static void take_emitter(void *ctx, const struct db_row *row)
         .fate = (enum emit_fate)db_col_int(row, 5),
     };
 
-    t->on_emitter(t->ctx, &m);
+    if (m.fate > EMIT_DROP || m.owner <= 0)
+        db_row_refuse(row, "job %lld: its emits cannot be", (long long)m.owner);
+    else
+        t->on_emitter(t->ctx, &m);
 }
 
 enum err_code store_emitters_load(struct store *s, store_emitter_fn *on_emitter, void *ctx,
@@ -105,6 +108,10 @@ static void take_emit(void *ctx, const struct db_row *row)
     struct slice jobs = db_col_blob(row, 4);
     struct slice contents = db_col_blob(row, 5);
 
+    if (jobs.size % sizeof(int64_t) != 0 || (contents.data != NULL && contents.size < jobs.size)) {
+        db_row_refuse(row, "emit %lld: its jobs cannot be read", (long long)db_col_int(row, 0));
+        return;
+    }
     t->emit.id = db_col_int(row, 0);
     t->emit.seq = db_col_int(row, 1);
     t->emit.visible = db_col_int(row, 2) != 0;
@@ -189,13 +196,18 @@ static struct db_rows rows_of_ids(const int64_t *ids, size_t n, struct arena *ar
 
 struct staged_taker {
     struct job *jobs;
-    size_t n;
+    size_t n, n_max;
     struct arena *arena;
 };
 
 static void take_staged(void *ctx, const struct db_row *row)
 {
     struct staged_taker *t = ctx;
+
+    if (t->n == t->n_max) {
+        db_row_refuse(row, "there are staged jobs twice");
+        return;
+    }
     struct job *j = &t->jobs[t->n++];
 
     *j = (struct job){
@@ -206,10 +218,10 @@ static void take_staged(void *ctx, const struct db_row *row)
         .due_at = db_col_int(row, 3),
         .awaited = db_col_int(row, 7) != 0,
         .key = copy_text(db_col_text(row, 4), t->arena),
-        .bill = copy_text(db_col_text(row, 6), t->arena),
+        .bill = take_json(row, 6, "bill", t->arena),
     };
-    if (!db_col_null(row, 5))
-        history_parse(db_col_text(row, 5), t->arena, j);
+    if (!db_col_null(row, 5) && !history_parse(db_col_text(row, 5), t->arena, j))
+        db_row_refuse(row, "job %lld is staged: its row cannot be", (long long)j->id.v);
 }
 
 enum err_code store_staged_load(struct store *s, const struct stored_emit *e, struct arena *arena,
@@ -217,6 +229,7 @@ enum err_code store_staged_load(struct store *s, const struct stored_emit *e, st
 {
     struct db_rows rows = rows_of_ids(e->jobs, e->n_jobs, arena);
     struct staged_taker t = {.jobs = arena_array(arena, e->n_jobs + 1, sizeof(struct job)),
+                             .n_max = e->n_jobs,
                              .arena = arena};
 
     if (db_do_rows(s->db, SQL_STAGED_LOAD, take_staged, &t, err, db_r(&rows)) != E_OK)

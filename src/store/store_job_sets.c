@@ -4,6 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "base/id.h"
+#include "base/json.h"
 #include "store/history.h"
 #include "store/store_internal.h"
 #include "store/store_jobs.h"
@@ -21,7 +23,36 @@ static bool carries_nothing(const struct job *j)
  * what goes over a connection at once, stays small. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
-enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 8 };
+enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 9 };
+
+/* Params from this size on are stored once for jobs that follow each other with the very same bytes: those of one
+ * publication, or of one end that leads to several queues.  They have bills. */
+enum { SHARED_MIN = 4096 };
+
+struct sharing {
+    struct slice params; /* of the jobs so far */
+    int64_t id;          /* where they are; 0: nowhere */
+};
+
+static bool is_same(struct slice a, struct slice b)
+{
+    return a.data == b.data && a.size == b.size;
+}
+
+/* Where the params of jobs[0] are stored, of n that come; 0: in its own row. */
+static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
+{
+    const struct slice params = jobs[0].params;
+
+    if (params.size < SHARED_MIN || jobs[0].bill.size == 0)
+        return 0;
+    if (sharing->id != 0 && is_same(params, sharing->params))
+        return sharing->id;
+    bool again = n > 1 && is_same(params, jobs[1].params);
+
+    *sharing = (struct sharing){params, again ? jobs[0].id.v : 0};
+    return sharing->id;
+}
 
 /* Which columns the rows of a set have. */
 struct insert_shape {
@@ -53,7 +84,8 @@ static void fill_hot(const struct job *j, const struct insert_shape *shape, stru
         h[5] = db_t(history_format(j, arena));
 }
 
-static void fill_payload(const struct job *j, const struct insert_shape *shape, struct db_value *c)
+static void fill_payload(const struct job *j, const struct insert_shape *shape, int64_t shared,
+                         struct db_value *c)
 {
     c[0] = db_i(j->id.v);
     c[1] = db_t(j->key);
@@ -64,10 +96,17 @@ static void fill_payload(const struct job *j, const struct insert_shape *shape, 
     if (shape == &routed_shape) {
         c[6] = db_t(j->bill);
         c[7] = db_t(j->assigned);
+        c[8] = (struct db_value){.type = DB_NULL};
+        if (shared != 0)
+            c[8] = db_i(shared);
     }
+    if (shared != 0)
+        c[2] = (struct db_value){.type = DB_NULL};
 }
 
-static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, struct err *err)
+/* n of the jobs that come, of which there are `all`. */
+static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, size_t all,
+                                struct sharing *sharing, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct insert_shape *shape = shape_of(jobs, n);
@@ -80,7 +119,13 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
         fill_hot(&jobs[i], shape, &arena, &hot[i * shape->hot_columns]);
         if (carries_nothing(&jobs[i]))
             continue;
-        fill_payload(&jobs[i], shape, &carried[carried_rows.n_rows++ * shape->payload_columns]);
+        int64_t shared = share(sharing, jobs + i, all - i);
+
+        if (shared == jobs[i].id.v &&
+            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(jobs[i].params)) != E_OK)
+            return err->code;
+        fill_payload(&jobs[i], shape, shared,
+                     &carried[carried_rows.n_rows++ * shape->payload_columns]);
     }
     if (db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
         return err->code;
@@ -94,8 +139,9 @@ static size_t set_size(const struct job *jobs, size_t n)
     size_t i = 0;
 
     for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++)
-        bytes += jobs[i].params.size + jobs[i].body.size + jobs[i].labels.size +
-                 jobs[i].options.size + jobs[i].bill.size + jobs[i].assigned.size;
+        bytes += (i > 0 && is_same(jobs[i].params, jobs[i - 1].params) ? 0 : jobs[i].params.size) +
+                 jobs[i].body.size + jobs[i].labels.size + jobs[i].options.size +
+                 jobs[i].bill.size + jobs[i].assigned.size;
     return i;
 }
 
@@ -122,11 +168,13 @@ static void note_ready(struct store *s, const struct job *jobs, size_t n)
 
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
 {
+    struct sharing sharing = {.id = 0};
+
     note_ready(s, jobs, n);
     for (size_t done = 0; done < n;) {
         size_t count = set_size(jobs + done, n - done);
 
-        if (insert_set(s, jobs + done, count, err) != E_OK ||
+        if (insert_set(s, jobs + done, count, n - done, &sharing, err) != E_OK ||
             mark_awaited(s, jobs + done, count, err) != E_OK)
             return err->code;
         done += count;
@@ -145,7 +193,32 @@ struct claim_taker {
     size_t n_taken;
     size_t bytes, bytes_max;
     struct arena *arena;
+    struct store_damage *damage;
 };
+
+/* What goes to the claimer as it is, or will be walked. */
+static bool is_readable(struct slice json)
+{
+    struct err ignored = ERR_INIT;
+    struct slice value;
+
+    return json.size == 0 ||
+           (json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT);
+}
+
+/* Params are in nearly every job: a look at their ends must do, unless there is more to be put into them. */
+static bool params_end_well(struct slice json)
+{
+    return json.size == 0 ||
+           (json.size >= 2 && json.data[0] == '{' && json.data[json.size - 1] == '}');
+}
+
+static bool payload_is_sound(const struct job *j)
+{
+    return is_readable(j->labels) && is_readable(j->options) && is_readable(j->bill) &&
+           is_readable(j->assigned) &&
+           (j->bill.size > 0 ? is_readable(j->params) : params_end_well(j->params));
+}
 
 static void take_payload(struct claim_taker *t, const struct db_row *row, struct job *j)
 {
@@ -160,14 +233,16 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
 }
 
 /* What earlier attempts and steps have left: only a job with a history has any of it. */
-static void take_past(struct claim_taker *t, const struct db_row *row, struct job *j)
+static bool take_past(struct claim_taker *t, const struct db_row *row, struct job *j)
 {
     if (db_col_null(row, 11))
-        return;
-    history_parse_claimed(db_col_text(row, 11), j);
+        return true;
+    if (!history_parse_claimed(db_col_text(row, 11), j))
+        return false;
     j->cursor = copy_text(db_col_text(row, 9), t->arena);
     j->assigned = copy_text(db_col_text(row, 13), t->arena);
     t->bytes += j->cursor.size + j->assigned.size;
+    return true;
 }
 
 static void take_claimed(void *ctx, const struct db_row *row)
@@ -177,7 +252,8 @@ static void take_claimed(void *ctx, const struct db_row *row)
 
     while (t->at < t->n && t->jobs[t->at].id.v != id)
         t->at++;
-    ASSERT(t->at < t->n);
+    if (t->at == t->n) /* a row that was not asked for */
+        return;
     struct job *j = &t->jobs[t->at++];
 
     j->queue = db_col_int(row, 1);
@@ -186,11 +262,27 @@ static void take_claimed(void *ctx, const struct db_row *row)
         j->state = JOB_READY;
         return;
     }
-    j->state = JOB_RUNNING;
     j->attempt = (int)db_col_int(row, 2);
     take_payload(t, row, j);
-    take_past(t, row, j);
+    if (id <= 0 || j->attempt < 0 || !take_past(t, row, j) || !payload_is_sound(j)) {
+        char text[ID_TEXT_SIZE];
+
+        damage_note(t->damage, "job %s: its row cannot be; it is not given to anybody",
+                    id_format(id, text));
+        return;
+    }
+    j->state = JOB_RUNNING;
     t->taken[t->n_taken++] = db_i(id);
+}
+
+static bool held_is_sound(const struct held_job *held)
+{
+    const struct job j = {.params = held->params,
+                          .labels = held->labels,
+                          .options = held->options,
+                          .bill = held->bill};
+
+    return payload_is_sound(&j);
 }
 
 /* When what all of them carry was read as they were locked, nothing has to be read. */
@@ -199,7 +291,7 @@ static bool take_held(const struct store *s, struct claim_taker *t)
     for (size_t i = 0; i < t->n; i++) {
         const struct held_job *held = held_find(&s->held, t->jobs[i].id.v);
 
-        if (held == NULL || !held->known)
+        if (held == NULL || !held->known || !held_is_sound(held))
             return false;
     }
     for (size_t i = 0; i < t->n; i++) {
@@ -225,7 +317,8 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 {
     struct db_value *ids = arena_array(arena, n, sizeof(*ids));
     struct db_rows rows = {ids, n, 1};
-    struct claim_taker t = {.jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena};
+    struct claim_taker t = {
+        .jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena, .damage = s->damage};
 
     for (size_t i = 0; i < n; i++) {
         struct job *j = &jobs[i];
@@ -272,7 +365,10 @@ static void take_done(void *ctx, const struct db_row *row)
     int64_t id = db_col_int(row, 0);
     struct done_item *item = bsearch(&id, t->items, t->n, sizeof(*item), compare_item);
 
-    ASSERT(item != NULL && !item->hit);
+    if (item == NULL || item->hit) {
+        db_row_refuse(row, "job %lld ends and was not asked for", (long long)id);
+        return;
+    }
     item->hit = true;
     item->queue = db_col_int(row, 1);
     t->hits[t->n_hits++] = db_i(id);
@@ -316,7 +412,9 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
         return E_OK;
     if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
         return err->code;
-    ASSERT((int64_t)t.n_hits == taker.changed);
+    if ((int64_t)t.n_hits != taker.changed)
+        return store_damaged(s, err, "%lld jobs were ended, and %zu are among the ended",
+                             (long long)taker.changed, t.n_hits);
     struct db_rows hits = {t.hits, t.n_hits, 1};
 
     return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/store_jobs.h"
 
+#include <string.h>
+
+#include "base/id.h"
+#include "base/json.h"
 #include "store/history.h"
 #include "store/store_internal.h"
+#include "store/store_links.h"
 #include "store/store_rows.h"
 
 /* ---- rows ---- */
@@ -13,7 +18,38 @@ static int64_t unless_stand_in(int64_t value, int64_t id)
     return value == id ? 0 : value;
 }
 
-static void hot_from_row(const struct db_row *row, struct arena *arena, struct job *j)
+static bool is_json(struct slice text, bool is_object)
+{
+    struct err ignored = ERR_INIT;
+    struct slice value;
+
+    return json_check(text, &value, &ignored) == E_OK &&
+           (!is_object || json_type_of(value) == JSON_T_OBJECT);
+}
+
+struct slice take_json(const struct db_row *row, int column, const char *what, struct arena *arena)
+{
+    bool any = strcmp(what, "result") == 0;
+    struct slice text = db_col_text(row, column);
+    char id[ID_TEXT_SIZE];
+
+    if (text.size > 0 && !is_json(text, !any)) {
+        db_row_refuse(row, "job %s: its %s cannot be read", id_format(db_col_int(row, 0), id),
+                      what);
+        return slice_make(NULL, 0);
+    }
+    return copy_text(text, arena);
+}
+
+/* Numbers that no server writes. */
+static bool hot_is_sound(const struct job *j)
+{
+    return j->id.v > 0 && j->state > JOB_NONE && j->state < JOB_STATE_COUNT && j->attempt >= 0 &&
+           j->attempt < INT32_MAX / 2 && j->due_at >= 0 && j->started_at >= 0 &&
+           j->lease_until_at >= 0 && j->finished_at >= 0;
+}
+
+static bool hot_from_row(const struct db_row *row, struct arena *arena, struct job *j)
 {
     int64_t id = db_col_int(row, 0);
 
@@ -34,20 +70,28 @@ static void hot_from_row(const struct db_row *row, struct arena *arena, struct j
     struct slice history = db_col_text(row, 12);
 
     j->awaited = db_col_int(row, 13) != 0;
-    history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j);
+    if (hot_is_sound(j) &&
+        history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j))
+        return true;
+    char text[ID_TEXT_SIZE];
+
+    db_row_refuse(row, "job %s: its row cannot be", id_format(id, text));
+    *j = (struct job){.id = {id}, .state = JOB_NONE};
+    return false;
 }
 
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
 {
-    hot_from_row(row, arena, ret_job);
+    if (!hot_from_row(row, arena, ret_job))
+        return;
     ret_job->key = copy_text(db_col_text(row, 14), arena);
-    ret_job->params = copy_text(db_col_text(row, 15), arena);
+    ret_job->params = take_json(row, 15, "params", arena);
     ret_job->body = copy_text(db_col_blob(row, 16), arena);
-    ret_job->labels = copy_text(db_col_text(row, 17), arena);
-    ret_job->options = copy_text(db_col_text(row, 18), arena);
-    ret_job->result = copy_text(db_col_text(row, 19), arena);
-    ret_job->bill = copy_text(db_col_text(row, 20), arena);
-    ret_job->assigned = copy_text(db_col_text(row, 21), arena);
+    ret_job->labels = take_json(row, 17, "labels", arena);
+    ret_job->options = take_json(row, 18, "options", arena);
+    ret_job->result = take_json(row, 19, "result", arena);
+    ret_job->bill = take_json(row, 20, "bill", arena);
+    ret_job->assigned = take_json(row, 21, "assigned", arena);
 }
 
 struct job_taker {
@@ -68,7 +112,7 @@ static void take_brief(void *ctx, const struct db_row *row)
 {
     struct job_taker *t = ctx;
 
-    hot_from_row(row, t->arena, t->job);
+    (void)hot_from_row(row, t->arena, t->job);
     t->found = true;
 }
 
@@ -151,6 +195,8 @@ static void take_text(void *ctx, const struct db_row *row)
     struct text_taker *t = ctx;
 
     t->text = copy_text(db_col_text(row, 0), t->arena);
+    if (t->text.size > 0 && !is_json(t->text, true))
+        db_row_refuse(row, "the options of a job cannot be read");
 }
 
 enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,
@@ -265,7 +311,8 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
         db_do(s->db, SQL_PROGRESS_REMOVE, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_CURSOR_REMOVE, err, db_i(id)) != E_OK)
         return err->code;
-    if (db_do(s->db, SQL_LOG_REMOVE, err, db_i(id)) != E_OK)
+    if (db_do(s->db, SQL_LOG_REMOVE, err, db_i(id)) != E_OK ||
+        (j->state == JOB_CANCELLED && store_undone_remove(s, id, err) != E_OK))
         return err->code;
     return db_do(s->db, SQL_LOG_TIMES_REMOVE, err, db_i(id));
 }

@@ -55,6 +55,17 @@ enum err_code store_signal_find(struct store *s, struct slice name, struct arena
     return E_OK;
 }
 
+enum err_code store_signal_hold(struct store *s, struct slice name, struct arena *arena,
+                                struct stored_signal *ret, struct err *err)
+{
+    struct signal_taker t = {.arena = arena};
+
+    if (db_do_rows(s->db, SQL_SIGNAL_HOLD, take_signal, &t, err, text_value(name)) != E_OK)
+        return err->code;
+    *ret = t.signal;
+    return E_OK;
+}
+
 enum err_code store_signal_load(struct store *s, int64_t id, struct arena *arena,
                                 struct stored_signal *ret, struct err *err)
 {
@@ -64,6 +75,39 @@ enum err_code store_signal_load(struct store *s, int64_t id, struct arena *arena
         return err->code;
     *ret = t.signal;
     return E_OK;
+}
+
+struct level_taker {
+    const int64_t *ids;
+    size_t n;
+    int64_t *levels;
+    size_t n_found;
+};
+
+static void take_level(void *ctx, const struct db_row *row)
+{
+    struct level_taker *t = ctx;
+    size_t place;
+
+    if (!store_row_place(row, t->ids, t->n, &place))
+        return;
+    t->levels[place] = db_col_int(row, 1);
+    t->n_found++;
+}
+
+enum err_code store_signals_hold(struct store *s, const int64_t *ids, size_t n, int64_t *ret_levels,
+                                 struct arena *arena, struct err *err)
+{
+    struct db_rows rows = {store_id_values(ids, n, arena), n, 1};
+    struct level_taker t = {.ids = ids, .n = n, .levels = ret_levels};
+
+    for (size_t i = 0; i < n; i++)
+        ret_levels[i] = -1;
+    if (db_do_rows(s->db, SQL_SIGNALS_HOLD, take_level, &t, err, db_r(&rows)) != E_OK)
+        return err->code;
+    if (t.n_found == n)
+        return E_OK;
+    return db_do_rows(s->db, SQL_SIGNALS_ABSENT, take_level, &t, err, db_r(&rows));
 }
 
 enum err_code store_signal_put(struct store *s, const struct stored_signal *signal, struct err *err)
@@ -141,6 +185,22 @@ enum err_code store_join_put(struct store *s, const struct stored_join *join, st
 {
     return db_do(s->db, SQL_JOIN_PUT, err, db_i(join->id), text_value(join->name),
                  text_value(join->definition), db_i(join->fired), db_i(join->fired_at));
+}
+
+enum err_code store_join_fired(struct store *s, int64_t id, int64_t times, int64_t fired_at,
+                               struct err *err)
+{
+    return db_do(s->db, SQL_JOIN_FIRED, err, db_i(id), db_i(times), db_i(fired_at));
+}
+
+enum err_code store_join_hold_key(struct store *s, int64_t id, struct slice key, struct err *err)
+{
+    return s->shared ? db_do(s->db, SQL_JOIN_HOLD_KEY, err, db_i(id), text_value(key)) : E_OK;
+}
+
+enum err_code store_join_hold(struct store *s, int64_t id, struct err *err)
+{
+    return s->shared ? db_do(s->db, SQL_JOIN_HOLD, err, db_i(id)) : E_OK;
 }
 
 enum err_code store_join_remove(struct store *s, int64_t id, struct err *err)

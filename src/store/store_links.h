@@ -1,8 +1,9 @@
 /*
  * What ties jobs together: waits, signals, joins.  All writes run inside the caller's transaction.
  *
- * On a shared store whoever reads here to judge has called store_links_lock before, so that no two servers judge
- * the same waiter, signal or join at once: each would see the other's change too late, or wait for it for ever.
+ * On a shared store whoever reads here to judge holds what it judges, so that no two servers judge the same waiter,
+ * signal or key of a join at once: each would see the other's change too late.  Waiters, and signals that others
+ * hold, are passed over and never waited for: who holds them may be slow.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,9 +19,6 @@
 #include "core/job_state.h"
 
 struct store;
-
-/* Until the transaction ends; nothing on an embedded store. */
-MUST_CHECK enum err_code store_links_lock(struct store *s, struct err *err);
 
 /* ---- waits: one row a condition that does not hold yet ---- */
 
@@ -45,13 +43,19 @@ MUST_CHECK enum err_code store_waits_on(struct store *s, int64_t target, int64_t
                                         size_t limit, store_wait_fn *on_wait, void *ctx,
                                         struct err *err);
 
-/* Those on one step of a target. */
+/* Those on one step of a target, in the order of (waiter, seq), at most `limit`. */
 MUST_CHECK enum err_code store_waits_on_step(struct store *s, int64_t target, int step,
-                                             store_wait_fn *on_wait, void *ctx, struct err *err);
+                                             size_t limit, store_wait_fn *on_wait, void *ctx,
+                                             struct err *err);
 
 /* Those of one waiter, in order, at most `limit`. */
 MUST_CHECK enum err_code store_waits_of(struct store *s, int64_t waiter, size_t limit,
                                         store_wait_fn *on_wait, void *ctx, struct err *err);
+
+/* Holds those of the jobs, whose ids grow, that nobody else holds, until the transaction ends.  ret_busy[i]: another
+ * server holds it. */
+MUST_CHECK enum err_code store_waiters_hold(struct store *s, const int64_t *ids, size_t n,
+                                            bool *ret_busy, struct arena *arena, struct err *err);
 
 /* How many of a waiter's are on jobs, and how many on signals. */
 MUST_CHECK enum err_code store_waits_count(struct store *s, int64_t waiter, int64_t *ret_jobs,
@@ -89,9 +93,12 @@ MUST_CHECK enum err_code store_release_remove(struct store *s, int64_t target, s
 MUST_CHECK enum err_code store_release_find(struct store *s, int64_t target,
                                             struct stored_release *ret, struct err *err);
 
-/* The first one; shared stores: that no other server is at.  ret->target 0: there is none. */
-MUST_CHECK enum err_code store_release_next(struct store *s, struct stored_release *ret,
-                                            struct err *err);
+/* Whether there is any, also one that another server holds. */
+MUST_CHECK enum err_code store_release_any(struct store *s, bool *ret_any, struct err *err);
+
+/* The first one above a target; shared stores: that no other server is at.  ret->target 0: there is none. */
+MUST_CHECK enum err_code store_release_next(struct store *s, int64_t above,
+                                            struct stored_release *ret, struct err *err);
 
 /* ---- signals ---- */
 
@@ -109,6 +116,15 @@ MUST_CHECK enum err_code store_signal_find(struct store *s, struct slice name, s
 MUST_CHECK enum err_code store_signal_load(struct store *s, int64_t id, struct arena *arena,
                                            struct stored_signal *ret, struct err *err);
 
+/* As store_signal_find; it is held until the transaction ends. */
+MUST_CHECK enum err_code store_signal_hold(struct store *s, struct slice name, struct arena *arena,
+                                           struct stored_signal *ret, struct err *err);
+
+/* Holds signals, whose ids grow, and reads their levels.  -1: another server holds it; 0: not there. */
+MUST_CHECK enum err_code store_signals_hold(struct store *s, const int64_t *ids, size_t n,
+                                            int64_t *ret_levels, struct arena *arena,
+                                            struct err *err);
+
 /* Adds it, or writes count and changed_at. */
 MUST_CHECK enum err_code store_signal_put(struct store *s, const struct stored_signal *signal,
                                           struct err *err);
@@ -121,6 +137,32 @@ MUST_CHECK enum err_code store_signals_list(struct store *s, struct slice above,
                                             store_signal_fn *on_signal, void *ctx, struct err *err);
 
 /* ---- joins ---- */
+
+/* ---- what was cancelled by an end ---- */
+
+/* The job `waiter` was cancelled because of how `target` ended. */
+MUST_CHECK enum err_code store_undone_put(struct store *s, int64_t waiter, int64_t target,
+                                          struct err *err);
+MUST_CHECK enum err_code store_undone_remove(struct store *s, int64_t waiter, struct err *err);
+
+/* Those cancelled because of `target`, above a waiter, at most `limit`; *ret_n of them. */
+MUST_CHECK enum err_code store_undone_by(struct store *s, int64_t target, int64_t above,
+                                         size_t limit, int64_t *ret_waiters, size_t *ret_n,
+                                         struct err *err);
+
+/* A job is run again, and what it had cancelled above `cursor` is still to be brought back. */
+struct stored_revival {
+    int64_t target; /* 0: none */
+    int64_t cursor;
+};
+
+MUST_CHECK enum err_code store_revival_put(struct store *s, const struct stored_revival *r,
+                                           struct err *err);
+MUST_CHECK enum err_code store_revival_remove(struct store *s, int64_t target, struct err *err);
+
+/* One that no other server is at. */
+MUST_CHECK enum err_code store_revival_next(struct store *s, struct stored_revival *ret,
+                                            struct err *err);
 
 struct stored_join {
     int64_t id;
@@ -135,6 +177,15 @@ MUST_CHECK enum err_code store_join_find(struct store *s, struct slice name, str
                                          struct stored_join *ret, struct err *err);
 MUST_CHECK enum err_code store_join_put(struct store *s, const struct stored_join *join,
                                         struct err *err);
+
+/* It has fired so often since. */
+MUST_CHECK enum err_code store_join_fired(struct store *s, int64_t id, int64_t times,
+                                          int64_t fired_at, struct err *err);
+
+/* Holds one key of it, or the join with all its keys, until the transaction ends; nothing on an embedded store. */
+MUST_CHECK enum err_code store_join_hold_key(struct store *s, int64_t id, struct slice key,
+                                             struct err *err);
+MUST_CHECK enum err_code store_join_hold(struct store *s, int64_t id, struct err *err);
 
 /* With all that has arrived. */
 MUST_CHECK enum err_code store_join_remove(struct store *s, int64_t id, struct err *err);

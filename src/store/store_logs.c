@@ -57,6 +57,29 @@ enum err_code store_log_read(struct store *s, int64_t job, int64_t from, int64_t
     return db_do_rows(s->db, SQL_LOG_READ, take_piece, &t, err, db_i(job), db_i(from), db_i(to));
 }
 
+struct tail_taker {
+    struct arena *arena;
+    struct slice tail;
+};
+
+static void take_tail(void *ctx, const struct db_row *row)
+{
+    struct tail_taker *t = ctx;
+
+    t->tail = arena_copy(t->arena, db_col_blob(row, 0));
+}
+
+enum err_code store_log_tail(struct store *s, int64_t job, int max, struct arena *arena,
+                             struct slice *ret_tail, struct err *err)
+{
+    struct tail_taker t = {.arena = arena};
+
+    if (db_do_rows(s->db, SQL_LOG_TAIL, take_tail, &t, err, db_i(job), db_i(max)) != E_OK)
+        return err->code;
+    *ret_tail = t.tail;
+    return E_OK;
+}
+
 enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks, size_t n,
                              struct err *err)
 {

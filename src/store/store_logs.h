@@ -7,12 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
 
 struct store;
 
-/* When what is at an offset of the log was written.  Persisted as it stands here. */
+/* When what is at an offset of the log was written; or, with the number of an attempt below 0, where that attempt
+ * begins (the first attempt has no such mark); or, with 0, where the standard error of an attempt begins, if that was
+ * kept apart.  Persisted as it stands here. */
 struct log_mark {
     int64_t offset;
     int64_t at;
@@ -29,6 +32,11 @@ MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t fir
 /* When parts of it were written.  Beyond a good number a job's marks are not kept. */
 MUST_CHECK enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks,
                                         size_t n, struct err *err);
+
+/* The end of the job's log, at most `max` bytes; empty when it has none.  A log ends with a short piece now
+ * and then: what comes back may be less than `max`. */
+MUST_CHECK enum err_code store_log_tail(struct store *s, int64_t job, int max, struct arena *arena,
+                                        struct slice *ret_tail, struct err *err);
 
 typedef void store_log_mark_fn(void *ctx, const struct log_mark *mark);
 

@@ -19,6 +19,28 @@ enum err_code store_meta_set(struct store *s, const char *key, int64_t value, st
     return db_do(s->db, SQL_META_SET, err, db_t(slice_of(key)), db_i(value));
 }
 
+struct around {
+    int64_t *below, *above;
+};
+
+static void take_around(void *ctx, const struct db_row *row)
+{
+    struct around *a = ctx;
+
+    if (!db_col_null(row, 0))
+        *a->below = db_col_int(row, 0);
+    if (!db_col_null(row, 1))
+        *a->above = db_col_int(row, 1);
+}
+
+enum err_code store_ids_around(struct store *s, int64_t split, int64_t *ret_below,
+                               int64_t *ret_above, struct err *err)
+{
+    struct around a = {ret_below, ret_above};
+
+    return db_do_rows(s->db, SQL_META_IDS_AROUND, take_around, &a, err, db_i(split));
+}
+
 enum err_code store_counts_add(struct store *s, uint32_t node, const struct store_count *counts,
                                size_t n, struct err *err)
 {
@@ -41,7 +63,10 @@ static void take_count(void *ctx, const struct db_row *row)
                             .state = (enum job_state)db_col_int(row, 1),
                             .n = db_col_int(row, 2)};
 
-    t->on_count(t->ctx, &c);
+    if (c.state <= JOB_NONE || c.state >= JOB_STATE_COUNT)
+        db_row_refuse(row, "a count is of state %d", (int)c.state);
+    else
+        t->on_count(t->ctx, &c);
 }
 
 enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx,

@@ -20,6 +20,10 @@ MUST_CHECK enum err_code store_meta_get(struct store *s, const char *key, int64_
 MUST_CHECK enum err_code store_meta_set(struct store *s, const char *key, int64_t value,
                                         struct err *err);
 
+/* The highest id that exists up to `split` and the lowest one above it; each stays as it is when there is none. */
+MUST_CHECK enum err_code store_ids_around(struct store *s, int64_t split, int64_t *ret_below,
+                                          int64_t *ret_above, struct err *err);
+
 struct store_count {
     int64_t queue;
     enum job_state state;

@@ -40,6 +40,14 @@ enum err_code store_queue_log_read(struct store *s, int64_t queue, int limit,
     return db_do_rows(s->db, SQL_QUEUE_LOG_READ, take_line, &t, err, db_i(queue), db_i(limit));
 }
 
+enum err_code store_queue_log_newest(struct store *s, int64_t queue, struct slice what,
+                                     store_queue_log_fn *on_line, void *ctx, struct err *err)
+{
+    struct line_taker t = {on_line, ctx};
+
+    return db_do_rows(s->db, SQL_QUEUE_LOG_NEWEST, take_line, &t, err, db_i(queue), db_t(what));
+}
+
 enum err_code store_queue_log_remove(struct store *s, int64_t queue, struct err *err)
 {
     return db_do(s->db, SQL_QUEUE_LOG_REMOVE, err, db_i(queue));

@@ -31,4 +31,9 @@ typedef void store_queue_log_fn(void *ctx, const struct queue_log_line *line);
 MUST_CHECK enum err_code store_queue_log_read(struct store *s, int64_t queue, int limit,
                                               store_queue_log_fn *on_line, void *ctx,
                                               struct err *err);
+
+/* The newest line of that kind, if there is one. */
+MUST_CHECK enum err_code store_queue_log_newest(struct store *s, int64_t queue, struct slice what,
+                                                store_queue_log_fn *on_line, void *ctx,
+                                                struct err *err);
 MUST_CHECK enum err_code store_queue_log_remove(struct store *s, int64_t queue, struct err *err);

@@ -28,7 +28,10 @@ static void take_queue(void *ctx, const struct db_row *row)
         .restarts = db_col_int(row, 6),
     };
 
-    t->on_queue(t->ctx, &q);
+    if (q.state < QUEUE_UP || q.state > QUEUE_DOWN || q.name.size == 0 || q.id <= 0)
+        db_row_refuse(row, "queue %lld: its row cannot be", (long long)q.id);
+    else
+        t->on_queue(t->ctx, &q);
 }
 
 enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx,
@@ -106,8 +109,8 @@ enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *re
     return E_OK;
 }
 
-enum err_code store_worker_put(struct store *s, const struct stored_worker *w, int64_t *ret_id,
-                               struct err *err)
+enum err_code store_worker_put(struct store *s, const struct stored_worker *w, struct slice known,
+                               int64_t *ret_id, struct err *err)
 {
     struct taken_int got = {0};
     int64_t last = 0;
@@ -115,10 +118,11 @@ enum err_code store_worker_put(struct store *s, const struct stored_worker *w, i
     if (store_meta_get(s, META_WORKERS, &last, err) != E_OK ||
         db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
                    db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at),
-                   db_i(last + 1), db_i(w->described), db_i(w->slots), db_t(w->broken)) != E_OK)
+                   db_i(last + 1), db_i(w->described), db_i(w->slots), db_t(w->broken),
+                   db_t(w->instance), db_t(w->boot), db_i(w->since_at), db_i(w->lease_us),
+                   db_t(known)) != E_OK)
         return err->code;
-    ASSERT(got.found);
-    *ret_id = got.value;
+    *ret_id = got.found ? got.value : 0;
     return got.value > last ? store_meta_set(s, META_WORKERS, got.value, err) : E_OK;
 }
 
@@ -146,6 +150,10 @@ static void take_worker(void *ctx, const struct db_row *row)
         .described = db_col_int(row, 7) != 0,
         .slots = db_col_int(row, 8),
         .broken = db_col_text(row, 9),
+        .instance = db_col_text(row, 10),
+        .boot = db_col_text(row, 11),
+        .since_at = db_col_int(row, 12),
+        .lease_us = db_col_int(row, 13),
     };
 
     t->on_worker(t->ctx, &w);

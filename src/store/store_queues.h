@@ -56,16 +56,20 @@ struct stored_worker {
     int64_t pid;
     struct slice queues; /* JSON object: name to slots */
     int64_t seen_at;
-    bool described;      /* by itself; else `queues` is what its last claim asked for */
-    int64_t slots;       /* in all; 0: not told */
-    struct slice broken; /* JSON object: queue to reason; empty: none */
+    bool described;        /* by itself; else `queues` is what its last claim asked for */
+    int64_t slots;         /* in all; 0: not told */
+    struct slice broken;   /* JSON object: queue to reason; empty: none */
+    struct slice instance; /* which of its processes has the name; empty: it has not told */
+    struct slice boot;     /* of the instance's machine */
+    int64_t since_at;      /* when the instance came */
+    int64_t lease_us;      /* so long may it be away */
 };
 
 typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
 
-/* Adds or renews by name; the worker's number comes back. */
+/* Adds or renews by name; the worker's number comes back, 0 when another instance than `known` has the name. */
 MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_worker *w,
-                                          int64_t *ret_id, struct err *err);
+                                          struct slice known, int64_t *ret_id, struct err *err);
 /* Unless it was seen since. */
 MUST_CHECK enum err_code store_worker_remove(struct store *s, const struct stored_worker *w,
                                              struct err *err);

@@ -19,7 +19,7 @@ static void take_ref(void *ctx, const struct db_row *row)
     struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
     t->refs[t->n++] = ref;
-    if (!t->store->sole || db_col_int(row, 2) == 0)
+    if (!t->store->sole || db_col_int(row, 2) == 0 || ref.id <= 0)
         return;
     if (held_find(&t->store->held, ref.id) == NULL)
         held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
@@ -45,7 +45,7 @@ static void take_locked(void *ctx, const struct db_row *row)
     struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
     t->refs[t->n++] = ref;
-    if (db_col_int(row, 2) != 0)
+    if (db_col_int(row, 2) != 0 && ref.id > 0)
         held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
 }
 
@@ -178,4 +178,14 @@ enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)
         return err->code;
     *ret_at = got.found ? got.value : TIME_NEVER;
     return E_OK;
+}
+
+enum err_code store_due_shift(struct store *s, int64_t step_us, struct err *err)
+{
+    return db_do(s->db, SQL_DUE_SHIFT, err, db_i(step_us));
+}
+
+enum err_code store_due_bound(struct store *s, int64_t now_at, struct err *err)
+{
+    return db_do(s->db, SQL_DUE_BOUND, err, db_i(now_at));
 }

@@ -45,5 +45,11 @@ MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t 
 MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
                                         size_t *ret_n, struct err *err);
 
+/* The wall clock was set by so much: what is due a length of time after something moves with it. */
+MUST_CHECK enum err_code store_due_shift(struct store *s, int64_t step_us, struct err *err);
+
+/* The wall clock may have been set back by any amount: no scheduled job waits longer than its length from now on. */
+MUST_CHECK enum err_code store_due_bound(struct store *s, int64_t now_at, struct err *err);
+
 /* When the next scheduled job is due; TIME_NEVER when there is none. */
 MUST_CHECK enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err);

@@ -38,7 +38,10 @@ static void take_entry(void *ctx, const struct db_row *row)
         .set = db_col_text(row, 12),
     };
 
-    t->on_entry(t->ctx, &e);
+    if (e.outcome >= JOB_OUT_COUNT || e.cause >= JOB_CAUSE_COUNT)
+        db_row_refuse(row, "entry %d of the record of a job cannot be", e.seq);
+    else
+        t->on_entry(t->ctx, &e);
 }
 
 enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
@@ -57,6 +60,8 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
     if (db_do_rows(s->db, SQL_PROGRESS_FIND, take_one_int, &got, err, db_i(job), db_i(token)) !=
         E_OK)
         return err->code;
+    if (got.found && (got.value < JOB_OUT_NONE || got.value >= JOB_OUT_COUNT))
+        return store_job_damaged(s, job, "its record cannot be", err);
     *ret_outcome = got.found ? (enum job_outcome)got.value : JOB_OUT_NONE;
     return E_OK;
 }

@@ -15,6 +15,9 @@
 
 enum { OUTCOME_PAUSE_MS = 100 };
 
+/* Who waits to be alone makes all others wait behind itself: it gives up early, lets them pass, and tries again. */
+enum { ALONE_PATIENCE_MS = 300, ALONE_PAUSE_MS = 50, ALONE_TRIES = 10 };
+
 /* ---- transactions ---- */
 
 static void take_view(void *ctx, const struct db_row *row)
@@ -27,20 +30,49 @@ static void take_view(void *ctx, const struct db_row *row)
                                 .sole = db_col_int(row, 3) != 0};
 }
 
-enum err_code store_begin_shared(struct store *s, enum store_company company,
-                                 struct store_view *ret_view, struct err *err)
+static enum err_code begin(struct store *s, enum store_company company, int patience_ms,
+                           struct store_view *ret_view, struct err *err)
 {
+    char patience[24];
+    int length = snprintf(patience, sizeof(patience), "%d", patience_ms);
     const struct db_value me[] = {db_i(s->seat.node)};
+    const struct db_value limit[] = {db_t(slice_make(patience, (size_t)length))};
     struct db_call calls[] = {
+        {.sql = SQL_SERVER_PATIENCE, .args = limit, .n_args = 1},
         {.sql = company == STORE_ALONE ? SQL_SERVER_LOCK_ALONE : SQL_SERVER_LOCK_BESIDE},
         {.sql = SQL_SERVER_VIEW, .args = me, .n_args = 1, .on_row = take_view, .ctx = ret_view},
     };
+    size_t first = patience_ms == 0 ? 1 : 0;
+    int64_t asked_at = clock_mono_us();
 
+    if (store_begin(s, err) != E_OK ||
+        db_run(s->db, calls + first, ARRAY_LEN(calls) - first, err) != E_OK)
+        return err->code;
+    s->round_us = clock_mono_us() - asked_at;
+    return E_OK;
+}
+
+static enum err_code begin_alone(struct store *s, struct store_view *ret_view, struct err *err)
+{
+    for (int tries = 1; begin(s, STORE_ALONE, ALONE_PATIENCE_MS, ret_view, err) != E_OK; tries++) {
+        if (!db_is_busy(s->db) || tries == ALONE_TRIES)
+            return err->code;
+        *err = ERR_INIT;
+        store_rollback(s);
+        (void)usleep(ALONE_PAUSE_MS * 1000);
+    }
+    return E_OK;
+}
+
+enum err_code store_begin_shared(struct store *s, enum store_company company,
+                                 struct store_view *ret_view, struct err *err)
+{
     *ret_view = (struct store_view){0};
     s->conflict = s->outcome_lost = false;
     if (!s->sole)
         held_clear(&s->held);
-    if (store_begin(s, err) != E_OK || db_run(s->db, calls, ARRAY_LEN(calls), err) != E_OK)
+    if ((company == STORE_ALONE ? begin_alone(s, ret_view, err)
+                                : begin(s, company, s->patience_ms, ret_view, err)) != E_OK)
         return err->code;
     if (s->sole != ret_view->sole)
         held_clear(&s->held);
@@ -72,30 +104,65 @@ bool store_is_conflict(const struct store *s)
     return s->conflict || db_is_conflict(s->db);
 }
 
-struct signed_taker {
-    const struct store *store;
+bool store_is_busy(const struct store *s)
+{
+    return db_is_busy(s->db);
+}
+
+void store_set_patience(struct store *s, int patience_ms)
+{
+    s->patience_ms = patience_ms;
+}
+
+int64_t store_round_us(const struct store *s)
+{
+    return s->round_us;
+}
+
+struct outcome {
+    struct store *store;
     bool known;
     bool committed;
 };
 
-static void take_signed(void *ctx, const struct db_row *row)
+static void take_fenced(void *ctx, const struct db_row *row)
 {
-    struct signed_taker *t = ctx;
-    int now = db_col_int(row, 0) == t->store->incarnation;
-    int former = db_col_int(row, 2) == t->store->incarnation;
+    struct outcome *o = ctx;
 
-    t->known = now || former;
-    t->committed = t->known && db_col_int(row, now ? 1 : 3) == t->store->batch;
+    o->known = true;
+    o->committed = db_col_int(row, 0) == o->store->batch;
+    o->store->incarnation++;
+    o->store->batch = 0;
+}
+
+/* The incarnation was closed already: by us, when that answer was lost as well, or by whoever has the node now. */
+static void take_former(void *ctx, const struct db_row *row)
+{
+    struct outcome *o = ctx;
+
+    o->known = db_col_int(row, 0) == o->store->incarnation;
+    o->committed = o->known && db_col_int(row, 1) == o->store->batch;
+    o->store->is_member = false;
+}
+
+/* The old backend may still be waiting in front of its signature.  An answer is only true when that backend can
+ * not sign any more: the incarnation is closed first. */
+static enum err_code ask_outcome(struct store *s, struct outcome *o, struct err *err)
+{
+    if (db_do_rows(s->db, SQL_SERVER_FENCE, take_fenced, o, err, db_i(s->seat.node),
+                   db_i(s->incarnation)) != E_OK ||
+        o->known)
+        return err->code;
+    return db_do_rows(s->db, SQL_SERVER_FORMER, take_former, o, err, db_i(s->seat.node));
 }
 
 /* Asks until the store can say.  Nobody is answered meanwhile, so the log has to tell. */
-static void wait_for_signed(struct store *s, struct signed_taker *t, const struct err *lost)
+static void wait_for_outcome(struct store *s, struct outcome *o, const struct err *lost)
 {
     struct err again = ERR_INIT;
     bool told = false;
 
-    while (db_do_rows(s->db, SQL_SERVER_SIGNED, take_signed, t, &again, db_i(s->seat.node)) !=
-           E_OK) {
+    while (ask_outcome(s, o, &again) != E_OK) {
         if (!told)
             log_warn("a commit got no answer (%s): everybody waits until the store can tell "
                      "whether it took effect",
@@ -104,19 +171,19 @@ static void wait_for_signed(struct store *s, struct signed_taker *t, const struc
         again = ERR_INIT;
         (void)usleep(OUTCOME_PAUSE_MS * 1000);
     }
-    if (told && t->known)
+    if (told && o->known)
         log_warn("the commit that got no answer %s",
-                 t->committed ? "took effect" : "did not take effect");
+                 o->committed ? "took effect" : "did not take effect");
 }
 
-/* Whether the last signature is in the store; waits until the store can say. */
+/* Whether the last signature is in the store, for good; waits until the store can say. */
 enum err_code shared_outcome(struct store *s, struct err *err)
 {
-    struct signed_taker t = {.store = s};
+    struct outcome o = {.store = s};
 
-    wait_for_signed(s, &t, err);
-    if (t.known)
-        return t.committed ? E_OK : err->code;
+    wait_for_outcome(s, &o, err);
+    if (o.known)
+        return o.committed ? E_OK : err->code;
     s->outcome_lost = true;
     err_set(err, E_UNAVAILABLE,
             "the connection was lost in a commit, and this server was replaced since: nobody can "
@@ -188,12 +255,16 @@ static enum err_code find_seat(struct store *s, const struct store_member *m, st
 static enum err_code take_the_seat(struct store *s, const struct store_member *m, int64_t alive_us,
                                    struct seat_taker *t, struct err *err)
 {
+    struct taken_int newest = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &newest};
     struct store_view view;
 
     if (store_begin_shared(s, STORE_ALONE, &view, err) != E_OK ||
         store_copy_refuse_half(s, err) != E_OK || find_seat(s, m, t, err) != E_OK ||
-        store_meta_get(s, META_IDS, &s->seat.ids_floor, err) != E_OK)
+        store_meta_get(s, META_IDS, &s->seat.ids_floor, err) != E_OK ||
+        db_one(s->db, SQL_SERVER_IDS_MARKS, NULL, 0, &taker, err) != E_OK)
         return err->code;
+    s->seat.ids_newest = newest.value > s->seat.ids_floor ? newest.value : s->seat.ids_floor;
     return db_do(s->db, SQL_SERVER_JOIN, err, db_i(t->node), db_t(slice_of(m->name)),
                  db_i(t->incarnation + 1), db_i(alive_us), db_t(slice_of(m->host)), db_i(m->pid),
                  db_t(slice_of(m->version)), db_t(slice_of(m->url)));
@@ -295,6 +366,8 @@ static void take_pulse(void *ctx, const struct db_row *row)
         .ready = db_col_int(row, 6) != 0,
         .changes = db_col_int(row, 7),
         .releases = db_col_int(row, 8) != 0,
+        .others_until_at = db_col_null(row, 9) ? TIME_NEVER : db_col_int(row, 9),
+        .revivals = db_col_int(row, 10) != 0,
     };
 }
 
@@ -302,12 +375,9 @@ enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *worke
                          size_t n_workers, struct store_pulse *ret_pulse, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct db_value *ids = arena_array(&arena, n_workers + 1, sizeof(*ids));
-    struct db_rows seen = {ids, n_workers, 1};
+    struct db_rows seen = {store_id_values(workers, n_workers, &arena), n_workers, 1};
     struct pulse_taker t = {.pulse = ret_pulse};
 
-    for (size_t i = 0; i < n_workers; i++)
-        ids[i] = db_i(workers[i]);
     if (db_do_rows(s->db, SQL_SERVER_BEAT, take_pulse, &t, err, db_i(s->seat.node),
                    db_i(s->incarnation), db_i(alive_us), db_r(&seen)) != E_OK)
         return err->code;
@@ -318,6 +388,7 @@ enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *worke
 struct node_taker {
     int64_t nodes[ID_NODE_MAX + 1];
     size_t n;
+    struct buf *names;
 };
 
 static void take_node(void *ctx, const struct db_row *row)
@@ -325,6 +396,9 @@ static void take_node(void *ctx, const struct db_row *row)
     struct node_taker *t = ctx;
 
     t->nodes[t->n++] = db_col_int(row, 0);
+    if (t->names->size > 0)
+        buf_add_str(t->names, ", ");
+    buf_add_slice(t->names, db_col_text(row, 1));
 }
 
 static enum err_code adopt_from(struct store *s, int64_t node, int64_t *claims, struct err *err)
@@ -338,9 +412,9 @@ static enum err_code adopt_from(struct store *s, int64_t node, int64_t *claims, 
     return db_do(s->db, SQL_SERVER_BURY, err, db_i(node));
 }
 
-enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err)
+enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct buf *names, struct err *err)
 {
-    struct node_taker dead = {.n = 0};
+    struct node_taker dead = {.names = names};
 
     *ret_claims = 0;
     if (db_do_rows(s->db, SQL_SERVER_DEAD, take_node, &dead, err, db_i(s->seat.node)) != E_OK)

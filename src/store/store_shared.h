@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/slice.h"
 #include "store/store.h"
@@ -32,7 +33,8 @@ struct store_member {
 
 struct store_seat {
     uint32_t node;
-    int64_t ids_floor; /* no id of this node was ever above */
+    int64_t ids_floor;  /* no id of this node was ever above */
+    int64_t ids_newest; /* no id of any node was */
 };
 
 /* Takes a node; in a transaction of its own.  Claims of its former life are its own again. */
@@ -92,6 +94,15 @@ bool store_outcome_is_lost(const struct store *s);
 /* The error says that somebody else was faster: roll back, and run again. */
 bool store_is_conflict(const struct store *s);
 
+/* The error says that somebody holds a lock for too long: what does not need it may go on. */
+bool store_is_busy(const struct store *s);
+
+/* How long transactions from now on wait for a lock; 0: as long as usual. */
+void store_set_patience(struct store *s, int patience_ms);
+
+/* How long the database took to answer when the transaction began: a link may be slow. */
+int64_t store_round_us(const struct store *s);
+
 /* A queue has changed: raises the number of changes, and tells the new one. */
 MUST_CHECK enum err_code store_queues_changed(struct store *s, int64_t *ret_changes,
                                               struct err *err);
@@ -101,12 +112,15 @@ MUST_CHECK enum err_code store_queues_changed(struct store *s, int64_t *ret_chan
 /* What is there to be done, in one look. */
 struct store_pulse {
     int64_t now_at;
-    int64_t due_at;  /* of the next scheduled job; TIME_NEVER: none */
-    bool dead;       /* a member's time has passed */
-    bool work;       /* chunked work is unfinished */
-    bool unsettled;  /* staged jobs are to be released or dropped */
-    bool releases;   /* waits are still to be looked at */
-    bool ready;      /* some job is ready */
+    int64_t due_at; /* of the next scheduled job; TIME_NEVER: none */
+    bool dead;      /* a member's time has passed */
+    int64_t
+        others_until_at; /* when the next member's time passes, by the store's clock; TIME_NEVER: none */
+    bool work;           /* chunked work is unfinished */
+    bool unsettled;      /* staged jobs are to be released or dropped */
+    bool releases;       /* waits are still to be looked at */
+    bool revivals;       /* jobs are still to be brought back */
+    bool ready;          /* some job is ready */
     int64_t changes; /* as in struct store_view */
 };
 
@@ -116,8 +130,10 @@ MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, const int
                                     size_t n_workers, struct store_pulse *ret_pulse,
                                     struct err *err);
 
-/* Takes over the claims of members whose time has passed; how many claims came.  In a transaction. */
-MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct err *err);
+/* Takes over the claims of members whose time has passed; how many claims came, and from whom: `names` has their
+ * addresses with commas between, as many as fit.  In a transaction. */
+MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct buf *names,
+                                     struct err *err);
 
 /* ---- news ---- */
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: MIT */
+#include <unistd.h>
+
 #include "store/store_internal.h"
 
 static const enum sql invariants[] = {
-    SQL_VERIFY_COUNTS, SQL_VERIFY_STATES,    SQL_VERIFY_TWICE,     SQL_VERIFY_QUEUES,
-    SQL_VERIFY_KEYS,   SQL_VERIFY_CLAIMS,    SQL_VERIFY_PROGRESS,  SQL_VERIFY_PAYLOAD,
-    SQL_VERIFY_LOGS,   SQL_VERIFY_LOG_TIMES, SQL_VERIFY_QUEUE_LOG, SQL_VERIFY_STAGED,
-    SQL_VERIFY_EMITS,  SQL_VERIFY_CURSORS,   SQL_VERIFY_WAITS,     SQL_VERIFY_ARRIVALS,
-    SQL_VERIFY_ROUTES,
+    SQL_VERIFY_COUNTS, SQL_VERIFY_STATES,   SQL_VERIFY_TWICE,     SQL_VERIFY_QUEUES,
+    SQL_VERIFY_KEYS,   SQL_VERIFY_CLAIMS,   SQL_VERIFY_PROGRESS,  SQL_VERIFY_PAYLOAD,
+    SQL_VERIFY_SHARED, SQL_VERIFY_LOGS,     SQL_VERIFY_LOG_TIMES, SQL_VERIFY_QUEUE_LOG,
+    SQL_VERIFY_STAGED, SQL_VERIFY_EMITS,    SQL_VERIFY_CURSORS,   SQL_VERIFY_WAITS,
+    SQL_VERIFY_UNDONE, SQL_VERIFY_ARRIVALS, SQL_VERIFY_ROUTES,    SQL_VERIFY_LEASES,
 };
+
+/* Some are of servers that share a store. */
+static bool is_of(const struct store *s, enum sql sql)
+{
+    return s->shared || sql_texts[sql].sqlite != NULL;
+}
 
 struct finding_taker {
     store_finding_fn *on_finding;
@@ -36,6 +44,11 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
     struct finding_taker t = {.on_finding = on_finding, .ctx = ctx};
     struct db_taker taker = {.on_row = take_violation, .ctx = &t};
 
+    char damage[DAMAGE_TEXT_SIZE];
+    bool damaged = store_read_damage(s, damage);
+
+    if (damaged)
+        on_finding(ctx, damage);
     if (s->db->driver->check != NULL && s->db->driver->check(s->db, how, pass_on, &t, err) != E_OK)
         return err->code;
     if (how == STORE_CHECK_QUICK || t.count > 0) /* tables that cannot be read are not compared */
@@ -46,7 +59,13 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
     enum err_code code = E_OK;
 
     for (size_t i = 0; i < ARRAY_LEN(invariants) && code == E_OK; i++)
-        code = db_one(s->db, invariants[i], NULL, 0, &taker, err);
+        if (is_of(s, invariants[i]))
+            code = db_one(s->db, invariants[i], NULL, 0, &taker, err);
     db_rollback(s->db);
+    if (code == E_OK && t.count == 0) {
+        if (damaged)
+            (void)unlink(s->damage_path);
+        damage_clear(s->damage);
+    }
     return code;
 }

@@ -2,8 +2,6 @@
  * Waits, and the releases of those that were not looked at yet.
  */
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
 #include "store/store_internal.h"
 #include "store/store_links.h"
 
@@ -11,11 +9,6 @@
 enum { SET_ROWS = 1000 };
 
 enum { WAIT_COLUMNS = 8 };
-
-enum err_code store_links_lock(struct store *s, struct err *err)
-{
-    return s->shared ? db_post(s->db, SQL_LINKS_LOCK, NULL, 0, err) : E_OK;
-}
 
 /* ---- waits ---- */
 
@@ -71,7 +64,11 @@ static void take_wait(void *ctx, const struct db_row *row)
         .take = db_col_int(row, 7) != 0,
     };
 
-    t->on_wait(t->ctx, &w);
+    if (w.kind < AFTER_JOB || w.kind > AFTER_SIGNAL ||
+        (w.kind == AFTER_JOB && (w.on < AFTER_SUCCESS || w.on > AFTER_END)))
+        db_row_refuse(row, "job %lld waits for what cannot be", (long long)w.waiter);
+    else
+        t->on_wait(t->ctx, &w);
 }
 
 enum err_code store_waits_on(struct store *s, int64_t target, int64_t above_waiter, size_t limit,
@@ -83,12 +80,13 @@ enum err_code store_waits_on(struct store *s, int64_t target, int64_t above_wait
                       db_i((int64_t)limit));
 }
 
-enum err_code store_waits_on_step(struct store *s, int64_t target, int step, store_wait_fn *on_wait,
-                                  void *ctx, struct err *err)
+enum err_code store_waits_on_step(struct store *s, int64_t target, int step, size_t limit,
+                                  store_wait_fn *on_wait, void *ctx, struct err *err)
 {
     struct wait_taker t = {on_wait, ctx};
 
-    return db_do_rows(s->db, SQL_WAITS_ON_STEP, take_wait, &t, err, db_i(target), db_i(step));
+    return db_do_rows(s->db, SQL_WAITS_ON_STEP, take_wait, &t, err, db_i(target), db_i(step),
+                      db_i((int64_t)limit));
 }
 
 enum err_code store_waits_of(struct store *s, int64_t waiter, size_t limit, store_wait_fn *on_wait,
@@ -97,6 +95,45 @@ enum err_code store_waits_of(struct store *s, int64_t waiter, size_t limit, stor
     struct wait_taker t = {on_wait, ctx};
 
     return db_do_rows(s->db, SQL_WAITS_OF, take_wait, &t, err, db_i(waiter), db_i((int64_t)limit));
+}
+
+/* ---- holding those who wait ---- */
+
+struct hold_taker {
+    const int64_t *ids;
+    size_t n;
+    bool *there, *held;
+};
+
+static void take_held(void *ctx, const struct db_row *row)
+{
+    struct hold_taker *t = ctx;
+    bool *seen = db_col_int(row, 1) == 1 ? t->held : t->there;
+    size_t place;
+
+    if (store_row_place(row, t->ids, t->n, &place))
+        seen[place] = true;
+}
+
+enum err_code store_waiters_hold(struct store *s, const int64_t *ids, size_t n, bool *ret_busy,
+                                 struct arena *arena, struct err *err)
+{
+    struct db_rows rows = {store_id_values(ids, n, arena), n, 1};
+    const struct db_value args[] = {db_r(&rows)};
+    struct hold_taker t = {.ids = ids,
+                           .n = n,
+                           .there = arena_array(arena, n + 1, sizeof(bool)),
+                           .held = arena_array(arena, n + 1, sizeof(bool))};
+    /* One that ends meanwhile is there no more at the second look. */
+    struct db_call calls[] = {
+        {.sql = SQL_WAITERS_HOLD, .args = args, .n_args = 1, .on_row = take_held, .ctx = &t},
+        {.sql = SQL_WAITERS_LOOK, .args = args, .n_args = 1, .on_row = take_held, .ctx = &t}};
+
+    if (s->shared && db_run(s->db, calls, ARRAY_LEN(calls), err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        ret_busy[i] = t.there[i] && !t.held[i];
+    return E_OK;
 }
 
 struct wait_counts {
@@ -149,22 +186,19 @@ struct await_taker {
     size_t n_found;
 };
 
-static int compare_id(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a;
-    int64_t y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void take_state(void *ctx, const struct db_row *row)
 {
     struct await_taker *t = ctx;
-    int64_t id = db_col_int(row, 0);
-    const int64_t *place = bsearch(&id, t->ids, t->n, sizeof(id), compare_id);
+    int64_t state = db_col_int(row, 1);
+    size_t place;
 
-    ASSERT(place != NULL);
-    t->states[place - t->ids] = (enum job_state)db_col_int(row, 1);
+    if (!store_row_place(row, t->ids, t->n, &place))
+        return;
+    if (state <= JOB_NONE || state >= JOB_STATE_COUNT) {
+        db_row_refuse(row, "job %lld: its state cannot be", (long long)t->ids[place]);
+        return;
+    }
+    t->states[place] = (enum job_state)state;
     t->n_found++;
 }
 
@@ -235,13 +269,86 @@ enum err_code store_release_find(struct store *s, int64_t target, struct stored_
     return E_OK;
 }
 
-enum err_code store_release_next(struct store *s, struct stored_release *ret, struct err *err)
+enum err_code store_release_any(struct store *s, bool *ret_any, struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_RELEASE_ANY, take_one_int, &got, err) != E_OK)
+        return err->code;
+    *ret_any = got.found;
+    return E_OK;
+}
+
+enum err_code store_release_next(struct store *s, int64_t above, struct stored_release *ret,
+                                 struct err *err)
 {
     struct stored_release r = {0};
-    struct db_taker taker = {.on_row = take_release, .ctx = &r};
 
-    if (db_one(s->db, SQL_RELEASE_NEXT, NULL, 0, &taker, err) != E_OK)
+    if (db_do_rows(s->db, SQL_RELEASE_NEXT, take_release, &r, err, db_i(above)) != E_OK)
         return err->code;
     *ret = r;
+    return E_OK;
+}
+
+/* ---- what was cancelled by an end ---- */
+
+enum err_code store_undone_put(struct store *s, int64_t waiter, int64_t target, struct err *err)
+{
+    return db_do(s->db, SQL_UNDONE_PUT, err, db_i(waiter), db_i(target));
+}
+
+enum err_code store_undone_remove(struct store *s, int64_t waiter, struct err *err)
+{
+    return db_do(s->db, SQL_UNDONE_REMOVE, err, db_i(waiter));
+}
+
+struct waiter_taker {
+    int64_t *waiters;
+    size_t n;
+};
+
+static void take_waiter(void *ctx, const struct db_row *row)
+{
+    struct waiter_taker *t = ctx;
+
+    t->waiters[t->n++] = db_col_int(row, 0);
+}
+
+enum err_code store_undone_by(struct store *s, int64_t target, int64_t above, size_t limit,
+                              int64_t *ret_waiters, size_t *ret_n, struct err *err)
+{
+    struct waiter_taker t = {.waiters = ret_waiters};
+
+    if (db_do_rows(s->db, SQL_UNDONE_BY, take_waiter, &t, err, db_i(target), db_i(above),
+                   db_i((int64_t)limit)) != E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+enum err_code store_revival_put(struct store *s, const struct stored_revival *r, struct err *err)
+{
+    return db_do(s->db, SQL_REVIVAL_PUT, err, db_i(r->target), db_i(r->cursor));
+}
+
+enum err_code store_revival_remove(struct store *s, int64_t target, struct err *err)
+{
+    return db_do(s->db, SQL_REVIVAL_REMOVE, err, db_i(target));
+}
+
+static void take_revival(void *ctx, const struct db_row *row)
+{
+    *(struct stored_revival *)ctx = (struct stored_revival){.target = db_col_int(row, 0),
+                                                            .cursor = db_col_int(row, 1)};
+}
+
+enum err_code store_revival_next(struct store *s, struct stored_revival *ret, struct err *err)
+{
+    struct stored_revival next = {.target = 0};
+    struct db_taker taker = {.on_row = take_revival, .ctx = &next};
+
+    if (db_one(s->db, SQL_REVIVAL_NEXT, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    *ret = next;
     return E_OK;
 }

@@ -49,6 +49,7 @@ struct account_config {
     const char *id;    /* the job's, as text */
     const char *lease; /* as text */
     enum account_route route;
+    bool may_command; /* what it emits may bring a command */
     account_queue_fn *knows_queue;
     account_queue_fn *knows_topic; /* the same for one that somebody is subscribed to */
     void *ctx;
@@ -111,6 +112,6 @@ void account_drop_emits(struct account *a);
 /* After account_close: nothing is under way nor due, the rest fits into the finish. */
 bool account_settled(const struct account *a);
 
-/* A job that was answered `ok` was refused by the server afterwards: the attempt cannot succeed.  NULL:
- * all is well. */
+/* A job that was answered `ok` was refused by the server afterwards, or something that it asked for is beyond its
+ * rights: the attempt cannot succeed.  NULL: all is well. */
 const struct err *account_fault(const struct account *a);

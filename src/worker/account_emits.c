@@ -22,6 +22,14 @@ void account_free_emits(struct account *a)
 
 /* ---- what comes in ---- */
 
+void account_note_forbidden(struct account *a, const struct err *why)
+{
+    if (why->code == E_FORBIDDEN && a->fault.code == E_OK) {
+        a->fault = *why;
+        account_drop_emits(a);
+    }
+}
+
 void account_take_emit(struct account *a, const struct word *w)
 {
     struct err err = ERR_INIT;
@@ -32,6 +40,7 @@ void account_take_emit(struct account *a, const struct word *w)
     }
     if (account_check_job(a, w->json, &err) != E_OK) {
         account_reply_now(a, "fail emit: %s", err.msg);
+        account_note_forbidden(a, &err);
         return;
     }
     buf_add_slice(&a->spool, w->json);
@@ -56,6 +65,7 @@ void account_take_emit_now(struct account *a, const struct word *w, int64_t now_
 
     if (account_check_job(a, w->json, &err) != E_OK) {
         account_reply_now(a, "fail emit!: %s", err.msg);
+        account_note_forbidden(a, &err);
         return;
     }
     if (a->hold_until_at == 0)
@@ -303,6 +313,7 @@ void account_batch_refused(struct account *a, const struct err *why, struct buf 
     account_tidy(tidy.msg);
     if (a->batch == ACCOUNT_BATCH_VISIBLE) {
         refuse_entries(a, &tidy, notices);
+        account_note_forbidden(a, &tidy);
     } else if (a->sizes.count > 0) {
         a->fault = tidy;
         account_drop_emits(a);

@@ -89,6 +89,9 @@ void account_tidy(char *text);
 /* Writes out the replies that wait for nothing. */
 void account_flush_replies(struct account *a, struct buf *replies);
 
+/* What it asked for is beyond its rights: the attempt cannot succeed, whether or not its program reads replies. */
+void account_note_forbidden(struct account *a, const struct err *why);
+
 /* Whether a job can be made of it as far as can be told here: its queue, topic or steps are known. */
 MUST_CHECK enum err_code account_check_job(struct account *a, struct slice job, struct err *err);
 

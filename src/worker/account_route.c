@@ -30,6 +30,14 @@ void account_drop_route(struct account *a)
 
 /* ---- where jobs and steps lead ---- */
 
+/* The server would refuse it, too. */
+static enum err_code forbid_command(struct err *err)
+{
+    return err_set(err, E_FORBIDDEN,
+                   "command: jobs of this queue may not emit commands: emit into a queue that has "
+                   "the command, or define this one with may_emit: {command: true}");
+}
+
 /* A queue must be there now: later there is nobody to tell. */
 static enum err_code check_steps(struct account *a, struct slice list, struct err *err)
 {
@@ -39,6 +47,11 @@ static enum err_code check_steps(struct account *a, struct slice list, struct er
 
     if (route_steps_parse(list, 0, &arena, &steps, &n, err) != E_OK)
         return err->code;
+    for (size_t i = 0; i < n && !a->config.may_command; i++)
+        if (steps[i].command.size > 0) {
+            (void)forbid_command(err);
+            return err_wrap(err, "steps[%zu]", i);
+        }
     for (size_t i = 0; i < n; i++)
         if (a->config.knows_queue(a->config.ctx, steps[i].queue, err) != E_OK)
             return err_wrap(err, "steps[%zu]", i);
@@ -59,6 +72,9 @@ enum err_code account_check_job(struct account *a, struct slice job, struct err 
     struct slice steps;
     bool has_steps = json_find(job, "steps", &steps);
 
+    if (!a->config.may_command && json_find(job, "command", &value) &&
+        json_type_of(value) != JSON_T_NULL)
+        return forbid_command(err);
     if (json_find(job, "queue", &value)) {
         if (has_steps)
             return err_set(err, E_INVALID,
@@ -98,6 +114,7 @@ void account_take_step(struct account *a, const struct word *w)
 
     if (check_step(a, w->json, &err) != E_OK) {
         account_reply_now(a, "fail step: %s", err.msg);
+        account_note_forbidden(a, &err);
         return;
     }
     if (a->n_steps++ > 0)

@@ -13,8 +13,11 @@
 #include <unistd.h>
 
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/slice.h"
 #include "base/vec.h"
 #include "worker/proc.h"
@@ -24,11 +27,15 @@ enum { NAME_SIZE = 160, TEXT_MAX = 64 << 10 };
 /* No file can be made in a cgroup; but a plain directory may stand in for one. */
 enum { OPEN_TO_WRITE = O_WRONLY | O_CREAT | O_CLOEXEC };
 
+enum { REMOVE_PAUSE_US = 2000, REMOVE_US = 1000 * 1000 };
+
 #define MOUNT "/sys/fs/cgroup"
 #define LEAF "waybill-worker"
 
 struct cgroup {
     int root_fd;
+    bool for_all;                /* it is delegated to us */
+    bool memory;                 /* can be limited */
     VEC(unsigned) dying;         /* numbers of groups that could not be removed yet */
     char prefix[NAME_SIZE - 32]; /* of the names of our groups */
 };
@@ -114,7 +121,7 @@ static bool same_program(pid_t pid, const char *own)
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     if (n <= 0)
-        return false;
+        return errno == EACCES && pid == getppid(); /* the server shuts itself off */
     target[n] = '\0';
     return strcmp(target, own) == 0;
 }
@@ -215,9 +222,23 @@ static bool remove_group(const struct cgroup *c, const char *group)
     return unlinkat(c->root_fd, group, AT_REMOVEDIR) == 0;
 }
 
-/* What an earlier worker of that name had. */
-static void remove_old(const struct cgroup *c)
+/* A group cannot be removed while something in it is still dying.  False: not until then. */
+static bool remove_until(const struct cgroup *c, const char *group, int64_t until_at)
 {
+    while (!remove_group(c, group)) {
+        kill_members(c, group);
+        if (clock_mono_us() >= until_at)
+            return false;
+        usleep(REMOVE_PAUSE_US);
+    }
+    return true;
+}
+
+/* Those that an earlier worker of that name had.  What is left when the time for all of them is
+ * over is removed later. */
+static void remove_old(struct cgroup *c, int64_t until_at)
+{
+    size_t prefix = strlen(c->prefix);
     int fd = openat(c->root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
@@ -227,9 +248,12 @@ static void remove_old(const struct cgroup *c)
         return;
     }
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;)
-        if (strncmp(entry->d_name, c->prefix, strlen(c->prefix)) == 0) {
+        if (strncmp(entry->d_name, c->prefix, prefix) == 0) {
+            const char *number = entry->d_name + prefix;
+
             kill_members(c, entry->d_name);
-            (void)remove_group(c, entry->d_name);
+            if (!remove_until(c, entry->d_name, until_at) && isdigit((unsigned char)number[0]))
+                VEC_PUSH(&c->dying, (unsigned)strtoul(number, NULL, 10));
         }
     closedir(dir);
 }
@@ -243,6 +267,54 @@ static void set_prefix(struct cgroup *c, const char *name)
             c->prefix[i] = '_';
 }
 
+/* systemd marks what it has delegated; else the group of a plain user's own is meant for it. */
+static bool is_delegated(int root_fd)
+{
+    char mark[8] = "";
+    struct stat st;
+
+    if (fstat(root_fd, &st) < 0)
+        return false;
+    if (fgetxattr(root_fd, "user.delegate", mark, sizeof(mark)) <= 0)
+        (void)fgetxattr(root_fd, "trusted.delegate", mark, sizeof(mark));
+    return mark[0] == '1' || (st.st_uid != 0 && st.st_uid == geteuid());
+}
+
+/* Whether a process of ours can enter a group below the root: tried by one that is there for that. */
+static bool can_enter(const struct cgroup *c, int64_t until_at)
+{
+    char name[NAME_SIZE];
+    char path[NAME_SIZE + 32];
+    int status = -1;
+
+    snprintf(name, sizeof(name), "%sprobe", c->prefix);
+    snprintf(path, sizeof(path), "%s/cgroup.procs", name);
+    if (mkdirat(c->root_fd, name, 0755) < 0 && errno != EEXIST)
+        return false;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        int fd = openat(c->root_fd, path, OPEN_TO_WRITE, 0644);
+
+        _exit(fd >= 0 && write(fd, "0\n", 2) == 2 ? 0 : 1);
+    }
+    if (pid > 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+            ;
+    (void)remove_until(c, name, until_at);
+    return status == 0;
+}
+
+bool cgroup_is_for_all(const struct cgroup *c)
+{
+    return c->for_all;
+}
+
+bool cgroup_limits_memory(const struct cgroup *c)
+{
+    return c->memory;
+}
+
 enum err_code cgroup_open(const char *root, const char *name, struct cgroup **ret_cgroup,
                           struct err *err)
 {
@@ -250,7 +322,9 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
 
     if (root == NULL)
         root = getenv("WAYBILL_CGROUP_ROOT");
-    if (root == NULL || root[0] == '\0') {
+    bool given = root != NULL && root[0] != '\0';
+
+    if (!given) {
         if (own_root(own, err) != E_OK)
             return err->code;
         root = own;
@@ -259,17 +333,33 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
 
     if (fd < 0)
         return err_errno(err, E_UNAVAILABLE, "the cgroup %s", root);
-    if (enable(fd, root, err) != E_OK) {
-        close(fd);
-        return err->code;
-    }
+    struct err no_memory = ERR_INIT;
     struct cgroup *c = mem_zalloc(sizeof(*c));
+    int64_t until_at = clock_mono_us() + REMOVE_US;
 
     c->root_fd = fd;
     set_prefix(c, name);
-    remove_old(c);
+    c->memory = enable(fd, root, &no_memory) == E_OK;
+    c->for_all = (given || is_delegated(fd)) && can_enter(c, until_at);
+    if (!c->memory && !c->for_all) {
+        *err = no_memory;
+        cgroup_close(c);
+        return err->code;
+    }
+    remove_old(c, until_at);
     *ret_cgroup = c;
     return E_OK;
+}
+
+/* It is in use again. */
+static void forget_dying(struct cgroup *c, unsigned number)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < c->dying.count; i++)
+        if (c->dying.items[i] != number)
+            c->dying.items[kept++] = c->dying.items[i];
+    c->dying.count = kept;
 }
 
 static void remove_dying(struct cgroup *c)
@@ -313,19 +403,22 @@ enum err_code cgroup_job_open(struct cgroup *c, unsigned number, int64_t memory,
     }
     if (!made)
         return err_errno(err, E_UNAVAILABLE, "make the cgroup %s", name);
+    forget_dying(c, number);
     snprintf(limit, sizeof(limit), "%lld\n", (long long)memory);
     snprintf(path, sizeof(path), "%s/cgroup.procs", name);
-    int fd = write_in(c, name, "memory.max", limit) ? openat(c->root_fd, path, OPEN_TO_WRITE, 0644)
-                                                    : -1;
+    bool limited = memory == 0 || write_in(c, name, "memory.max", limit);
+    int fd = limited ? openat(c->root_fd, path, OPEN_TO_WRITE, 0644) : -1;
 
     if (fd < 0) {
-        err_errno(err, E_UNAVAILABLE, "limit the memory of the cgroup %s", name);
+        err_errno(err, E_UNAVAILABLE, "limit the cgroup %s", name);
         (void)remove_group(c, name);
         return err->code;
     }
-    (void)write_in(c, name, "memory.oom.group", "1\n"); /* not in all kernels */
-    (void)write_in(c, name, "memory.swap.max", "0\n");  /* nor where there is no swap */
-    *ret_job = (struct cgroup_job){.procs_fd = fd, .number = number};
+    if (memory > 0) {
+        (void)write_in(c, name, "memory.oom.group", "1\n"); /* not in all kernels */
+        (void)write_in(c, name, "memory.swap.max", "0\n");  /* nor where there is no swap */
+    }
+    *ret_job = (struct cgroup_job){.procs_fd = fd, .number = number, .limited = memory > 0};
     return E_OK;
 }
 
@@ -337,7 +430,7 @@ bool cgroup_job_was_full(const struct cgroup *c, const struct cgroup_job *job)
 
     group_name(c, job->number, name);
     snprintf(path, sizeof(path), "%s/memory.events", name);
-    if (job->procs_fd < 0 || !read_file(c->root_fd, path, &text))
+    if (job->procs_fd < 0 || !job->limited || !read_file(c->root_fd, path, &text))
         return false;
     for (const char *at = buf_text(&text); at != NULL && *at != '\0';) {
         if (strncmp(at, "oom_kill ", 9) == 0)

@@ -1,9 +1,12 @@
 /*
- * Memory limits by cgroup v2, where its memory controller can be used.
+ * A group of processes for each job, by cgroup v2: nothing that a job started can leave it.
  *
- * Each job that has a limit gets a group of its own below the worker's: all its processes together
- * are held to the limit, and are killed together when they pass it.  Where this cannot be had,
- * cgroup_open says why and the caller sets the rlimit of spawn.h instead.
+ * Where a group is delegated to the worker (systemd's Delegate=yes, a group of the worker's own user, or
+ * WAYBILL_CGROUP_ROOT) each job has a group below it, and its end kills all in that, also after a
+ * kill -9 of the worker, by the next one of its name.  Where the memory controller can be used, a job with a
+ * limit has one in any case: all its processes together are held to it, and are killed together when they
+ * pass it.  Where neither can be had, cgroup_open says why; the tree (tree.h) and the rlimit of spawn.h
+ * do what they can.
  *
  * One thread.
  */
@@ -24,14 +27,19 @@ MUST_CHECK enum err_code cgroup_open(const char *root, const char *name, struct 
                                      struct err *err);
 void cgroup_close(struct cgroup *c); /* accepts NULL */
 
+/* Whether all jobs have a group, and whether memory can be limited. */
+bool cgroup_is_for_all(const struct cgroup *c);
+bool cgroup_limits_memory(const struct cgroup *c);
+
 struct cgroup_job {
     int procs_fd; /* for struct spawn; -1: none was made */
     unsigned number;
+    bool limited; /* its memory is */
 };
 
 #define CGROUP_JOB_INIT ((struct cgroup_job){.procs_fd = -1})
 
-/* `number`: of the slot, no two at once.  E_UNAVAILABLE. */
+/* `number`: of the slot, no two at once.  `memory`: 0 for no limit.  E_UNAVAILABLE. */
 MUST_CHECK enum err_code cgroup_job_open(struct cgroup *c, unsigned number, int64_t memory,
                                          struct cgroup_job *ret_job, struct err *err);
 

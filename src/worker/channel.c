@@ -31,7 +31,7 @@ struct side {
 
 struct channel {
     struct channels *all;
-    struct side out, words;
+    struct side out, errors, words;
     int replies;
     struct channel_ends ends;
     void *ctx;
@@ -47,6 +47,7 @@ static void close_fd(int *fd)
 static void close_ends(struct channel *c)
 {
     close_fd(&c->ends.out);
+    close_fd(&c->ends.errors);
     close_fd(&c->ends.words);
     close_fd(&c->ends.replies);
 }
@@ -176,21 +177,24 @@ enum err_code channel_open(struct channels *all, const struct channel_config *co
 
     *c = (struct channel){.all = all,
                           .out = {.fd = -1, .on_data = config->on_output},
+                          .errors = {.fd = -1, .on_data = config->on_errors},
                           .words = {.fd = -1, .on_data = config->on_words},
                           .replies = -1,
-                          .ends = {-1, -1, -1},
+                          .ends = {-1, -1, -1, -1},
                           .ctx = config->ctx};
     if (!make_pipe(&c->out.fd, &c->ends.out, 0) || !make_pipe(&c->words.fd, &c->ends.words, 0) ||
-        !make_pipe(&c->replies, &c->ends.replies, 1)) {
+        !make_pipe(&c->replies, &c->ends.replies, 1) ||
+        (config->on_errors != NULL && !make_pipe(&c->errors.fd, &c->ends.errors, 0))) {
         err_errno(err, E_UNAVAILABLE, "cannot make a pipe");
         close_ends(c);
         close_fd(&c->out.fd);
+        close_fd(&c->errors.fd);
         close_fd(&c->words.fd);
         close_fd(&c->replies);
         free(c);
         return err->code;
     }
-    c->out.channel = c->words.channel = c;
+    c->out.channel = c->errors.channel = c->words.channel = c;
     *ret_channel = c;
     return E_OK;
 }
@@ -204,6 +208,7 @@ void channel_begin(struct channel *c)
 {
     close_ends(c);
     watch(&c->out);
+    watch(&c->errors);
     watch(&c->words);
 }
 
@@ -221,6 +226,7 @@ void channel_drain(struct channel *c)
 {
     drain(&c->words);
     drain(&c->out);
+    drain(&c->errors);
 }
 
 void channel_drain_output(struct channel *c)
@@ -262,6 +268,7 @@ void channel_close(struct channel *c)
     close_ends(c);
     close_fd(&c->replies);
     side_close(&c->out);
+    side_close(&c->errors);
     side_close(&c->words);
     free(c);
 }

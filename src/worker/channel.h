@@ -28,6 +28,7 @@ typedef void channel_data_fn(void *ctx, struct slice data);
 
 struct channel_config {
     channel_data_fn *on_output; /* of descriptors 1 and 2 */
+    channel_data_fn *on_errors; /* of descriptor 2, if it is not NULL */
     channel_data_fn *on_words;  /* of descriptor 3 */
     void *ctx;
 };
@@ -35,6 +36,7 @@ struct channel_config {
 /* The program's ends of the pipes: for spawn. */
 struct channel_ends {
     int out, words, replies;
+    int errors; /* -1: they go where `out` goes */
 };
 
 MUST_CHECK enum err_code channel_open(struct channels *all, const struct channel_config *config,

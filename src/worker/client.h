@@ -4,7 +4,8 @@
  * Calls block.  A 2xx answer is success; anything else comes back as the error that the server named,
  * with its message.  E_UNAVAILABLE also when there is no server, or the connection broke: then nobody
  * knows whether the request took effect.  Redirects are not followed, and the token goes to the
- * server named in the URL only.
+ * server named in the URL only: by https, a Unix socket or a loopback address, unless told otherwise.  A process
+ * that has taken a token cannot be looked into by others of its user.
  *
  * A client belongs to one thread.  It keeps its connection from call to call.
  */
@@ -29,6 +30,7 @@ struct client_config {
     const char *url;      /* NULL: as client_url_choose says */
     const char *data_dir; /* NULL: not named */
     const char *token;    /* NULL: WAYBILL_TOKEN */
+    bool insecure;        /* the token may be sent in the clear; else WAYBILL_INSECURE says so */
 };
 
 /* Takes a piece of the answer; false: enough, the call ends well. */
@@ -62,7 +64,8 @@ static inline void client_reply_cleanup(struct client_reply *r)
     client_reply_deinit(r);
 }
 
-/* Connects to nothing yet.  E_INVALID: a bad URL, or a token that no header can carry. */
+/* Connects to nothing yet.  E_INVALID: a bad URL, a token that no header can carry, or one that would be
+ * sent over a network in the clear. */
 MUST_CHECK enum err_code client_open(const struct client_config *config, struct client **ret_client,
                                      struct err *err);
 void client_close(struct client *c); /* NULL is fine */

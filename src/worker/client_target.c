@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <sys/prctl.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -31,6 +32,19 @@ static enum err_code take_token(struct client_target *t, const char *token, stru
     }
     t->token = mem_strdup(token);
     return E_OK;
+}
+
+/* A token is as good as a root shell where commands run: whoever reads it off the wire has it. */
+static enum err_code check_secrecy(const struct client_target *t, bool insecure, struct err *err)
+{
+    const char *says = getenv("WAYBILL_INSECURE"); /* NOLINT(concurrency-mt-unsafe): as above */
+
+    if (t->token == NULL || t->url.secret || insecure || (says != NULL && strcmp(says, "1") == 0))
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "the token would be sent to %s unencrypted: use https://, a tunnel to a "
+                   "loopback address, or --insecure (WAYBILL_INSECURE=1) in a network you trust",
+                   t->url.text);
 }
 
 /* A path that does not fit a socket address is reached through its directory's descriptor. */
@@ -67,7 +81,8 @@ enum err_code client_target_open(const struct client_config *config,
 
     if (client_url_choose(config->url, config->data_dir, &t.url, err) != E_OK)
         return err->code;
-    if (take_token(&t, config->token, err) != E_OK || take_socket(&t, err) != E_OK) {
+    if (take_token(&t, config->token, err) != E_OK ||
+        check_secrecy(&t, config->insecure, err) != E_OK || take_socket(&t, err) != E_OK) {
         client_target_close(&t);
         return err->code;
     }
@@ -75,6 +90,8 @@ enum err_code client_target_open(const struct client_config *config,
         client_target_close(&t);
         return err_set(err, E_INTERNAL, "libcurl cannot be started");
     }
+    if (t.token != NULL)
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no core, no /proc/PID/mem for others */
     *ret_target = t;
     return E_OK;
 }
@@ -163,6 +180,23 @@ static enum err_code no_server(const struct client_target *t, CURL *curl, struct
                    t->url.text);
 }
 
+/* It cannot be reached, or it was and says nothing: then nobody knows what became of the request. */
+static enum err_code no_answer(const struct client_target *t, CURL *curl, struct err *err)
+{
+    curl_off_t connected_us = 0;
+    curl_off_t total_us = 0;
+
+    curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
+    curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &total_us);
+    if (connected_us == 0)
+        return err_set(err, E_UNAVAILABLE,
+                       "no server at %s: nothing answers there; see WAYBILL_URL", t->url.text);
+    return err_set(err, E_UNAVAILABLE,
+                   "%s has not answered for %lld s: it hangs or is too busy; what was asked of it "
+                   "may still be done",
+                   t->url.text, (long long)(total_us / 1000000));
+}
+
 enum err_code client_transport_error(const struct client_target *t, CURL *curl, CURLcode code,
                                      const char *problem, struct err *err)
 {
@@ -173,8 +207,7 @@ enum err_code client_transport_error(const struct client_target *t, CURL *curl, 
     case CURLE_COULDNT_RESOLVE_HOST:
         return err_set(err, E_UNAVAILABLE, "no server at %s: its name is unknown; see WAYBILL_URL",
                        t->url.text);
-    case CURLE_OPERATION_TIMEDOUT:
-        return err_set(err, E_UNAVAILABLE, "%s does not answer: %s", t->url.text, problem);
+    case CURLE_OPERATION_TIMEDOUT: return no_answer(t, curl, err);
     case CURLE_ABORTED_BY_CALLBACK: /* it would have been sent a second time */
         return err_set(err, E_UNAVAILABLE, "the connection to %s broke before the reply",
                        t->url.text);
@@ -205,7 +238,16 @@ static struct slice text_of(struct slice object, const char *name, struct arena 
     return json_text(value, arena);
 }
 
-/* {"error":{"code","message","detail":{"index"}}}; false when it is something else. */
+static void read_detail(struct slice detail, struct err *err)
+{
+    struct slice value;
+
+    if (json_find(detail, "index", &value) && json_type_of(value) == JSON_T_INT)
+        err->item = (unsigned)json_int(value) + 1;
+    err->unknown_queue = json_find(detail, "unknown", &value) && slice_is(value, "\"queue\"");
+}
+
+/* {"error":{"code","message","detail":{"index","unknown"}}}; false when it is something else. */
 static bool read_error(struct slice text, int status, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -227,9 +269,8 @@ static bool read_error(struct slice text, int status, struct err *err)
     if (code == E_INTERNAL) /* or a name that only a newer server knows */
         code = code_of_status(status);
     err_set(err, code, "%.*s", (int)message.size, message.data);
-    if (json_find(error, "detail", &value) && json_type_of(value) == JSON_T_OBJECT &&
-        json_find(value, "index", &value) && json_type_of(value) == JSON_T_INT)
-        err->item = (unsigned)json_int(value) + 1;
+    if (json_find(error, "detail", &value) && json_type_of(value) == JSON_T_OBJECT)
+        read_detail(value, err);
     return true;
 }
 

@@ -30,6 +30,7 @@ static enum err_code parse_socket(const char *text, struct client_url *ret_url, 
         .base = mem_strdup("http://localhost"),
         .socket = mem_strdup(path),
         .nearby = true,
+        .secret = true,
     };
     return E_OK;
 }
@@ -98,6 +99,7 @@ static enum err_code parse_http(const char *text, struct client_url *ret_url, st
         .base = mem_strndup(whole, size),
         .nearby = host_is_loopback(u),
     };
+    ret_url->secret = ret_url->nearby || strncmp(whole, "https:", 6) == 0;
     curl_free(whole);
     return E_OK;
 }
@@ -124,13 +126,18 @@ static const char *from_environment(const char *name)
 enum err_code client_default_data_dir(char **ret_dir, struct err *err)
 {
     const char *home = from_environment("HOME");
+    const char *share = from_environment("XDG_DATA_HOME");
     CLEANUP(buf) struct buf dir = BUF_INIT(URL_MAX);
 
-    if (geteuid() != 0 && home == NULL)
+    if (share != NULL && *share != '/')
+        share = NULL; /* as its specification wants it */
+    if (geteuid() != 0 && home == NULL && share == NULL)
         return err_set(err, E_INVALID,
                        "no data directory: HOME is not set; say --data DIR or set WAYBILL_DATA");
     if (geteuid() == 0)
         buf_add_str(&dir, "/var/lib/waybill");
+    else if (share != NULL)
+        buf_addf(&dir, "%s/waybill", share);
     else
         buf_addf(&dir, "%s/.local/share/waybill", home);
     *ret_dir = buf_take(&dir);
@@ -171,7 +178,9 @@ enum err_code client_url_choose(const char *url, const char *data_dir, struct cl
     buf_addf(&socket, "unix:%s/" CLIENT_SOCKET_NAME, dir);
     if (socket.overflowed)
         return err_set(err, E_INVALID, "the path of the data directory is too long");
-    if (data_dir != NULL || is_socket(buf_text(&socket) + scheme))
+    /* Whoever names a directory means the server there, and no other that happens to run. */
+    if (data_dir != NULL || from_environment("WAYBILL_DATA") != NULL ||
+        is_socket(buf_text(&socket) + scheme))
         return client_url_parse(buf_text(&socket), ret_url, err);
     return client_url_parse(CLIENT_URL_DEFAULT, ret_url, err);
 }

@@ -1,9 +1,9 @@
 /*
  * Which server to speak to: http://…, https://… or unix:PATH, and the defaults when nobody says.
  *
- * WAYBILL_URL names the server; without it, DATA/waybill.sock if that is there, else
- * http://127.0.0.1:6769.  WAYBILL_DATA names the data directory; default /var/lib/waybill for root,
- * ~/.local/share/waybill for everybody else.
+ * WAYBILL_URL names the server; without it WAYBILL_DATA names the data directory, and the server is the
+ * one at its socket.  With neither it is the one at the socket of the default directory (/var/lib/waybill
+ * for root, ~/.local/share/waybill for everybody else) if that is there, else http://127.0.0.1:6769.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -22,6 +22,7 @@ struct client_url {
     char *base;   /* what a path is appended to: no slash at its end */
     char *socket; /* path of the Unix socket, or NULL */
     bool nearby;  /* the socket, or a loopback address: no proxy stands between */
+    bool secret;  /* nobody on the way can read along: nearby, or https */
 };
 
 void client_url_deinit(struct client_url *u);

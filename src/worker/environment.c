@@ -104,27 +104,66 @@ static void add_user(struct env *e, const struct spawn_user *user)
     add(e, "LOGNAME", slice_of(user->name));
 }
 
-/* Of two with the same name programs see the first: what a user changes is left out. */
 static bool is_of_user(const char *variable)
 {
     return strncmp(variable, "HOME=", 5) == 0 || strncmp(variable, "USER=", 5) == 0 ||
            strncmp(variable, "LOGNAME=", 8) == 0;
 }
 
+/* Of two with the same name programs see the first: what is changed later is left out. */
 static void add_base(struct env *e, const struct environment_of *of)
 {
     for (size_t i = 0; of->base[i] != NULL; i++)
-        if (of->user == NULL || !is_of_user(of->base[i]))
+        if ((of->user == NULL || !is_of_user(of->base[i])) &&
+            (of->workdir == NULL || strncmp(of->base[i], "PWD=", 4) != 0))
             e->items[e->count++] = of->base[i];
+}
+
+/* ---- what queue and job give ---- */
+
+/* In place of one of that name, or behind the rest. */
+static void set(struct env *e, const char *name, struct slice value)
+{
+    size_t size = strlen(name);
+    size_t before = e->count;
+
+    add(e, name, value);
+    for (size_t i = 0; i < before && e->count > before; i++)
+        if (strncmp(e->items[i], name, size) == 0 && e->items[i][size] == '=') {
+            e->items[i] = e->items[before];
+            e->items[before] = NULL;
+            e->count = before;
+        }
+}
+
+static void add_given(struct env *e, struct slice given)
+{
+    struct slice name;
+    struct slice value;
+
+    if (given.size == 0)
+        return;
+    for (struct json_iter it = json_members(given); json_next_member(&it, &name, &value);)
+        set(e, arena_strdup(e->arena, json_text(name, e->arena)), json_text(value, e->arena));
+}
+
+static size_t count_given(const struct environment_of *of)
+{
+    return (of->queue_env.size > 0 ? json_count_members(of->queue_env) : 0) +
+           (of->job_env.size > 0 ? json_count_members(of->job_env) : 0);
 }
 
 static void begin(struct env *e, const struct environment_of *of, size_t n)
 {
     for (size_t i = 0; of->base[i] != NULL; i++)
         n++;
-    e->items = arena_array(e->arena, n + FIXED_MAX + 1, sizeof(*e->items));
+    e->items = arena_array(e->arena, n + count_given(of) + FIXED_MAX + 1, sizeof(*e->items));
     add_base(e, of);
     add_user(e, of->user);
+    if (of->workdir != NULL)
+        add(e, "PWD", slice_of(of->workdir));
+    add_given(e, of->queue_env);
+    add_given(e, of->job_env);
     add(e, "WAYBILL_URL", slice_of(of->server_url));
 }
 

@@ -17,6 +17,10 @@ struct environment_of {
     const char *server_url; /* WAYBILL_URL */
     const char *job_file;
     const struct spawn_user *user; /* NULL: the worker's */
+    const char *workdir;           /* PWD; NULL: the program finds out itself */
+    struct slice
+        queue_env; /* JSON objects of strings, or empty: the job's counts over the queue's, */
+    struct slice job_env; /* and both over what the worker has */
 };
 
 /* Lives in the task's arena; ends in NULL. */

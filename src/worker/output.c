@@ -44,7 +44,8 @@ struct output {
     bool head_over;
     bool ended;
     bool stopped;
-    bool fresh; /* a piece was handed out since the last time was noted */
+    bool fresh;      /* a piece was handed out since the last time was noted */
+    size_t n_errors; /* bytes of standard error at the end, which was kept apart */
     time_list times, tail_times;
 };
 
@@ -267,6 +268,20 @@ void output_end(struct output *o, int64_t now_at)
         join_tail(o, now_at);
 }
 
+void output_add_errors(struct output *o, struct slice errors, int64_t now_at)
+{
+    int64_t room = o->config.cap - end_of(o);
+
+    ASSERT(o->ended && o->config.keep_text && o->n_errors == 0);
+    if ((int64_t)errors.size > room)
+        errors.size = room > 0 ? (size_t)room : 0;
+    if (errors.size == 0)
+        return;
+    VEC_PUSH(&o->times, ((struct output_time){end_of(o), 0}));
+    keep(o, errors, now_at);
+    o->n_errors = errors.size;
+}
+
 /* ---- on its way ---- */
 
 bool output_is_full(const struct output *o)
@@ -385,7 +400,14 @@ void output_stop(struct output *o)
 struct slice output_text(const struct output *o)
 {
     ASSERT(o->config.keep_text);
-    return buf_slice(&o->kept);
+    return slice_make(o->kept.data, o->kept.size - o->n_errors);
+}
+
+struct slice output_errors(const struct output *o)
+{
+    ASSERT(o->config.keep_text);
+    return slice_make(o->n_errors > 0 ? o->kept.data + (o->kept.size - o->n_errors) : NULL,
+                      o->n_errors);
 }
 
 static struct slice last_line(struct slice text)

@@ -61,8 +61,14 @@ void output_ack(struct output *o, int64_t size);
 /* The server takes no more (the log is full there, or the job is gone): nothing is pending any more. */
 void output_stop(struct output *o);
 
-/* With keep_text, after output_end: the log of this attempt as it is kept. */
+/* After output_end: what the program wrote to standard error, where that was kept apart.  It stands behind the rest, as
+ * far as there is room, and a mark with the time 0 says where it begins. */
+void output_add_errors(struct output *o, struct slice errors, int64_t now_at);
+
+/* With keep_text, after output_end: the log of this attempt as it is kept; without standard error where that was
+ * added, and that alone. */
 struct slice output_text(const struct output *o);
+struct slice output_errors(const struct output *o);
 
 /* The last line that the program printed that is not blank, as far as it is in memory; for messages. */
 struct slice output_last_line(const struct output *o);

@@ -24,6 +24,7 @@
 
 #define LEFTOVER_WAIT_US (2 * US_PER_S)
 #define CLEAR_AGAIN_US (5 * US_PER_MS)
+#define ERRORS_MAX (INT64_C(4) << 20) /* of standard error, where it is kept apart */
 
 struct program {
     struct carrier carrier;
@@ -33,6 +34,8 @@ struct program {
     struct line_reader lines;
     struct tree_job job;
     struct cgroup_job cgroup;
+    struct program_rights rights;
+    struct spawn_user *own_user; /* of a command that was emitted, where it is not the queue's */
     bool in_tree;
     bool ended;         /* the program itself; what it started may be left */
     int64_t timeout_at; /* steady */
@@ -46,6 +49,15 @@ static void on_output(void *ctx, struct slice data)
     struct program *p = ctx;
 
     output_add(p->task->output, data, clock_wall_us());
+}
+
+static void on_errors(void *ctx, struct slice data)
+{
+    struct task *t = ((struct program *)ctx)->task;
+
+    if (t->errors == NULL)
+        t->errors = output_new(&(struct output_config){.cap = ERRORS_MAX, .keep_text = true});
+    output_add(t->errors, data, clock_wall_us());
 }
 
 static void take_lines(struct program *p)
@@ -143,15 +155,49 @@ static enum err_code fill_command(struct task *t, char ***ret_argv, bool *ret_ow
     return template_command_fill(command, &values, &t->arena, ret_argv, err);
 }
 
-struct spawn program_spawn(const struct worker *w, const struct offer *f, const struct slot *slot)
+enum err_code program_rights_of(struct offer *f, struct program_rights *ret_rights, struct err *err)
 {
-    const struct queue_limits *l = &f->def.limits;
+    if (f->def.limits.user.size > 0 && f->user == NULL &&
+        spawn_user_find(f->def.limits.user, &f->user, err) != E_OK)
+        return err->code;
+    *ret_rights = (struct program_rights){.limits = f->def.limits, .user = f->user};
+    return E_OK;
+}
+
+/* A command that a job has emitted runs under the limits of that job, whatever queue it is in. */
+static enum err_code find_rights(struct program *p, bool *ret_own, struct err *err)
+{
+    struct task *t = p->task;
+    const struct queue_limits *queue = &t->offer->def.limits;
+    struct queue_limits own = {0};
+
+    if (t->limits.size > 0 && queue_limits_parse(t->limits, &t->arena, &own, err) != E_OK) {
+        *ret_own = true;
+        return err_wrap(err, "the limits that came with the command");
+    }
+    bool of_queue = own.user.size == 0 || slice_equal(own.user, queue->user);
+
+    if ((of_queue ? program_rights_of(t->offer, &p->rights, err)
+                  : spawn_user_find(own.user, &p->own_user, err)) != E_OK) {
+        *ret_own = !of_queue;
+        return err->code;
+    }
+    if (!of_queue)
+        p->rights.user = p->own_user;
+    p->rights.limits = queue_limits_for(&own, queue);
+    return E_OK;
+}
+
+struct spawn program_spawn(const struct worker *w, const struct program_rights *rights,
+                           const struct slot *slot)
+{
+    const struct queue_limits *l = &rights->limits;
 
     return (struct spawn){
         .dir = w->work_dir != NULL ? w->work_dir : slot->dir,
         .in = -1,
         .cgroup_fd = -1,
-        .user = f->user,
+        .user = rights->user,
         .limits = {.memory = l->memory,
                    .cpu_us = l->cpu_us,
                    .files = l->files,
@@ -161,17 +207,27 @@ struct spawn program_spawn(const struct worker *w, const struct offer *f, const 
     };
 }
 
-/* Where the memory of all its processes together can be held to the limit, it is. */
-static void enter_cgroup(struct program *p)
+void program_enter_cgroup(struct worker *w, const struct slot *slot, int64_t memory,
+                          struct cgroup_job *job)
 {
-    struct worker *w = p->task->worker;
-    int64_t memory = p->task->offer->def.limits.memory;
     struct err err = ERR_INIT;
 
-    if (memory == 0 || w->cgroup == NULL)
+    if (w->cgroup == NULL)
         return;
-    if (cgroup_job_open(w->cgroup, p->slot->number, memory, &p->cgroup, &err) != E_OK)
-        log_warn("%s; each process is limited by itself", err.msg);
+    if (!cgroup_limits_memory(w->cgroup))
+        memory = 0;
+    if (memory == 0 && !cgroup_is_for_all(w->cgroup))
+        return;
+    if (cgroup_job_open(w->cgroup, slot->number, memory, job, &err) != E_OK)
+        log_warn("%s; the job runs without a group of its own", err.msg);
+}
+
+/* Where it is said to run, by the job or by its queue; NULL: in the slot's directory. */
+static const char *workdir_of(struct task *t)
+{
+    struct slice dir = t->workdir.size > 0 ? t->workdir : t->offer->def.workdir;
+
+    return dir.size > 0 ? arena_strdup(&t->arena, dir) : NULL;
 }
 
 static enum err_code spawn_it(struct program *p, char **argv, int body, struct err *err)
@@ -180,40 +236,45 @@ static enum err_code spawn_it(struct program *p, char **argv, int body, struct e
     struct worker *w = t->worker;
     struct channel_ends ends = channel_ends(p->channel);
     CLEANUP(mem) char *path = NULL;
-    char *dir = arena_strdup(&t->arena, t->offer->def.dir);
+    const char *workdir = workdir_of(t);
+    const char *dir = t->workdir.size > 0 ? workdir : arena_strdup(&t->arena, t->offer->def.dir);
 
     if (spawn_find(slice_of(argv[0]), dir, w->path, &path, err) != E_OK)
         return err->code;
-    struct spawn s = program_spawn(w, t->offer, p->slot);
+    struct spawn s = program_spawn(w, &p->rights, p->slot);
 
     s.path = path;
     s.argv = argv;
+    if (workdir != NULL)
+        s.dir = workdir;
     s.envp = environment_make(&(struct environment_of){.base = w->environment,
                                                        .server_url = link_server(w->link),
                                                        .job_file = p->slot->job_path,
-                                                       .user = t->offer->user},
+                                                       .user = p->rights.user,
+                                                       .workdir = workdir,
+                                                       .queue_env = t->offer->def.env,
+                                                       .job_env = t->env},
                               t);
     s.in = body;
     s.out = ends.out;
+    s.errors = ends.errors;
+    s.errors_apart = ends.errors >= 0;
     s.words = ends.words;
     s.replies = ends.replies;
     s.cgroup_fd = p->cgroup.procs_fd;
-    if (s.cgroup_fd >= 0)
+    if (p->cgroup.limited)
         s.limits.memory = 0; /* the group sees to it */
     return spawn_start(&s, &p->slot->record->process, err);
 }
 
-enum err_code program_slot(struct worker *w, struct offer *f, struct slot_job *job,
-                           struct slot **ret_slot, struct err *err)
+enum err_code program_slot(struct worker *w, const struct program_rights *rights,
+                           struct slot_job *job, struct slot **ret_slot, struct err *err)
 {
-    if (f->def.limits.user.size > 0 && f->user == NULL &&
-        spawn_user_find(f->def.limits.user, &f->user, err) != E_OK)
-        return err->code;
     struct slot *slot = slot_take(w->slots);
 
     if (slot == NULL)
         return err_set(err, E_UNAVAILABLE, "all directories are in use by programs that end");
-    job->user = f->user;
+    job->user = rights->user;
     if (slot_prepare(w->slots, slot, job, err) != E_OK) {
         slot_release(w->slots, slot);
         return err->code;
@@ -243,20 +304,23 @@ static enum err_code set_up(struct program *p, bool *ret_own, struct err *err)
 {
     struct channel_config config = {.on_output = on_output, .on_words = on_words, .ctx = p};
     struct task *t = p->task;
+
+    if (t->worker->config.errors_apart)
+        config.on_errors = on_errors;
     struct slot_job job = {.id = t->id, .lease = t->lease, .json = t->json};
     char **argv;
     int body = -1;
 
     *ret_own = false;
-    if (end_earlier_run(t, err) != E_OK ||
-        program_slot(t->worker, t->offer, &job, &p->slot, err) != E_OK ||
+    if (end_earlier_run(t, err) != E_OK || find_rights(p, ret_own, err) != E_OK ||
+        program_slot(t->worker, &p->rights, &job, &p->slot, err) != E_OK ||
         channel_open(t->worker->channels, &config, &p->channel, err) != E_OK ||
         open_body(t, &body, err) != E_OK)
         return err->code;
     enum err_code code = fill_command(t, &argv, ret_own, err);
 
     if (code == E_OK) {
-        enter_cgroup(p);
+        program_enter_cgroup(t->worker, p->slot, p->rights.limits.memory, &p->cgroup);
         code = spawn_it(p, argv, body, err);
         *ret_own = code == E_TOO_LARGE || (t->command.size > 0 && code != E_UNAVAILABLE);
     }
@@ -279,6 +343,7 @@ static void program_free(struct program *p)
         slot_release(w->slots, p->slot);
     channel_close(p->channel);
     line_reader_deinit(&p->lines);
+    spawn_user_free(p->own_user);
     p->task->carrier = NULL;
     free(p);
 }
@@ -303,7 +368,7 @@ static void register_it(struct program *p)
     p->timeout_at = timeout_us > 0 ? worker_now(w) + timeout_us : TIME_NEVER;
     p->kill_at = TIME_NEVER;
     t->facts.timeout_us = timeout_us;
-    t->facts.memory = t->offer->def.limits.memory;
+    t->facts.memory = p->rights.limits.memory;
     t->facts.strict = t->offer->def.strict;
     channel_begin(p->channel);
 }

@@ -11,6 +11,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "core/queue_def.h"
+#include "worker/cgroup.h"
 #include "worker/slot.h"
 #include "worker/spawn.h"
 #include "worker/task.h"
@@ -19,12 +21,28 @@
  * job is to blame, not the queue. */
 MUST_CHECK enum err_code program_start(struct task *t, bool *ret_own, struct err *err);
 
-/* What is the same for every program of a queue: limits, user, mask, directory. */
-struct spawn program_spawn(const struct worker *w, const struct offer *f, const struct slot *slot);
+/* As whom a program runs, and under which limits. */
+struct program_rights {
+    struct queue_limits limits;
+    const struct spawn_user *user; /* NULL: as the worker */
+};
 
-/* A slot for a program of that queue, made ready for a job. */
-MUST_CHECK enum err_code program_slot(struct worker *w, struct offer *f, struct slot_job *job,
-                                      struct slot **ret_slot, struct err *err);
+/* Those of a queue's programs.  E_NOT_FOUND, E_FORBIDDEN: its user. */
+MUST_CHECK enum err_code program_rights_of(struct offer *f, struct program_rights *ret_rights,
+                                           struct err *err);
+
+/* What is the same for all programs with these rights: limits, user, mask, directory. */
+struct spawn program_spawn(const struct worker *w, const struct program_rights *rights,
+                           const struct slot *slot);
+
+/* A slot for such a program, made ready for a job. */
+MUST_CHECK enum err_code program_slot(struct worker *w, const struct program_rights *rights,
+                                      struct slot_job *job, struct slot **ret_slot,
+                                      struct err *err);
+
+/* Its group (cgroup.h), where it is to have one; on failure it runs without. */
+void program_enter_cgroup(struct worker *w, const struct slot *slot, int64_t memory,
+                          struct cgroup_job *job);
 
 /* Ends what runs of the job from an attempt that was lost, on this machine. */
 MUST_CHECK enum err_code end_earlier_run(struct task *t, struct err *err);

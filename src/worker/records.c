@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/records.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "base/clock.h"
 
 #define RECORDS_MAGIC "waybill records"
 #define RECORDS_VERSION 1
@@ -23,9 +27,26 @@ struct head {
 _Static_assert(sizeof(struct head) == 64, "the layout is persisted");
 _Static_assert(sizeof(struct slot_record) == 232, "the layout is persisted");
 
+/* For the handler of SIGBUS: where the records of this process are. */
+static struct {
+    char *map;
+    size_t size;
+    volatile sig_atomic_t torn; /* a page was replaced */
+} guarded;
+
 static size_t size_for(unsigned count)
 {
     return sizeof(struct head) + count * sizeof(struct slot_record);
+}
+
+static struct head head_of(unsigned count)
+{
+    return (struct head){
+        .magic = RECORDS_MAGIC,
+        .version = RECORDS_VERSION,
+        .record_size = sizeof(struct slot_record),
+        .count = count,
+    };
 }
 
 /* How many records a file of that head and size has; 0 when it is not to be believed. */
@@ -36,6 +57,61 @@ static unsigned believed(const struct head *h, off_t size)
         h->count > RECORDS_MAX || size < (off_t)size_for(h->count))
         return 0;
     return h->count;
+}
+
+/* In the place of what is mapped there; false with errno. */
+static bool map_over(char *at, size_t size, int flags, int fd)
+{
+    struct records new = {.map = mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0)};
+
+    return new.map == at;
+}
+
+/* ---- a file that is truncated while it is mapped ---- */
+
+/* The page behind the file's end becomes an empty one of our own; any other fault is what it was. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *at = (char *)((uintptr_t)info->si_addr & ~(uintptr_t)(page - 1));
+
+    (void)context;
+    if (guarded.map != NULL && at >= guarded.map && at < guarded.map + guarded.size &&
+        map_over(at, page, MAP_PRIVATE | MAP_ANONYMOUS, -1)) {
+        guarded.torn = 1;
+        return;
+    }
+    (void)signal(number, SIG_DFL); /* happens again, and ends us */
+}
+
+static void guard(const struct records *r)
+{
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+
+    guarded.map = r->map;
+    guarded.size = r->size;
+    guarded.torn = 0;
+    ASSERT(sigaction(SIGBUS, &action, NULL) == 0);
+}
+
+/* ---- opening ---- */
+
+/* Text as ids and leases are, with its end. */
+static bool is_text(const char *text, size_t room)
+{
+    size_t size = strnlen(text, room);
+
+    for (size_t i = 0; i < size; i++)
+        if (!isgraph((unsigned char)text[i]) || text[i] == '"' || text[i] == '\\')
+            return false;
+    return size < room;
+}
+
+static bool is_sound(const struct slot_record *r)
+{
+    return r->process.pid >= RECORD_ENDED && is_text(r->boot, sizeof(r->boot)) &&
+           is_text(r->job, sizeof(r->job)) && is_text(r->lease, sizeof(r->lease)) &&
+           is_text(r->mark, sizeof(r->mark));
 }
 
 static enum err_code refuse(struct err *err, int error, const char *what)
@@ -68,13 +144,12 @@ static enum err_code map(int fd, unsigned count, struct records *ret, struct err
 
     if (map == MAP_FAILED)
         return refuse(err, errno, "map");
-    *(struct head *)map = (struct head){
-        .magic = RECORDS_MAGIC,
-        .version = RECORDS_VERSION,
-        .record_size = sizeof(struct slot_record),
-        .count = count,
-    };
-    *ret = (struct records){.map = map, .size = size_for(count), .count = count};
+    *(struct head *)map = head_of(count);
+    *ret = (struct records){.map = map, .size = size_for(count), .count = count, .fd = fd};
+    guard(ret);
+    for (unsigned i = 0; i < count; i++)
+        if (!is_sound(records_at(ret, i)))
+            *records_at(ret, i) = (struct slot_record){.unused = 0};
     return E_OK;
 }
 
@@ -85,17 +160,73 @@ enum err_code records_open(int dir_fd, unsigned count, struct records *ret, stru
     ASSERT(count > 0 && count <= RECORDS_MAX);
     if (fd < 0)
         return refuse(err, errno, "open");
-    enum err_code code = map(fd, count, ret, err);
-
-    close(fd);
-    return code;
+    if (map(fd, count, ret, err) != E_OK) {
+        close(fd);
+        return err->code;
+    }
+    return E_OK;
 }
 
 void records_close(struct records *r)
 {
-    if (r->map != NULL)
+    if (r->map != NULL && guarded.map == r->map)
+        guarded.map = NULL;
+    if (r->map != NULL) {
         munmap(r->map, r->size);
+        close(r->fd);
+    }
     *r = (struct records){.map = NULL};
+}
+
+/* At the same address: slots point into it. */
+static enum err_code write_anew(struct records *r, int fd, const void *content, struct err *err)
+{
+    int error = posix_fallocate(fd, 0, (off_t)r->size);
+
+    if (error != 0)
+        return refuse(err, error, "make room for");
+    if (pwrite(fd, content, r->size, 0) != (ssize_t)r->size ||
+        !map_over(r->map, r->size, MAP_SHARED, fd))
+        return refuse(err, errno, "write");
+    return E_OK;
+}
+
+/* A write behind the end of a file does no harm, and no good, up to the end of its page. */
+static bool is_whole(struct records *r, int64_t now_us)
+{
+    struct stat st;
+
+    if (guarded.torn && guarded.map == r->map)
+        return false;
+    if (now_us - r->looked_at < US_PER_S)
+        return true;
+    r->looked_at = now_us;
+    return fstat(r->fd, &st) == 0 && st.st_nlink > 0 && st.st_size >= (off_t)r->size;
+}
+
+enum err_code records_mend(struct records *r, int dir_fd, int64_t now_us, bool *ret_mended,
+                           struct err *err)
+{
+    *ret_mended = false;
+    if (is_whole(r, now_us))
+        return E_OK;
+    CLEANUP(mem) char *content = mem_alloc(r->size);
+
+    memcpy(content, r->map, r->size); /* pages may be gone: see on_bus_error */
+    guarded.torn = 0;
+    *(struct head *)content = head_of(r->count);
+    int fd = openat(dir_fd, RECORDS_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0)
+        return refuse(err, errno, "open");
+    if (write_anew(r, fd, content, err) != E_OK) {
+        close(fd);
+        return err->code;
+    }
+    close(r->fd);
+    r->fd = fd;
+    *ret_mended = true;
+    return E_OK;
 }
 
 struct slot_record *records_at(const struct records *r, unsigned i)
@@ -150,9 +281,7 @@ static void copy_from(int fd, struct record_list *list)
 
         if (pread(fd, &r, sizeof(r), (off_t)size_for(i)) != sizeof(r))
             return;
-        r.boot[sizeof(r.boot) - 1] = r.job[sizeof(r.job) - 1] = '\0';
-        r.lease[sizeof(r.lease) - 1] = r.mark[sizeof(r.mark) - 1] = '\0';
-        if (r.process.pid > 0)
+        if (is_sound(&r) && r.process.pid > 0)
             VEC_PUSH(&list->all, r);
     }
 }

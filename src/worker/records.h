@@ -5,10 +5,15 @@
  * synced: after a start of the machine none of these processes lives.  A reader may see a record in
  * the making; it is written so that a pid that is not 0 belongs to the job, lease and boot beside
  * it.
+ *
+ * Whoever truncates the file meanwhile does not end the worker: pages that are gone are replaced by empty ones
+ * (SIGBUS), and records_mend writes the file anew.  What is in a file is believed when it has the form of a
+ * record, and no more: ids and leases of one are told to a server.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +46,8 @@ struct records {
     void *map; /* NULL: none */
     size_t size;
     unsigned count;
+    int fd;
+    int64_t looked_at; /* at the file, whether it is whole */
 };
 
 /* Makes room for `count`, and keeps those that are there: `ret` may have more.  E_FULL,
@@ -48,6 +55,12 @@ struct records {
 MUST_CHECK enum err_code records_open(int dir_fd, unsigned count, struct records *ret,
                                       struct err *err);
 void records_close(struct records *r);
+
+/* Once a second it looks whether the file is whole.  *ret_mended: somebody had truncated or removed it, and it was
+ * written anew with what is left.  E_FULL, E_FORBIDDEN: it was not, the next worker will not know of what
+ * runs. */
+MUST_CHECK enum err_code records_mend(struct records *r, int dir_fd, int64_t now_us,
+                                      bool *ret_mended, struct err *err);
 struct slot_record *records_at(const struct records *r, unsigned i);
 
 /* Says what is about to be started, with no process yet. */

@@ -228,6 +228,8 @@ void resident_free(struct resident *r)
         r->next->prev = r->prev;
     if (r->job.pid != 0)
         tree_remove(w->tree, &r->job);
+    if (r->cgroup.procs_fd >= 0)
+        cgroup_job_close(w->cgroup, &r->cgroup);
     if (r->slot != NULL)
         slot_release(w->slots, r->slot);
     channel_close(r->channel);
@@ -265,6 +267,7 @@ static void note_death(struct resident *r)
 
 static void clear_up(struct resident *r)
 {
+    cgroup_job_kill(r->worker->cgroup, &r->cgroup);
     if (tree_end(r->worker->tree, &r->job) > 0)
         return; /* looked at again with the next pass */
     channel_drain(r->channel);

@@ -24,6 +24,7 @@ struct resident {
     struct channel *channel;
     struct line_reader lines;
     struct tree_job job;
+    struct cgroup_job cgroup;
     struct arena arena;
     char mark[MARK_SIZE];
 

@@ -33,7 +33,8 @@ static enum err_code fill_command(struct resident *r, const struct offer *f, cha
     return template_command_fill(&f->command, &values, &r->arena, ret_argv, err);
 }
 
-static enum err_code spawn_it(struct resident *r, const struct offer *f, int input, struct err *err)
+static enum err_code spawn_it(struct resident *r, const struct offer *f,
+                              const struct program_rights *rights, int input, struct err *err)
 {
     struct worker *w = r->worker;
     struct channel_ends ends = channel_ends(r->channel);
@@ -44,18 +45,27 @@ static enum err_code spawn_it(struct resident *r, const struct offer *f, int inp
         spawn_find(slice_of(argv[0]), arena_strdup(&r->arena, f->def.dir), w->path, &path, err) !=
             E_OK)
         return err->code;
-    struct spawn s = program_spawn(w, f, r->slot);
+    const char *workdir = f->def.workdir.size > 0 ? arena_strdup(&r->arena, f->def.workdir) : NULL;
+    struct spawn s = program_spawn(w, rights, r->slot);
 
     s.path = path;
     s.argv = argv;
+    if (workdir != NULL)
+        s.dir = workdir;
     s.envp = environment_of_resident(&(struct environment_of){.base = w->environment,
                                                               .server_url = link_server(w->link),
-                                                              .user = f->user},
+                                                              .user = rights->user,
+                                                              .workdir = workdir,
+                                                              .queue_env = f->def.env},
                                      slice_of(f->name), slice_of(r->mark), &r->arena);
     s.in = input;
     s.out = ends.out;
     s.words = ends.words;
     s.replies = ends.replies;
+    program_enter_cgroup(w, r->slot, rights->limits.memory, &r->cgroup);
+    s.cgroup_fd = r->cgroup.procs_fd;
+    if (r->cgroup.limited)
+        s.limits.memory = 0;
     return spawn_start(&s, &r->slot->record->process, err);
 }
 
@@ -65,13 +75,15 @@ static enum err_code set_up(struct resident *r, struct offer *f, struct err *err
                                     .on_words = resident_words,
                                     .ctx = r};
     struct slot_job job = {.lease = slice_of(r->mark), .json = SLICE("{}")};
+    struct program_rights rights;
     int input = -1;
 
-    if (program_slot(r->worker, f, &job, &r->slot, err) != E_OK ||
+    if (program_rights_of(f, &rights, err) != E_OK ||
+        program_slot(r->worker, &rights, &job, &r->slot, err) != E_OK ||
         channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
         open_input(r, &input, err) != E_OK)
         return err->code;
-    enum err_code code = spawn_it(r, f, input, err);
+    enum err_code code = spawn_it(r, f, &rights, input, err);
 
     close(input);
     return code;
@@ -87,6 +99,7 @@ static enum err_code resident_new(struct worker *w, struct offer *f, struct resi
     r->queue = mem_strdup(f->name);
     r->json = mem_strdup(f->json);
     r->input_fd = -1;
+    r->cgroup = CGROUP_JOB_INIT;
     r->lines = LINE_READER_INIT(WORD_LINE_MAX);
     r->line = BUF_INIT(2 * JOB_BYTES_MAX + JOB_LINE_MAX);
     r->timeout_at = r->kill_at = TIME_NEVER;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/log.h"
 #include "worker/clear.h"
 #include "worker/state_dir.h"
 
@@ -357,6 +358,17 @@ void slot_release(struct slots *s, struct slot *slot)
         close_fd(&p->dir.fd);
         (void)discard(s, p, DIR_NAME); /* the next job tries again, and says what is wrong */
     }
+}
+
+void slots_mend(struct slots *s, int64_t now_us)
+{
+    struct err err = ERR_INIT;
+    bool mended = false;
+
+    if (records_mend(&s->records, s->state.own.fd, now_us, &mended, &err) != E_OK)
+        log_error("%s; if this worker is killed, the next one does not know what it runs", err.msg);
+    if (mended)
+        log_warn("somebody has truncated or removed " RECORDS_NAME " of this worker: written anew");
 }
 
 bool slots_sweep(struct slots *s, unsigned most)

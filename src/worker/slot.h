@@ -78,6 +78,9 @@ void slot_release(struct slots *s, struct slot *slot);
  * record_end is called before.  NULL: there is no room for more. */
 struct slot_record *slots_note_end(struct slots *s, struct slice job, struct slice lease);
 
+/* Writes the records anew if somebody has truncated or removed them, and says so in the log. */
+void slots_mend(struct slots *s, int64_t now_us);
+
 /* Removes up to `most` entries of the trash.  True when something is left that can be removed:
  * call again. */
 bool slots_sweep(struct slots *s, unsigned most);

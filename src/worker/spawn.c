@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,13 +19,18 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/fault.h"
 
 enum {
     STACK_SIZE = 64 << 10,
-    FD_FIRST_FREE = 5,   /* what a program has ends before it */
+    FD_REPORT = 5,       /* the child's own until the program is executed */
+    FD_FIRST_FREE = 6,   /* what parent and child use ends before it */
     KERNEL_SIGNALS = 64, /* and their mask has as many bits */
     XCPU_GRACE_S = 5,
     ONE_ARGUMENT_MAX = 128 << 10, /* MAX_ARG_STRLEN, its NUL included */
+    START_US = 2 * US_PER_S,      /* for a child of another user to execute its program */
+    END_US = US_PER_S,            /* for a killed child to be gone */
+    LOOK_MS = 1,                  /* how often a child that is waited for is looked at */
 };
 
 enum stage {
@@ -39,15 +46,24 @@ enum stage {
     STAGE_EXEC,
 };
 
-/* What parent and child share: the child runs in the parent's memory, on a stack of its own, while
- * the parent stands still.  It calls the kernel directly: wrappers of libc keep books about the
- * process (setuid tells all threads, sanitizers note descriptors and handlers) that are the
- * parent's. */
+struct report {
+    enum stage stage;
+    int error;
+};
+
+/* What parent and child share.  A child of the worker's own user runs in the parent's memory, on a
+ * stack of its own, while the parent stands still.  One that changes its user can be stopped by
+ * that user's other programs, so nobody stands still for it: it has a copy of the memory, and a
+ * pipe for its report that is closed when the program is executed.
+ *
+ * The child calls the kernel directly: wrappers of libc keep books about the process (setuid tells
+ * all threads, sanitizers note descriptors and handlers) that are the parent's. */
 struct child {
     const struct spawn *spawn;
     pid_t parent;
-    enum stage stage;
-    int error;
+    int report_fd; /* -1: the memory is shared */
+    int stops;     /* faults of tests: how often it stops itself before the program is executed */
+    struct report report;
 };
 
 #define IN_CHILD __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -65,8 +81,7 @@ int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
 IN_CHILD static int failed(struct child *c, enum stage stage)
 {
-    c->error = errno;
-    c->stage = stage;
+    c->report = (struct report){.stage = stage, .error = errno};
     return -1;
 }
 
@@ -112,10 +127,22 @@ IN_CHILD static void close_others(void)
         syscall(SYS_close, fd);
 }
 
+IN_CHILD static int place_report(struct child *c)
+{
+    if (c->report_fd < 0) {
+        syscall(SYS_close, FD_REPORT);
+        return 0;
+    }
+    if (syscall(SYS_dup3, c->report_fd, FD_REPORT, O_CLOEXEC) < 0)
+        return -1;
+    c->report_fd = FD_REPORT;
+    return 0;
+}
+
 IN_CHILD static int set_files(struct child *c)
 {
     const struct spawn *s = c->spawn;
-    int given[] = {s->in, s->out, s->words, s->replies};
+    int given[] = {s->in, s->out, s->words, s->replies, s->errors_apart ? s->errors : -1};
 
     for (int i = 0; i < (int)ARRAY_LEN(given); i++) {
         int fd = out_of_the_way(given[i]);
@@ -124,8 +151,11 @@ IN_CHILD static int set_files(struct child *c)
             return failed(c, STAGE_FILES);
         given[i] = fd;
     }
-    if (place(given[0], 0) < 0 || place(given[1], 1) < 0 || place(given[1], 2) < 0 ||
-        place(given[2], 3) < 0 || place(given[3], 4) < 0)
+    if (c->report_fd >= 0 && (c->report_fd = out_of_the_way(c->report_fd)) < 0)
+        return failed(c, STAGE_FILES);
+    if (place(given[0], 0) < 0 || place(given[1], 1) < 0 ||
+        place(s->errors_apart ? given[4] : given[1], 2) < 0 || place(given[2], 3) < 0 ||
+        place(given[3], 4) < 0 || place_report(c) < 0)
         return failed(c, STAGE_FILES);
     close_others();
     return 0;
@@ -177,20 +207,41 @@ IN_CHILD static int set_nice(struct child *c)
     return syscall(SYS_setpriority, PRIO_PROCESS, 0, value) < 0 ? failed(c, STAGE_NICE) : 0;
 }
 
-IN_CHILD static int set_user(struct child *c)
+IN_CHILD static bool changes_user(const struct spawn *s)
+{
+    return s->user != NULL && !s->user->same;
+}
+
+/* The user's rights, but not yet a process of the user: who may signal it is decided by its real
+ * and saved ids. */
+IN_CHILD static int take_rights(struct child *c)
 {
     const struct spawn_user *u = c->spawn->user;
 
-    if (u == NULL || u->same)
+    if (!changes_user(c->spawn))
         return 0;
     if (syscall(SYS_setgroups, u->n_groups, u->groups) < 0 ||
         syscall(SYS_setresgid, u->gid, u->gid, u->gid) < 0 ||
-        syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+        syscall(SYS_setresuid, -1, u->uid, -1) < 0)
         return failed(c, STAGE_USER);
     return 0;
 }
 
-/* After the change of the user, which forgets it.  The parent may have died before. */
+/* From here on programs of that user can signal it: the last step before the program. */
+IN_CHILD static int set_user(struct child *c)
+{
+    const struct spawn_user *u = c->spawn->user;
+
+    if (!changes_user(c->spawn))
+        return 0;
+    if (syscall(SYS_setresuid, u->uid, u->uid, u->uid) < 0)
+        return failed(c, STAGE_USER);
+    for (int i = 0; i < c->stops; i++)
+        syscall(SYS_kill, syscall(SYS_getpid), SIGSTOP);
+    return 0;
+}
+
+/* After the change of rights, which forgets it.  The parent may have died before. */
 IN_CHILD static int die_with_parent(struct child *c)
 {
     if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -210,7 +261,7 @@ IN_CHILD static int become(struct child *c)
         return failed(c, STAGE_GROUP);
     if (s->cgroup_fd >= 0 && syscall(SYS_write, s->cgroup_fd, "0\n", 2) < 0)
         return failed(c, STAGE_CGROUP);
-    if (set_files(c) < 0 || set_limits(c) < 0 || set_nice(c) < 0 || set_user(c) < 0)
+    if (set_files(c) < 0 || set_limits(c) < 0 || set_nice(c) < 0 || take_rights(c) < 0)
         return -1;
     if (syscall(SYS_chdir, s->dir) < 0)
         return failed(c, STAGE_DIR);
@@ -218,13 +269,18 @@ IN_CHILD static int become(struct child *c)
     if (die_with_parent(c) < 0)
         return -1;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, no_signal, NULL, KERNEL_SIGNALS / 8);
+    if (set_user(c) < 0)
+        return -1;
     syscall(SYS_execve, s->path, s->argv, s->envp);
     return failed(c, STAGE_EXEC);
 }
 
 IN_CHILD static int child_main(void *arg)
 {
-    become(arg);
+    struct child *c = arg;
+
+    if (become(c) < 0 && c->report_fd >= 0)
+        syscall(SYS_write, c->report_fd, &c->report, sizeof(c->report));
     syscall(SYS_exit_group, 127);
     return 127;
 }
@@ -326,10 +382,10 @@ static enum err_code exec_refused(const struct spawn *s, int error, struct err *
 static enum err_code refused(const struct child *c, struct err *err)
 {
     const struct spawn *s = c->spawn;
-    enum err_code code = code_of(c->error);
+    enum err_code code = code_of(c->report.error);
 
-    errno = c->error;
-    switch (c->stage) {
+    errno = c->report.error;
+    switch (c->report.stage) {
     case STAGE_NONE:
     case STAGE_PARENT:
     case STAGE_GROUP:
@@ -342,37 +398,117 @@ static enum err_code refused(const struct child *c, struct err *err)
     case STAGE_DIR:
         return err_errno(err, code, "cannot change to directory %s%s%s", s->dir,
                          s->user != NULL ? " as user " : "", s->user != NULL ? s->user->name : "");
-    case STAGE_EXEC: return exec_refused(s, c->error, err);
+    case STAGE_EXEC: return exec_refused(s, c->report.error, err);
     }
     return err_set(err, E_INTERNAL, "cannot start %s", s->path);
 }
 
-enum err_code spawn_start(const struct spawn *s, struct spawned *started, struct err *err)
+/* ---- the parent's side ---- */
+
+/* Writes the pid as soon as there is one; -1 with errno. */
+static pid_t make_child(struct child *c, int flags, struct spawned *started)
 {
-    struct child c = {.spawn = s, .parent = getpid()};
     sigset_t all;
     sigset_t before;
+
+    sigfillset(&all);
+    ASSERT(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
+    pid_t pid = clone(child_main, child_stack(), flags | CLONE_PARENT_SETTID | SIGCHLD, c,
+                      &started->pid);
+    int error = errno;
+
+    ASSERT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
+    /* Again: the kernel could not, if the record's page was gone. */
+    started->pid = pid < 0 ? 0 : pid;
+    errno = error;
+    return pid;
+}
+
+/* One that does not die at once is in the hands of a file system, and is reaped later as any
+ * other child; the program will not be executed. */
+static void end_child(pid_t pid)
+{
+    int64_t until_at = clock_mono_us() + END_US;
+
+    (void)kill(pid, SIGKILL);
+    while (waitpid(pid, NULL, WNOHANG) == 0 && clock_mono_us() < until_at)
+        (void)poll(NULL, 0, LOOK_MS);
+}
+
+/* Makes a child that was stopped by others go on. */
+static void keep_going(pid_t pid)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    if (waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid)
+        (void)kill(pid, SIGCONT);
+}
+
+/* Until the program is executed, has been refused, or its time is over: false. */
+static bool await_report(int fd, pid_t pid, struct report *ret_report)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int64_t until_at = clock_mono_us() + START_US;
+    struct report report;
+
+    while (poll(&p, 1, LOOK_MS) <= 0) {
+        if (clock_mono_us() >= until_at)
+            return false;
+        keep_going(pid);
+    }
+    if (read(fd, &report, sizeof(report)) == (ssize_t)sizeof(report))
+        *ret_report = report;
+    return true;
+}
+
+/* A child that shares nothing but a pipe. */
+static enum err_code start_apart(struct child *c, struct spawned *started, struct err *err)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return err_errno(err, E_UNAVAILABLE, "cannot make a pipe for %s", c->spawn->path);
+    c->report_fd = fds[1];
+    c->stops = fault_hit("spawn.stopped") ? 1 : fault_hit("spawn.hung") ? INT_MAX : 0;
+    pid_t pid = make_child(c, 0, started);
+    int error = errno;
+
+    close(fds[1]);
+    bool in_time = pid < 0 || await_report(fds[0], pid, &c->report);
+
+    close(fds[0]);
+    errno = error;
+    if (pid < 0)
+        return err_errno(err, E_UNAVAILABLE, "cannot make a process for %s", c->spawn->path);
+    if (!in_time)
+        return err_set(err, E_UNAVAILABLE,
+                       "cannot start %s as user %s: it was not executed within %d s",
+                       c->spawn->path, c->spawn->user->name, (int)(START_US / US_PER_S));
+    return E_OK;
+}
+
+static enum err_code start_sharing(struct child *c, struct spawned *started, struct err *err)
+{
+    if (make_child(c, CLONE_VM | CLONE_VFORK, started) < 0)
+        return err_errno(err, E_UNAVAILABLE, "cannot make a process for %s", c->spawn->path);
+    return E_OK;
+}
+
+enum err_code spawn_start(const struct spawn *s, struct spawned *started, struct err *err)
+{
+    struct child c = {.spawn = s, .parent = getpid(), .report_fd = -1};
 
     started->pid = 0;
     started->after_us = 0;
     started->before_us = clock_boot_us();
-    sigfillset(&all);
-    ASSERT(pthread_sigmask(SIG_SETMASK, &all, &before) == 0);
-    int pid = clone(child_main, child_stack(),
-                    CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, &c, &started->pid);
-    int error = errno;
+    enum err_code code = changes_user(s) ? start_apart(&c, started, err)
+                                         : start_sharing(&c, started, err);
 
-    ASSERT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
     started->after_us = clock_boot_us();
-    if (pid < 0) {
-        started->pid = 0;
-        errno = error;
-        return err_errno(err, E_UNAVAILABLE, "cannot make a process for %s", s->path);
-    }
-    if (c.stage == STAGE_NONE)
+    if (code == E_OK && c.report.stage == STAGE_NONE)
         return E_OK;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
+    if (started->pid > 0)
+        end_child(started->pid);
     started->pid = 0;
-    return refused(&c, err);
+    return code == E_OK ? refused(&c, err) : code;
 }

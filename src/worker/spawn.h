@@ -6,7 +6,9 @@
  * that started it dies, so that thread must be the one that lives longest.
  *
  * The parent waits (microseconds) until the program has been executed or could not be: every
- * failure comes back from the call itself, with its cause, and leaves no child behind.
+ * failure comes back from the call itself, with its cause, and leaves no child behind.  For a child
+ * that changes its user, and can then be stopped by that user's programs, it waits 2 s at most, and
+ * makes it go on meanwhile.
  *
  * Main thread only.  Of other threads nothing is asked: the child shares no lock with them.
  */
@@ -53,9 +55,11 @@ struct spawn {
     const char *path; /* the program file: spawn_find */
     char *const *argv;
     char *const *envp;
-    const char *dir;               /* working directory */
-    int in;                        /* 0; -1: /dev/null */
-    int out;                       /* 1 and 2; -1: /dev/null */
+    const char *dir; /* working directory */
+    int in;          /* 0; -1: /dev/null */
+    int out;         /* 1 and 2; -1: /dev/null */
+    int errors;      /* 2, where `errors_apart` */
+    bool errors_apart;
     int words;                     /* 3; -1: closed */
     int replies;                   /* 4; -1: closed */
     int cgroup_fd;                 /* cgroup.procs to enter; -1: none */
@@ -80,7 +84,8 @@ struct spawned {
  * Starts it; `started` is written also on failure, then with the pid 0.
  *
  * E_TOO_LARGE: arguments or environment are more than the system takes, the job is to blame.
- * E_UNAVAILABLE: no process or no memory can be had now, nobody is to blame.
+ * E_UNAVAILABLE: no process or no memory can be had now, or the program was not executed in time;
+ * nobody is to blame.
  * All others: this program cannot be started here: E_NOT_FOUND, E_FORBIDDEN, E_INVALID.
  */
 MUST_CHECK enum err_code spawn_start(const struct spawn *s, struct spawned *started,

@@ -127,8 +127,15 @@ void talk_pause(struct worker *w, const struct link_reply *reply, const struct e
     if (t->pause_us > cap_us)
         t->pause_us = cap_us;
     t->resume_at = worker_now(w) + t->pause_us;
-    if (!t->away)
-        log_warn("%s; %zu jobs in hand go on", why->msg, w->n_tasks);
+    if (!t->is_refused && why->code == E_CONFLICT)
+        log_error("%s; asking again until it is free", why->msg);
+    else if (!t->away && (why->code == E_UNAUTHORIZED || reply->status == 403))
+        log_error("%s refuses this worker: %s (its token goes into WAYBILL_TOKEN or a file: "
+                  "--token-file)",
+                  link_server(w->link), why->msg);
+    else if (!t->away)
+        log_warn("%s; %zu running jobs continue", why->msg, w->n_tasks);
+    t->is_refused = why->code == E_CONFLICT;
     t->away = true;
     t->describe = true; /* another one may be there then, with other queues */
     w->offers.known = false;
@@ -141,8 +148,15 @@ static void resume_talk(struct worker *w)
 {
     struct talk *t = &w->talk;
 
-    if (t->away)
+    if (t->is_refused)
+        log_info("has the name %s now", w->name);
+    else if (!t->met && w->config.announces)
+        log_info("connected to %s as worker %s", link_server(w->link), w->name);
+    else if (t->away)
         log_info("the server is there again");
+    instance_keep(&w->instance);
+    t->is_refused = false;
+    t->met = true;
     t->away = false;
     t->pause_us = 0;
     t->resume_at = 0;
@@ -316,6 +330,18 @@ static void send_listen(struct worker *w)
     buf_add_str(&w->talk.body, "\"queues\":{},\"max\":0,\"wait\":\"" WAIT_TEXT "\"");
     w->talk.listening = true;
     end(r);
+}
+
+bool talk_leave(struct worker *w)
+{
+    if (w->talk.leaving || w->talk.away || !w->talk.met)
+        return true;
+    w->talk.leaving = true;
+    struct talk_request *r = begin(w, TALK_TELL);
+
+    buf_add_str(&w->talk.body, "\"queues\":{},\"max\":0");
+    end(r);
+    return false;
 }
 
 /* ---- definitions ---- */

@@ -31,6 +31,8 @@ struct talk {
     struct talk_request *requests; /* under way */
     bool waiting;                  /* one of them waits for jobs */
     bool listening;
+    bool is_refused; /* another worker has the name */
+    bool leaving;    /* the name was given back, or is about to be */
     struct link_request *queues_request;
     struct link_request *subscribe_request;
     size_t subscribed;     /* so many of the topics, the first ones, are told */
@@ -47,6 +49,7 @@ struct talk {
     int64_t resume_at; /* steady: the server was away; nothing is sent before */
     int64_t pause_us;
     bool away; /* said so in the log */
+    bool met;  /* the server has answered once */
 
     struct buf body; /* of the request being made */
 };
@@ -61,3 +64,6 @@ void talk_pump(struct worker *w);
 
 /* Everything that was to be told is with the server. */
 bool talk_is_quiet(const struct worker *w);
+
+/* Gives the name back to the server; true when that was done, or cannot be. */
+bool talk_leave(struct worker *w);

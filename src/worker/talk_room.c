@@ -162,14 +162,28 @@ static void add_served(const struct worker *w, struct buf *b)
     buf_add_char(b, '}');
 }
 
+/* Where it is, and whom it comes after, until the server has let it in. */
+static void add_instance(const struct worker *w, struct buf *b)
+{
+    buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
+    if (!w->talk.met || w->talk.away || w->talk.describe) {
+        json_put_string(b, "host", slice_of(w->host));
+        if (slots_boot(w->slots)[0] != '\0')
+            json_put_string(b, "boot", slice_of(slots_boot(w->slots)));
+        if (w->instance.previous[0] != '\0')
+            json_put_string(b, "previous", slice_of(w->instance.previous));
+    }
+    if (w->talk.leaving)
+        buf_add_str(b, ",\"leaves\":true");
+}
+
 void talk_add_worker(struct worker *w, struct buf *b)
 {
     buf_add_str(b, "\"worker\":{\"name\":");
     json_add_string(b, slice_of(w->name));
     buf_addf(b, ",\"pid\":%d", (int)getpid());
+    add_instance(w, b);
     if (w->talk.describe && w->offers.known) {
-        buf_add_str(b, ",\"host\":");
-        json_add_string(b, slice_of(w->host));
         buf_addf(b, ",\"version\":\"" WAYBILL_VERSION "\",\"slots\":%d", w->config.slots);
         add_served(w, b);
         w->talk.describe = false;

@@ -93,6 +93,11 @@ static void take_members(struct task *t)
     t->url = text_member(t->json, "url", a);
     t->params = raw_member(t->json, "params");
     t->command = raw_member(t->json, "command");
+    t->limits = raw_member(t->json, "limits");
+    if (t->command.size > 0) {
+        t->workdir = text_member(t->json, "workdir", a);
+        t->env = raw_member(t->json, "env");
+    }
     t->cursor = raw_member(t->json, "cursor");
     t->attempt = (int)int_member(t->json, "attempt");
     t->lost_before = int_member(t->json, "lost");
@@ -155,12 +160,14 @@ struct task *task_new(struct worker *w, struct slice json)
         free(t);
         return NULL;
     }
-    t->account = account_new(&(struct account_config){.id = arena_strdup(&t->arena, t->id),
-                                                      .lease = arena_strdup(&t->arena, t->lease),
-                                                      .route = t->route,
-                                                      .knows_queue = knows_queue,
-                                                      .knows_topic = knows_topic,
-                                                      .ctx = w});
+    t->account = account_new(
+        &(struct account_config){.id = arena_strdup(&t->arena, t->id),
+                                 .lease = arena_strdup(&t->arena, t->lease),
+                                 .route = t->route,
+                                 .may_command = t->offer != NULL && t->offer->def.may_emit_command,
+                                 .knows_queue = knows_queue,
+                                 .knows_topic = knows_topic,
+                                 .ctx = w});
     int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
 
     t->output = output_new(&(struct output_config){
@@ -189,6 +196,7 @@ void task_free(struct task *t)
         link_cancel(t->emit_request);
     account_free(t->account);
     output_free(t->output);
+    output_free(t->errors);
     arena_deinit(&t->arena);
     free(t);
 }
@@ -270,6 +278,10 @@ void task_settle(struct task *t)
     t->stop_told = t->stop_told && t->stopped == 0;
     t->stopped = 0;
     output_end(t->output, clock_wall_us());
+    if (t->errors != NULL) {
+        output_end(t->errors, clock_wall_us());
+        output_add_errors(t->output, output_text(t->errors), clock_wall_us());
+    }
     account_close(t->account);
     if (t->lost) {
         worker_task_done(t, false);
@@ -278,6 +290,8 @@ void task_settle(struct task *t)
     judge(t);
     if (t->verdict.outcome != JOB_OUT_DONE)
         account_drop_emits(t->account);
+    if (t->verdict.outcome == JOB_OUT_FAILED && t->worker->config.hooks.on_failure != NULL)
+        t->worker->config.hooks.on_failure(t->worker->config.hooks.ctx);
     t->state = TASK_SETTLING;
     task_pump(t);
 }

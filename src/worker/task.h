@@ -40,7 +40,10 @@ struct task {
     struct slice json; /* the whole job */
     struct slice id, lease, queue;
     struct slice key, params, command, cursor;
-    struct slice body; /* data NULL: none */
+    struct slice limits;  /* of a command that a job has emitted: JSON, or empty */
+    struct slice workdir; /* of the job's own command; or empty */
+    struct slice env;     /* of the job's own command: JSON, or empty */
+    struct slice body;    /* data NULL: none */
     struct slice url;
     int attempt;
     int step; /* the number of its step, 1 without a route */
@@ -50,6 +53,7 @@ struct task {
 
     struct account *account;
     struct output *output;
+    struct output *errors;   /* standard error, where it is kept apart and there was any; or NULL */
     struct carrier *carrier; /* while one carries it out */
 
     bool lost;        /* the lease is somebody else's */

@@ -113,7 +113,7 @@ static void look_at_end(struct worker *w)
 {
     if (w->state == WORKER_UP || w->state == WORKER_STOPPED)
         return;
-    if (talk_is_quiet(w) && residents_end(w)) {
+    if (talk_is_quiet(w) && residents_end(w) && talk_leave(w)) {
         set_stopped(w);
         return;
     }
@@ -153,6 +153,7 @@ static void on_pass(uv_prepare_t *handle)
     look_at_end(w);
     if (w->state == WORKER_STOPPED)
         return;
+    slots_mend(w->slots, worker_now(w));
     if (slots_sweep(w->slots, SWEEP_ENTRIES))
         worker_wake_at(w, worker_now(w) + SWEEP_AGAIN_US);
     set_timer(w);
@@ -172,6 +173,15 @@ void worker_stop(struct worker *w)
         log_info("stopping: %d programs still run", w->running);
 }
 
+void worker_drain(struct worker *w)
+{
+    bool was_up = w->state == WORKER_UP;
+
+    worker_stop(w);
+    if (was_up)
+        w->end_at = TIME_NEVER;
+}
+
 void worker_end_now(struct worker *w)
 {
     if (w->state >= WORKER_ENDING)
@@ -184,10 +194,19 @@ void worker_end_now(struct worker *w)
         task_stop(t, VERDICT_HANDBACK);
 }
 
+/* As after a kill of the worker itself: the next one says that these were lost. */
+static void note_lost(struct worker *w)
+{
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->state != TASK_WAITING && !t->lost && t->end_record == NULL)
+            t->end_record = slots_note_end(w->slots, t->id, t->lease);
+}
+
 void worker_abandon(struct worker *w)
 {
     if (w->state == WORKER_STOPPED)
         return;
+    note_lost(w);
     kill_all(w);
     set_stopped(w);
 }
@@ -209,6 +228,7 @@ void worker_deinit(struct worker *w)
     tree_free(w->tree);
     cgroup_close(w->cgroup);
     slots_close(w->slots);
+    instance_close(&w->instance);
     arena_deinit(&w->arena);
     free(w);
 }

@@ -42,11 +42,14 @@ struct worker_end {
     enum job_cause cause;
     struct slice text;
     struct slice output; /* what the program printed, as its log keeps it */
+    struct slice errors; /* with `errors_apart`: on standard error */
 };
 
 struct worker_hooks {
     void *ctx;
     void (*on_end)(void *ctx, const struct worker_end *end);
+    /* An attempt has failed; the server does not know it yet.  May be NULL. */
+    void (*on_failure)(void *ctx);
     /* A queue's program cannot be started here; the job went back. */
     void (*on_broken)(void *ctx, struct slice queue, const char *reason);
     void (*on_stopped)(void *ctx);
@@ -69,7 +72,8 @@ struct worker_config {
     int slots; /* programs at once; 0: one a core */
     const struct worker_own_queue *own;
     size_t n_own;
-    bool own_only; /* serves only queues of `own` */
+    bool own_only;  /* serves only queues of `own` */
+    bool announces; /* says in the log when it is connected */
 
     /* Topics that it is subscribed to, under its name: each has a queue of its own at the server, which
      * lasts for `lifetime_us` after the worker was heard of.  With topics and without `queues` it serves
@@ -78,6 +82,8 @@ struct worker_config {
     size_t n_topics;
     int64_t lifetime_us;
 
+    bool
+        errors_apart; /* standard error is kept apart from the output, behind it in the log; with on_end only */
     int64_t grace_us;
     int64_t lease_us;
     struct worker_hooks hooks;
@@ -89,9 +95,13 @@ MUST_CHECK enum err_code worker_new(uv_loop_t *loop, const struct worker_config 
                                     struct worker **ret_worker, struct err *err);
 
 void worker_stop(struct worker *w);
+
+/* As worker_stop, with all the time that what runs takes. */
+void worker_drain(struct worker *w);
 void worker_end_now(struct worker *w);
 
-/* The server is gone for good: kills what runs and stops, without telling anybody. */
+/* The server is gone for good: kills what runs and stops, without telling anybody.  The next worker of this name says
+ * that these jobs were lost. */
 void worker_abandon(struct worker *w);
 
 /* After on_stopped, or when it was never to run.  Memory goes when the loop has run on. */

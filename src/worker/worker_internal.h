@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "worker/cgroup.h"
 #include "worker/channel.h"
+#include "worker/instance.h"
 #include "worker/link.h"
 #include "worker/offers.h"
 #include "worker/slot.h"
@@ -38,6 +39,7 @@ struct worker {
     const char *name;
     const char *host;
     const char *work_dir; /* or NULL */
+    struct instance instance;
 
     enum worker_state state;
     struct link *link;

@@ -174,6 +174,7 @@ static void tell_end(struct task *t, bool ended)
                                   .cause = t->verdict.cause,
                                   .text = slice_of(t->verdict.text),
                                   .output = output_text(t->output),
+                                  .errors = output_errors(t->output),
                               });
 }
 

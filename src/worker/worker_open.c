@@ -142,6 +142,8 @@ static enum err_code open_state(struct worker *w, struct err *err)
 
     if (slots_open(buf_text(&dir), slots, &w->slots, err) != E_OK)
         return err->code;
+    if (instance_open(&w->instance, buf_text(&dir), err) != E_OK)
+        return err->code;
     note_ghosts(w);
     struct leftover left = leftover_end(w->slots, LEFTOVER_WAIT_US);
 
@@ -157,7 +159,9 @@ static void open_cgroup(struct worker *w)
     struct err err = ERR_INIT;
 
     if (cgroup_open(NULL, w->name, &w->cgroup, &err) != E_OK)
-        log_debug("%s; memory is limited by rlimits", err.msg);
+        log_debug("%s; memory is limited by rlimits, jobs have no groups of their own", err.msg);
+    else if (!cgroup_is_for_all(w->cgroup))
+        log_debug("no cgroup is delegated: only jobs with a limit have groups of their own");
 }
 
 enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,

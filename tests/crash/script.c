@@ -5,6 +5,7 @@
 
 #include "base/id.h"
 #include "base/json.h"
+#include "core/lease.h"
 #include "engine/engine.h"
 #include "script_requests.h"
 #include "store/store.h"
@@ -165,13 +166,24 @@ static void take_lines(struct script *s, const char *at)
     }
 }
 
+static int64_t token_in(struct slice item)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice lease;
+    int64_t token, fence;
+
+    ASSERT(json_find(item, "lease", &lease) &&
+           lease_parse(json_text(lease, &arena), &token, &fence));
+    return token;
+}
+
 static void take_leases(struct script *s, struct slice jobs)
 {
     struct slice item;
 
     for (struct json_iter it = json_items(jobs); json_next_item(&it, &item);) {
         ASSERT(s->n_leases < SCRIPT_LEASES);
-        s->leases[s->n_leases++] = (struct script_lease){id_in(item, "id"), id_in(item, "lease")};
+        s->leases[s->n_leases++] = (struct script_lease){id_in(item, "id"), token_in(item)};
     }
 }
 
@@ -262,9 +274,14 @@ enum err_code script_step(struct script *s, size_t number, enum script_try which
         return run_request(s, step, err);
     struct now now = s->now;
 
-    /* After a failure the engine rests for a while, and leases get a full period. */
-    if (which == SCRIPT_AGAIN)
-        now.steady_at += step->after_us == 0 ? STEP_US : step->after_us;
+    /* After a failure the engine rests for a while, and leases get a full period.  The wall stands still meanwhile, and
+     * the sleep that is taken back says that nobody has set it. */
+    if (which == SCRIPT_AGAIN) {
+        int64_t rest_us = step->after_us == 0 ? STEP_US : step->after_us;
+
+        now.steady_at += rest_us;
+        now.asleep_us -= rest_us;
+    }
     engine_run(s->engine, NULL, now);
     if (atomic_load(&engine_get_stats(s->engine)->last_error_at) != 0)
         return err_set(err, E_UNAVAILABLE, "the engine could not do its own work");
@@ -274,9 +291,10 @@ enum err_code script_step(struct script *s, size_t number, enum script_try which
 enum err_code script_open(struct script *s, const char *vfs, struct err *err)
 {
     struct store_config store = {.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs};
-    struct engine_config engine = {.node = 1, .seed = 1, .waiting_max = 10, .settle_rows = 8};
+    struct engine_config engine = {
+        .node = 1, .seed = 1, .waiting_max = 10, .subscriptions_max = 100, .settle_rows = 8};
 
-    *s = (struct script){.vfs = vfs, .now = {BEGIN_AT, BEGIN_AT}};
+    *s = (struct script){.vfs = vfs, .now = {.wall_at = BEGIN_AT, .steady_at = BEGIN_AT}};
     if (store_open(&store, &s->store, err) != E_OK)
         return err->code;
     if (engine_open(s->store, &engine, s->now, &s->engine, err) != E_OK) {

@@ -21,6 +21,7 @@
 #include "dump.h"
 #include "powercut_vfs.h"
 #include "script.h"
+#include "store/sqlite_wal.h"
 #include "store/store.h"
 
 enum { STEPS_MAX = 100 };
@@ -96,6 +97,19 @@ static void check_content(const char *where, const char *vfs, size_t step, bool 
     free(is);
 }
 
+/* Whatever is missing was not acknowledged: no commit is told as lost. */
+static void check_nothing_lost(const char *place, const char *vfs)
+{
+    struct wal_loss loss;
+    struct err err = ERR_INIT;
+
+    if (sqlite_wal_scan(SCRIPT_DIR "/waybill.db", vfs, &loss, &err) != E_OK)
+        fail_msg("%s: %s", place, err.msg);
+    if (loss.commits > 0)
+        fail_msg("%s: %lld commits behind frame %lld are told as lost", place,
+                 (long long)loss.commits, (long long)loss.frame);
+}
+
 /* The server starts on what is left, unaided, finds it sound, and works. */
 static void check_restart(const char *where, const char *vfs, size_t step, bool between)
 {
@@ -105,6 +119,7 @@ static void check_restart(const char *where, const char *vfs, size_t step, bool 
     struct script s;
 
     snprintf(place, sizeof(place), "%s, step %zu (%s)", where, step, script_name(step));
+    check_nothing_lost(place, vfs);
     if (store_open(&(struct store_config){.dir = SCRIPT_DIR, .mode = STORE_WRITE, .vfs = vfs},
                    &store, &err) != E_OK)
         fail_msg("%s: the store does not open: %s", place, err.msg);

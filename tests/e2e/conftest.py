@@ -23,7 +23,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture(autouse=True)
 def deadline(request):
     """No test waits for ever, whatever it waits for."""
-    factor = 3 if {"kill9", "chaos"} & set(request.node.nodeid.replace(".", "_").split("_")) else 1
+    factor = 3 if {"kill9", "chaos", "history"} & set(request.node.nodeid.replace(".", "_").split("_")) else 1
 
     def give_up(_signal, _frame):
         raise AssertionError(f"the test did not end within {factor * TEST_DEADLINE_S} s")

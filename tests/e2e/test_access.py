@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Who may do what: web pages of other sites, ordinary programs, the administrator, the token."""
+import re
 import socket
 import stat
 
@@ -220,6 +221,19 @@ def test_listening_beyond_loopback_without_a_token_is_refused(servers):
     assert server.read_ready() == ""
     assert server.wait_exit() != 0
     assert "token" in server.log_text()
+
+
+def test_a_server_on_all_addresses_is_shown_under_one_that_can_be_reached(servers, token_file):
+    server = wildcard(servers, token_file)
+    server.spawn()
+    host, port = re.fullmatch(r"ready http://(\S+):(\d+) unix:.+\n", server.read_ready()).groups()
+    assert host != "0.0.0.0"
+    client = server._add(Client((host, int(port)), TOKEN))
+    job = client.show(client.submit())
+    assert job["url"] == f"http://{host}:{port}/v1/jobs/{job['id']}"
+    named = servers("named", definitions=QUEUES + f'server: {{token_file: "{token_file}", '
+                    'names: [queue.example.org]}\n', listen="0.0.0.0:0").spawn()
+    assert named.read_ready().startswith("ready http://queue.example.org:")
 
 
 def test_beyond_loopback_everything_but_health_wants_the_token(servers, token_file):

@@ -233,7 +233,7 @@ REQUESTS = [
      ["lease"]),
     ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001"}]}, 422, "invalid",
      ["state"]),
-    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "not a lease", "state": "done"}]},
+    ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": 5, "state": "done"}]},
      422, "invalid", ["lease"]),
     ("/v1/finish", {"finish": [{"id": "0000000000001", "lease": "0000000000001", "state": "dnoe"}]},
      422, "invalid", ["done"]),

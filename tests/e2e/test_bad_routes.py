@@ -244,7 +244,7 @@ def test_a_worker_without_the_right_cannot_add_a_command(shops, workers):
     shop = shops(slots=0, definitions=f"""
 queues:
   own: {{own_command: true}}
-  add: {{command: "{command}", retry: {{max: 0}}}}
+  add: {{command: "{command}", retry: {{max: 0}}, may_emit: {{command: true}}}}
   plain: {{command: echo ran}}
 """).start()
     workers(shop.server, "w", url=f"http://127.0.0.1:{shop.server.port}").start()

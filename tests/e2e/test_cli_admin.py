@@ -133,6 +133,49 @@ def test_apply_names_the_place_of_a_name_that_leads_nowhere(server, client, tmp_
     assert client.get("/v1/queues/a").status == 404
 
 
+def test_check_tells_every_mistake_at_once(tmp_path):
+    path = tmp_path / "q.yaml"
+    path.write_text("queues:\n  a: {slots: 0, on_success: [b]}\n  b: {on_success: [nowhere]}\n"
+                    "  c: {subscribe: ['']}\n  d: {retry: 3}\n"
+                    "joins:\n  x: {count: 1, then: [{join: y}]}\n  y: {count: 1, then: [{join: x}]}\n"
+                    "server: {token_file: nothing, url: y}\n")
+    ran = run_waybill("check", path)
+    lines = ran.err.splitlines()
+    assert ran.status == 2 and ran.out == "" and len(lines) == 7, ran
+    for line, word in ((2, "slots"), (3, "nowhere"), (4, "subscribe"), (5, "{max: 3}"),
+                       (7, "leads back to itself"), (9, "token_file"), (9, "server.url")):
+        assert any(f"q.yaml:{line}: " in said and word in said for said in lines), (line, ran)
+    errors = run_waybill("check", "--json", path).out.splitlines()
+    assert sum(len(json.loads(line)["errors"]) for line in errors) == 7, errors
+
+
+def test_check_refuses_what_serve_would(tmp_path):
+    path, token = tmp_path / "q.yaml", tmp_path / "token"
+    for text, words in (("server: {listen: '0.0.0.0:6769'}", [":1: server.listen", "needs a token"]),
+                        (f"server: {{token_file: {token}}}", [":1: server.token_file", "16 to"]),
+                        ("joins: {x: {count: 1, then: [{join: x}]}}", [":1: ", "back to itself"])):
+        path.write_text(text + "\n")
+        token.write_text("short\n")
+        ran = run_waybill("check", path)
+        assert ran.status == 2 and all(word in ran.err for word in words), ran
+        ran = run_waybill("serve", "--data", tmp_path / "data", "-j", "0", "-c", path)
+        assert ran.status != 0 and words[1] in ran.err, ran
+    token.write_text("long enough for a token\n")
+    path.write_text(f"server: {{listen: '0.0.0.0:6769', token_file: {token}}}\n")
+    assert run_waybill("check", path).status == 2  # with blanks in it: no token
+    token.write_text("long-enough-for-a-token\n")
+    assert run_waybill("check", path).status == 0
+
+
+def test_apply_says_what_only_serve_reads(server, tmp_path):
+    path = tmp_path / "q.yaml"
+    path.write_text("queues: {fresh: {}}\nserver: {url: 'http://x'}\ntriggers: {t: {from: [10.0.0.0/8]}}\n")
+    ran = server.cli("apply", path)
+    assert ran.status == 0 and "queue fresh  added" in ran.out, ran
+    assert f"{path}: the section 'server' is passed over: only 'serve -c' reads it" in ran.err, ran
+    assert "the section 'triggers'" in ran.err, ran
+
+
 def test_check_is_a_monitoring_plugin(server, client):
     ran = server.cli("check")
     assert ran.status == 0 and re.match(r"(WAYBILL )?OK",
@@ -290,6 +333,19 @@ def test_bash_completes_verbs_options_states_and_queues(server):
     assert {"ready", "running",
             "relayed"} <= set(complete_in_bash(["list", "--state", "r"], server))
     assert "work" in complete_in_bash(["add", "wo"], server)
+
+
+def test_bash_completes_the_ids_of_recent_jobs(server, client):
+    jobs = [client.submit() for _ in range(3)]
+    for line in (["show", "0"], ["cancel", "0"], ["log", "-f", "0"], ["retry", jobs[0], "0"]):
+        assert set(jobs) <= set(complete_in_bash(line, server)), line
+    assert complete_in_bash(["show", "@"], server) == ["@last"]
+    assert complete_in_bash(["show", jobs[1]], server) == [jobs[1]]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_other_shells_ask_for_ids_too(shell):
+    assert "waybill list --ids" in run_waybill("completion", shell).out
 
 
 def test_no_server_is_exit_status_5(tmp_path):

@@ -23,7 +23,8 @@ ID = re.compile(r"[0-9A-HJKMNP-TV-Z]{13}")
 @pytest.fixture(scope="module", autouse=True)
 def queues(shop):
     for name in ("shelf", "shelf 2"):
-        shop.define(name.replace(" ", "%20"), own_command=True)
+        shop.define(name.replace(" ", "%20"), own_command=True,
+                    may_emit={"command": True})
 
 
 def good(shop, *args, **named):
@@ -109,11 +110,11 @@ def test_a_wrong_line_is_told(shop, args, word):
 
 def test_what_the_server_refuses_is_told(shop):
     refused(shop, 4, "queue", "add", "shelf", "--job", json.dumps(SEED))
-    refused(shop, 4, "nowhere", "add", "--job", json.dumps({"steps": [{"name": "nowhere"}]}))
+    refused(shop, 3, "nowhere", "add", "--job", json.dumps({"steps": [{"name": "nowhere"}]}))
     refused(shop, 4, "steps", "add", "--job", '{"steps":[]}')
     queue = shop.queue("true")
     refused(shop, 4, "05D8K3Q9XW2RT", "add", queue, "--after", "05D8K3Q9XW2RT")
-    refused(shop, 4, "nowhere", "add", queue, "--on-success", "nowhere")
+    refused(shop, 3, "nowhere", "add", queue, "--on-success", "nowhere")
     refused(shop, 3, "nowhere", "topic", "publish", "nowhere")
     refused(shop, 3, "nowhere", "join", "arrive", "nowhere")
 
@@ -314,7 +315,7 @@ def test_a_step_finds_its_number_its_params_and_the_attempts_of_its_own(shop):
 
 def test_a_program_adds_steps_before_the_final_ones_and_raises_signals(shop):
     job_id = add_route(
-        shop, step("one", f"{BIN} step more -q 'shelf 2' -p n:=1 -- echo more '{{{{n}}' && "
+        shop, step("one", f"{BIN} step more -q 'shelf 2' -p n:=1 --fill -- echo more '{{{{n}}' && "
                           f"{BIN} step '{{{{\"name\":\"last\",\"queue\":\"shelf\","
                           "\"command\":[\"echo\",\"last\"]}' && "
                           f"{BIN} raise added 3 && {BIN} raise added"),
@@ -365,7 +366,7 @@ for line in sys.stdin:
 
 
 def test_a_resident_adds_steps_and_raises_signals(shop):
-    queue = shop.queue(RESIDENT, resident=True)
+    queue = shop.queue(RESIDENT, resident=True, may_emit={"command": True})
     job = shop.ended(add_route(shop, {"name": "stays", "queue": queue}))
     assert [entry["name"] for entry in job["progress"]] == ["stays", "more"]
     assert shop.log(job) == b"ok ok stays\nmore\n"
@@ -384,7 +385,8 @@ def test_emit_sends_jobs_to_topics_and_along_steps(shop):
     other = shop.queue("true", subscribe=["emitted"])
     route = {"steps": [step("a", "echo a"), step("b", "echo b")], "labels": {"made": "by emit"}}
     shop.carry_out(f"echo 'emit {{\"topic\":\"emitted\"}}' >&3; read a <&4; echo $a; "
-                   f"echo 'emit {json.dumps(route)}' >&3; read a <&4; echo $a")
+                   f"echo 'emit {json.dumps(route)}' >&3; read a <&4; echo $a",
+                   may_emit={"command": True})
     made, = good(shop, "list", "--label", "made=by emit", "--ids").out.split()
     assert shop.log(shop.ended(made)) == b"a\nb\n"
     child, = good(shop, "list", "--queue", other, "--ids").out.split()

@@ -54,6 +54,69 @@ def test_braces_may_stand_anywhere_and_several_times(each):
     assert (done.status, done.out) == (0, "a7b 77 {1} {x} }{\n"), done
 
 
+def test_the_shells_own_braces_are_left_to_it(each):
+    script = 'n=${1%.wav}; x=${#n}; echo "$n.flac ${x:-0} ${2:+two}" {a,b}'
+    done = each.run("-k", "--", "bash", "-c", script, "bash", "{}", lines=["a.wav", "some song.wav"])
+    assert (done.status, done.out) == (0, "a.flac 1  a b\nsome song.flac 9  a b\n"), done
+
+
+LITERAL = ["${1%.wav}", "${}", "$${x}", "{{.Names}}", "{a,b}", "{1..3}", '{"k":{"j":[{ }]}}',
+           "BEGIN{n=0}{n+=$1}END{print n}", "{", "}", "{{", "}}", "${", "{x}", "{line}", "{id}", "{now:-x}", "{1}"]
+
+
+def test_all_other_braces_are_literal(each):
+    done = each.run("--", "printf", "%s\n", *LITERAL, "{}", lines=["the line"])
+    assert (done.status, done.out.splitlines()) == (0, [*LITERAL, "the line"]), done
+
+
+def test_parts_of_the_line_are_those_of_gnu_parallel(each):
+    lines = ["a/b.c/d.tar.gz", "x.wav", "/x", "a/.b", "no.dir/f", ""]
+    done = each.run("-k", "--", "printf", "<%s|%s|%s|%s|%s>\n", "{.}", "{/}", "{//}", "{/.}", "{#}", lines=lines)
+    assert done.out.splitlines() == [
+        "<a/b.c/d.tar|d.tar.gz|a/b.c|d.tar|1>", "<x|x.wav|.|x|2>", "</x|x|/|x|3>", "<a/|.b|a||4>",
+        "<no.dir/f|f|no.dir|f|5>", "<||.||6>"], done
+
+
+@pytest.mark.parametrize("words", [
+    ["printf", "%s|", *LITERAL, "a{}b"], ["printf", "%s|", "{.}", "{/}", "{//}", "{/.}", "{#}", "{}"], ["printf", "%s|"]])
+def test_dry_run_prints_exactly_what_runs(each, words):
+    """What it prints, given to a shell, does what the run does."""
+    lines = ["it's", '"$HOME" `id` *', "a/b.c d", "", "ünï\\n"]
+    dry = each.run("--dry-run", "--", *words, lines=lines)
+    pasted = subprocess.run(["sh"], input=dry.out, cwd=each.dir, capture_output=True, text=True, check=True)
+    done = each.run("-k", "--", *words, lines=lines)
+    assert (done.status, done.out) == (0, pasted.stdout), done
+
+
+def test_several_lines_a_command(each):
+    done = each.run("-k", "-N", "3", "--", "echo", "a", "{}", "b", lines=7)
+    assert (done.status, done.out) == (0, "a 1 2 3 b\na 4 5 6 b\na 7 b\n"), done
+    done = each.run("-k", "-N", "2", "--", "printf", "%s+%s=%s\n", "{1}", "x{2}", "{#}", lines=["a b", "c", "d"])
+    assert (done.status, done.out) == (0, "a b+xc=1\nd+x=2\n"), done
+    assert each.run("--dry-run", "-N", "2", "--", "cat", lines=3).out == "cat 1 2\ncat 3\n"
+    done = each.run("-N", "2", "--", "echo", lines=["a", "b", "c"])
+    assert "2 done, 0 failed" in done.err, done
+
+
+def test_several_lines_a_command_is_a_run_of_its_own(each):
+    """-N is part of what a run is known by."""
+    program = appending(each, '[ "$1" != 2 ] || exit 3\n')
+    assert each.run("-j", "1", "-N", "1", "--", program, lines=2).status == 1
+    assert each.run("-j", "1", "-N", "2", "--", program, lines=2).status == 0
+    assert len(each.runs()) == 2 and ran(each) == ["1", "2", "1"]
+    done = each.run("-N", "2", "--", each.script("no.sh", "exit 1\n"), lines=3)
+    assert "command 1: 1 2" in done.err and "--failed -N 2 --" in done.err, done
+
+
+def test_lines_may_come_from_a_file(each):
+    (each.dir / "list").write_text("a\nb\n")
+    done = each.run("-k", "-a", "list", "--", "echo", lines=["not", "read"])
+    assert (done.status, done.out) == (0, "a\nb\n"), done
+    assert each.run("-a", "list", "--dry-run", "--", "echo").out == "echo a\necho b\n"
+    done = each.run("-a", "no-such-file", "--", "echo")
+    assert done.status == 3 and "no-such-file" in done.err, done
+
+
 def test_without_braces_the_line_comes_last(each):
     assert each.run("--", "echo", "x", lines=["a b"]).out == "x a b\n"
 
@@ -128,8 +191,17 @@ def test_the_line_may_name_the_program(each):
     (["--colsep", "", "--", "true"], "--colsep"),
     (["--colsep", ",", "--", "echo", "{65}"], "{64}"),
     (["--", "sh", "-c", "echo {}"], "sh -c 'echo \"$1\"' sh {}"),
+    (["--", "sh", "{}"], "write -- before it"),
     (["--again", "--failed", "--", "true"], "--again"),
     (["-j", "0", "--", "true"], "jobs"),
+    (["-N", "2", "--", "echo", "x{}"], "a word of its own"),
+    (["--halt", "later", "--", "true"], "--halt"),
+    (["--results", "x", "--json", "--", "true"], "exclude each other"),
+    (["--halt", "soon,fail=0", "--", "true"], "--halt"),
+    (["--halt", "soon,fail=101%", "--", "true"], "--halt"),
+    (["--halt", "now,success=1", "--", "true"], "--halt"),
+    (["-N", "2", "--", "echo", "{3}"], "2 lines"),
+    (["-N", "2", "--colsep", ",", "--", "echo"], "exclude each other"),
 ])
 def test_a_wrong_line_is_refused_before_anything_happens(each, args, words):
     done = each.run(*args)
@@ -235,6 +307,122 @@ def test_json_is_a_document_a_line(each):
     assert (shown["line"], shown["exit"], shown["output_base64"]) == (2, 7, found[1]["output_base64"])
     done = each.run("--json", "--dry-run", "--", "echo", "{} {}", lines=["a b"])
     assert documents(done.out) == [["echo", "a b a b"]]
+
+
+# ---- standard error, and results in files
+
+
+def test_standard_error_is_kept_apart(each):
+    program = each.script("both.sh", 'echo "err $1" >&2; echo "out $1"; echo "more $1" >&2\n')
+    done = each.run("-k", "-j", "3", "--", program, lines=5)
+    assert done.out == "".join(f"out {n}\n" for n in range(1, 6)), done
+    assert done.err.startswith("".join(f"err {n}\nmore {n}\n" for n in range(1, 6))), done
+    done = each.run("--json", "--", program, lines=1)
+    (document,) = documents(done.out)
+    assert (document["output"], document["errors"]) == ("out 1\n", "err 1\nmore 1\n"), done
+
+
+def test_in_one_pipe_a_programs_errors_stand_behind_its_output(each):
+    program = each.script("both.sh", 'echo "err $1" >&2; echo "out $1"\n')
+    ran_ = subprocess.run(["sh", "-c", f"seq 4 | {BIN} each -k -j 2 -- {program} 2>&1"], cwd=each.dir, env=each.env(),
+                          capture_output=True, text=True, check=True)
+    assert ran_.stdout.startswith("".join(f"out {n}\nerr {n}\n" for n in range(1, 5))), ran_
+
+
+def test_errors_that_were_not_printed_before_a_kill_are_kept_apart_as_well(each):
+    """The reader takes nothing: all of it is read back by the next run."""
+    program = each.script("both.sh", 'echo "err $1 $WAYBILL_ATTEMPT" >&2; head -c 100000 /dev/zero | tr "\\0" x; echo; '
+                          '[ "$1" != 3 ] || [ "$WAYBILL_ATTEMPT" = 2 ]\n')
+    child = each.start("-k", "-j", "2", "--retry", "1", "--", program)
+    child.stdin.write(as_bytes(30))
+    child.stdin.close()
+    child.stdin = None
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("done") == 30, "all ends", 3 * DEADLINE_S)
+    child.kill()
+    child.wait()
+    done = each.run("-k", "-j", "2", "--retry", "1", "--results", "res", "--", program, lines=30)
+    lines = done.out.splitlines()
+    assert done.status == 0 and lines and {len(line) for line in lines} == {100_000}, done.err
+    errors = [line for line in done.err.splitlines() if line.startswith("err ")]
+    assert errors[-1] == "err 30 1" and len(errors) == len(lines), done.err
+    for place in (each.dir / "res").iterdir():
+        wanted = f"err {place.name} {2 if place.name == '3' else 1}\n"
+        assert (place / "stderr").read_text() == wanted and len((place / "stdout").read_text()) == 100_001
+
+
+def test_errors_alone_are_not_lost_by_a_kill(each):
+    """Nobody takes them: a line without other output is not printed before they are out."""
+    program = each.script("errors.sh", '{ echo "err $1"; head -c 50000 /dev/zero | tr "\\0" x; echo; } >&2\n')
+    child = each.start("-k", "-j", "2", "--", program)
+    child.stdin.write(as_bytes(10))
+    child.stdin.close()
+    child.stdin = None
+    client = each.client()
+    eventually(lambda: client.counts().get("each", {}).get("done") == 10, "all ends", 3 * DEADLINE_S)
+    child.kill()
+    seen = child.stderr.read().decode()
+    child.wait()
+    done = each.run("-k", "-j", "2", "--", program, lines=10)
+    assert done.status == 0, done.err
+    whole = re.compile(r"err (\d+)\nx{50000}\n")
+    assert sorted(map(int, set(whole.findall(seen)) | set(whole.findall(done.err)))) == list(range(1, 11))
+
+
+def test_much_on_standard_error_loses_its_middle_and_stops_nobody(each):
+    program = each.script("much.sh", 'head -c 9000000 /dev/zero | tr "\\0" e >&2; echo last >&2; echo out\n')
+    done = each.run("--", program, lines=1)
+    assert (done.status, done.out) == (0, "out\n") and "bytes are left out here" in done.err and "last\n" in done.err
+
+
+def test_results_in_files(each):
+    program = each.script("both.sh", 'echo "err $1" >&2; echo "out $1"; [ "$1" != 2 ]\n')
+    done = each.run("--results", "res", "--", program, lines=3)
+    assert done.status == 1 and sorted(done.out.splitlines()) == ["out 1", "out 2", "out 3"], done
+    found = {str(path.relative_to(each.dir / "res")): path.read_text() for path in (each.dir / "res").rglob("std*")}
+    assert found == {f"{n}/std{kind}": f"{kind} {n}\n" for n in (1, 2, 3) for kind in ("out", "err")}
+    done = each.run("--results", "/no/such/place", "--", program, lines=3)
+    assert done.status == 4 and "/no/such/place" in done.err, done
+
+
+# ---- halting
+
+
+def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
+    program = appending(each, 'case $1 in 2) exit 3;; 1) until [ -e go ]; do sleep 0.02; done; echo out of 1;; esac\n')
+    child = each.start("-j", "2", "--halt", "soon", "--", program)
+    child.stdin.write(as_bytes(200))
+    child.stdin.close()
+    child.stdin = None
+    eventually(lambda: "2" in ran(each), "the failure")
+    time.sleep(0.3)
+    (each.dir / "go").touch()
+    done = each.end(child)
+    assert done.status == 1 and "out of 1" in done.out, done
+    assert "1 failed" in done.err and "line 2: 2  (exit 3)" in done.err and "goes on from here" in done.err, done
+    assert len(ran(each)) < 20, "no more was started"
+    done = each.run("-j", "2", "--", program, lines=200)
+    assert done.status == 1 and "199 done, 1 failed" in done.err, done
+    assert sorted(map(int, ran(each))) == list(range(1, 201)), "each line once"
+
+
+def test_halt_now_ends_what_runs(each):
+    program = appending(each, '[ "$1" != 2 ] || exit 3; [ "$1" != 1 ] || [ -e again ] || sleep 60\n')
+    begin = time.monotonic()
+    done = each.run("-j", "2", "--halt", "now,fail=1", "--", program, lines=50)
+    assert done.status == 1 and "(exit 3)" in done.err and time.monotonic() - begin < 30 * PATIENCE, done
+    (each.dir / "again").touch()
+    done = each.run("-j", "2", "--", program, lines=50)
+    assert "49 done, 1 failed" in done.err and ran(each).count("1") == 2, "what was ended is run again"
+
+
+@pytest.mark.parametrize("halt, status, started", [("soon,fail=3", 1, 3), ("soon,fail=30%", 1, 6), ("now,fail=4", 1, 4)])
+def test_halt_after_several_failures(each, halt, status, started):
+    """One after the other, every one fails: 30% of 20 lines are 6."""
+    program = appending(each, "exit 1\n")
+    done = each.run("-j", "1", "--halt", halt, "--", program, lines=20)
+    assert done.status == status, done
+    assert started <= len(ran(each)) <= started + 2
 
 
 # ---- failures
@@ -599,3 +787,66 @@ def test_a_terminal_shows_the_bar(each):
             text += piece
     assert child.wait(30 * PATIENCE) == 0, text
     assert re.search(rb"\d/2 +\d+% \[", text) and b"running" in text, text
+
+
+# ---- another input, and runs that wait
+
+
+def killed_halfway(each, program, lines=40):
+    """A run of which lines are left in the store: it was killed."""
+    child = each.start("-j", "2", "--", program)
+    child.stdin.write(as_bytes(lines))
+    child.stdin.close()
+    child.stdin = None
+    client = each.client()
+    eventually(lambda: sum(client.counts().get("each", {}).values()) == lines and len(ran(each)) >= 4, "half of a run")
+    child.kill()
+    child.wait()
+    eventually(lambda: not each.processes(), "the end of all of it", 2 * DEADLINE_S)
+
+
+def test_with_another_input_nothing_of_the_old_one_runs(each):
+    program = appending(each, "[ -e go ] || sleep 0.2\n")
+    killed_halfway(each, program)
+    before = ran(each)
+    done = each.run("-j", "2", "--", program, lines=[*range(1, 40), "other"])
+    assert done.status == 4 and "line 40 is not what it was" in done.err, done
+    assert ran(each) == before, "a stored line ran before the input had confirmed it"
+    done = each.run("-j", "2", "--", program, lines=10)
+    assert done.status == 4 and "the input ends after line 10" in done.err, done
+    assert ran(each) == before
+    (each.dir / "go").touch()
+    done = each.run("-j", "2", "--", program, lines=40)
+    assert done.status == 0 and set(ran(each)) == {str(n) for n in range(1, 41)}, done
+
+
+def test_a_slow_input_confirms_what_it_has(each):
+    """The lines come one by one: what is stored runs when all of it was seen, and what comes later as it comes."""
+    program = appending(each, "[ -e go ] || sleep 0.2\n")
+    killed_halfway(each, program, lines=8)
+    (each.dir / "go").touch()
+    child = each.start("-j", "2", "--", program)
+    for n in range(1, 9):
+        child.stdin.write(f"{n}\n".encode())
+        child.stdin.flush()
+    eventually(lambda: set(ran(each)) == {str(n) for n in range(1, 9)}, "the stored lines")
+    child.stdin.write(b"9\n")
+    child.stdin.flush()
+    eventually(lambda: "9" in ran(each), "the new line")
+    child.stdin.close()
+    child.stdin = None
+    assert each.end(child).status == 0
+
+
+def test_unfinished_runs_are_listed(each):
+    assert "no run is unfinished" in each.run("--list").err
+    each.run("--", "echo", lines=3)
+    assert "no run is unfinished" in each.run("--list").err, "a finished one is none"
+    program = appending(each, "sleep 0.2\n")
+    killed_halfway(each, program)
+    done = each.run("--list")
+    (line,) = done.out.splitlines()[1:]
+    assert "interrupted" in line and str(each.dir) in line and program in line and "ago" in line, done
+    (run,) = documents(each.run("--list", "--json").out)
+    assert (run["directory"], run["command"], run["running"]) == (str(each.dir), [program], False)
+    assert 0 < run["printed"] < 40, run

@@ -17,11 +17,6 @@ def server(servers):
     return servers(definitions=DEFINITIONS).start()
 
 
-@pytest.fixture
-def client(server):
-    return server.tcp()
-
-
 def emit(client, job, seq, jobs=None, **fields):
     """The ids of an emit that must be taken."""
     body = {"id": job["id"], "lease": job["lease"], "seq": seq, **fields}
@@ -112,6 +107,8 @@ def test_a_bad_job_refuses_the_whole_request(client, server):
     client.end(job)
     eventually(lambda: client.counts()["work"] == {"ready": 1000})
     own = begin(admin)
+    refused(admin, own, 403, "forbidden", jobs=[{"queue": "own", "command": ["id"]}])
+    admin.ok("PUT", "/v1/queues/source", {"may_emit": {"command": True}})
     emit(admin, own, 1, [{"queue": "own", "command": ["id"]}])
     error = refused(admin, own, 422, "invalid", seq=2, jobs=[{"queue": "work", "command": "id"}])
     assert "own_command" in error["message"]
@@ -120,7 +117,7 @@ def test_a_bad_job_refuses_the_whole_request(client, server):
 def test_only_who_holds_the_job_emits(client):
     job = begin(client)
     refused(client, {"id": job["id"], "lease": job["id"]}, 409, "stale_lease")
-    refused(client, {"id": job["lease"], "lease": job["lease"]}, 404, "not_found")
+    refused(client, {"id": "0000000000001", "lease": job["lease"]}, 404, "not_found")
     client.end(job)
     refused(client, job, 409, "stale_lease")
 

@@ -89,7 +89,7 @@ def desk(tmp_path):
     (["progress", "7"], ["progress 7"]),
     (["progress", "7", "two", "words"], ["progress 7 two words"]),
     (["progress", "cleaning up"], ["run cleaning up"]),
-    (["progress", "two\nlines\x1b"], ["run two lines?"]),
+    (["progress", "two\nlines\x1b"], ["run two lines\\x1b"]),
     (["progress", "--left", "90s"], ["progress left 90s"]),
     (["progress", "1/2", "--left", "90s"], ["progress 1/2", "progress left 90s"]),
     (["progress", "left", "90s"], ["progress left 90s"]),

@@ -20,11 +20,6 @@ def server(servers):
     return servers(definitions=DEFINITIONS).start()
 
 
-@pytest.fixture
-def client(server):
-    return server.tcp()
-
-
 def arrive(client, name="whole", **params):
     return client.ok("POST", f"/v1/joins/{name}", {"params": params}, 200)
 

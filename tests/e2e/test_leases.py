@@ -3,6 +3,7 @@
 import json
 import signal
 import time
+from urllib.parse import quote
 
 import pytest
 
@@ -120,6 +121,73 @@ def test_a_stale_worker_is_fenced(client):
     assert client.show(job_id)["result"] == "right"
     assert client.finish(stale, "done", result="wrong")["error"]["code"] == "stale_lease"
     assert client.show(job_id)["result"] == "right"
+
+
+def forgeries(mine, other):
+    """What somebody who knows its own lease, and all about the other job but its lease, can make up."""
+    fence, token, proof = mine["lease"].split(".")
+    yield mine["lease"]
+    yield other["id"]
+    yield f"{int(fence) + 1}.{token}.{proof}"
+    yield f"{fence}.{other['id']}.{proof}"
+    yield f"{fence}.{token}.{'A' * len(proof)}"
+    yield f"{fence}.{token}.{proof.swapcase()}"
+    yield from (token, proof, "x", "\u2603", "-" * 38, "1" * 100)
+
+
+def test_jobs_of_one_claim_have_a_lease_each(client):
+    client.submit_many([{"queue": "work"}] * 20)
+    jobs = client.claim(max=20)["jobs"]
+    proofs = {job["lease"].split(".")[2] for job in jobs}
+    assert len(proofs) == 20 and all(len(proof) == 22 for proof in proofs)
+
+
+def test_a_lease_is_good_for_its_own_job_only(client):
+    client.submit_many([{"queue": "work"}] * 2)
+    mine, other = client.claim(max=2)["jobs"]
+    before = client.show(other["id"])
+    for lease in forgeries(mine, other):
+        forged = {"id": other["id"], "lease": lease}
+        for state in ("done", "returned", "lost"):
+            assert client.finish(forged, state)["error"]["code"] == "stale_lease", lease
+        assert client.touch(forged, text="mine")["lost"] == [forged]
+        client.refused(409, "stale_lease", "POST", "/v1/emit",
+                       {**forged, "seq": 1, "jobs": [{"queue": "work"}]})
+        client.refused(409, "stale_lease", "POST",
+                       f"/v1/jobs/{other['id']}/log?lease={quote(lease)}&offset=0", b"mine")
+    assert client.show(other["id"]) == before
+    client.end(other)
+    client.end(mine)
+
+
+def test_who_claims_all_says_what_it_holds_by_their_leases(client):
+    client.submit_many([{"queue": "work"}] * 2)
+    one, two = client.claim(worker="w", max=2)["jobs"]
+    items = [{"id": one["id"], "lease": one["lease"]}, {"id": two["id"], "lease": one["lease"]}]
+    reply = client.claim(worker="w", max=0, all=True, touch=items)
+    assert reply["lost"] == items[1:]
+    assert client.state(one["id"]) == "running" and client.state(two["id"]) == "ready"
+
+
+def test_the_fence_counts_the_grants_of_a_job(client):
+    client.submit()
+    for fence in range(1, 12):
+        job = client.take()
+        assert job["lease"].split(".")[0] == str(fence)
+        client.end(job, "returned" if fence % 3 else "done")
+        if fence % 3 == 0:
+            client.act(job["id"], "retry")
+
+
+def test_leases_outlive_a_restart_and_know_those_of_before(server, client):
+    client.submit_many([{"queue": "work"}] * 2)
+    jobs = client.claim(max=2)["jobs"]
+    server.restart()
+    client = server.tcp()
+    client.end(jobs[0])
+    swapped = {"id": jobs[1]["id"], "lease": jobs[0]["lease"]}
+    assert client.finish(swapped)["error"]["code"] == "stale_lease"
+    client.end(jobs[1])
 
 
 def test_a_late_finish_is_either_whole_or_nothing(server, client):

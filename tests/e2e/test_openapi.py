@@ -9,7 +9,8 @@ pytestmark = pytest.mark.embedded("describes requests, whatever the store")
 METHODS = {"get", "put", "post", "delete", "patch", "head", "options"}
 CODES = {"bad_request", "unauthorized", "forbidden", "not_found", "method_not_allowed", "conflict",
          "stale_lease",
-         "too_large", "unsupported", "range_not_satisfiable", "invalid", "too_many", "internal",
+         "precondition", "too_large", "unsupported", "range_not_satisfiable", "invalid",
+         "too_many", "internal",
          "unavailable",
          "queue_down", "too_slow", "full"}
 # What the contract names; the document may not have less.

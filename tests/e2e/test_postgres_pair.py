@@ -336,3 +336,13 @@ def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
         pause.ask("COMMIT")
     deleting.result()
     assert taken == [], "nobody else could have claimed it meanwhile"
+
+
+def test_a_dead_server_is_taken_over_within_15_s_and_that_is_logged(both):
+    third = Server(f"{both[0].dir}-third", store=both[0].cluster.url(), definitions="").start()
+    url = f"http://127.0.0.1:{third.port}"
+    third.kill()
+    began = time.monotonic()
+    eventually(lambda: any(f"taken over from {url}" in server.log_text() for server in both),
+               "the line in a log", deadline_s=60 * PATIENCE)
+    assert time.monotonic() - began < 15 * PATIENCE

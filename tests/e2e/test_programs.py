@@ -2,6 +2,7 @@
 """Programs that misbehave: each harms at most its own job, and nothing of it is left."""
 import hashlib
 import json
+import os
 import signal
 
 import pytest
@@ -266,6 +267,39 @@ def test_a_time_out_ends_a_stopped_program(shop):
 
 
 # ---- programs that saw off the branch
+
+STOPPER = """#!/usr/bin/python3
+import os, signal, sys, time
+end = time.monotonic() + 10
+print("at it", flush=True)
+while time.monotonic() < end and not os.path.exists(sys.argv[1]):
+    for _ in range(100):
+        try:
+            os.kill(-1, signal.SIGSTOP)
+        except ProcessLookupError:
+            pass
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs programs as others")
+def test_a_program_that_stops_all_of_its_user_does_not_stop_the_worker(shop):
+    limits = {"user": "61234"}  # whom no other test has
+    enough = shop.place("enough")
+    stopper = shop.submit(shop.queue(STOPPER, [str(enough)], limits=limits))
+    shop.logged(stopper, b"at it")
+    stopped = shop.queue("true", limits=limits, timeout="50ms")
+    jobs = [shop.submit(stopped) for _ in range(120)]
+    try:
+        mine = shop.queue("echo on")
+        for _ in range(5):
+            assert shop.run(mine)["state"] == "done"
+        for job in jobs:
+            assert shop.ended(job)["state"] in ("done", "failed")
+    finally:
+        enough.touch()
+    shop.ended(stopper)
+    assert shop.carry_out("id -u", limits=limits)["state"] == "done"
+
 
 def test_a_program_that_closes_all_its_descriptors_is_waited_for(shop):
     place = shop.place("mark")

@@ -133,3 +133,14 @@ def test_so_many_failures_in_a_row_pause_the_queue(client, admin):
     assert client.ok("GET", "/v1/queues/fragile")["state"] == "up"
     client.end(client.take("fragile"), "failed", exit=1)
     assert client.ok("GET", "/v1/queues/fragile")["state"] == "pause"
+
+
+def test_a_job_that_fails_again_and_again_is_one_job_that_fails(client, admin):
+    define(admin, "stubborn", stop_after=2, retry={"max": 5, "first": 0, "jitter": 0})
+    client.submit("stubborn")
+    for _ in range(4):
+        client.end(client.take("stubborn", wait="10s"), "failed", exit=1)
+    assert client.ok("GET", "/v1/queues/stubborn")["state"] == "up"
+    client.submit("stubborn", priority=1)
+    client.end(client.take("stubborn"), "failed", exit=1)
+    assert client.ok("GET", "/v1/queues/stubborn")["state"] == "pause"

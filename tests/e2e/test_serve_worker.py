@@ -188,7 +188,9 @@ def test_the_worker_and_its_programs_die_with_a_killed_server(shops):
     must_end(program)
     place.touch()
     shop.start()
-    assert shop.ended(job_id, 30)["state"] == "done"
+    job = shop.ended(job_id, 30)
+    assert (job["state"], job["attempt"], job["lost"]) == ("done", 2, 1)
+    assert [entry["state"] for entry in job["progress"]] == ["lost", "done"], "as after a kill of the worker"
 
 
 def test_a_stopped_worker_does_not_hold_up_the_stop(shops):

@@ -17,11 +17,6 @@ def server(servers):
     return servers(definitions=DEFINITIONS).start()
 
 
-@pytest.fixture
-def client(server):
-    return server.tcp()
-
-
 def raised(client, name, count=None, level=None):
     body = None if count is None else {"count": count}
     reply = client.ok("POST", f"/v1/signals/{name}", body, 200)

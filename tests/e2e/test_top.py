@@ -56,7 +56,7 @@ def test_a_rate_is_shown_while_jobs_end(server, client, top):
         for job in client.claim("other", max=5)["jobs"]:
             client.end(job)
         terminal.mark()
-        return re.search(r"other +\S*up\S*( +\S+)+ +\d+(\.\d)?\x1b\[K",
+        return re.search(r"other +\S*up\S*( +\S+)+ +\d+(\.\d)?\r",
                          terminal.text[mark:])
 
     eventually(end_some, "a rate")
@@ -101,12 +101,12 @@ def test_it_fits_into_a_terminal_that_changes_its_size(server, client, top):
     terminal.resize(5, 60)
     terminal.process.send_signal(signal.SIGWINCH)
     screen = terminal.until(r"\x1b\[H((?:(?!\x1b\[H)[\s\S])*)\x1b\[J", start=mark)[1]
-    assert screen.count("\n") == 4 and "q quits" not in screen
+    assert screen.count("\n") == 4 and "q quits" in screen and "1-4 of " in screen
     mark = terminal.mark()
     terminal.resize(60, 100)
     terminal.process.send_signal(signal.SIGWINCH)
     terminal.until("q quits", start=mark)
-    terminal.until("and 20 more", start=mark)
+    terminal.until("FAILED LAST|30 jobs|n=29", start=mark)
 
 
 def test_a_server_that_goes_away_is_told_and_waited_for(server, top):
@@ -143,3 +143,62 @@ def test_without_a_server_it_says_so(directory):
     terminal = Terminal("top", "--data", os.path.join(directory, "none"))
     assert terminal.wait() == 5 and "no server" in terminal.text and ENTER not in terminal.text
     terminal.close()
+
+
+ENTER_KEY, UP, DOWN, PAGE_DOWN, END = "\r", "\x1b[A", "\x1b[B", "\x1b[6~", "\x1b[F"
+
+
+def press(terminal, key, pattern):
+    """Presses a key and waits for what it shows."""
+    mark = terminal.mark()
+    terminal.press(key)
+    return terminal.until(pattern, start=mark)
+
+
+def test_a_job_is_chosen_and_looked_into(server, client, top):
+    jobs = client.submit_many([{"queue": "work", "params": {"n": n}} for n in range(3)])
+    claimed = client.claim(max=3)["jobs"]
+    client.ok("POST", f"/v1/jobs/{jobs[1]}/log?lease={claimed[1]['lease']}&offset=0",
+              b"one\n\x1b]0;title\x07two\n")
+    terminal = started(top)
+    press(terminal, DOWN, rf"\x1b\[7m{jobs[2]}")
+    press(terminal, "j", rf"\x1b\[7m{jobs[1]}")
+    press(terminal, ENTER_KEY, rf"job {jobs[1]}.*running[\s\S]*n = 1[\s\S]*q back")
+    press(terminal, ENTER_KEY, r"one[\s\S]*two[\s\S]*g G")
+    assert "title" not in terminal.text
+    press(terminal, "q", rf"job {jobs[1]}")
+    press(terminal, "\x1b", rf"\x1b\[7m{jobs[1]}")  # still chosen
+    press(terminal, UP, rf"\x1b\[7m{jobs[2]}")
+    press(terminal, "?", "choose a job[\\s\\S]*fold them")
+    press(terminal, "q", "q quits")
+    terminal.press("q")
+    assert terminal.wait() == 0 and terminal.restored()
+
+
+def test_a_long_screen_is_scrolled(server, client, top):
+    client.submit_many([{"queue": "work", "params": {"n": n}} for n in range(40)])
+    client.claim(max=40)
+    terminal = started(top, size=(20, 100))
+    terminal.until(r"1-19 of \d+")
+    shown = press(terminal, PAGE_DOWN, r"20-38 of (\d+)")
+    last = int(shown[1])
+    press(terminal, END, rf"{last - 18}-{last} of {last}")
+    press(terminal, "g", rf"1-19 of {last}")
+    for _ in range(19):
+        terminal.press(DOWN)
+    press(terminal, DOWN, r"\x1b\[7m[0-9A-Z]{13}.*n=20")  # the chosen one stays in sight
+
+
+def test_idle_queues_and_workers_that_are_gone_are_folded(server, client, top):
+    client.submit("other")
+    terminal = started(top)
+    terminal.until(r"other +\S*up[\s\S]*and 6 idle queues")
+    press(terminal, "a", r"two words")
+    press(terminal, "a", r"and 6 idle queues")
+
+
+def test_the_last_column_of_a_full_line_is_seen(server, client, top):
+    client.submit(params={"text": "x" * 300})
+    client.end(client.take(), "failed", exit=1, text="y" * 300)
+    terminal = started(top, size=(24, 80))
+    terminal.until("y+…(?!\x1b\\[K)")

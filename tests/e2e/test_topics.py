@@ -27,11 +27,6 @@ def server(servers):
     return servers(definitions=DEFINITIONS).start()
 
 
-@pytest.fixture
-def client(server):
-    return server.tcp()
-
-
 def publish(client, topic, body=None, status=202, **named):
     return client.ok("POST", f"/v1/topics/{topic}", body, status, **named)["ids"]
 

@@ -318,16 +318,17 @@ def test_a_log_is_told_when_its_parts_were_written(client):
     client.submit()
     job = client.take()
     path = f"/v1/jobs/{job['id']}/log?times=1"
-    assert client.ok("GET", path) == {"times": []}
+    assert client.ok("GET", path) == {"times": [], "attempts": [[1, 0]], "errors": []}
     at = 1767225600000000
     piece = {"offset": 0, "text": "one\ntwo\n", "times": [[0, at], [4, at + 1500]]}
     for _ in range(2):
         client.ok("POST", "/v1/touch", {"touch": [held(job, log=piece)]})
-    piece = {"offset": 4, "text": "two\nthree\n", "times": [[4, at + 7], [8, at + 2000000]]}
+    piece = {"offset": 4, "text": "two\nthree\n", "times": [[4, at + 7], [8, 0], [8, at + 2000000]]}
     client.end(job, log=piece)
-    assert client.ok("GET", path) == {"times": [
+    assert client.ok("GET", path)["times"] == [
         [0, "2026-01-01T00:00:00Z"], [4, "2026-01-01T00:00:00.001500Z"],
-        [8, "2026-01-01T00:00:02Z"]]}
+        [8, "2026-01-01T00:00:02Z"]]
+    assert client.ok("GET", path)["errors"] == [8]
     client.refused(422, "invalid", "GET", path + "&follow=1")
     client.refused(404, "not_found", "GET", "/v1/jobs/0000000000000/log?times=1")
 
@@ -366,7 +367,7 @@ def test_a_bad_log_is_refused_and_nothing_of_the_request_happens(client):
                       ({"offset": 0, "text": "x", "base64": "eA=="}, "exclude"),
                       ({"offset": 0, "text": "x", "times": 5}, "times"),
                       ({"offset": 0, "text": "x", "times": [[0]]}, "times"),
-                      ({"offset": 0, "text": "x", "times": [[0, 0]]}, "times"),
+                      ({"offset": 0, "text": "x", "times": [[0, -1]]}, "times"),
                       ({"offset": 0, "text": "x", "times": [["0", 5]]}, "times"),
                       ({"offset": 0, "text": "x", "times": [[1, 5]]}, "times"),
                       ({"offset": 5, "text": "xy", "times": [[4, 5]]}, "times"),
@@ -535,11 +536,14 @@ def test_how_many_failures_were_passed_over_is_told_with_the_next(client):
 def test_a_queue_that_stops_by_itself_says_why(client, admin):
     admin.ok("PUT", "/v1/queues/frail", {"stop_after": 2})
     client.submit_many([{"queue": "frail"}] * 3)
-    for job in client.claim("frail", max=2)["jobs"]:
+    jobs = client.claim("frail", max=2)["jobs"]
+    for job in jobs:
         client.end(job, "failed")
     assert client.ok("GET", "/v1/queues/frail")["state"] == "pause"
     stopped = next(line for line in queue_log(client, "frail") if line["what"] == "pause")
-    assert stopped["text"] == "stop_after: 2 failures in a row"
+    assert stopped["text"] == f"stop_after: 2 jobs failed in a row, the last was {jobs[1]['id']}"
+    assert client.ok("GET", "/v1/queues/frail")["why"] == {
+        "text": stopped["text"], "at": stopped["at"]}
 
 
 def test_a_broken_program_is_in_the_log_when_it_appears_changes_and_is_mended(client):

@@ -118,7 +118,7 @@ def test_failures_and_words_while_the_server_is_away_are_delivered(shop, workers
 def test_a_worker_that_starts_before_its_server_waits_for_it(shop, workers):
     shop.server.kill()
     worker = workers(shop.server, "w").spawn()
-    eventually(lambda: "jobs in hand" in worker.log_text(), "a word in its log")
+    eventually(lambda: "running jobs continue" in worker.log_text(), "a word in its log")
     shop.restart()
     assert shop.carry_out("echo fine")["state"] == "done"
 
@@ -272,11 +272,13 @@ def test_a_job_that_was_granted_but_not_started_comes_back_uncounted(shop, worke
     held = Held(shop)
     held.process()
     worker.pause()
-    shop.client.claim({}, worker={"name": "w", "pid": worker.process.pid}, wake=True)
-    job = shop.client.claim(held.queue, worker="w")["jobs"]
+    instance = (shop.server.data / "workers" / "w" / "instance").read_text().split()[0]
+    itself = {"name": "w", "pid": worker.process.pid, "instance": instance}
+    shop.client.claim({}, worker=itself, wake=True)
+    job = shop.client.claim(held.queue, worker=itself)["jobs"]
     assert job == []
     other = shop.submit(held.queue, params={"base": str(shop.place("other"))})
-    granted = shop.client.claim(held.queue, worker="w", max=1)["jobs"]
+    granted = shop.client.claim(held.queue, worker=itself, max=1)["jobs"]
     assert [job["id"] for job in granted] == [other]
     worker.resume()
     worker.kill()

@@ -29,7 +29,7 @@ queues:
 
 # What must not come in from the environment of whoever runs the tests.
 FOREIGN = ("WAYBILL_URL", "WAYBILL_DATA", "WAYBILL_STORE", "WAYBILL_TOKEN", "WAYBILL_FAULT",
-           "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "http_proxy",
+           "XDG_STATE_HOME", "XDG_DATA_HOME", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "http_proxy",
            "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
 
 
@@ -205,8 +205,8 @@ class Server:
 
     def cli(self, *args, stdin=b"", env=None):
         return run_waybill(*args, stdin=stdin, deadline_s=90 * PATIENCE,
-                           env=plain_env(HOME=str(self.dir), WAYBILL_DATA=str(self.data),
-                                         **self.store_env(), **(env or {})))
+                           env=plain_env(**{"HOME": str(self.dir), "WAYBILL_DATA": str(self.data),
+                                            **self.store_env(), **(env or {})}))
 
     def store_env(self):
         return {"WAYBILL_STORE": self.store} if self.store else {}

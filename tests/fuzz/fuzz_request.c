@@ -1,23 +1,28 @@
 /*
- * What clients send: jobs, claims, finishes, touches, emits, filters and definitions of queues.
+ * What clients send: heads, chunks and targets of requests, jobs, claims, finishes, touches, emits, filters and
+ * definitions of queues.
  *
  * Whatever comes, the parsers answer with a job or with an error that says something, and what they take
  * holds to the contract of the engine: slices lie in the input or in the arena, JSON stays JSON, numbers
- * stay in their bounds.
+ * stay in their bounds.  Where the bytes of a request were split makes no difference.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json.h"
+#include "base/siphash.h"
 #include "base/utf8.h"
 #include "core/queue_def.h"
 #include "driver.h"
 #include "server/auth.h"
 #include "server/content_type.h"
+#include "server/http_framing.h"
+#include "server/http_head.h"
 #include "server/http_range.h"
 #include "server/job_filter.h"
 #include "server/limits.h"
 #include "server/parse_emit.h"
 #include "server/parse_exchange.h"
 #include "server/parse_submit.h"
+#include "server/target.h"
 
 #define HELD "\"id\":\"0AHY0AM680000\",\"lease\":\"0AHY0AM800001\""
 
@@ -60,9 +65,30 @@ static const struct slice seeds[] = {
     SLICE("http://localhost:6769/page?x"),
     SLICE("bytes=100-200"),
     SLICE("application/json; charset=utf-8"),
+    SLICE("POST /v1/jobs?wait=5s&a=%20 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 16\r\n"
+          "Connection: keep-alive, close\r\nOrigin: http://localhost\r\n\r\n"),
+    SLICE("GET / HTTP/1.0\r\nTransfer-Encoding:\r\n chunked\r\nExpect: 100-continue\r\n\r\n"),
+    SLICE("3;name=\"value\"\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\nGET"),
 };
 
 static const struct slice words[] = {
+    SLICE("\r\n"),
+    SLICE("\r\n "),
+    SLICE("\r\n\t"),
+    SLICE("\r\n\r\n"),
+    SLICE("\n"),
+    SLICE("\r"),
+    SLICE(" :"),
+    SLICE("\r\nContent-Length: 5"),
+    SLICE("\r\nTransfer-Encoding: chunked"),
+    SLICE("\r\nOrigin: x"),
+    SLICE(" HTTP/1.1"),
+    SLICE(";x=y"),
+    SLICE("0\r\n\r\n"),
+    SLICE("ffffffff\r\n"),
+    SLICE("%00"),
+    SLICE("%2"),
+    SLICE("&a=b"),
     SLICE("\"queue\":"),
     SLICE("\"params\":{}"),
     SLICE("\"key\":\"k\""),
@@ -221,7 +247,7 @@ static void check_exchange(const struct exchange *x)
     for (size_t i = 0; i < x->n_finish; i++) {
         const struct finish_item *f = &x->finish[i];
 
-        if (f->id <= 0 || f->token <= 0 || f->outcome == JOB_OUT_NONE)
+        if (f->id <= 0 || f->token == 0 || f->lease.size == 0 || f->outcome == JOB_OUT_NONE)
             fuzz_fail("finish %zu is not whole", i);
         if (f->delay_us < 0 || (f->outcome == JOB_OUT_LATER && !f->delayed))
             fuzz_fail("finish %zu has no delay", i);
@@ -251,12 +277,15 @@ static void check_exchange(const struct exchange *x)
 
 static void run_exchange(struct slice input)
 {
+    const struct siphash_key key = {{1, 2}};
+    const struct submit_source source = {.right = RIGHT_USER, .leases = &key};
+
     for (int kind = EXCHANGE_CLAIM; kind <= EXCHANGE_TOUCH; kind++) {
         CLEANUP(arena) struct arena arena = ARENA_INIT;
         struct exchange x;
         struct err err = ERR_INIT;
 
-        if (parse_exchange(input, (enum exchange_kind)kind, RIGHT_USER, &arena, &x, &err) == E_OK)
+        if (parse_exchange(input, (enum exchange_kind)kind, &source, &arena, &x, &err) == E_OK)
             check_exchange(&x);
         else
             check_error(&err);
@@ -266,7 +295,8 @@ static void run_exchange(struct slice input)
 static void run_emit(struct slice input)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct submit_source source = {.right = RIGHT_USER};
+    const struct siphash_key key = {{1, 2}};
+    struct submit_source source = {.right = RIGHT_USER, .leases = &key};
     struct emit x;
     struct err err = ERR_INIT;
 
@@ -274,7 +304,7 @@ static void run_emit(struct slice input)
         check_error(&err);
         return;
     }
-    if (x.id <= 0 || x.token <= 0 || x.seq <= 0 || x.n_jobs > OP_EMIT_MAX ||
+    if (x.id <= 0 || x.token == 0 || x.lease.size == 0 || x.seq <= 0 || x.n_jobs > OP_EMIT_MAX ||
         x.cursor.size > CURSOR_BYTES_MAX || x.n_jobs + x.cursor.size == 0)
         fuzz_fail("an emit is not whole");
     if (x.cursor.size > 0)
@@ -319,8 +349,152 @@ static void run_headers(struct slice input)
     (void)content_type_parse(input);
 }
 
+/* ---- the request itself ---- */
+
+struct head_outcome {
+    enum http_head_state state;
+    struct http_head_scan scan;
+    int status;
+    struct err err;
+};
+
+/* In parts of `part` bytes. */
+static struct head_outcome scan_head(struct slice input, size_t part)
+{
+    struct head_outcome o = {.state = HTTP_HEAD_MORE, .err = ERR_INIT};
+
+    for (size_t n = part; o.state == HTTP_HEAD_MORE; n += part) {
+        size_t seen = n < input.size ? n : input.size;
+
+        o.state = http_head_scan(&o.scan, slice_make(input.data, seen), &o.status, &o.err);
+        if (seen == input.size)
+            break;
+    }
+    return o;
+}
+
+static void check_clean(struct slice text, struct slice all, const char *what)
+{
+    if (text.data == NULL)
+        return;
+    if (text.data < all.data || text.data + text.size > all.data + all.size)
+        fuzz_fail("%s lies outside of the head", what);
+    for (size_t i = 0; i < text.size; i++)
+        if (((unsigned char)text.data[i] < ' ' && text.data[i] != '\t') || text.data[i] == 0x7F)
+            fuzz_fail("%s has a control character", what);
+}
+
+static void check_head(struct slice text)
+{
+    struct err err = ERR_INIT;
+    struct http_head head;
+    int status = 0;
+
+    if (http_head_parse(text, &head, &status, &err) != E_OK) {
+        check_error(&err);
+        return;
+    }
+    check_clean(head.method, text, "the method");
+    check_clean(head.target, text, "the target");
+    check_clean(head.headers.auth.host, text, "Host");
+    check_clean(head.headers.auth.origin, text, "Origin");
+    check_clean(head.headers.content_length, text, "Content-Length");
+    check_clean(head.headers.transfer_encoding, text, "Transfer-Encoding");
+    if (head.method.size == 0 || head.target.data[0] != '/')
+        fuzz_fail("a head is not whole");
+    if (head.headers.chunked && (head.is_1_0 || head.headers.content_length.data != NULL))
+        fuzz_fail("the end of the body is in doubt");
+    if (head.headers.chunked != (head.headers.transfer_encoding.data != NULL))
+        fuzz_fail("Transfer-Encoding was passed over");
+}
+
+static void run_head(struct slice input)
+{
+    struct head_outcome whole = scan_head(input, input.size + 1);
+
+    for (size_t part = 1; part < 4; part++) {
+        struct head_outcome parts = scan_head(input, part);
+
+        if (parts.state != whole.state || parts.status != whole.status ||
+            parts.err.code != whole.err.code || parts.scan.at != whole.scan.at ||
+            parts.scan.begin != whole.scan.begin)
+            fuzz_fail("a head in parts of %zu bytes is another one", part);
+    }
+    if (whole.state == HTTP_HEAD_BAD)
+        check_error(&whole.err);
+    if (whole.state == HTTP_HEAD_WHOLE)
+        check_head(slice_make(input.data + whole.scan.begin, whole.scan.at - whole.scan.begin));
+}
+
+/* The body in parts of `part` bytes; returns how it ended, and where. */
+static enum http_framing_step read_chunks(struct slice input, size_t part, struct buf *ret_body,
+                                          size_t *ret_at)
+{
+    static const struct headers headers = {.chunked = true};
+    enum http_framing_step step = FRAMING_MORE;
+    struct http_framing f;
+    size_t end = 0;
+
+    http_framing_begin(&f, &headers);
+    while (step != FRAMING_DONE && step != FRAMING_BAD) {
+        struct slice piece;
+        size_t used = 0;
+
+        if (step == FRAMING_MORE && end == input.size)
+            break;
+        if (step == FRAMING_MORE)
+            end = input.size - end < part ? input.size : end + part;
+        step = http_framing_step(&f, slice_make(input.data + *ret_at, end - *ret_at), &used,
+                                 &piece);
+        *ret_at += used;
+        if (step == FRAMING_PIECE)
+            buf_add_slice(ret_body, piece);
+    }
+    return step == FRAMING_PIECE ? FRAMING_MORE : step;
+}
+
+static void run_chunks(struct slice input)
+{
+    CLEANUP(buf) struct buf whole = BUF_INIT(FUZZ_INPUT_MAX);
+    CLEANUP(buf) struct buf parts = BUF_INIT(FUZZ_INPUT_MAX);
+    size_t whole_at = 0;
+    size_t parts_at = 0;
+    enum http_framing_step a = read_chunks(input, input.size + 1, &whole, &whole_at);
+    enum http_framing_step b = read_chunks(input, 1, &parts, &parts_at);
+
+    if (a != b || !slice_equal(buf_slice(&whole), buf_slice(&parts)))
+        fuzz_fail("chunks in parts are another body");
+    if (a == FRAMING_DONE && whole_at != parts_at)
+        fuzz_fail("chunks in parts end elsewhere");
+}
+
+static void run_target(struct slice input)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(FUZZ_INPUT_MAX + 1);
+    struct err err = ERR_INIT;
+    struct target t;
+
+    buf_add_slice(&text, input);
+    if (memchr(buf_text(&text), '\0', text.size) != NULL || text.data == NULL)
+        return;
+    if (target_parse(text.data, text.size, &t, &err) != E_OK) {
+        check_error(&err);
+        return;
+    }
+    for (size_t i = 0; i < t.n_params; i++)
+        if (t.params[i].value.data == NULL ||
+            memchr(t.params[i].value.data, '\0', t.params[i].value.size) != NULL)
+            fuzz_fail("a parameter with a NUL");
+    if (t.path.size > 0 && memchr(t.path.data, '\0', t.path.size) != NULL)
+        fuzz_fail("a path with a NUL");
+    target_deinit(&t);
+}
+
 static void run(struct slice input)
 {
+    run_head(input);
+    run_chunks(input);
+    run_target(input);
     run_submit(input, RIGHT_USER);
     run_submit(input, RIGHT_ADMIN);
     run_exchange(input);

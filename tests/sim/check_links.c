@@ -64,18 +64,20 @@ void world_read_links(struct sim *s)
 {
     struct reading r = {.sim = s};
     struct stored_release release = {.target = 0};
+    struct stored_revival revival = {.target = 0};
     struct err err = ERR_INIT;
 
     s->links = (struct stored_links){.was_left = s->links.left};
     if (store_signals_list(s->at->store, slice_make(NULL, 0), 100, take_signal, s, &err) != E_OK ||
         store_joins_list(s->at->store, slice_make(NULL, 0), 100, take_join, &r, &err) != E_OK ||
-        store_release_next(s->at->store, &release, &err) != E_OK)
+        store_release_next(s->at->store, 0, &release, &err) != E_OK ||
+        store_revival_next(s->at->store, &revival, &err) != E_OK)
         sim_fail(s, "the store cannot be read: %s", err.msg);
     for (r.at = 0; r.at < MODEL_JOINS; r.at++)
         if (r.ids[r.at] != 0 && store_arrivals_list(s->at->store, r.ids[r.at], slice_make(NULL, 0),
                                                     100, take_arrivals, &r, &err) != E_OK)
             sim_fail(s, "the store cannot be read: %s", err.msg);
-    s->links.left = release.target != 0;
+    s->links.left = release.target != 0 || revival.target != 0;
 }
 
 /* ---- comparing ---- */

@@ -240,8 +240,11 @@ static struct req *make_act(struct sim *s)
         j = NULL;
     if (j != NULL && kind == ACT_RETRY && j->n_record > MODEL_RECORD_MAX / 3)
         kind = ACT_DELETE;
-    r->op.act = (struct act){.kind = kind, .id = j == NULL || chance(s, 40) == 0 ? 4711 : j->id};
-    r->act = (struct model_act){.kind = kind, .target = -1, .label = -1, .now_at = s->now.wall_at};
+    r->op.act = (struct act){.kind = kind,
+                             .id = j == NULL || chance(s, 40) == 0 ? 4711 : j->id,
+                             .alone = true}; /* see client_resume */
+    r->act = (struct model_act){
+        .kind = kind, .target = -1, .label = -1, .alone = true, .now_at = s->now.wall_at};
     if (kind == ACT_MOVE) {
         r->act.target = chance(s, 30) == 0 ? -1 : any_queue(s);
         r->op.act.queue = r->act.target < 0 ? SLICE("no such") : queue_name(r->act.target);
@@ -254,6 +257,30 @@ static struct req *make_act(struct sim *s)
     }
     if (j != NULL && kind == ACT_RETRY && chance(s, j->step > 0 ? 2 : 30) == 0)
         fill_from(s, r, j);
+    return r;
+}
+
+/* Those who were cancelled with it come back at the end of the batch: it is the only request of its own, so that nobody asks
+ * meanwhile in which state they are. */
+struct req *client_resume(struct sim *s)
+{
+    static const unsigned ended = 1U << JOB_DONE | 1U << JOB_FAILED | 1U << JOB_CANCELLED;
+    struct model_job *j = any_job_in(s, chance(s, 3) == 0 ? ended : 1U << JOB_FAILED);
+    size_t in_vain = 0;
+
+    for (size_t i = 0; i < s->model.n_jobs; i++) {
+        in_vain += s->model.jobs[i].in_vain;
+        if (s->model.jobs[i].in_vain && chance(s, 2) == 0)
+            j = model_find(&s->model, s->model.jobs[i].hangs_on);
+    }
+    if (j == NULL || !job_state_ended(j->state) || j->n_record > MODEL_RECORD_MAX / 3 ||
+        s->links.left || s->model.n_work > 0 || in_vain * 4 > world_settle_rows(s))
+        return NULL;
+    struct req *r = req_new(s, OP_ACT);
+
+    r->op.act = (struct act){.kind = ACT_RETRY, .id = j->id};
+    r->act = (struct model_act){
+        .kind = ACT_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
     return r;
 }
 
@@ -273,6 +300,7 @@ static struct req *make_bulk(struct sim *s)
     if (w->kind == ACT_DELETE && chance(s, 2) == 0)
         w->before_at = s->now.wall_at - (int64_t)chance(s, 300) * US_PER_S;
     r->op.bulk = (struct bulk){.kind = w->kind,
+                               .alone = true, /* see client_resume */
                                .filter = {.states = w->states, .ended_before_at = w->before_at}};
     if (w->queue >= 0)
         r->op.bulk.filter.queue = queue_name(w->queue);

@@ -102,7 +102,8 @@ static void finish_all(struct sim *s)
         else if ((r = raise_signal(s)) != NULL)
             sim_run(s, r);
         else
-            world_advance(s, 10 * US_PER_MIN); /* retries and other workers' leases */
+            /* Retries, other workers' leases, and instants from before which the clock was set back by days. */
+            world_advance(s, US_PER_HOUR);
         if (s->n_held[0] == 0)
             sim_run(s, NULL);
     }

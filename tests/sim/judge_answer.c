@@ -99,10 +99,10 @@ static void check_results(const struct sim *s, const struct req *r)
     none_left(s, r, &it, "results");
 }
 
-static bool is_wanted_cancel(const struct req *r, int64_t id, int64_t token)
+static bool is_wanted_cancel(const struct req *r, struct held lease)
 {
     for (size_t i = 0; i < r->want.n_cancels; i++)
-        if (r->want.cancels[i].id == id && r->want.cancels[i].token == token)
+        if (same_lease(r->want.cancels[i], lease))
             return true;
     return false;
 }
@@ -118,7 +118,9 @@ static void check_touched(const struct sim *s, const struct req *r)
         if (!r->want.lost[i])
             continue;
         next_of(s, r, &it, &item, "lost leases");
-        if (reply_id(s, item, "id") != t->id || reply_id(s, item, "lease") != t->token)
+        struct held lost = reply_lease(s, item);
+
+        if (lost.id != t->id || lost.token != t->token)
             sim_fail(s, "another lease is lost: %s", buf_text(&r->op.reply));
     }
     none_left(s, r, &it, "lost leases");
@@ -127,15 +129,14 @@ static void check_touched(const struct sim *s, const struct req *r)
 
         it = list_of(s, r, "cancel");
         while (json_next_item(&it, &item))
-            told = told || (reply_id(s, item, "id") == r->want.cancels[i].id &&
-                            reply_id(s, item, "lease") == r->want.cancels[i].token);
+            told = told || same_lease(reply_lease(s, item), r->want.cancels[i]);
         if (!told)
             sim_fail(s, "the worker is not told to stop job %lld: %s",
                      (long long)r->want.cancels[i].id, buf_text(&r->op.reply));
     }
     it = list_of(s, r, "cancel");
     while (json_next_item(&it, &item) && !s->shared)
-        if (!is_wanted_cancel(r, reply_id(s, item, "id"), reply_id(s, item, "lease")))
+        if (!is_wanted_cancel(r, reply_lease(s, item)))
             sim_fail(s, "the worker is told to stop what nobody cancelled: %s",
                      buf_text(&r->op.reply));
 }
@@ -167,8 +168,12 @@ static void check_jobs(const struct sim *s, const struct req *r)
         if (reply_id(s, item, "id") != g->id)
             sim_fail(s, "job %lld should be granted at place %zu: %s", (long long)g->id, i,
                      buf_text(&r->op.reply));
-        if (reply_id(s, item, "lease") != r->want.token)
-            sim_fail(s, "one claim gave two tokens: %s", buf_text(&r->op.reply));
+        struct held lease = reply_lease(s, item);
+
+        if (lease.token != r->want.token || lease.fence != g->fence)
+            sim_fail(s,
+                     "the lease of job %lld should have the token of its claim and fence %lld: %s",
+                     (long long)g->id, (long long)g->fence, buf_text(&r->op.reply));
         if (!json_find(item, "attempt", &attempt) || json_int(attempt) != g->attempt)
             sim_fail(s, "attempt %d of job %lld is told otherwise: %s", g->attempt,
                      (long long)g->id, buf_text(&r->op.reply));
@@ -193,8 +198,7 @@ static void check_logs(const struct sim *s, const struct req *r)
         struct slice item, size;
 
         next_of(s, r, &it, &item, "logs");
-        if (reply_id(s, item, "id") != end->lease.id ||
-            reply_id(s, item, "lease") != end->lease.token || !json_find(item, "size", &size) ||
+        if (!same_lease(reply_lease(s, item), end->lease) || !json_find(item, "size", &size) ||
             json_int(size) != end->size)
             sim_fail(s, "the log of job %lld ends at %lld: %s", (long long)end->lease.id,
                      (long long)end->size, buf_text(&r->op.reply));

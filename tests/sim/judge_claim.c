@@ -13,6 +13,14 @@ bool is_outdated(const struct sim *s, const struct req *r)
 
 /* ---- the whole, and the logs that come with it ---- */
 
+static struct held told_lease(int64_t id, struct slice text)
+{
+    struct held lease = {.id = id};
+
+    ASSERT(lease_parse(text, &lease.token, &lease.fence));
+    return lease;
+}
+
 static void take_log(struct sim *s, struct req *r, const struct log_append *l, struct held lease)
 {
     struct model_job *j = model_find(&s->model, lease.id);
@@ -40,9 +48,9 @@ void judge_exchange(struct sim *s, struct req *r)
     r->bad_queue = names_gone_queue(s, r) && !is_outdated(s, r);
     r->want.code = r->bad_queue ? E_INVALID : E_OK;
     for (size_t i = 0; i < x->n_touch && !r->bad_queue; i++)
-        take_log(s, r, x->touch[i].log, (struct held){x->touch[i].id, x->touch[i].token});
+        take_log(s, r, x->touch[i].log, told_lease(x->touch[i].id, x->touch[i].lease));
     for (size_t i = 0; i < x->n_finish && !r->bad_queue; i++)
-        take_log(s, r, x->finish[i].log, (struct held){x->finish[i].id, x->finish[i].token});
+        take_log(s, r, x->finish[i].log, told_lease(x->finish[i].id, x->finish[i].lease));
 }
 
 /* ---- finish ---- */
@@ -131,7 +139,7 @@ void judge_finish(struct sim *s, struct req *r)
 void want_cancel(struct req *r, const struct model_job *j)
 {
     ASSERT(r->want.n_cancels < sizeof(r->want.cancels) / sizeof(r->want.cancels[0]));
-    r->want.cancels[r->want.n_cancels++] = (struct held){j->id, j->token};
+    r->want.cancels[r->want.n_cancels++] = (struct held){j->id, j->token, j->fence};
 }
 
 static bool is_touched(const struct exchange *x, const struct model_job *j)
@@ -216,7 +224,25 @@ static int64_t granted_token(struct sim *s, const struct req *r, const struct mo
     if (!json_next_item(&it, &job))
         sim_fail(s, "job %lld is ready and not granted: %s", (long long)first->id,
                  buf_text(&r->op.reply));
-    return reply_id(s, job, "lease");
+    return reply_lease(s, job).token;
+}
+
+/* Above all that the job was ever granted by. */
+static int64_t granted_fence(struct sim *s, const struct req *r, const struct model_job *j)
+{
+    int64_t fence = 0;
+    struct slice jobs, item;
+
+    if (!is_known(r))
+        fence = job_fence(world_row(s, j->id));
+    else if (json_find(buf_slice(&r->op.reply), "jobs", &jobs))
+        for (struct json_iter it = json_items(jobs); json_next_item(&it, &item);)
+            if (reply_id(s, item, "id") == j->id)
+                fence = reply_lease(s, item).fence;
+    if (fence <= j->fence)
+        sim_fail(s, "the fence of job %lld is %lld after %lld", (long long)j->id, (long long)fence,
+                 (long long)j->fence);
+    return fence;
 }
 
 static void grant(struct sim *s, struct req *r, struct model_job *j)
@@ -226,6 +252,7 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     if (!model_move(&s->model, j, JOB_EV_CLAIM, JOB_RUNNING))
         sim_fail(s, "job %lld cannot be claimed", (long long)j->id);
     j->token = r->want.token;
+    j->fence = granted_fence(s, r, j);
     j->lease_us = r->op.exchange.lease_us;
     j->lease_at = s->now.steady_at + j->lease_us;
     j->worker = r->worker;
@@ -236,12 +263,13 @@ static void grant(struct sim *s, struct req *r, struct model_job *j)
     struct grant *g = &r->want.grants[r->want.n_grants++];
 
     *g = (struct grant){.id = j->id,
+                        .fence = j->fence,
                         .attempt = j->attempt - j->attempts_before,
                         .cursor = j->cursor,
                         .step = j->step};
     model_seen(j, g->params);
     if (!r->reply_lost)
-        worker_holds(s, r->worker, j->id, j->token);
+        worker_holds(s, r->worker, (struct held){j->id, j->token, j->fence});
 }
 
 static void serve(struct sim *s, struct req *r)

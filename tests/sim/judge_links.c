@@ -57,9 +57,11 @@ static void begin_route(const struct model_sub *sub, struct model_job *j)
     }
     if (sub->step > 0) {
         int64_t due_at = j->due_at;
+        int64_t delay_us = j->delay_us;
 
         model_step_begin(j, model_step_find(&j->bill, sub->step));
         j->due_at = j->due_max = due_at;
+        j->delay_us = delay_us;
     }
 }
 
@@ -343,6 +345,47 @@ static void follow_waiting(struct sim *s, enum when when)
             sim_fail(s, "more was taken of signal %s than was raised", model_signal_names[i]);
 }
 
+/* ---- those who come back ---- */
+
+static bool hung_on(const struct model_job *j, int64_t id)
+{
+    for (int k = 0; k < j->bill.n_conds; k++)
+        if (j->bill.conds[k].kind == AFTER_JOB && j->bill.conds[k].job == id)
+            return j->in_vain;
+    return false;
+}
+
+/* Of several that are in the way the store knows which it was; one alone is known here. */
+static void revive_one(struct sim *s, struct model_job *j, int64_t cause)
+{
+    const struct job *row = world_row(s, j->id);
+    const struct model_act again = {
+        .kind = ACT_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
+    bool hung = j->hangs_on == cause;
+
+    if (row == NULL)
+        return;
+    bool back = row->state != JOB_CANCELLED || row->cause != JOB_CAUSE_DEPENDENCY;
+    enum err_code code = back || hung ? model_act(&s->model, j, &again) : E_OK;
+
+    if (back && code != E_OK)
+        sim_fail(s, "job %lld comes back, though it cannot", (long long)j->id);
+    if (!back && hung && code == E_OK)
+        sim_fail(s, "job %lld stays cancelled, though its cause is run again", (long long)j->id);
+    s->model.links.revived += back;
+}
+
+static void follow_revived(struct sim *s)
+{
+    struct model *m = &s->model;
+
+    for (size_t r = 0; r < m->n_reviving && !s->no_evidence; r++)
+        for (size_t i = 0; i < m->n_jobs; i++)
+            if (hung_on(&m->jobs[i], m->reviving[r]))
+                revive_one(s, &m->jobs[i], m->reviving[r]);
+    m->n_reviving = 0;
+}
+
 static void check_none_left(const struct sim *s)
 {
     for (size_t i = 0; i < s->model.n_jobs && !s->links.left; i++) {
@@ -379,7 +422,12 @@ void judge_follow(struct sim *s)
 
 void judge_links(struct sim *s)
 {
+    bool resumed = s->model.n_reviving > 0;
+
+    follow_revived(s);
     follow(s, s->one_by_one ? WITHIN : OVER);
+    if (resumed)
+        follow_waiting(s, OVER);
     if (!s->one_by_one)
         check_none_left(s);
 }

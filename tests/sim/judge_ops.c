@@ -27,6 +27,24 @@ int64_t reply_id(const struct sim *s, struct slice object, const char *name)
     return id;
 }
 
+struct held reply_lease(const struct sim *s, struct slice object)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct held lease = {.id = reply_id(s, object, "id")};
+    struct slice value;
+
+    if (!json_find(object, "lease", &value) ||
+        !lease_parse(json_text(value, &arena), &lease.token, &lease.fence) ||
+        lease_prove(&sim_lease_key, lease.id, json_text(value, &arena)) != lease.token)
+        sim_fail(s, "no lease of its job in the reply %.*s", (int)object.size, object.data);
+    return lease;
+}
+
+bool same_lease(struct held a, struct held b)
+{
+    return a.id == b.id && a.token == b.token && a.fence == b.fence;
+}
+
 void expect_json(const struct sim *s, const struct req *r)
 {
     struct err err = ERR_INIT;

@@ -42,6 +42,7 @@ void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum 
     judge_note_id(s, id);
     struct model_job *j = model_add(&s->model, id, sub->queue, due_at, s->now.wall_at);
 
+    j->delay_us = j->due_at > 0 ? sub->delay_us : 0;
     j->priority = sub->priority;
     j->key = sub->key;
     j->label = sub->label;

@@ -122,11 +122,22 @@ void model_remove(struct model *m, struct model_job *j)
 
 /* ---- the end of an attempt ---- */
 
-static void defer(struct model *m, struct model_job *j, int64_t from_at, int64_t to_at)
+static void defer(struct model *m, struct model_job *j, int64_t now_at, int64_t low, int64_t high)
 {
     model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
-    j->due_at = from_at;
-    j->due_max = to_at;
+    j->due_at = now_at + low;
+    j->due_max = now_at + high;
+    j->delay_us = high;
+}
+
+void model_set_clock(struct model *m, int64_t us)
+{
+    for (size_t i = 0; i < m->n_jobs; i++)
+        if (m->jobs[i].delay_us > 0 && m->jobs[i].due_at > 0 &&
+            !job_state_ended(m->jobs[i].state)) {
+            m->jobs[i].due_at += us;
+            m->jobs[i].due_max += us;
+        }
 }
 
 /* The pause before the n-th retry lies between these two. */
@@ -185,7 +196,7 @@ static void end_later(struct model *m, struct model_job *j, const struct model_e
     j->laters++;
     if (end->delayed)
         low = high = end->delay_us;
-    defer(m, j, end->now_at + low, end->now_at + high);
+    defer(m, j, end->now_at, low, high);
 }
 
 static void end_failed(struct model *m, struct model_job *j, const struct model_end *end)
@@ -208,7 +219,7 @@ static void end_failed(struct model *m, struct model_job *j, const struct model_
     pause_bounds(d, j->failures, &low, &high);
     if (end->delayed)
         low = high = end->delay_us;
-    defer(m, j, end->now_at + low, end->now_at + high);
+    defer(m, j, end->now_at, low, high);
 }
 
 static void end_lost(struct model *m, struct model_job *j, const struct model_end *end)
@@ -253,11 +264,12 @@ void model_end_attempt(struct model *m, struct model_job *j, const struct model_
 {
     struct model_queue *q = &m->queues[j->queue];
     int failures = m->failures;
+    bool first = j->failures == 0; /* of this job: once it has failed it counts no more */
 
     ASSERT(j->state == JOB_RUNNING);
     record(j, end);
     j->finished_at = end->now_at;
-    j->due_at = j->due_max = 0;
+    j->due_at = j->due_max = j->delay_us = 0;
     if (end->outcome == JOB_OUT_RETURNED)
         j->attempt--;
     if (end->outcome == JOB_OUT_LOST)
@@ -275,7 +287,7 @@ void model_end_attempt(struct model *m, struct model_job *j, const struct model_
     else
         end_lost(m, j, end);
     model_end_emits(m, j, end->outcome == JOB_OUT_DONE);
-    if (end->outcome == JOB_OUT_DONE || m->failures > failures)
+    if (end->outcome == JOB_OUT_DONE || (m->failures > failures && first))
         count_streak(q, m->failures > failures);
 }
 

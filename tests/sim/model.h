@@ -77,7 +77,9 @@ struct model_job {
     bool held, cancelling;
     int64_t due_at; /* exact when due_at == due_max */
     int64_t due_max;
-    int64_t token;              /* of the last claim; 0: never claimed */
+    int64_t delay_us; /* due so long after something, at most; 0: somebody gave the instant */
+    int64_t token;    /* of the last claim; 0: never claimed */
+    int64_t fence;    /* of the last grant */
     int64_t lease_us, lease_at; /* steady: when it runs out */
     int worker;                 /* of the last claim; -1: none */
     int server;                 /* that granted it, or looks after it since */
@@ -98,6 +100,8 @@ struct model_job {
     int failed_step;     /* 0: none */
     int attempts_before; /* of earlier steps */
     bool waiting;        /* held by what it is to come after */
+    bool in_vain;        /* cancelled because something of that can no longer come, */
+    int64_t hangs_on;    /* because of this job; 0: it is one of several */
     char assigned[MODEL_SET];
     char result[MODEL_SET];
     struct model_attempt record[MODEL_RECORD_MAX]; /* attempts that ended, returned ones too */
@@ -163,6 +167,8 @@ struct model {
     int64_t telling
         [MODEL_JOBS_MAX]; /* ended jobs whose end is still being told: they are not run again */
     size_t n_telling;
+    int64_t reviving[MODEL_JOBS_MAX]; /* jobs that are run again with all that they had cancelled */
+    size_t n_reviving;
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
 };
 
@@ -188,6 +194,9 @@ const struct model_def *model_def_of(const struct model *m, const struct model_j
 /* False when the state table forbids it, or leads elsewhere than to `to`. */
 bool model_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to);
 void model_must_move(struct model *m, struct model_job *j, enum job_event event, enum job_state to);
+
+/* The clock was set while the server ran: lengths stay what they are, instants do not. */
+void model_set_clock(struct model *m, int64_t us);
 
 /* A new job at the end; `due_at` above now makes it scheduled. */
 struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_at, int64_t now_at);
@@ -285,6 +294,9 @@ bool model_has_levels(const struct model *m, const struct model_job *j);
 void model_let_go(struct model *m, struct model_job *j, int64_t now_at);
 void model_doom(struct model *m, struct model_job *j, int64_t now_at);
 
+/* Judges anew what a cancelled job waited for; false: something of it cannot come. */
+bool model_hopes_again(struct model *m, struct model_job *j);
+
 /* ---- where ends lead (model_chain.c) ---- */
 
 /* Remembers an end with all that it hands on: followed when the batch is over. */
@@ -306,9 +318,10 @@ struct model_act {
     const char *params; /* PATCH: the whole new text; NULL: as it is */
     const char *member; /* RETRY, CLONE: set in the params to `value`; NULL: none */
     int64_t value;
-    int from;  /* RETRY: number of the step; 0: not said; -1: there is none such */
-    bool anew; /* RETRY: from the first one */
-    int label; /* PATCH; -1: as it is */
+    int from;   /* RETRY: number of the step; 0: not said; -1: there is none such */
+    bool anew;  /* RETRY: from the first one */
+    bool alone; /* RETRY: without those who were cancelled with it, and without waiting again */
+    int label;  /* PATCH; -1: as it is */
     bool has_priority, has_due;
     int priority;
     int64_t due_at;

@@ -32,13 +32,15 @@ void model_merge(char *out, const char *base, const char *member, int64_t value)
 
 void model_place(struct model *m, struct model_job *j, int64_t now_at)
 {
+    if (j->delay_us > 0 && j->due_at > now_at + j->delay_us) /* the clock was set back in between */
+        j->due_at = j->due_max = now_at + j->delay_us;
     if (j->held || j->waiting) {
         model_must_move(m, j, JOB_EV_HOLD, JOB_HELD);
     } else if (j->due_at > now_at) {
         model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
     } else {
         model_must_move(m, j, JOB_EV_WAKE, JOB_READY);
-        j->due_at = j->due_max = 0;
+        j->due_at = j->due_max = j->delay_us = 0;
     }
 }
 
@@ -74,7 +76,12 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     for (size_t i = 0; i < m->n_telling; i++)
         if (m->telling[i] == j->id)
             return E_CONFLICT;
+    bool waits_again = j->in_vain && !a->alone && !a->anew;
+
+    if (waits_again && !model_hopes_again(m, j))
+        return E_CONFLICT;
     model_must_move(m, j, JOB_EV_AGAIN, JOB_READY);
+    j->in_vain = false;
     if (a->member != NULL && strcmp(a->member, "s0") == 0)
         j->bill.changed = j->n_record;
     if (step != NULL)
@@ -82,11 +89,18 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     j->failures = j->lost = j->laters = 0;
     j->held = j->waiting = j->cancelling = false;
     j->result[0] = '\0';
-    j->due_at = j->due_max = j->finished_at = 0;
+    j->due_at = j->due_max = j->delay_us = j->finished_at = 0;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
     if (a->member != NULL)
         model_merge(j->params, j->params, a->member, a->value);
+    for (int k = 0; k < j->bill.n_conds && waits_again; k++)
+        j->waiting = j->waiting || j->bill.conds[k].kind == AFTER_SIGNAL ||
+                     j->bill.conds[k].now != COND_HOLDS;
+    if (j->waiting)
+        model_place(m, j, a->now_at);
+    if (!a->alone && !a->anew)
+        m->reviving[m->n_reviving++] = j->id;
     return E_OK;
 }
 
@@ -116,7 +130,7 @@ static enum err_code act_now(struct model *m, struct model_job *j, const struct 
         return E_CONFLICT;
     if (j->state == JOB_RUNNING)
         return E_OK;
-    j->due_at = j->due_max = 0;
+    j->due_at = j->due_max = j->delay_us = 0;
     model_place(m, j, a->now_at);
     return E_OK;
 }
@@ -142,8 +156,10 @@ static enum err_code act_patch(struct model *m, struct model_job *j, const struc
         return E_CONFLICT;
     if (a->has_priority)
         j->priority = a->priority;
-    if (a->has_due)
+    if (a->has_due) {
         j->due_at = j->due_max = a->due_at;
+        j->delay_us = 0;
+    }
     if (a->params != NULL)
         snprintf(j->params, sizeof(j->params), "%s", a->params);
     if (a->label >= 0)
@@ -202,7 +218,8 @@ static bool work_means(const struct model_work *w, const struct model_job *j)
 void model_work_step(struct model *m, int64_t now_at)
 {
     struct model_work *w = &m->work[0];
-    struct model_act act = {.kind = w->kind, .target = w->target, .label = -1, .now_at = now_at};
+    struct model_act act = {
+        .kind = w->kind, .target = w->target, .label = -1, .alone = true, .now_at = now_at};
     int64_t ids[MODEL_JOBS_MAX];
     size_t n = 0;
     bool gone = w->queue >= 0 && !m->queues[w->queue].there;

@@ -113,8 +113,39 @@ void model_let_go(struct model *m, struct model_job *j, int64_t now_at)
     m->links.released++;
 }
 
+/* The one that can never hold, if it is only one. */
+static int64_t lost_of(const struct model_job *j)
+{
+    int64_t lost = 0;
+
+    for (int k = 0; k < j->bill.n_conds; k++) {
+        const struct model_cond *c = &j->bill.conds[k];
+
+        if (c->kind != AFTER_JOB || c->now != COND_NEVER)
+            continue;
+        if (lost != 0 && lost != c->job)
+            return 0;
+        lost = c->job;
+    }
+    return lost;
+}
+
+bool model_hopes_again(struct model *m, struct model_job *j)
+{
+    for (int k = 0; k < j->bill.n_conds; k++) {
+        struct model_cond *c = &j->bill.conds[k];
+
+        if (c->kind == AFTER_JOB)
+            c->now = model_find(m, c->job) == NULL ? COND_NEVER : model_cond_judge(m, c);
+    }
+    j->hangs_on = lost_of(j);
+    return !model_is_doomed(j);
+}
+
 void model_doom(struct model *m, struct model_job *j, int64_t now_at)
 {
+    j->in_vain = true;
+    j->hangs_on = lost_of(j);
     j->finished_at = now_at;
     model_must_move(m, j, JOB_EV_CANCEL, JOB_CANCELLED);
     m->links.doomed++;

@@ -105,7 +105,7 @@ static void release(struct model *m, struct model_job *j, int64_t now_at)
         return;
     }
     model_must_move(m, j, JOB_EV_WAKE, JOB_READY);
-    j->due_at = j->due_max = 0;
+    j->due_at = j->due_max = j->delay_us = 0;
 }
 
 static void let_go(struct model *m, const struct model_emit *r, enum model_fate fate,

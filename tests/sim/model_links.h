@@ -115,7 +115,7 @@ struct model_links {
     size_t n_notes;
     struct model_owed owed[MODEL_OWED];
     size_t n_owed;
-    int64_t released, doomed, fired, made; /* ever */
+    int64_t released, doomed, revived, fired, made; /* ever */
 };
 
 struct model_list {

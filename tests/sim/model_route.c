@@ -45,7 +45,7 @@ void model_step_begin(struct model_job *j, const struct model_step *step)
     j->attempts_before = j->attempt;
     j->failures = j->lost = j->laters = 0;
     j->own_retry = step->own_retry >= 0 ? step->own_retry : j->bill.own_retry;
-    j->due_at = j->due_max = 0;
+    j->due_at = j->due_max = j->delay_us = 0;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
     j->changed = true;

@@ -27,6 +27,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "core/lease.h"
 #include "engine/engine.h"
 #include "engine/op.h"
 #include "model.h"
@@ -49,8 +50,11 @@ struct sim;
 
 /* A lease, as a worker knows it. */
 struct held {
-    int64_t id, token;
+    int64_t id, token, fence;
 };
+
+/* Of every store in the simulation. */
+extern const struct siphash_key sim_lease_key;
 
 /* A request: the op, and what the model has to know about it. */
 struct req {
@@ -113,6 +117,7 @@ struct req {
         int64_t token;
         struct grant {
             int64_t id;
+            int64_t fence;
             int attempt;
             int64_t cursor;
             int step;
@@ -145,7 +150,8 @@ struct sim_server {
     struct store_member member;
     struct store *store; /* NULL: it is down */
     struct engine *engine;
-    int64_t opened_at;    /* steady */
+    int64_t opened_at; /* steady */
+    int64_t opened_wall_at;
     uint64_t rollbacks;   /* of this engine, as last seen */
     int64_t resume_at;    /* steady: after failed batches the engine rests until then */
     int64_t rested_until; /* the same of the process before this one */
@@ -175,6 +181,7 @@ struct sim {
     bool dead;             /* the process was killed in this step */
     int64_t kill_in;       /* so many disk operations from now; 0: not, or before the batch */
     bool kill_by_power;
+    bool just_opened;
     bool faulty;   /* the disk may fail in this step */
     bool crashing; /* the process dies in this step: what leaves no trace is not asked */
 
@@ -291,6 +298,7 @@ void world_read_links(struct sim *s);
 /* ---- clients.c, workers.c ---- */
 
 struct req *client_request(struct sim *s);
+struct req *client_resume(struct sim *s); /* a job again, with what it had cancelled; or NULL */
 struct req *client_nothing(struct sim *s, enum op_kind kind);
 struct req *client_claim_all(struct sim *s, int worker); /* for the end: every queue, no waiting */
 struct req *client_finish_done(struct sim *s, int worker);
@@ -322,7 +330,7 @@ struct slice queue_name(int queue);
 int64_t some_delay(struct sim *s);
 
 /* A worker learns of leases it was granted. */
-void worker_holds(struct sim *s, int worker, int64_t id, int64_t token);
+void worker_holds(struct sim *s, int worker, struct held lease);
 
 /* ---- judge.c, judge_ops.c, judge_claim.c, judge_answer.c ---- */
 
@@ -331,6 +339,9 @@ void judge_run(struct sim *s, struct req **reqs, size_t n);
 
 /* The process died in the batch: whole or not at all, as the store shows. */
 void judge_crash(struct sim *s, struct req **reqs, size_t n);
+
+/* While the server or its store was away nobody could renew a lease: each gets a full period. */
+void judge_pause(struct sim *s);
 
 /* One request each, in the phase in which a batch runs it. */
 void judge_queue(struct sim *s, struct req *r);
@@ -397,7 +408,11 @@ size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum er
 enum err_code judge_finish_emits(struct sim *s, struct req *r, const struct finish_item *f);
 void judge_make_finish_emits(struct sim *s, struct req *r, const struct finish_item *f);
 
-/* The id or token that the reply gives under that name. */
+/* The lease in an {"id","lease"} of the reply; it must be a proven one. */
+struct held reply_lease(const struct sim *s, struct slice object);
+bool same_lease(struct held a, struct held b);
+
+/* The id that the reply gives under that name. */
 int64_t reply_id(const struct sim *s, struct slice object, const char *name);
 void expect_code(const struct sim *s, const struct req *r, enum err_code code);
 void expect_json(const struct sim *s, const struct req *r);

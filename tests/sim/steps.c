@@ -87,7 +87,29 @@ static void say_request(const struct sim *s, const struct req *r)
 
 /* ---- steps ---- */
 
-static void pass_time(struct sim *s)
+/* The server runs: what is due by a length moves with the clock. */
+static void set_clock(struct sim *s)
+{
+    int64_t most_s = chance(s, 4) == 0 ? 5 * 86400 : 3600;
+    int64_t us = ((int64_t)chance(s, (uint64_t)(2 * most_s)) - most_s) * US_PER_S;
+
+    if (s->shared || (us >= -US_PER_S && us <= US_PER_S))
+        return;
+    world_set_clock(s, us);
+    model_set_clock(&s->model, us);
+    sim_say(s, "  the clock is set by %lld s", (long long)(us / US_PER_S));
+}
+
+/* Stopped, or suspended: nobody could renew a lease. */
+static void pause_server(struct sim *s)
+{
+    world_advance(s, (int64_t)chance(s, 1200) * US_PER_S);
+    engine_was_away(s->at->engine, 6 * US_PER_HOUR);
+    judge_pause(s);
+    sim_say(s, "  the server was stopped");
+}
+
+static void pass_time(struct sim *s, bool in_peace)
 {
     uint64_t how = chance(s, 100);
     int64_t next_us = engine_next_us(s->at->engine, s->now);
@@ -98,8 +120,10 @@ static void pass_time(struct sim *s)
         world_advance(s, next_us - 1);
     else if (how < 20)
         world_advance(s, (int64_t)chance(s, 1200) * US_PER_S);
-    else if (how < 22) /* somebody sets the clock */
-        world_set_clock(s, ((int64_t)chance(s, 7200) - 3600) * US_PER_S);
+    else if (how < 22 && in_peace)
+        set_clock(s);
+    else if (how < 24 && in_peace)
+        pause_server(s);
     else
         world_advance(s, (int64_t)chance(s, (uint64_t)(3 * US_PER_S)));
 }
@@ -246,9 +270,10 @@ void sim_step(struct sim *s)
     struct req **reqs = s->batch;
 
     s->n_batch = 0;
+    s->just_opened = false;
     if (s->n_servers > 1 && chance(s, 6) == 0)
         sim_change_places(s, chance(s, 4) == 0 ? SIM_LEAVES : SIM_STAYS);
-    pass_time(s);
+    pass_time(s, how < 90);
     sim_say(s, "wall %lld steady %lld", (long long)s->now.wall_at, (long long)s->now.steady_at);
     leave_some(s);
     if (chance(s, 40) == 0)
@@ -258,9 +283,13 @@ void sim_step(struct sim *s)
         return;
     }
     s->crashing = how >= 94;
-    for (size_t want = how < 10   ? 0
-                       : how < 70 ? 1
-                                  : 2 + chance(s, SIM_REQS - 1);
+    struct req *resume = how >= 10 && chance(s, 8) == 0 ? client_resume(s) : NULL;
+
+    if (resume != NULL)
+        reqs[s->n_batch++] = resume;
+    for (size_t want = how < 10 || resume != NULL ? 0
+                       : how < 70                 ? 1
+                                                  : 2 + chance(s, SIM_REQS - 1);
          s->n_batch < want; s->n_batch++)
         reqs[s->n_batch] = client_request(s);
     size_t n = s->n_batch;

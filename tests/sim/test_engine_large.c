@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/rng.h"
 #include "base/vec.h"
+#include "core/lease.h"
 #include "engine/engine.h"
 #include "powercut_vfs.h"
 #include "store/store.h"
@@ -149,7 +150,7 @@ static void submit(size_t n, struct rng *rng, int64_t delay_us)
     }
 }
 
-static int64_t lease_of(struct slice job, const char *name)
+static int64_t id_of(struct slice job, const char *name)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice value;
@@ -157,6 +158,18 @@ static int64_t lease_of(struct slice job, const char *name)
 
     assert_true(json_find(job, name, &value) && id_parse(json_text(value, &arena), &id));
     return id;
+}
+
+static int64_t token_of(struct slice job)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice value;
+    int64_t token = 0;
+    int64_t fence = 0;
+
+    assert_true(json_find(job, "lease", &value) &&
+                lease_parse(json_text(value, &arena), &token, &fence));
+    return token;
 }
 
 /* Claims, and calls back for each job granted. */
@@ -174,7 +187,7 @@ static size_t claim(int max, int64_t lease_us, void (*on_job)(int64_t id, int64_
     assert_true(json_find(buf_slice(&op.reply), "jobs", &jobs));
     for (struct json_iter it = json_items(jobs); json_next_item(&it, &job); n++)
         if (on_job != NULL)
-            on_job(lease_of(job, "id"), lease_of(job, "lease"));
+            on_job(id_of(job, "id"), token_of(job));
     op_deinit(&op);
     return n;
 }
@@ -286,7 +299,7 @@ static int64_t start_bulk(enum act_kind kind)
     op_init(&op, OP_BULK);
     op.bulk = (struct bulk){.kind = kind, .filter = {.queue = SLICE("default")}};
     run(&op);
-    int64_t id = lease_of(buf_slice(&op.reply), "id");
+    int64_t id = id_of(buf_slice(&op.reply), "id");
 
     op_deinit(&op);
     return id;

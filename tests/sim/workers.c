@@ -6,13 +6,23 @@
 
 /* ---- leases ---- */
 
-void worker_holds(struct sim *s, int worker, int64_t id, int64_t token)
+const struct siphash_key sim_lease_key = {{0x5151515151515151, 0x6161616161616161}};
+
+void worker_holds(struct sim *s, int worker, struct held lease)
 {
     if (s->n_held[worker] == SIM_HELD) { /* it forgets the oldest */
         memmove(&s->held[worker][0], &s->held[worker][1], (SIM_HELD - 1) * sizeof(struct held));
         s->n_held[worker]--;
     }
-    s->held[worker][s->n_held[worker]++] = (struct held){id, token};
+    s->held[worker][s->n_held[worker]++] = lease;
+}
+
+static struct slice lease_text(struct req *r, struct held held)
+{
+    const struct lease lease = {held.id, held.token, held.fence};
+    char text[LEASE_TEXT_SIZE];
+
+    return client_text(r, "%s", lease_format(&sim_lease_key, &lease, text).data);
 }
 
 /* A lease the worker believes in, or a made-up one. */
@@ -24,8 +34,10 @@ static struct held some_lease(struct sim *s, int worker, bool *ret_made_up)
     if (!*ret_made_up)
         return s->held[worker][chance(s, s->n_held[worker])];
     if (j == NULL || chance(s, 3) == 0)
-        return (struct held){.id = 4711, .token = 4712};
-    return (struct held){.id = j->id, .token = chance(s, 2) == 0 ? j->id : j->token + 1};
+        return (struct held){.id = 4711, .token = 4712, .fence = 1};
+    return (struct held){.id = j->id,
+                         .token = chance(s, 2) == 0 ? j->id : j->token + 1,
+                         .fence = j->fence + 1};
 }
 
 static enum job_outcome some_outcome(struct sim *s, int64_t id)
@@ -132,7 +144,8 @@ static void fill_finish(struct sim *s, struct req *r, size_t *n)
         return;
     struct finish_item *f = &r->finish[(*n)++];
 
-    *f = (struct finish_item){.id = lease.id, .token = lease.token, .outcome = outcome};
+    *f = (struct finish_item){
+        .id = lease.id, .token = lease.token, .lease = lease_text(r, lease), .outcome = outcome};
     f->exited = outcome == JOB_OUT_FAILED && chance(s, 2) == 0;
     f->exit = f->exited ? (chance(s, 3) == 0 ? 75 : chance(s, 4) == 0 ? 70 : 1) : 0;
     f->final = outcome == JOB_OUT_FAILED && chance(s, 10) == 0;
@@ -175,7 +188,7 @@ static void add_touch(struct sim *s, struct req *r, size_t *n, struct held lease
 {
     struct touch_item *t = &r->touch[(*n)++];
 
-    *t = (struct touch_item){.id = lease.id, .token = lease.token};
+    *t = (struct touch_item){.id = lease.id, .token = lease.token, .lease = lease_text(r, lease)};
     if (chance(s, 3) == 0) {
         t->has_text = true;
         t->text = SLICE("at it");
@@ -219,7 +232,12 @@ static struct worker_info info_of(int worker)
 {
     static const char *const names[MODEL_WORKERS] = {"box-a", "box-b", "box-c", "box-d", ""};
 
-    return (struct worker_info){.name = slice_of(names[worker]), .host = SLICE("h"), .pid = 7};
+    static const char *const instances[MODEL_WORKERS] = {"one", "two", "three", "", ""};
+
+    return (struct worker_info){.name = slice_of(names[worker]),
+                                .host = SLICE("h"),
+                                .pid = 7,
+                                .instance = slice_of(instances[worker])};
 }
 
 static void add_claim_queue(struct sim *s, struct req *r, int queue, int max)
@@ -345,7 +363,7 @@ static struct held some_owner(struct sim *s, int worker)
         const struct model_job *j = &m->jobs[chance(s, m->n_jobs)];
 
         if (j->state == JOB_RUNNING && (i > 4 || model_emitter_of(m, j->id) != NULL))
-            return (struct held){j->id, j->token};
+            return (struct held){j->id, j->token, j->fence};
     }
     return some_lease(s, worker, &made_up);
 }
@@ -415,6 +433,7 @@ struct req *client_finish_done(struct sim *s, int worker)
     for (; n < SIM_ITEMS && n < s->n_held[worker]; n++)
         r->finish[n] = (struct finish_item){.id = s->held[worker][n].id,
                                             .token = s->held[worker][n].token,
+                                            .lease = lease_text(r, s->held[worker][n]),
                                             .outcome = JOB_OUT_DONE};
     memmove(&s->held[worker][0], &s->held[worker][n],
             (s->n_held[worker] - n) * sizeof(struct held));

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "powercut_vfs.h"
 #include "sim.h"
+#include "store/sqlite_wal.h"
 #include "store/store.h"
 #include "store/store_list.h"
 #include "store/store_queues.h"
@@ -57,6 +58,21 @@ uint32_t world_settle_rows(const struct sim *s)
     return rows[s->seed % 3];
 }
 
+/* Whatever the disk has lost was not acknowledged: no commit is told as lost. */
+static void check_nothing_lost(struct sim *s, const struct store_config *config)
+{
+    struct wal_loss loss;
+    struct err err = ERR_INIT;
+
+    if (s->shared)
+        return;
+    if (sqlite_wal_scan("/sim/waybill.db", config->vfs, &loss, &err) != E_OK)
+        sim_fail(s, "%s", err.msg);
+    if (loss.commits > 0)
+        sim_fail(s, "%lld commits behind frame %lld are told as lost", (long long)loss.commits,
+                 (long long)loss.frame);
+}
+
 void world_open(struct sim *s)
 {
     struct store_config config = {.dir = "/sim",
@@ -66,18 +82,22 @@ void world_open(struct sim *s)
     struct engine_config engine = {.node = 1,
                                    .member = &s->at->member,
                                    .seed = s->seed,
+                                   .lease_key = sim_lease_key,
                                    .on_event = on_event,
                                    .event_ctx = s,
                                    .waiting_max = SIM_WAITING,
+                                   .subscriptions_max = 1000,
                                    .settle_rows = world_settle_rows(s)};
     struct err err = ERR_INIT;
 
-    s->now.steady_at = s->at->opened_at = s->now.wall_at;
+    s->now.steady_at = s->at->opened_at = s->at->opened_wall_at = s->now.wall_at;
+    s->just_opened = true;
     s->dead = false;
     s->at->rollbacks = 0;
     s->at->read_commits = 0;
     s->at->rested_until = s->at->resume_at;
     s->at->resume_at = 0;
+    check_nothing_lost(s, &config);
     if (store_open(&config, &s->at->store, &err) != E_OK)
         sim_fail(s, "the store does not open: %s", err.msg);
     if (engine_open(s->at->store, &engine, s->now, &s->at->engine, &err) != E_OK)
@@ -294,8 +314,9 @@ void world_set_clock(struct sim *s, int64_t us)
 void world_plan_fault(struct sim *s)
 {
     static const char *const plans[] = {"commit.before:1:fail", "commit.before:1:fail-all",
-                                        "commit.cut:1:fail", "commit.lost:1:fail"};
-    const char *plan = plans[chance(s, 4)];
+                                        "commit.cut:1:fail", "commit.left:1:fail",
+                                        "commit.lost:1:fail"};
+    const char *plan = plans[chance(s, ARRAY_LEN(plans))];
 
     s->faulty = true;
     if (!s->shared) {

@@ -72,7 +72,8 @@ struct job add_job(int64_t id, int64_t queue);
 struct job get_job(int64_t id);
 bool job_is_there(int64_t id);
 
-/* Claims ready jobs in the open transaction under one token, with its claim row; counted. */
+/* Claims ready jobs in the open transaction under one token, with its claim row (and, on PostgreSQL, the row of
+ * its server, node 1); counted. */
 void claim_jobs(int64_t token, const int64_t *ids, size_t n);
 
 void count_move(int64_t queue, enum job_state from, enum job_state to);

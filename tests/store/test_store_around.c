@@ -121,10 +121,10 @@ static void a_worker_keeps_its_number_by_name(void **state)
 
     (void)state;
     begin();
-    ok(store_worker_put(fx.store, &w, &first, &err));
+    ok(store_worker_put(fx.store, &w, slice_make(NULL, 0), &first, &err));
     w.pid = 6;
     w.seen_at = NOW_AT + 1;
-    ok(store_worker_put(fx.store, &w, &again, &err));
+    ok(store_worker_put(fx.store, &w, slice_make(NULL, 0), &again, &err));
     commit();
     assert_true(first > 0);
     assert_int_equal(first, again);
@@ -134,7 +134,7 @@ static void a_worker_keeps_its_number_by_name(void **state)
     assert_int_equal(seen.seen_at, NOW_AT + 1);
     w.name = SLICE("other");
     begin();
-    ok(store_worker_put(fx.store, &w, &other, &err));
+    ok(store_worker_put(fx.store, &w, slice_make(NULL, 0), &other, &err));
     commit();
     assert_int_not_equal(other, first);
 }

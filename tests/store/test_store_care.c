@@ -56,6 +56,8 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"UPDATE ended SET queue = 98 WHERE id = 2", "ended job 2 is of queue 98"},
         {"UPDATE payload SET key = 'k' WHERE id = 12", "job 12 has a key that is not known"},
         {"INSERT INTO payload (id) VALUES (4712)", "payload of job 4712 has no job"},
+        {"UPDATE payload SET shared = 4713 WHERE id = 20", "job 20 shares params 4713, which are"},
+        {"INSERT INTO shared VALUES (4713, '{}')", "shared params 4713 are of no job"},
         {"INSERT INTO keys VALUES ('lost', 4711, 1)", "key of job 4711 has no job"},
         {"INSERT INTO keys VALUES ('not its', 20, 1)", "key of job 20 has no job"},
         {"DELETE FROM claims WHERE token = 506", "job 6 runs under claim 506"},

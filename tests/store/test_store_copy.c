@@ -118,6 +118,24 @@ static void add_record(int64_t id)
     ok(store_log_mark(fx.store, id, marks, ARRAY_LEN(marks), &err));
 }
 
+/* Two of one publication. */
+static void publish(void)
+{
+    static char params[5000];
+    struct job jobs[2];
+
+    memset(params, ' ', sizeof(params));
+    params[0] = '{';
+    params[sizeof(params) - 1] = '}';
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = (struct job){.id = {600001 + i}, .queue = queue, .state = JOB_READY};
+        jobs[i].params = slice_make(params, sizeof(params));
+        jobs[i].bill = SLICE("{\"topic\":\"news\"}");
+        count_move(queue, JOB_NONE, JOB_READY);
+    }
+    ok(store_jobs_insert(fx.store, jobs, 2, &err));
+}
+
 static void stage_jobs(void)
 {
     const int64_t jobs[] = {700001, 700002};
@@ -168,6 +186,8 @@ static void add_waiter(int64_t id, int64_t awaited)
     ok(store_jobs_await(fx.store, &awaited, 1, &found, &fx.arena, &err));
     assert_int_equal(found, JOB_READY);
     ok(store_waits_add(fx.store, waits, ARRAY_LEN(waits), &fx.arena, &err));
+    ok(store_undone_put(fx.store, 6, 4712, &err));
+    ok(store_revival_put(fx.store, &(struct stored_revival){4712, 4700}, &err));
     ok(store_release_put(
         fx.store, &(struct stored_release){.target = SIGNAL, .state = -1, .cursor = 7}, &err));
 }
@@ -212,7 +232,7 @@ static void add_surroundings(void)
                                .created_at = NOW_AT};
     int64_t id = 0;
 
-    ok(store_worker_put(fx.store, &w, &id, &err));
+    ok(store_worker_put(fx.store, &w, slice_make(NULL, 0), &id, &err));
     ok(store_work_add(fx.store, &work, &err));
     work.phase = 1;
     work.cursor = 1234;
@@ -248,6 +268,7 @@ static void fill(void)
     for (int64_t id = 5; id < n_jobs / 4; id += 10)
         add_record(id);
     stage_jobs();
+    publish();
     add_links();
     add_surroundings();
     commit();
@@ -396,11 +417,11 @@ static void cannot_be_opened(void)
 
 /* ---- the tests ---- */
 
-static const char *const tables[] = {"queues",  "workers",   "jobs",      "ended",    "endings",
-                                     "payload", "progress",  "claims",    "keys",     "counts",
-                                     "logs",    "log_times", "queue_log", "work",     "emitters",
-                                     "emits",   "cursors",   "waits",     "releases", "signals",
-                                     "joins",   "arrivals"};
+static const char *const tables[] = {"queues",   "workers",  "jobs",      "ended",     "endings",
+                                     "payload",  "shared",   "progress",  "claims",    "keys",
+                                     "counts",   "logs",     "log_times", "queue_log", "work",
+                                     "emitters", "emits",    "cursors",   "waits",     "releases",
+                                     "undone",   "revivals", "signals",   "joins",     "arrivals"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)
@@ -456,7 +477,7 @@ static void everything_goes_along(void **state)
         assert_string_equal(result.tables[i].name, tables[i]);
         assert_true(result.tables[i].from.rows > 0);
     }
-    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, n_jobs + 6);
+    assert_int_equal(result.tables[2].from.rows + result.tables[3].from.rows, n_jobs + 8);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'definitions'"), 7);
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'queues'"), 2);
     assert_int_equal(target_number("SELECT COUNT(*) FROM meta WHERE key = 'copying'"), 0);
@@ -534,7 +555,7 @@ static void counts_of_nodes_are_added_up_and_claims_are_nobodys(void **state)
     raw_sql("UPDATE counts SET n = n - 10 WHERE node = 5");
     copies_well();
     assert_int_equal(target_number("SELECT COUNT(*) FROM counts WHERE node <> 0"), 0);
-    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), n_jobs + 6);
+    assert_int_equal(target_number("SELECT SUM(n) FROM counts"), n_jobs + 8);
     assert_int_equal(target_number("SELECT COUNT(*) FROM claims WHERE node = 0"), 1);
     if (pg_is_wanted())
         assert_int_equal(target_number("SELECT alive_until_at FROM servers WHERE node = 0"), 1);
@@ -744,7 +765,7 @@ static void a_store_with_something_in_it_is_no_target(void **state)
     is_refused(E_CONFLICT, "there are rows in jobs");
     assert_int_equal(target_number("SELECT COUNT(*) FROM jobs") +
                          target_number("SELECT COUNT(*) FROM ended"),
-                     n_jobs + 6);
+                     n_jobs + 8);
 }
 
 /* As a server makes it when it is started for the first time. */

@@ -132,10 +132,10 @@ static void waits_on_one_target_come_by_waiter_from_a_place_on(void **state)
     assert_int_equal(n, 0);
 }
 
-static size_t waits_on_step(int64_t target, int step)
+static size_t waits_on_step(int64_t target, int step, size_t limit)
 {
     seen.n = 0;
-    ok(store_waits_on_step(fx.store, target, step, take_wait, &seen, &err));
+    ok(store_waits_on_step(fx.store, target, step, limit, take_wait, &seen, &err));
     return seen.n;
 }
 
@@ -149,14 +149,16 @@ static void waits_on_a_step_are_told_from_those_on_others(void **state)
     (void)state;
     begin();
     add_waits(waits, ARRAY_LEN(waits));
-    assert_int_equal(waits_on_step(5, 2), 2);
+    assert_int_equal(waits_on_step(5, 2, 10), 2);
     assert_int_equal(seen.waits[0].waiter, 12);
     assert_int_equal(seen.waits[1].waiter, 13);
     assert_int_equal(seen.waits[0].on, AFTER_FAILURE);
     commit();
-    assert_int_equal(waits_on_step(5, 3), 1);
-    assert_int_equal(waits_on_step(5, 1), 1);
-    assert_int_equal(waits_on_step(6, 2), 1);
+    assert_int_equal(waits_on_step(5, 2, 1), 1);
+    assert_int_equal(seen.waits[0].waiter, 12);
+    assert_int_equal(waits_on_step(5, 3, 10), 1);
+    assert_int_equal(waits_on_step(5, 1, 10), 1);
+    assert_int_equal(waits_on_step(6, 2, 10), 1);
     assert_int_equal(waits_on(5, 0, 1), 1);
     assert_int_equal(seen.waits[0].step, 0);
 }
@@ -285,7 +287,7 @@ static struct stored_release next_release(void)
 {
     struct stored_release r = {.target = 77};
 
-    ok(store_release_next(fx.store, &r, &err));
+    ok(store_release_next(fx.store, 0, &r, &err));
     return r;
 }
 
@@ -551,22 +553,59 @@ static void arrivals_are_listed_by_key_from_the_empty_one_on(void **state)
 
 /* ---- between servers ---- */
 
-static void who_judges_links_is_alone_until_the_transaction_ends(void **state)
+static void signals_that_another_server_holds_are_told_apart(void **state)
 {
-    const char *try = "SELECT CAST(pg_try_advisory_xact_lock(hashtextextended('waybill.links.' || "
-                      "current_schema(), 0)) AS INT)";
+    const int64_t ids[] = {5, 6, 7};
+    int64_t levels[3];
 
     (void)state;
     begin();
-    ok(store_links_lock(fx.store, &err));
-    ok(store_links_lock(fx.store, &err));
+    ok(store_signal_put(fx.store, &(struct stored_signal){5, SLICE("one"), 3, 1, 0}, &err));
+    ok(store_signal_put(fx.store, &(struct stored_signal){6, SLICE("two"), 4, 1, 0}, &err));
+    commit();
+    begin();
+    ok(store_signals_hold(fx.store, ids, 3, levels, &fx.arena, &err));
+    assert_int_equal(levels[0], 3);
+    assert_int_equal(levels[1], 4);
+    assert_int_equal(levels[2], 0); /* is not there */
     if (pg_is_wanted()) {
-        assert_int_equal(next_release().target, 0); /* the lock was waited for */
-        assert_int_equal(raw_number(try), 0);
+        struct store *other = fixture_open(STORE_WRITE);
+
+        ok(store_begin(other, &err));
+        ok(store_signals_hold(other, ids, 3, levels, &fx.arena, &err));
+        assert_int_equal(levels[0], -1);
+        assert_int_equal(levels[2], 0);
+        store_rollback(other);
+        store_close(other);
     }
     commit();
-    if (pg_is_wanted())
-        assert_int_equal(raw_number(try), 1);
+}
+
+static void waiters_that_another_server_holds_are_told_apart(void **state)
+{
+    const int64_t ids[] = {1, 2, 3};
+    bool busy[3] = {true, true, true};
+
+    (void)state;
+    begin();
+    add_job(1, queue);
+    add_job(2, queue);
+    commit();
+    begin();
+    ok(store_waiters_hold(fx.store, ids, 1, busy, &fx.arena, &err));
+    assert_false(busy[0]);
+    if (pg_is_wanted()) {
+        struct store *other = fixture_open(STORE_WRITE);
+
+        ok(store_begin(other, &err));
+        ok(store_waiters_hold(other, ids, 3, busy, &fx.arena, &err));
+        assert_true(busy[0]);
+        assert_false(busy[1]);
+        assert_false(busy[2]); /* is not there */
+        store_rollback(other);
+        store_close(other);
+    }
+    commit();
 }
 
 static void a_release_that_another_server_is_at_is_passed_over(void **state)
@@ -576,6 +615,7 @@ static void a_release_that_another_server_is_at_is_passed_over(void **state)
         skip();
     struct store *other = fixture_open(STORE_WRITE);
     struct stored_release r = {.target = 77};
+    bool any = false;
 
     begin();
     ok(store_release_put(fx.store, &(struct stored_release){.target = 30, .state = -1}, &err));
@@ -584,8 +624,16 @@ static void a_release_that_another_server_is_at_is_passed_over(void **state)
     begin();
     assert_int_equal(next_release().target, 30);
     ok(store_begin(other, &err));
-    ok(store_release_next(other, &r, &err));
+    ok(store_release_next(other, 0, &r, &err));
     assert_int_equal(r.target, 40);
+    store_rollback(other);
+    ok(store_release_remove(fx.store, 40, &err));
+    commit();
+    begin();
+    assert_int_equal(next_release().target, 30);
+    ok(store_begin(other, &err));
+    ok(store_release_any(other, &any, &err));
+    assert_true(any); /* it is seen, though it is held */
     store_rollback(other);
     commit();
     store_close(other);
@@ -664,7 +712,8 @@ int main(void)
         LINKS_TEST(a_join_goes_with_all_that_has_arrived),
         LINKS_TEST(arrivals_meet_under_a_key_of_any_bytes),
         LINKS_TEST(arrivals_are_listed_by_key_from_the_empty_one_on),
-        LINKS_TEST(who_judges_links_is_alone_until_the_transaction_ends),
+        LINKS_TEST(signals_that_another_server_holds_are_told_apart),
+        LINKS_TEST(waiters_that_another_server_holds_are_told_apart),
         LINKS_TEST(a_release_that_another_server_is_at_is_passed_over),
         LINKS_TEST(a_job_that_another_server_ends_meanwhile_is_found_ended),
     };

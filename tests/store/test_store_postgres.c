@@ -123,7 +123,7 @@ static void values_come_back_as_they_went(void **state)
          .queue = queue,
          .state = JOB_READY,
          .key = slice_make("k\0\xFF\\", 4),
-         .params = SLICE("{\"a\":\"\xC3\xA4'\\u0000\"}"),
+         .params = SLICE("{\"a\":\"\xC3\xA4'\\u0007\"}"),
          .body = slice_make("\0\1\0", 3),
          .labels = SLICE("{}"),
          .options = SLICE("{\"timeout\":1}")},
@@ -132,7 +132,9 @@ static void values_come_back_as_they_went(void **state)
     };
 
     (void)state;
-    memset(big, 'x', BIG);
+    memset(big, ' ', BIG); /* of an object that is mostly white space */
+    big[0] = '{';
+    big[BIG - 1] = '}';
     begin();
     ok(store_jobs_insert(fx.store, jobs, ARRAY_LEN(jobs), &err));
     commit();
@@ -599,9 +601,21 @@ static void *commit_there(void *ctx)
     return NULL;
 }
 
-/* Commits, the answer gets lost, and the store is away for a while. */
-static enum err_code commit_into_the_dark(struct store *s, const char *role, const char *plan)
+enum { LOG_TEXT_MAX = 8000 };
+
+static void read_log(int log, char text[LOG_TEXT_MAX])
 {
+    ssize_t n = pread(log, text, LOG_TEXT_MAX - 1, 0);
+
+    assert_true(n >= 0);
+    text[n] = '\0';
+}
+
+/* Commits, the answer gets lost, and the store is away until the log has the words. */
+static enum err_code commit_into_the_dark(struct store *s, const char *role, const char *plan,
+                                          int log, const char *words)
+{
+    char text[LOG_TEXT_MAX] = "";
     struct locker l = {.store = s};
     int64_t until = clock_mono_us() + WITHIN_S * US_PER_S;
     struct store_view view;
@@ -611,8 +625,10 @@ static enum err_code commit_into_the_dark(struct store *s, const char *role, con
     alter_role("ALTER", role, "NOLOGIN");
     assert_true(fault_arm(plan));
     assert_int_equal(pthread_create(&l.thread, NULL, commit_there, &l), 0);
-    while (!store_is_away(s) && clock_mono_us() < until)
+    while (strstr(text, words) == NULL && clock_mono_us() < until) {
         poll(NULL, 0, 1);
+        read_log(log, text);
+    }
     alter_role("ALTER", role, "LOGIN");
     pthread_join(l.thread, NULL);
     fault_arm(NULL);
@@ -624,30 +640,191 @@ static void the_log_tells_of_a_commit_whose_fate_is_being_looked_up(void **state
 {
     static const struct store_member member = {"me", "here", "1", "http://here", 1};
     struct store_seat seat;
-    char role[100], text[1000] = "";
+    static const char behind[] = "a commit got no answer (fault behind the commit)";
+    static const char within[] = "a commit got no answer (fault in the commit)";
+    char role[100], text[LOG_TEXT_MAX] = "";
     struct store *s = open_as_guest(role);
     int log = memfd_create("log", MFD_CLOEXEC), errors = dup(STDERR_FILENO);
 
     (void)state;
     ok(store_join(s, &member, US_PER_MIN, &seat, &err));
     dup2(log, STDERR_FILENO);
-    enum err_code lost = commit_into_the_dark(s, role, "commit.lost:1:fail");
-    enum err_code cut = commit_into_the_dark(s, role, "commit.cut:1:fail");
+    enum err_code lost = commit_into_the_dark(s, role, "commit.lost:1:fail", log, behind);
+    enum err_code cut = commit_into_the_dark(s, role, "commit.cut:1:fail", log, within);
 
     dup2(errors, STDERR_FILENO);
     close(errors);
-    assert_true(pread(log, text, sizeof(text) - 1, 0) > 0);
+    read_log(log, text);
     close(log);
     store_close(s);
     drop_role(role);
     assert_int_equal(lost, E_OK);
     assert_int_equal(cut, E_UNAVAILABLE);
-    const char *first = strstr(text, "a commit got no answer (fault behind the commit)");
+    const char *first = strstr(text, behind);
 
     assert_non_null(first);
     assert_non_null(first = strstr(first, "the commit that got no answer took effect"));
-    assert_non_null(first = strstr(first, "a commit got no answer (fault in the commit)"));
+    assert_non_null(first = strstr(first, within));
     assert_non_null(strstr(first, "the commit that got no answer did not take effect"));
+}
+
+#define LEFT "commit.left:1:fail"
+
+/* Whoever writes `mark` waits until the lock 7 is free.  It does not show as waiting for a lock: nobody ends it. */
+static const char pausing[] =
+    "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS"
+    " $$BEGIN WHILE NOT pg_try_advisory_xact_lock(7) LOOP PERFORM pg_sleep(0.005); END LOOP;"
+    " RETURN NEW; END$$;"
+    "CREATE TRIGGER pause BEFORE INSERT ON meta FOR EACH ROW WHEN (NEW.key = 'mark')"
+    " EXECUTE FUNCTION pause()";
+
+/* Waits until that many backends of the name are there. */
+static void await_backends(const char *name, int64_t n)
+{
+    int64_t until = clock_mono_us() + WITHIN_S * US_PER_S;
+    char sql[256];
+
+    snprintf(sql, sizeof(sql),
+             "SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = '%s'", name);
+    while (raw_number(sql) != n && clock_mono_us() < until)
+        poll(NULL, 0, 1);
+    assert_int_equal(raw_number(sql), n);
+}
+
+/* Sets what is called so, signs and commits.  With "commit.left" the connection is gone before the backend has
+ * got that far. */
+static enum err_code commit_signed(struct store *s, const char *key, const char *plan)
+{
+    struct store_view view;
+    struct err why = ERR_INIT;
+
+    ok(store_begin_shared(s, STORE_BESIDE, &view, &err));
+    ok(store_meta_set(s, key, 1, &err));
+    ok(store_sign(s, US_PER_MIN, 1, &err));
+    assert_true(fault_arm(plan));
+    enum err_code code = store_commit(s, &why);
+
+    fault_arm(NULL);
+    store_rollback(s);
+    return code;
+}
+
+/* A member that has signed before: a statement that is prepared first would wait for those in front of it. */
+static struct store *open_member(const char *name)
+{
+    static const struct store_member member = {"me", "here", "1", "http://here", 1};
+    struct store *s = open_named(name, STORE_WRITE);
+    struct store_seat seat;
+
+    ok(store_join(s, &member, US_PER_MIN, &seat, &err));
+    assert_int_equal(commit_signed(s, "first", NULL), E_OK);
+    return s;
+}
+
+static void a_commit_that_was_declared_dead_stays_dead(void **state)
+{
+    PGconn *c = PQconnectdb(fx.place.url);
+    struct store *s = open_member("late");
+
+    (void)state;
+    raw_sql(pausing);
+    PQclear(PQexec(c, "SELECT pg_advisory_lock(7)"));
+    enum err_code code = commit_signed(s, "mark", LEFT);
+
+    await_backends("late", 2); /* the old one is still there */
+    assert_true(store_is_member(s));
+    PQfinish(c);
+    await_backends("late", 1);
+    assert_int_equal(code, E_UNAVAILABLE);
+    assert_int_equal(meta_of(s, "mark"), -1);
+    assert_int_equal(commit_signed(s, "mark", NULL), E_OK); /* it works on as a member */
+    assert_int_equal(meta_of(s, "mark"), 1);
+    store_close(s);
+}
+
+/* Its answer is waited for with a lock on the row: what is behind the signature is not declared dead. */
+static void a_commit_that_is_behind_its_signature_is_waited_for(void **state)
+{
+    struct store *s = open_member("signed");
+
+    (void)state;
+    raw_sql("CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END$$;"
+            "CREATE CONSTRAINT TRIGGER pause AFTER INSERT ON meta DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW WHEN (NEW.key = 'mark') EXECUTE FUNCTION pause()");
+    assert_int_equal(commit_signed(s, "mark", LEFT), E_OK);
+    assert_int_equal(meta_of(s, "mark"), 1);
+    store_close(s);
+}
+
+/* The answer to the question is lost as well, or somebody else has closed the incarnation. */
+static void what_was_signed_is_known_when_the_incarnation_is_closed_already(void **state)
+{
+    struct store *s = open_member("closed");
+
+    (void)state;
+    raw_sql("CREATE FUNCTION close() RETURNS trigger LANGUAGE plpgsql AS"
+            " $$BEGIN UPDATE servers SET incarnation = incarnation + 1, batch = 0,"
+            " former = incarnation, former_batch = batch; RETURN NULL; END$$;"
+            "CREATE CONSTRAINT TRIGGER close AFTER INSERT ON meta DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW WHEN (NEW.key = 'mark') EXECUTE FUNCTION close()");
+    assert_int_equal(commit_signed(s, "mark", LEFT), E_OK);
+    assert_false(store_is_member(s)); /* whose incarnation it is now cannot be told */
+    assert_false(store_outcome_is_lost(s));
+    store_close(s);
+}
+
+static void a_backend_that_was_left_waiting_for_a_lock_is_ended(void **state)
+{
+    PGconn *c = PQconnectdb(fx.place.url);
+    struct store *s = open_member("waits");
+
+    (void)state;
+    set_meta(s, "mark", 0);
+    PQclear(PQexec(c, "BEGIN; UPDATE meta SET value = 5 WHERE key = 'mark'"));
+    struct store_view view;
+    struct err why = ERR_INIT;
+
+    ok(store_begin_shared(s, STORE_BESIDE, &view, &err));
+    ok(store_meta_set(s, "mark", 1, &err));
+    while (raw_number("SELECT COUNT(*) FROM pg_stat_activity WHERE application_name = 'waits'"
+                      " AND wait_event_type = 'Lock'") == 0)
+        poll(NULL, 0, 1);
+    ok(store_sign(s, US_PER_MIN, 1, &err));
+    assert_true(fault_arm(LEFT));
+    enum err_code code = store_commit(s, &why);
+
+    fault_arm(NULL);
+    store_rollback(s);
+    await_backends("waits", 1); /* while the lock is still held */
+    PQfinish(c);
+    assert_int_equal(code, E_UNAVAILABLE);
+    assert_int_equal(meta_of(s, "mark"), 0);
+    store_close(s);
+}
+
+static void jobs_that_no_server_looks_after_are_found(void **state)
+{
+    static const char finding[] = "no server looks after it";
+    int64_t queue = add_queue("q");
+    struct store *s = open_member("looks");
+    const int64_t job = 1;
+
+    (void)state;
+    begin();
+    add_job(job, queue);
+    claim_jobs(900, &job, 1);
+    commit();
+    raw_sql("UPDATE claims SET node = (SELECT node FROM servers), lease_us = 1000000;"
+            "UPDATE jobs SET lease_until_at = EXTRACT(EPOCH FROM now()) * 1000000 - 900 * 1000000");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0); /* it has just joined */
+    raw_sql("UPDATE servers SET joined_at = 1");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, finding), 1);
+    raw_sql("UPDATE jobs SET lease_until_at = EXTRACT(EPOCH FROM now()) * 1000000");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
+    raw_sql("UPDATE servers SET alive_until_at = 0");
+    assert_int_equal(findings(fx.store, STORE_CHECK_FULL, "nobody looks after its jobs"), 1);
+    store_close(s);
 }
 
 static void a_reader_whose_time_is_up_says_so(void **state)
@@ -928,6 +1105,11 @@ int main(void)
         STORE_TEST(a_backend_that_dies_in_its_commit_leaves_it_unknown),
         STORE_TEST(while_it_is_away_everything_fails_at_once),
         STORE_TEST(the_log_tells_of_a_commit_whose_fate_is_being_looked_up),
+        STORE_TEST(a_commit_that_was_declared_dead_stays_dead),
+        STORE_TEST(a_commit_that_is_behind_its_signature_is_waited_for),
+        STORE_TEST(what_was_signed_is_known_when_the_incarnation_is_closed_already),
+        STORE_TEST(a_backend_that_was_left_waiting_for_a_lock_is_ended),
+        STORE_TEST(jobs_that_no_server_looks_after_are_found),
         STORE_TEST(a_reader_whose_time_is_up_says_so),
         STORE_TEST(what_cannot_be_reached_says_why),
         STORE_TEST(a_database_of_another_encoding_is_refused),

@@ -9,20 +9,34 @@
 #include "base/fault.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "core/lease.h"
 #include "store/store_jobs.h"
 #include "testing.h"
 
 enum { SETTLE_ROWS = 1000 }; /* on all stores, so that tests can count */
+
+static struct fixture *running; /* whose engine looks at the clock */
+
+static struct now tick(void)
+{
+    fixture_pass(running, running->tick_us);
+    return running->now;
+}
 
 static void open_all(struct fixture *f)
 {
     struct store_config store = {.dir = f->dir,
                                  .url = pg_is_wanted() ? f->place.url : NULL,
                                  .mode = STORE_WRITE};
-    struct engine_config engine = {
-        .seed = 1, .waiting_max = f->waiting_max, .member = &f->member, .settle_rows = SETTLE_ROWS};
+    struct engine_config engine = {.seed = 1,
+                                   .waiting_max = f->waiting_max,
+                                   .subscriptions_max = 20,
+                                   .member = &f->member,
+                                   .settle_rows = SETTLE_ROWS,
+                                   .clock = tick};
     struct err err = ERR_INIT;
 
+    running = f;
     f->member = (struct store_member){.name = f->dir, .host = "here", .version = "1", .url = ""};
     if (store_open(&store, &f->store, &err) != E_OK ||
         engine_open(f->store, &engine, f->now, &f->engine, &err) != E_OK)
@@ -34,7 +48,7 @@ static struct fixture *make(const struct fixture *host)
     struct fixture *f = mem_zalloc(sizeof(*f));
 
     snprintf(f->dir, sizeof(f->dir), "/tmp/waybill-unit-XXXXXX");
-    f->now = (struct now){START_AT, START_AT};
+    f->now = (struct now){.wall_at = START_AT, .steady_at = START_AT};
     f->waiting_max = 100;
     if (host != NULL) {
         f->is_guest = true;
@@ -149,6 +163,7 @@ void batch_run(struct fixture *f)
     struct op *first = f->batch == NULL ? NULL : &f->batch->op;
 
     f->batch = f->batch_last = NULL;
+    running = f;
     engine_run(f->engine, first, f->now);
 }
 
@@ -303,6 +318,17 @@ static int64_t id_member(struct slice object, const char *name)
     return id;
 }
 
+static struct granted lease_member(struct slice job)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct granted g = {.id = id_member(job, "id")};
+    struct slice lease;
+
+    assert_true(json_find(job, "lease", &lease));
+    assert_true(lease_parse(json_text(lease, &arena), &g.token, &g.fence));
+    return g;
+}
+
 size_t granted_of(const struct test_op *t, struct granted *ret, size_t room)
 {
     struct err err = ERR_INIT;
@@ -316,7 +342,7 @@ size_t granted_of(const struct test_op *t, struct granted *ret, size_t room)
     assert_true(json_find(reply, "jobs", &jobs));
     for (struct json_iter it = json_items(jobs); json_next_item(&it, &job);) {
         assert_true(n < room);
-        ret[n++] = (struct granted){id_member(job, "id"), id_member(job, "lease")};
+        ret[n++] = lease_member(job);
     }
     return n;
 }

@@ -39,6 +39,7 @@ struct fixture {
     struct test_op *batch; /* the first one */
     struct test_op *batch_last;
     uint32_t waiting_max;
+    int64_t tick_us; /* so much time passes whenever the engine looks at the clock */
 };
 
 /* For cmocka's setup and teardown: *state is a struct fixture. */
@@ -82,7 +83,7 @@ void submit_many(struct fixture *f, const char *queue, size_t n);
 void define_queue(struct fixture *f, const char *name, const char *definition);
 
 struct granted {
-    int64_t id, token;
+    int64_t id, token, fence;
 };
 
 /* What a claim was granted: at most `room`. */

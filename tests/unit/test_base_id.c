@@ -178,6 +178,24 @@ static void other_texts_are_refused(void **state)
     assert_true(id == -1);
 }
 
+static void a_beginning_names_a_range(void **state)
+{
+    int64_t first = 0;
+    int64_t last = 0;
+    int64_t id = 0;
+
+    (void)state;
+    assert_true(id_prefix(slice_of("05d8"), &first, &last));
+    assert_true(id_parse(slice_of("05D8000000000"), &id) && id == first);
+    assert_true(id_parse(slice_of("05D8ZZZZZZZZZ"), &id) && id == last);
+    assert_true(id_prefix(slice_of("05D8K3Q9XW2RT"), &first, &last) && first == last);
+    assert_true(id_prefix(slice_of("7"), &first, &last) && last == INT64_MAX);
+    assert_false(id_prefix(slice_of(""), &first, &last));
+    assert_false(id_prefix(slice_of("8"), &first, &last));
+    assert_false(id_prefix(slice_of("05U8"), &first, &last));
+    assert_false(id_prefix(slice_of("05D8K3Q9XW2RT0"), &first, &last));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +208,7 @@ int main(void)
         cmocka_unit_test(text_is_read_back_in_either_case),
         cmocka_unit_test(letters_that_look_like_digits_are_read_as_them),
         cmocka_unit_test(other_texts_are_refused),
+        cmocka_unit_test(a_beginning_names_a_range),
     };
 
     return cmocka_run_group_tests_name("id", tests, NULL, NULL);

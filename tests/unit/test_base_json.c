@@ -238,8 +238,8 @@ static const struct {
     const char *message;
 } causes[] = {
     {SLICE("{\n  \"a\": 1,\n  \"queue\": 2,  \"queue\": 3}"),
-     "line 3, column 16: a member 'queue' stands twice"},
-    {SLICE("{\"ä\": \"ö\", \"ä\": 1}"), "line 1, column 12: a member 'ä' stands twice"},
+     "line 3, column 16: a member 'queue' appears twice"},
+    {SLICE("{\"ä\": \"ö\", \"ä\": 1}"), "line 1, column 12: a member 'ä' appears twice"},
     {SLICE(""), "line 1, column 1: ends too early, a value should follow"},
     {SLICE("{\"a\": [1, 2"), "line 1, column 12: ends too early, ',' or ']' should follow"},
     {SLICE("{\"a\": \"xyz"),
@@ -405,7 +405,7 @@ static void a_repeated_member_is_found_in_objects_of_any_size(void **state)
         assert_taken(buf_slice(&b));
         add_members(&b, sizes[i], "member-0");
         assert_false(taken(buf_slice(&b), &err));
-        assert_non_null(strstr(err.msg, ": a member 'member-0' stands twice"));
+        assert_non_null(strstr(err.msg, ": a member 'member-0' appears twice"));
         snprintf(last, sizeof(last), "member-\\u003%zu", (sizes[i] - 1) * 7919 % 1000003 % 10);
         add_members(&b, sizes[i], sizes[i] <= 1 ? last : "m\\u0065mber-0");
         assert_refused(buf_slice(&b));
@@ -426,7 +426,7 @@ static void of_several_repetitions_the_first_is_named(void **state)
     assert_false(taken(buf_slice(&b), &err));
     char message[80];
 
-    snprintf(message, sizeof(message), "line 1, column %zu: a member 'member-0' stands twice",
+    snprintf(message, sizeof(message), "line 1, column %zu: a member 'member-0' appears twice",
              column);
     assert_string_equal(err.msg, message);
 }
@@ -489,7 +489,7 @@ static void names_chosen_to_collide_are_told_apart(void **state)
     assert_false(taken(buf_slice(&b), &err));
     char message[80];
 
-    snprintf(message, sizeof(message), ": a member '%s' stands twice", names[2]);
+    snprintf(message, sizeof(message), ": a member '%s' appears twice", names[2]);
     assert_non_null(strstr(err.msg, message));
 }
 
@@ -530,7 +530,7 @@ static void a_long_repeated_name_is_cut_between_characters(void **state)
     buf_add_char(&b, '}');
     assert_false(taken(buf_slice(&b), &err));
     assert_true(utf8_valid(slice_of(err.msg)));
-    assert_non_null(strstr(err.msg, "ä…' stands twice"));
+    assert_non_null(strstr(err.msg, "ä…' appears twice"));
 }
 
 static void the_largest_double_is_told_from_infinity_to_the_last_digit(void **state)

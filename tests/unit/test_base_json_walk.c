@@ -180,6 +180,50 @@ static void numbers_are_read_wherever_they_stand(void **state)
     assert_true(json_number(buf_slice(&b)) == 0.5);
 }
 
+/* Each text is of its own size on the heap, where a sanitizer sees a byte too many. */
+static void text_that_nobody_has_checked_is_walked_to_its_end(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "{",
+        "[",
+        "x",
+        "\"",
+        "{]}",
+        "[}]",
+        "{\"a\":",
+        "{\"a\"",
+        "[\"\\u12",
+        "\"\\u",
+        "\"\\ud800\\u\"",
+        "\"\\uzzzz\"",
+        "\"\\",
+        "{\"\\u0061",
+        "{,,}",
+        "{\"a\":}",
+        "[[[[",
+        "{{}",
+        "\"\\\"",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        CLEANUP(arena) struct arena arena = ARENA_INIT;
+        CLEANUP(mem) char *copy = mem_alloc(strlen(texts[i]) + 1);
+        struct slice text = slice_make(copy, strlen(texts[i]));
+        struct slice key, value;
+
+        memcpy(copy, texts[i], text.size);
+        for (struct json_iter it = json_members(text); json_next_member(&it, &key, &value);)
+            (void)(json_key_is(key, "a") && json_text(value, &arena).size > 0);
+        for (struct json_iter it = json_items(text); json_next_item(&it, &value);)
+            (void)json_type_of(value);
+        assert_true(json_text(text, &arena).size <= text.size);
+        (void)json_type_of(text);
+        (void)json_find(text, "a", &value);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +237,7 @@ int main(void)
         cmocka_unit_test(escapes_are_decoded),
         cmocka_unit_test(whole_numbers_are_exact_to_their_ends),
         cmocka_unit_test(numbers_are_read_wherever_they_stand),
+        cmocka_unit_test(text_that_nobody_has_checked_is_walked_to_its_end),
     };
 
     return cmocka_run_group_tests_name("json_walk", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "cli/each_bar.h"
 #include "cli/each_command.h"
+#include "cli/each_halt.h"
 #include "cli/each_lines.h"
 #include "cli/each_marks.h"
 #include "cli/each_order.h"
@@ -187,6 +188,15 @@ static size_t count_words(const char *const *words)
     return n;
 }
 
+#define ONE_LINE(literal) ((struct each_item){.lines = &SLICE(literal), .n_lines = 1, .number = 7})
+
+static enum err_code read_command(struct each_command *c, const char *const *words, size_t n_words,
+                                  struct slice separator, struct err *err)
+{
+    return each_command_init(c, words, n_words,
+                             &(struct each_cut){.separator = separator, .lines = 1}, err);
+}
+
 static void check_command(const char *const *words, const char *separator, const char *line,
                           const char *want_template, const char *want_params,
                           const char *want_shell)
@@ -197,13 +207,15 @@ static void check_command(const char *const *words, const char *separator, const
     struct each_command c;
     struct err err = ERR_INIT;
 
-    assert_int_equal(each_command_init(&c, words, count_words(words), slice_of(separator), &err),
-                     E_OK);
-    each_command_add_template(&c, &template);
+    const struct slice lines[] = {slice_of(line)};
+    const struct each_item item = {.lines = lines, .n_lines = 1, .number = 7};
+
+    assert_int_equal(read_command(&c, words, count_words(words), slice_of(separator), &err), E_OK);
+    each_command_add_template(&c, 1, &template);
     assert_string_equal(buf_text(&template), want_template);
-    assert_int_equal(each_command_add_params(&c, slice_of(line), &params, &err), E_OK);
+    assert_int_equal(each_command_add_params(&c, &item, &params, &err), E_OK);
     assert_string_equal(buf_text(&params), want_params);
-    assert_int_equal(each_add_shell(&c, slice_of(line), &shell, &err), E_OK);
+    assert_int_equal(each_add_shell(&c, &item, &shell, &err), E_OK);
     assert_string_equal(buf_text(&shell), want_shell);
 }
 
@@ -232,6 +244,93 @@ static void other_braces_are_what_they_are(void **state)
                   "{\"line\":\"f\"}", "awk '{print $1} {{' '{1}' '{x}' '}{' f");
 }
 
+static void what_the_shell_fills_in_is_left_to_it(void **state)
+{
+    (void)state;
+    check_command(WORDS("p", "${1%.wav} ${{x} $${} {}}", "{}"), NULL, "f",
+                  "[\"p\",\"${1%.wav} ${{{x} $${} {line}}\",\"{line}\"]", "{\"line\":\"f\"}",
+                  "p '${1%.wav} ${{x} $${} f}' f");
+}
+
+static void parts_of_a_path_are_those_of_parallel(void **state)
+{
+    static const struct {
+        const char *line, *parts[4];
+    } cases[] = {
+        {"a/b.c/d.tar.gz", {"a/b.c/d.tar", "d.tar.gz", "a/b.c", "d.tar"}},
+        {"a.b/c", {"a.b/c", "c", "a.b", "c"}},
+        {"x.wav", {"x", "x.wav", ".", "x"}},
+        {"/x", {"/x", "x", "/", "x"}},
+        {"a/b/", {"a/b/", "", "a", ""}},
+        {"a/.b", {"a/", ".b", "a", ""}},
+        {"//a//b.", {"//a//b", "b.", "//a", "b"}},
+        {"", {"", "", ".", ""}},
+        {"/", {"/", "", "/", ""}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (int k = 0; k < 4; k++) {
+            struct slice got = each_path_part(EACH_NO_SUFFIX + (enum each_part)k,
+                                              slice_of(cases[i].line));
+
+            assert_true(slice_is(got, cases[i].parts[k]));
+        }
+    check_command(WORDS("p", "{.}", "x{/}", "{//}", "{/.}", "{#}"), NULL, "a/b.c",
+                  "[\"p\",\"{no_suffix}\",\"x{base}\",\"{dir}\",\"{stem}\",\"{number}\"]",
+                  "{\"line\":\"a/b.c\",\"no_suffix\":\"a/b\",\"base\":\"b.c\",\"dir\":\"a\","
+                  "\"stem\":\"b\",\"number\":7}",
+                  "p a/b xb.c a b 7");
+    check_command(WORDS("p", "{#}"), NULL, "a", "[\"p\",\"{number}\",\"{line}\"]",
+                  "{\"line\":\"a\",\"number\":7}", "p 7 a");
+}
+
+static void check_lines(const char *const *words, size_t n_lines, const char *want_template,
+                        const char *want_params, const char *want_shell)
+{
+    static const struct slice lines[] = {SLICE("a b"), SLICE("c.d"), SLICE("")};
+    const struct each_item item = {.lines = lines, .n_lines = n_lines, .number = 7};
+    CLEANUP(buf) struct buf template = BUF_INIT(10000);
+    CLEANUP(buf) struct buf params = BUF_INIT(10000);
+    CLEANUP(buf) struct buf shell = BUF_INIT(10000);
+    struct each_command c;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(each_command_init(&c, words, count_words(words),
+                                       &(struct each_cut){.lines = 3}, &err),
+                     E_OK);
+    each_command_add_template(&c, n_lines, &template);
+    assert_string_equal(buf_text(&template), want_template);
+    assert_int_equal(each_command_add_params(&c, &item, &params, &err), E_OK);
+    assert_string_equal(buf_text(&params), want_params);
+    assert_int_equal(each_add_shell(&c, &item, &shell, &err), E_OK);
+    assert_string_equal(buf_text(&shell), want_shell);
+}
+
+static void several_lines_are_several_words(void **state)
+{
+    struct each_command c;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    check_lines(WORDS("p"), 3, "[\"p\",\"{line1}\",\"{line2}\",\"{line3}\"]",
+                "{\"line\":\"a b\\nc.d\\n\",\"line1\":\"a b\",\"line2\":\"c.d\",\"line3\":\"\"}",
+                "p 'a b' c.d ''");
+    check_lines(WORDS("p", "{.}", "x"), 2, "[\"p\",\"{no_suffix1}\",\"{no_suffix2}\",\"x\"]",
+                "{\"line\":\"a b\\nc.d\",\"no_suffix1\":\"a b\",\"no_suffix2\":\"c\"}",
+                "p 'a b' c x");
+    check_lines(WORDS("p", "{2}-{3}", "{#}"), 2, "[\"p\",\"{line2}-\",\"{number}\"]",
+                "{\"line\":\"a b\\nc.d\",\"line1\":\"a b\",\"line2\":\"c.d\",\"number\":7}",
+                "p c.d- 7");
+    assert_int_equal(each_command_init(&c, WORDS("p", "x{}"), 2, &(struct each_cut){.lines = 2},
+                                       &err),
+                     E_INVALID);
+    assert_non_null(strstr(err.msg, "a word of its own"));
+    assert_int_equal(each_command_init(&c, WORDS("p", "{3}"), 2, &(struct each_cut){.lines = 2},
+                                       &err),
+                     E_INVALID);
+}
+
 static void columns_are_cut_by_the_separator(void **state)
 {
     (void)state;
@@ -252,10 +351,10 @@ static void a_line_with_too_few_columns_is_refused(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(each_command_init(&c, WORDS("p", "{3}"), 2, SLICE(","), &err), E_OK);
-    assert_int_equal(each_command_add_params(&c, SLICE("a,b"), &out, &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS("p", "{3}"), 2, SLICE(","), &err), E_OK);
+    assert_int_equal(each_command_add_params(&c, &ONE_LINE("a,b"), &out, &err), E_INVALID);
     assert_string_equal(err.msg, "has 2 columns, and the command wants {3}");
-    assert_int_equal(each_command_add_params(&c, SLICE("a"), &out, &err), E_INVALID);
+    assert_int_equal(each_command_add_params(&c, &ONE_LINE("a"), &out, &err), E_INVALID);
     assert_string_equal(err.msg, "has 1 column, and the command wants {3}");
 }
 
@@ -265,14 +364,13 @@ static void commands_that_cannot_be_are_refused(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(each_command_init(&c, NULL, 0, slice_of(NULL), &err), E_INVALID);
-    assert_int_equal(each_command_init(&c, WORDS(""), 1, slice_of(NULL), &err), E_INVALID);
-    assert_int_equal(each_command_init(&c, WORDS("a", "\xFF"), 2, slice_of(NULL), &err), E_INVALID);
+    assert_int_equal(read_command(&c, NULL, 0, slice_of(NULL), &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS(""), 1, slice_of(NULL), &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS("a", "\xFF"), 2, slice_of(NULL), &err), E_INVALID);
     assert_non_null(strstr(err.msg, "word 2"));
-    assert_int_equal(each_command_init(&c, WORDS("a", "{65}"), 2, SLICE(","), &err), E_INVALID);
-    assert_int_equal(each_command_init(&c, WORDS("a", "{99999999999}"), 2, SLICE(","), &err),
-                     E_INVALID);
-    assert_int_equal(each_command_init(&c, WORDS("a", "{64}"), 2, SLICE(","), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("a", "{65}"), 2, SLICE(","), &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS("a", "{99999999999}"), 2, SLICE(","), &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS("a", "{64}"), 2, SLICE(","), &err), E_OK);
 }
 
 static void a_line_that_is_not_utf8_comes_encoded(void **state)
@@ -282,12 +380,12 @@ static void a_line_that_is_not_utf8_comes_encoded(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(each_command_init(&c, WORDS("p", "{}{x"), 2, slice_of(NULL), &err), E_OK);
-    assert_int_equal(each_add_encoded(&c, SLICE("a\\ \xFF"), &out, &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("p", "{}{x"), 2, slice_of(NULL), &err), E_OK);
+    assert_int_equal(each_add_encoded(&c, &ONE_LINE("a\\ \xFF"), &out, &err), E_OK);
     assert_non_null(
         strstr(buf_text(&out), ",\"sh\",\"p\",\"a\\\\0134\\\\0040\\\\0377\\\\0173x\"]"));
-    assert_int_equal(each_command_init(&c, WORDS("p", "{1}"), 2, SLICE("\xA4"), &err), E_OK);
-    assert_int_equal(each_command_add_params(&c, SLICE("ä"), &out, &err), E_INVALID);
+    assert_int_equal(read_command(&c, WORDS("p", "{1}"), 2, SLICE("\xA4"), &err), E_OK);
+    assert_int_equal(each_command_add_params(&c, &ONE_LINE("ä"), &out, &err), E_INVALID);
 }
 
 static void a_separator_may_be_written_with_escapes(void **state)
@@ -320,19 +418,55 @@ static void a_program_that_is_not_there_is_known_before(void **state)
     struct err err = ERR_INIT;
 
     (void)state;
-    assert_int_equal(each_command_init(&c, WORDS("true"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("true"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_OK);
-    assert_int_equal(each_command_init(&c, WORDS("/bin/true"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("/bin/true"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_OK);
-    assert_int_equal(each_command_init(&c, WORDS("no-such-{}"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("no-such-{}"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_OK);
-    assert_int_equal(each_command_init(&c, WORDS("no-such-pr"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("no-such-pr"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_NOT_FOUND);
     assert_string_equal(err.msg, "there is no program 'no-such-pr' in PATH");
-    assert_int_equal(each_command_init(&c, WORDS("/etc/passwd"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("/etc/passwd"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_FORBIDDEN);
-    assert_int_equal(each_command_init(&c, WORDS("/etc"), 1, slice_of(NULL), &err), E_OK);
+    assert_int_equal(read_command(&c, WORDS("/etc"), 1, slice_of(NULL), &err), E_OK);
     assert_int_equal(each_command_check_program(&c, &err), E_FORBIDDEN);
+}
+
+/* ---- halting ---- */
+
+static void halting_is_said_as_to_parallel(void **state)
+{
+    static const char *const wrong[] = {
+        "",           "never",       "now,",          "soon,fail",   "soon,fail=",
+        "now,fail=0", "now,fail=-1", "now,fail=101%", "now,fail=1x", "soonest"};
+    struct each_halt h;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    assert_int_equal(each_halt_parse("now", &h, &err), E_OK);
+    assert_true(h.when == EACH_HALT_NOW && h.count == 1 && h.percent == 0);
+    assert_int_equal(each_halt_parse("soon,fail=12", &h, &err), E_OK);
+    assert_true(h.when == EACH_HALT_SOON && h.count == 12);
+    assert_int_equal(each_halt_parse("soon,fail=30%", &h, &err), E_OK);
+    assert_true(h.count == 0 && h.percent == 30);
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        assert_int_equal(each_halt_parse(wrong[i], &h, &err), E_INVALID);
+}
+
+static void a_share_is_judged_when_enough_is_read(void **state)
+{
+    const struct each_halt tenth = {.when = EACH_HALT_SOON, .percent = 10};
+
+    (void)state;
+    assert_false(each_halt_is_due(&tenth, &(struct each_halt_facts){.failed = 3, .lines = 20}));
+    assert_true(each_halt_is_due(
+        &tenth, &(struct each_halt_facts){.failed = 2, .lines = 20, .all_read = true}));
+    assert_false(each_halt_is_due(
+        &tenth, &(struct each_halt_facts){.failed = 2, .lines = 21, .all_read = true}));
+    assert_true(each_halt_is_due(&tenth, &(struct each_halt_facts){.failed = 100, .lines = 1000}));
+    assert_false(each_halt_is_due(&(struct each_halt){.when = EACH_HALT_NEVER},
+                                  &(struct each_halt_facts){.failed = 100, .lines = 100}));
 }
 
 /* ---- the order ---- */
@@ -357,9 +491,9 @@ static void with_order_kept_output_waits_for_its_turn(void **state)
     for (int64_t line = 1; line <= 200; line++)
         each_order_expect(&o, line * 3);
     for (int64_t line = 200; line > 1; line--)
-        each_order_ended(&o, line * 3, line, SLICE("x"));
+        each_order_ended(&o, line * 3, line, &(struct each_output){.out = SLICE("x")});
     assert_null(each_order_next(&o));
-    each_order_ended(&o, 3, 1, SLICE(""));
+    each_order_ended(&o, 3, 1, &(struct each_output){.out = SLICE("")});
     check_next(&o, 3, "");
     for (int64_t line = 2; line <= 200; line++)
         check_next(&o, line * 3, "x");
@@ -377,8 +511,8 @@ static void without_order_the_first_to_end_is_the_first_printed(void **state)
     each_order_expect(&o, 1);
     each_order_expect(&o, 2);
     assert_null(each_order_next(&o));
-    each_order_ended(&o, 2, 2, SLICE("two"));
-    each_order_ended(&o, 1, 1, SLICE("one"));
+    each_order_ended(&o, 2, 2, &(struct each_output){.out = SLICE("two")});
+    each_order_ended(&o, 1, 1, &(struct each_output){.out = SLICE("one")});
     check_next(&o, 2, "two");
     check_next(&o, 1, "one");
     each_order_deinit(&o);
@@ -394,9 +528,9 @@ static void output_that_waits_too_long_is_left_in_the_log(void **state)
     each_order_init(&o, true);
     for (int64_t line = 1; line <= 4; line++)
         each_order_expect(&o, line);
-    each_order_ended(&o, 2, 20, slice_make(large, EACH_HELD_MAX / 2));
-    each_order_ended(&o, 3, 30, slice_make(large, EACH_HELD_MAX / 2));
-    each_order_ended(&o, 4, 40, SLICE("x"));
+    each_order_ended(&o, 2, 20, &(struct each_output){.out = slice_make(large, EACH_HELD_MAX / 2)});
+    each_order_ended(&o, 3, 30, &(struct each_output){.out = slice_make(large, EACH_HELD_MAX / 2)});
+    each_order_ended(&o, 4, 40, &(struct each_output){.out = SLICE("x")});
     each_order_ended_before(&o, 1, 10);
     t = each_order_next(&o);
     assert_int_equal(t->state, EACH_TURN_LOGGED);
@@ -526,6 +660,11 @@ int main(void)
         cmocka_unit_test(braces_are_the_line_wherever_they_stand),
         cmocka_unit_test(without_braces_the_line_comes_last),
         cmocka_unit_test(other_braces_are_what_they_are),
+        cmocka_unit_test(what_the_shell_fills_in_is_left_to_it),
+        cmocka_unit_test(parts_of_a_path_are_those_of_parallel),
+        cmocka_unit_test(several_lines_are_several_words),
+        cmocka_unit_test(halting_is_said_as_to_parallel),
+        cmocka_unit_test(a_share_is_judged_when_enough_is_read),
         cmocka_unit_test(columns_are_cut_by_the_separator),
         cmocka_unit_test(a_line_with_too_few_columns_is_refused),
         cmocka_unit_test(commands_that_cannot_be_are_refused),

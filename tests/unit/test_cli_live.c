@@ -90,7 +90,7 @@ static void a_line_says_how_far_a_job_is_or_why_it_waits(void **state)
         {"{\"state\":\"running\",\"done\":7,\"unit\":\" files\"}", 80, "7 files"},
         {"{\"state\":\"running\",\"text\":\"hello\"}", 80, "hello"},
         {"{\"state\":\"running\",\"text\":\"hello\"}", 3, "hel"},
-        {"{\"state\":\"running\",\"text\":\"a\\nb\\u001b[2J\"}", 80, "a b?[2J"},
+        {"{\"state\":\"running\",\"text\":\"a\\nb\\u001b[2J\"}", 80, "a b\\x1b[2J"},
         {"{\"state\":\"running\"}", 80, ""},
         {"{\"state\":\"ready\",\"reason\":{\"text\":\"no live worker for q\"}}", 80,
          "ready: no live worker for q"},

@@ -10,6 +10,7 @@
 #include "cli/args.h"
 #include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/screen.h"
 #include "cli/value.h"
 
 #define WORDS_MAX 16
@@ -161,7 +162,7 @@ static const struct {
     {"add|q|--wait=yes", "--wait takes no value"},
     {"add|q|--delay|soon", "--delay: "},
     {"add|q|--delay|-5s", "--delay: "},
-    {"add|q|--delay|1s|--delay|2s", "--delay is there twice"},
+    {"add|q|--delay|1s|--delay|2s", "--delay appears twice"},
     {"add|q|--at|tomorrow", "--at: 'tomorrow' is not a time"},
     {"add|q|--at|25:00", "--at: '25:00' is not a time"},
     {"add|q|--at|2026-02-30", "not a time"},
@@ -291,6 +292,34 @@ static void a_time_of_day_is_the_next_one_by_the_local_clock(void **state)
     assert_time("2026-12-24T20:00:00Z", now, "2026-12-24T20:00:00Z");
 }
 
+static void assert_since(const char *text, const char *now, const char *expected)
+{
+    struct err err = ERR_INIT;
+    char shown[TIME_TEXT_SIZE];
+    int64_t now_at = 0;
+    int64_t at = 0;
+
+    assert_int_equal(time_parse(slice_of(now), &now_at, &err), E_OK);
+    assert_int_equal(value_since(text, now_at, &at, &err), E_OK);
+    assert_string_equal(time_format(at, shown), expected);
+}
+
+static void since_is_how_long_ago_or_the_last_time_the_clock_showed_that(void **state)
+{
+    const char *now = "2026-11-15T21:30:00Z"; /* 22:30 in Berlin */
+    struct err err = ERR_INIT;
+    int64_t at = 0;
+
+    (void)state;
+    assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+    tzset();
+    assert_since("2h", now, "2026-11-15T19:30:00Z");
+    assert_since("22:00", now, "2026-11-15T21:00:00Z");
+    assert_since("22:31", now, "2026-11-14T21:31:00Z");
+    assert_since("2026-07-01", now, "2026-06-30T22:00:00Z");
+    assert_int_equal(value_since("soon", 0, &at, &err), E_INVALID);
+}
+
 typedef void command_fn(const struct command *parent, const struct command *c);
 
 static void for_each_command(command_fn *fn)
@@ -334,7 +363,7 @@ static char *help_of(const struct command *parent, const struct command *c)
     FILE *to = open_memstream(&text, &size);
 
     assert_non_null(to);
-    help_command(to, parent, c);
+    help_command(to, parent, c, 0);
     assert_int_equal(fclose(to), 0);
     return text;
 }
@@ -375,6 +404,39 @@ static void check_script(const struct command *parent, const struct command *c)
     assert_non_null(strstr(buf_text(&script), c->name));
     for (unsigned i = 0; c->verbs == NULL && (o = command_next_option(c, &i)) != NULL;)
         assert_non_null(strstr(buf_text(&script), o->name));
+}
+
+static void help_is_wrapped_to_the_terminal(void **state)
+{
+    static const int widths[] = {0, 40, 80, 200};
+
+    (void)state;
+    for (size_t w = 0; w < ARRAY_LEN(widths); w++) {
+        CLEANUP(mem) char *text = NULL;
+        size_t size = 0;
+        FILE *to = open_memstream(&text, &size);
+
+        assert_non_null(to);
+        help_overview(to, widths[w]);
+        for (const struct command *c = commands; c->name != NULL; c++) {
+            struct command plain = *c;
+
+            plain.examples = NULL; /* lines to be copied stay whole */
+            help_command(to, NULL, &plain, widths[w]);
+        }
+        assert_int_equal(fclose(to), 0);
+        for (const char *line = text; *line != '\0';) {
+            struct slice one = slice_make(line, strcspn(line, "\n"));
+
+            size_t most = widths[w] == 0 || widths[w] > 96 ? 96 : (size_t)widths[w];
+
+            size_t indent = strspn(line, " ");
+            bool one_word = memchr(line + indent, ' ', one.size - indent) == NULL;
+
+            assert_true(text_columns(one) <= most || one_word);
+            line += one.size + 1;
+        }
+    }
 }
 
 static void completions_know_every_verb_and_option(void **state)
@@ -447,8 +509,10 @@ int main(void)
         cmocka_unit_test(help_is_given_even_where_the_rest_of_the_line_is_wrong),
         cmocka_unit_test(values_are_read_as_what_they_are),
         cmocka_unit_test(a_time_of_day_is_the_next_one_by_the_local_clock),
+        cmocka_unit_test(since_is_how_long_ago_or_the_last_time_the_clock_showed_that),
         cmocka_unit_test(the_table_is_sound),
         cmocka_unit_test(help_names_every_argument_and_option),
+        cmocka_unit_test(help_is_wrapped_to_the_terminal),
         cmocka_unit_test(completions_know_every_verb_and_option),
         cmocka_unit_test(fish_offers_every_verb_at_its_place),
         cmocka_unit_test(the_manual_is_what_the_table_says),

@@ -10,10 +10,14 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/printable.h"
+#include "base/rng.h"
+#include "base/utf8.h"
 #include "cli/answer.h"
 #include "cli/filter.h"
 #include "cli/job_view.h"
 #include "cli/job_wait.h"
+#include "cli/output.h"
 #include "cli/screen.h"
 
 static void control_characters_are_shown_and_never_obeyed(void **state)
@@ -23,15 +27,17 @@ static void control_characters_are_shown_and_never_obeyed(void **state)
         const char *want;
     } cases[] = {
         {SLICE("plain ä €"), "plain ä €"},
-        {SLICE("a\nb\tc\r"), "a b c "},
-        {SLICE("\033[2Jx\007\b"), "?[2Jx??"},
-        {SLICE("a\0b"), "a?b"},
-        {SLICE("\x7F"), "?"},
+        {SLICE("a\nb\tc\r"), "a b c\\x0d"},
+        {SLICE("\033[2Jx\007\b"), "\\x1b[2Jx\\x07\\x08"},
+        {SLICE("a\0b"), "a\\x00b"},
+        {SLICE("\x7F"), "\\x7f"},
         {SLICE("\xC2\x9B"
                "31m"),
-         "?31m"}, /* U+009B opens a sequence, too */
+         "\\u009b31m"}, /* U+009B opens a sequence, too */
+        {SLICE("\u202Egnp.exe \u2066\u2069\u202C"), "\\u202egnp.exe \\u2066\\u2069\\u202c"},
+        {SLICE("\u200E\u2065\u206A"), "\u200E\u2065\u206A"},
         {SLICE("\xC2\xA0"), "\xC2\xA0"},
-        {SLICE("\xFF\xC3"), "??"},
+        {SLICE("\xFF\xC3"), "\\xff\\xc3"},
     };
 
     (void)state;
@@ -40,6 +46,152 @@ static void control_characters_are_shown_and_never_obeyed(void **state)
 
         clean_text(&b, cases[i].text);
         assert_string_equal(buf_text(&b), cases[i].want);
+    }
+}
+
+/* Whole, and byte by byte. */
+static void assert_safe(enum safe_kind kind, struct slice text, const char *want)
+{
+    for (size_t piece = 1; piece <= text.size; piece += text.size > 1 ? text.size - 1 : 1) {
+        CLEANUP(buf) struct buf out = BUF_INIT(1000);
+        struct safe safe = {.kind = kind};
+
+        for (size_t at = 0; at < text.size; at += piece)
+            safe_add(&safe, slice_make(text.data + at, piece), &out);
+        safe_end(&safe, &out);
+        assert_string_equal(buf_text(&out), want);
+    }
+}
+
+static void what_a_terminal_would_obey_is_made_visible(void **state)
+{
+    static const struct {
+        struct slice text;
+        const char *want;
+    } cases[] = {
+        {SLICE("plain\tä €\n"), "plain\tä €\n"},
+        {SLICE("\033[1mbold\033[0m"), "\033[1mbold\033[0m"}, /* ours */
+        {SLICE("\033[31mred"), "\033[31mred"},
+        {SLICE("\033[41mred"), "\\x1b[41mred"},
+        {SLICE("\033[2J"), "\\x1b[2J"},
+        {SLICE("\033[3"), "\\x1b[3"},
+        {SLICE("\033]0;title\007"), "\\x1b]0;title\\x07"},
+        {SLICE("\r\033[K"), "\\x0d\\x1b[K"},
+        {SLICE("\xC2\x9B"
+               "2J\x7F"),
+         "\\u009b2J\\x7f"},
+        {SLICE("\u202E\u202C\u2069"), "\\u202e\\u202c\\u2069"},
+        {SLICE("\x9B\xE2\x82"), "\\x9b\\xe2\\x82"},
+        {SLICE("\xED\xA0\x80"), "\\xed\\xa0\\x80"}, /* a surrogate */
+        {SLICE("\xF0\x9F\x98\x80"), "\xF0\x9F\x98\x80"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_safe(SAFE_TEXT, cases[i].text, cases[i].want);
+    assert_safe(SAFE_STATUS, SLICE("\r50%\033[K\033[2J"), "\r50%\033[K\\x1b[2J");
+}
+
+static void a_log_on_a_terminal_keeps_its_colours_only(void **state)
+{
+    static const struct {
+        struct slice text;
+        const char *want;
+    } cases[] = {
+        {SLICE("plain\tä €\n"), "plain\tä €\n"},
+        {SLICE("\033[1;38;5;200mred\033[0m!"), "\033[1;38;5;200mred\033[0m!\033[0m"},
+        {SLICE("\033[38:2::1:2:3mx"), "\033[38:2::1:2:3mx\033[0m"},
+        {SLICE("\033[>4;1mx\033[?25lx\033[2 qx\033[1 mx"), "xxxx"}, /* other sequences with m */
+        {SLICE("a\033[2J\033[10;10Hb\033[Ac\033[6nd\033[1049h"), "abcd"},
+        {SLICE("\033]0;title\007a\033]52;c;eA==\033\\b"), "ab"},
+        {SLICE("\033]8;;http://x\033\\link\033]8;;\033\\!"), "link!"},
+        {SLICE("\033P$q\"p\033\\a\033_apc\033\\b\033^pm\033\\c\033Xsos\033\\d"), "abcd"},
+        {SLICE("\xC2\x9B"
+               "2Ja\xC2\x9D"
+               "0;t\xC2\x9C"
+               "b\xC2\x90q\007c\xC2\x85"
+               "d"),
+         "abcd"},
+        {SLICE("\xC2\x9B"
+               "31mred"),
+         "red"},
+        {SLICE("\033]0;never ended\nnext"), "\nnext"},
+        {SLICE("\033ca\0337b\033(Bc\033#8d\033"), "abcd"},
+        {SLICE("\033\033[2Ja\033[3\nb"), "a\nb"},
+        {SLICE("bell\007 back\b nul\0 del\x7F so\016"), "bell back nul del so"},
+        {SLICE("10%\r20%\r\n30%\r\r\n40%\r"), "10%\n20%\n30%\n40%\n"},
+        {SLICE("\xFFx\x9Bx\xE2\x82"), "\\xffx\\x9bx\\xe2\\x82"},
+        {SLICE("\u202Ex\u202C"), "\\u202ex\\u202c"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_safe(SAFE_LOG, cases[i].text, cases[i].want);
+}
+
+static void an_endless_sequence_is_held_back_within_bounds(void **state)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(100000);
+    struct safe safe = {.kind = SAFE_LOG};
+
+    (void)state;
+    safe_add(&safe, SLICE("\033["), &out);
+    for (size_t i = 0; i < 10000; i++)
+        safe_add(&safe, SLICE("1"), &out);
+    safe_add(&safe, SLICE("\nnext"), &out);
+    safe_end(&safe, &out);
+    assert_null(strchr(buf_text(&out), '\033'));
+    assert_non_null(strstr(buf_text(&out), "\nnext"));
+}
+
+/* Whether a terminal would obey nothing in it but colours. */
+static bool is_harmless(struct slice text)
+{
+    for (const char *at = text.data; at < slice_end(text);) {
+        size_t size = utf8_step(at, slice_end(text));
+
+        if (*at == '\033') {
+            at += 1 + strspn(at + 1, "[0123456789;:");
+            if (*at != 'm')
+                return false;
+        } else if (*at != '\n' && *at != '\t' && !printable(at, size)) {
+            return false;
+        }
+        at += size == 0 ? 1 : size;
+    }
+    return true;
+}
+
+static void nothing_at_random_gets_through_whatever_its_pieces(void **state)
+{
+    static const char *const parts[] = {"\033", "[",    "]",    "P",    "\\",   "0",
+                                        ";",    "m",    "J",    "?",    " ",    "\007",
+                                        "\r",   "\n",   "x",    "\b",   "\xC2", "\x9B",
+                                        "\x9C", "\xE2", "\x80", "\xAE", "\xF0", "\x9F"};
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng, 7);
+    for (size_t round = 0; round < 200000; round++) {
+        CLEANUP(buf) struct buf text = BUF_INIT(100);
+        CLEANUP(buf) struct buf whole = BUF_INIT(1000);
+        CLEANUP(buf) struct buf pieces = BUF_INIT(1000);
+        enum safe_kind kind = round % 2 == 0 ? SAFE_TEXT : SAFE_LOG;
+        struct safe safe = {.kind = kind};
+
+        for (size_t n = 1 + rng_below(&rng, 20); n > 0; n--)
+            buf_add_str(&text, parts[rng_below(&rng, ARRAY_LEN(parts))]);
+        safe_add(&safe, buf_slice(&text), &whole);
+        safe_end(&safe, &whole);
+        assert_true(is_harmless(slice_of(buf_text(&whole))));
+        for (size_t at = 0; at < text.size;) {
+            size_t size = 1 + rng_below(&rng, text.size - at);
+
+            safe_add(&safe, slice_make(text.data + at, size), &pieces);
+            at += size;
+        }
+        safe_end(&safe, &pieces);
+        assert_string_equal(buf_text(&pieces), buf_text(&whole));
     }
 }
 
@@ -79,24 +231,49 @@ static void sizes_have_a_unit(void **state)
     assert_string_equal(bytes_format(INT64_MAX, text), "9.2 EB");
 }
 
-/* What `print` writes to standard output (free it). */
-static char *printed(void (*print)(const void *ctx), const void *ctx)
+/* What `print` writes to the descriptor (free it). */
+static char *written(int fd, void (*print)(const void *ctx), const void *ctx)
 {
     FILE *file = tmpfile();
-    int before = dup(STDOUT_FILENO);
+    int before = dup(fd);
     char *text = mem_zalloc(4096);
 
     assert_non_null(file);
     fflush(stdout);
-    assert_true(before >= 0 && dup2(fileno(file), STDOUT_FILENO) >= 0);
+    assert_true(before >= 0 && dup2(fileno(file), fd) >= 0);
     print(ctx);
     fflush(stdout);
-    assert_true(dup2(before, STDOUT_FILENO) >= 0);
+    assert_true(dup2(before, fd) >= 0);
     close(before);
     rewind(file);
     (void)!fread(text, 1, 4095, file);
     assert_int_equal(fclose(file), 0);
     return text;
+}
+
+static char *printed(void (*print)(const void *ctx), const void *ctx)
+{
+    return written(STDOUT_FILENO, print, ctx);
+}
+
+static void draw_over_a_line(const void *ctx)
+{
+    struct outputs outputs;
+
+    (void)ctx;
+    outputs_open(&outputs);
+    fputs("waybill: no queue 'x\r\033[Kall is well'\n", stderr);
+    output_status(SLICE("\r\033[K50% \033[2J"));
+    outputs_close(&outputs);
+}
+
+static void only_a_line_of_progress_is_drawn_over_another(void **state)
+{
+    CLEANUP(mem) char *text = written(STDERR_FILENO, draw_over_a_line, NULL);
+
+    (void)state;
+    assert_string_equal(text, "waybill: no queue 'x\\x0d\\x1b[Kall is well'\n"
+                              "\r\033[K50% \\x1b[2J");
 }
 
 static void print_sample_table(const void *ctx)
@@ -134,6 +311,32 @@ static void the_last_column_ends_at_the_edge_of_the_screen(void **state)
 
     (void)state;
     assert_non_null(strstr(text, "  ööööö…\n"));
+}
+
+static void print_wide_table(const void *ctx)
+{
+    static const struct column columns[] = {{.title = "ID"},
+                                            {.title = "WHAT", .shrinks = true},
+                                            {.title = "ABOUT"}};
+    CLEANUP(table) struct table t;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    table_add(&t, COLOUR_PLAIN, "0123456789");
+    table_add(&t, COLOUR_PLAIN, "wwwwwwwwwwwwwwwwwwww");
+    table_add(&t, COLOUR_PLAIN, "aaaaaaaaaaaaaaa");
+    table_print(&t, ctx);
+}
+
+static void texts_share_the_room_and_short_ones_stay_whole(void **state)
+{
+    const struct screen narrow = {.width = 30};
+    const struct screen middle = {.width = 46};
+    CLEANUP(mem) char *cut = printed(print_wide_table, &narrow);
+    CLEANUP(mem) char *some = printed(print_wide_table, &middle);
+
+    (void)state;
+    assert_non_null(strstr(cut, "\n0123456789  wwwwwww…  aaaaaaa…\n"));
+    assert_non_null(strstr(some, "\n0123456789  wwwwwwwwwwwwwwww…  aaaaaaaaaaaaaaa\n"));
 }
 
 static void colours_are_there_when_they_are_wanted(void **state)
@@ -207,8 +410,14 @@ static void a_job_is_told_in_one_line(void **state)
         {"{\"state\":\"running\",\"cancelling\":true}", "cancelling"},
         {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":3,\"text\":\"no route\"}",
          "exit 3: no route"},
-        {"{\"state\":\"failed\",\"cause\":\"signal\",\"exit\":-9}", "signal 9"},
-        {"{\"state\":\"failed\",\"cause\":\"timeout\",\"exit\":-15}", "timeout, signal 15"},
+        {"{\"state\":\"failed\",\"cause\":\"signal\",\"exit\":-9}", "signal 9 (KILL)"},
+        {"{\"state\":\"failed\",\"cause\":\"signal\",\"exit\":-15,\"text\":\"ended by signal 15 "
+         "(TERM)\"}",
+         "signal 15 (TERM)"},
+        {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":7,\"text\":\"exit status 7\"}",
+         "exit 7"},
+        {"{\"state\":\"failed\",\"cause\":\"exit\",\"exit\":-9}", "exit, signal 9 (KILL)"},
+        {"{\"state\":\"failed\",\"cause\":\"timeout\",\"exit\":-15}", "timeout, signal 15 (TERM)"},
         {"{\"state\":\"failed\",\"exit\":2}", "exit 2"},
         {"{\"state\":\"done\",\"exit\":0,\"text\":\"all fetched\"}", "all fetched"},
         {"{}", ""},
@@ -297,17 +506,23 @@ static void params_keep_their_types_and_come_once(void **state)
                         "{\"a\":\"1\",\"b\":[1, {\"c\":null}],\"d\":\"\",\"e\":\"x\"}");
     parse(&b, twice);
     assert_int_equal(pairs_add_json(&b, "param", &json, &err), E_INVALID);
-    assert_non_null(strstr(err.msg, "'a' is there twice"));
+    assert_non_null(strstr(err.msg, "'a' appears twice"));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(control_characters_are_shown_and_never_obeyed),
+        cmocka_unit_test(what_a_terminal_would_obey_is_made_visible),
+        cmocka_unit_test(a_log_on_a_terminal_keeps_its_colours_only),
+        cmocka_unit_test(an_endless_sequence_is_held_back_within_bounds),
+        cmocka_unit_test(nothing_at_random_gets_through_whatever_its_pieces),
         cmocka_unit_test(ages_have_one_unit),
         cmocka_unit_test(sizes_have_a_unit),
+        cmocka_unit_test(only_a_line_of_progress_is_drawn_over_another),
         cmocka_unit_test(columns_stand_under_each_other),
         cmocka_unit_test(the_last_column_ends_at_the_edge_of_the_screen),
+        cmocka_unit_test(texts_share_the_room_and_short_ones_stay_whole),
         cmocka_unit_test(colours_are_there_when_they_are_wanted),
         cmocka_unit_test(json_comes_out_on_one_line_and_otherwise_as_it_came),
         cmocka_unit_test(a_job_exits_as_its_program_did),

@@ -160,6 +160,7 @@ static void a_returned_job_is_ready_as_if_it_had_never_been_claimed(void **state
                      JOB_EV_RETURN);
     assert_int_equal(j.state, JOB_READY);
     assert_int_equal(j.attempt, 0);
+    assert_int_equal(job_fence(&j), 1); /* it was granted all the same */
     assert_int_equal(j.failures + j.laters + j.lost, 0);
 }
 

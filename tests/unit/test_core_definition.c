@@ -168,6 +168,8 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
          "q.yaml:2: queue 'a': slots: must be a whole number from 1 to 10000, not 0"},
         {"queues:\n  a: &a {description: &b\n      5}\n  b: *a\n",
          "q.yaml:2: queue 'a': description: must be text, not 5 (put it in quotes)"},
+        {"queues:\n  a:\n    retry: 3\n",
+         "q.yaml:3: queue 'a': retry: must be an object, not 3: write {max: 3}"},
         {"queues:\n  a:\n    keep:\n", "q.yaml:3: queue 'a': keep: must be an object, not null"},
         {"queues:\n  ok:\n  a/b:\n", "q.yaml:3: a queue's name must not have a '/' in it: 'a/b'"},
         {"queues:\n  .a:\n", "q.yaml:2: a queue's name must not begin with a '.': '.a'"},
@@ -176,7 +178,7 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
         {"queues:\n\ta:\n", "q.yaml:2: a tab cannot indent, use spaces"},
         {"server:\n  lisen: x\n", "q.yaml:2: unknown key 'lisen', did you mean 'listen'?"},
         {"server:\n  tls: {}\n",
-         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store"},
+         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store subscriptions"},
         {"server: 3\n", "q.yaml:1: server: must be a map"},
         {"server:\n  listen: 6769\n", "q.yaml:2: server.listen: must be a text"},
         {"server:\n  names:\n    - a\n    - 3\n",
@@ -185,6 +187,42 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_refused(cases[i].text, cases[i].message);
+}
+
+static void every_mistake_can_be_had_at_once(void **state)
+{
+    static const char text[] = "queues:\n"
+                               "  a: {slots: 0, tiemout: 5m,\n"
+                               "      retry: {max: 1, frist: 3}}\n"
+                               "  b: {on_success: [a, nowhere]}\n"
+                               "joins:\n"
+                               "  x: {count: 2, then: [{join: y}]}\n"
+                               "  y: {count: 0}\n"
+                               "server: {lisen: x, url: y}\n"
+                               "qeues: {}\n";
+    static const char *const messages[] = {
+        "q.yaml:2: queue 'a': slots: must be a whole number from 1 to 10000, not 0",
+        "q.yaml:2: queue 'a': unknown key 'tiemout', did you mean 'timeout'?",
+        "q.yaml:3: queue 'a': retry: unknown key 'frist', did you mean 'first'?",
+        "q.yaml:7: join 'y': count: ",
+        "q.yaml:8: unknown key 'lisen', did you mean 'listen'?",
+        "q.yaml:8: server.url: 'y' is not a URL like http://host:6769",
+        "q.yaml:9: unknown key 'qeues', did you mean 'queues'?",
+        "q.yaml:4: queue 'b': on_success[1]: there is no queue 'nowhere' in these files",
+    };
+    struct definition_faults faults = {.items = VEC_INIT};
+    CLEANUP(definitions) struct definitions d;
+    struct err err = ERR_INIT;
+
+    (void)state;
+    definitions_init(&d);
+    d.faults = &faults;
+    assert_int_equal(definitions_add(&d, "q.yaml", slice_of(text), &err), E_OK);
+    assert_int_equal(definitions_check_names(&d, &err), E_OK);
+    assert_int_equal(faults.items.count, ARRAY_LEN(messages));
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++)
+        assert_non_null(strstr(faults.items.items[i].msg, messages[i]));
+    VEC_DEINIT(&faults.items);
 }
 
 static void every_key_of_later_issues_is_unknown(void **state)
@@ -215,20 +253,22 @@ static void the_server_section_is_read(void **state)
     struct err err = ERR_INIT;
 
     definitions_init(&d);
-    assert_int_equal(definitions_add_from(&d, &in_etc,
-                                          SLICE("server: {listen: '[::1]:6769',\n"
-                                                "  url: 'https://whatever.com:6769/x/',\n"
-                                                "  names: [whatever.com, '[fe80::1]'],\n"
-                                                "  token_file: token,\n"
-                                                "  store: 'postgresql://me@db/waybill'}\n"),
-                                          &err),
-                     E_OK);
+    assert_int_equal(
+        definitions_add_from(&d, &in_etc,
+                             SLICE("server: {listen: '[::1]:6769',\n"
+                                   "  url: 'https://whatever.com:6769/x/',\n"
+                                   "  names: [whatever.com, '[fe80::1]'],\n"
+                                   "  token_file: token,\n"
+                                   "  subscriptions: 50, store: 'postgresql://me@db/waybill'}\n"),
+                             &err),
+        E_OK);
     assert_slice_is(d.server.listen, "[::1]:6769");
     assert_slice_is(d.server.url, "https://whatever.com:6769/x");
     assert_int_equal(d.server.names.count, 2);
     assert_slice_is(d.server.names.items[1], "[fe80::1]");
     assert_slice_is(d.server.token_file, "/etc/waybill/token");
     assert_slice_is(d.server.store, "postgresql://me@db/waybill");
+    assert_int_equal(d.server.subscriptions, 50);
 }
 
 static void a_token_file_is_left_as_it_is_where_it_can_be(void **state)
@@ -309,6 +349,12 @@ static void wrong_addresses_and_names_are_refused(void **state)
     assert_refused("server: {store: 'mysql://me:secret@h/d'}\n",
                    "q.yaml:1: server.store: 'mysql://me:***@h/d' is not a store like "
                    "postgresql://user@host/database; without one it is in the data directory");
+    assert_refused("server: {subscriptions: many}\n",
+                   "q.yaml:1: server.subscriptions: must be a whole number");
+    assert_refused("server: {subscriptions: -1}\n",
+                   "q.yaml:1: server.subscriptions: must be a whole number from 0 to 10000");
+    assert_refused("server: {subscriptions: 10001}\n",
+                   "q.yaml:1: server.subscriptions: must be a whole number from 0 to 10000");
     assert_refused("server: {token_file: ''}\n",
                    "q.yaml:1: server.token_file: must be a path of 1 to 4096 bytes");
 }
@@ -380,6 +426,7 @@ int main(void)
         cmocka_unit_test(a_queue_with_a_command_knows_the_directory_of_its_file),
         cmocka_unit_test(a_directory_that_json_cannot_hold_is_refused),
         cmocka_unit_test(mistakes_are_told_with_line_and_nearest_word),
+        cmocka_unit_test(every_mistake_can_be_had_at_once),
         cmocka_unit_test(every_key_of_later_issues_is_unknown),
         cmocka_unit_test(the_server_section_is_read),
         cmocka_unit_test(a_token_file_is_left_as_it_is_where_it_can_be),

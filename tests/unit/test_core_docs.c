@@ -73,6 +73,7 @@ static const char *type_of(const struct queue_key *key)
         [QUEUE_KEY_BOOL] = "`true` or `false`",
         [QUEUE_KEY_DESTS] = "destination, or list of at most %MAX%",
         [QUEUE_KEY_TOPICS] = "topic, or list of at most %MAX%",
+        [QUEUE_KEY_ENV] = "map of names to texts, in all at most %MAX% bytes",
         [QUEUE_KEY_EXITS] = "map of exit statuses or ranges (%BOUNDS%) to `later` or `never`",
     };
 

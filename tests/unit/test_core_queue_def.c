@@ -182,10 +182,69 @@ static void unknown_keys_are_refused_with_the_nearest_word(void **state)
     assert_refused("{\"limits\":{\"speed\":1}}",
                    "limits: unknown key 'speed', the keys are: memory cpu files nice user");
     assert_refused("{\"\\u0074imeou\":1}", "unknown key 'timeou', did you mean 'timeout'?");
-    assert_refused("{\"\":1}",
-                   "unknown key '', the keys are: description command dir slots timeout retry "
-                   "stop_after strict resident idle own_command limits keep on_success on_failure "
-                   "subscribe");
+    assert_refused(
+        "{\"\":1}",
+        "unknown key '', the keys are: description command dir workdir env slots timeout "
+        "retry stop_after strict resident idle own_command may_emit limits keep on_success "
+        "on_failure subscribe");
+}
+
+/* ---- limits that travel ---- */
+
+static struct queue_limits limits(const char *json)
+{
+    struct queue_limits l;
+    struct err err = ERR_INIT;
+
+    if (queue_limits_parse(checked(json), &arena, &l, &err) != E_OK)
+        fail_msg("%s: %s", json, err.msg);
+    return l;
+}
+
+static void assert_limits(const char *own, const char *queue, const char *want)
+{
+    struct queue_limits a = limits(own);
+    struct queue_limits b = limits(queue);
+    struct queue_limits both = queue_limits_for(&a, &b);
+    struct slice json = queue_limits_format(&both, &arena);
+
+    assert_true(slice_is(json, want));
+    if (json.size > 0) {
+        both = limits(want);
+        assert_true(slice_equal(queue_limits_format(&both, &arena), json));
+    }
+}
+
+static void of_two_limits_the_stricter_holds(void **state)
+{
+    (void)state;
+    assert_limits("{}", "{}", "");
+    assert_limits("{\"memory\":\"1M\",\"cpu\":\"5s\"}", "{\"memory\":\"2M\",\"cpu\":\"2s\"}",
+                  "{\"memory\":1048576,\"cpu\":\"2s\"}");
+    assert_limits("{\"files\":20}", "{\"nice\":3}", "{\"files\":20,\"nice\":3}");
+    assert_limits("{\"nice\":-5}", "{\"nice\":-7}", "{\"nice\":-5}");
+    assert_limits("{\"nice\":0}", "{\"nice\":7}", "{\"nice\":7}");
+}
+
+/* The queue's user would be a right that the emitter does not have. */
+static void the_user_is_the_one_that_a_command_came_with(void **state)
+{
+    (void)state;
+    assert_limits("{\"user\":\"nobody\"}", "{\"user\":\"www\"}", "{\"user\":\"nobody\"}");
+    assert_limits("{\"user\":\"nobody\"}", "{}", "{\"user\":\"nobody\"}");
+    assert_limits("{}", "{\"user\":\"www\"}", "{\"user\":\"www\"}");
+}
+
+static void what_jobs_may_emit_is_said_by_their_queue(void **state)
+{
+    (void)state;
+    assert_false(parse("{}").may_emit_command);
+    assert_false(parse("{\"may_emit\":{}}").may_emit_command);
+    assert_true(parse("{\"may_emit\":{\"command\":true}}").may_emit_command);
+    assert_refused("{\"may_emit\":true}", "may_emit: must be an object, not true");
+    assert_refused("{\"may_emit\":{\"commands\":true}}",
+                   "may_emit: unknown key 'commands', did you mean 'command'?");
+    assert_canonical("{\"may_emit\":{\"command\":true}}", "{\"may_emit\":{\"command\":true}}");
 }
 
 static void keys_of_what_is_not_built_are_unknown(void **state)
@@ -209,7 +268,7 @@ static void values_of_the_wrong_type_are_refused(void **state)
     (void)state;
     assert_refused("[]", "a queue's definition: must be an object, not an array");
     assert_refused("null", "a queue's definition: must be an object, not null");
-    assert_refused("{\"retry\":5}", "retry: must be an object, not 5");
+    assert_refused("{\"retry\":5}", "retry: must be an object, not 5: write {max: 5}");
     assert_refused("{\"keep\":null}", "keep: must be an object, not null");
     assert_refused("{\"slots\":\"4\"}", "slots: must be a whole number from 1 to 10000, not '4'");
     assert_refused("{\"slots\":4.0}", "slots: must be a whole number from 1 to 10000, not 4.0");
@@ -458,7 +517,8 @@ static void the_place_of_a_mistake_is_told(void **state)
         struct queue_def def;
         const char *fault_at = NULL;
 
-        assert_int_equal(queue_def_parse_at(slice_of(cases[i].json), &arena, &def, &fault_at, &err),
+        assert_int_equal(queue_def_parse_at(slice_of(cases[i].json), &arena, &def, NULL, &fault_at,
+                                            &err),
                          E_INVALID);
         assert_non_null(fault_at);
         assert_memory_equal(fault_at, cases[i].place, strlen(cases[i].place));
@@ -546,7 +606,7 @@ static void a_jobs_retry_is_refused_with_its_key(void **state)
     assert_int_equal(retry_policy_parse(SLICE("{\"mex\":1}"), &base, &p, &err), E_INVALID);
     assert_string_equal(err.msg, "retry: unknown key 'mex', did you mean 'max'?");
     assert_int_equal(retry_policy_parse(SLICE("5"), &base, &p, &err), E_INVALID);
-    assert_string_equal(err.msg, "retry: must be an object, not 5");
+    assert_string_equal(err.msg, "retry: must be an object, not 5: write {max: 5}");
     assert_int_equal(p.max, 77);
 }
 
@@ -737,6 +797,9 @@ int main(void)
         cmocka_unit_test(lengths_are_texts_or_seconds),
         cmocka_unit_test(a_command_is_a_script_or_a_list),
         cmocka_unit_test(unknown_keys_are_refused_with_the_nearest_word),
+        cmocka_unit_test(of_two_limits_the_stricter_holds),
+        cmocka_unit_test(the_user_is_the_one_that_a_command_came_with),
+        cmocka_unit_test(what_jobs_may_emit_is_said_by_their_queue),
         cmocka_unit_test(keys_of_what_is_not_built_are_unknown),
         cmocka_unit_test(values_of_the_wrong_type_are_refused),
         cmocka_unit_test(values_out_of_bounds_are_refused),

@@ -178,7 +178,7 @@ static const struct {
      "steps[0].timeout: '5x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
     {"[{\"name\":\"a\",\"timeout\":0}]",
      "steps[0].timeout: must be a length of time from 1ms to 10000d, not 0"},
-    {"[{\"name\":\"a\",\"retry\":3}]", "steps[0].retry: must be an object, not 3"},
+    {"[{\"name\":\"a\",\"retry\":3}]", "steps[0].retry: must be an object, not 3: write {max: 3}"},
     {"[{\"name\":\"a\",\"retry\":{\"first\":\"x\"}}]",
      "steps[0].retry.first: 'x' is not a length of time like 500ms, 10s, 5m, 2h or 30d"},
     {"[{\"name\":\"a\",\"retry\":{\"frist\":1}}]",

@@ -270,7 +270,10 @@ static void broken_text_is_refused_with_its_line(void **state)
     (void)state;
     assert_refused("a: 1\nb: [1, 2\n", "f.yaml:3: did not find expected ',' or ']' "
                                        "(while parsing a flow sequence that began in line 2)");
-    assert_refused("a: b: c\n", "f.yaml:1: mapping values are not allowed in this context");
+    assert_refused(
+        "a: b: c\n",
+        "f.yaml:1: mapping values are not allowed in this context: a text with ': ' in it must "
+        "stand in quotes");
     assert_refused("a: 1\n\tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
     assert_refused("a:\n  \tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
     assert_refused("a: @b\n", "f.yaml:1: found character that cannot start any token "

@@ -104,6 +104,7 @@ static void a_job_with_a_command_is_not_moved_where_none_is_taken(void **state)
     struct test_op *t = op_act(f, ACT_MOVE, id);
 
     t->op.act.queue = SLICE("plain");
+    t->op.act.may_command = true;
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_INVALID);
     assert_int_equal(kept_count(f, "default", JOB_READY), 1);

@@ -330,11 +330,11 @@ static void who_does_not_run_the_job_emits_nothing(void **state)
 {
     struct fixture *f = *state;
     struct granted g = begin(f);
-    struct emitting m = op_emit(f, (struct granted){4711, g.token}, 1, "work", 1);
+    struct emitting m = op_emit(f, (struct granted){.id = 4711, .token = g.token}, 1, "work", 1);
 
     run_op(f, m.t);
     assert_int_equal(m.t->op.err.code, E_NOT_FOUND);
-    m = op_emit(f, (struct granted){g.id, g.token + 1}, 1, "work", 1);
+    m = op_emit(f, (struct granted){.id = g.id, .token = g.token + 1}, 1, "work", 1);
     run_op(f, m.t);
     assert_int_equal(m.t->op.err.code, E_STALE_LEASE);
     finish(f, g, JOB_OUT_DONE);
@@ -364,7 +364,7 @@ static void a_bad_job_refuses_the_whole_request(void **state)
     m = op_emit(f, g, 1, "source", 1);
     m.items[0].options = SLICE("{\"command\":[\"id\"]}");
     run_op(f, m.t);
-    assert_int_equal(m.t->op.err.code, E_INVALID);
+    assert_int_equal(m.t->op.err.code, E_FORBIDDEN);
     run_op(f, op_queue_state(f, "work", QUEUE_UP));
     emit_jobs(f, g, 1, 1); /* nothing was taken before */
     assert_sound(f);

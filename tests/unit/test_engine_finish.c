@@ -116,13 +116,14 @@ static void a_token_of_nobody_finishes_nothing(void **state)
     struct fixture *f = *state;
     int64_t id = submit_one(f, "default");
 
-    assert_stale(f, (struct granted){id, id}, JOB_OUT_DONE); /* what an unclaimed row holds */
-    assert_stale(f, (struct granted){id, INT64_MAX}, JOB_OUT_DONE);
-    assert_stale(f, (struct granted){id, 0}, JOB_OUT_DONE);
+    assert_stale(f, (struct granted){.id = id, .token = id},
+                 JOB_OUT_DONE); /* what an unclaimed row holds */
+    assert_stale(f, (struct granted){.id = id, .token = INT64_MAX}, JOB_OUT_DONE);
+    assert_stale(f, (struct granted){.id = id, .token = 0}, JOB_OUT_DONE);
     assert_int_equal(state_of(f, id), JOB_READY);
     struct granted g = claim_one(f, "default");
 
-    assert_stale(f, (struct granted){id, id}, JOB_OUT_DONE);
+    assert_stale(f, (struct granted){.id = id, .token = id}, JOB_OUT_DONE);
     assert_int_equal(state_of(f, g.id), JOB_RUNNING);
     assert_true(reply_has(run_op(f, op_finish(f, 4711, g.token, JOB_OUT_DONE)), "not_found"));
 }

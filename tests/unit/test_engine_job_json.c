@@ -262,7 +262,11 @@ static void a_worker_gets_what_it_needs(void **state)
 
     j.state = JOB_RUNNING;
     json_add_grant(&grant, &j, SLICE("fetch"));
-    json_add_claimed(&b, &j, buf_slice(&grant), slice_make(NULL, 0), "http://h:1");
+    const struct claimed_texts texts = {.lease = SLICE("7.X"),
+                                        .grant = buf_slice(&grant),
+                                        .url = "http://h:1"};
+
+    json_add_claimed(&b, &j, &texts);
     assert_int_equal(json_check(buf_slice(&b), &o, &err), E_OK);
     assert_slice_is(member(o, "queue"), "\"fetch\"");
     assert_slice_is(member(o, "attempt"), "2");
@@ -270,7 +274,8 @@ static void a_worker_gets_what_it_needs(void **state)
     assert_slice_is(member(o, "lease_until"), "\"2026-01-01T00:01:00Z\"");
     assert_slice_is(member(o, "timeout"), "\"5m\"");
     assert_slice_is(member(o, "body"), "\"text\"");
-    assert_true(has(o, "lease") && has(o, "id") && has(o, "url") && has(o, "created_at"));
+    assert_slice_is(member(o, "lease"), "\"7.X\"");
+    assert_true(has(o, "id") && has(o, "url") && has(o, "created_at"));
     assert_true(has(o, "key") && has(o, "labels") && has(o, "params"));
 }
 

@@ -95,6 +95,96 @@ static void a_claim_is_watched_until_its_last_job_has_gone(void **state)
     assert_int_equal(stored_claims(f), 0);
 }
 
+/* Commits take their time: round trips to a database, a slow disk.  It is not the worker's. */
+static void a_lease_lasts_its_period_from_when_its_grant_can_be_told(void **state)
+{
+    struct fixture *f = *state;
+    int64_t id = submit_one(f, "default");
+    char until[TIME_TEXT_SIZE];
+
+    f->tick_us = 2 * US_PER_S;
+    struct test_op *claim = run_op(f, op_claim(f, "default", 1));
+
+    f->tick_us = 0;
+    assert_true(reply_has(claim, time_format(f->now.steady_at + LEASE_DEFAULT_US, until)));
+    fixture_pass(f, LEASE_DEFAULT_US - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, id), JOB_READY);
+    assert_sound(f);
+}
+
+static void and_from_when_its_touch_can_be_told(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    f->tick_us = 3 * US_PER_S;
+    run_op(f, op_touch(f, g.id, g.token));
+    f->tick_us = 0;
+    fixture_pass(f, LEASE_DEFAULT_US - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_sound(f);
+}
+
+/* A dead worker is not noticed late for ever because one batch was slow. */
+static void a_slow_batch_is_forgotten_with_the_next_touch(void **state)
+{
+    struct fixture *f = *state;
+
+    if (pg_is_wanted()) /* deadlines are stored later after a slow batch */
+        skip();
+    submit_one(f, "default");
+    struct granted g = claim_one(f, "default");
+
+    f->tick_us = LEASE_DEFAULT_US / 2;
+    run_op(f, op_touch(f, g.id, g.token));
+    f->tick_us = 0;
+    fixture_pass(f, US_PER_S);
+    run_op(f, op_touch(f, g.id, g.token));
+    fixture_pass(f, LEASE_DEFAULT_US - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g.id), JOB_READY);
+    assert_sound(f);
+}
+
+/* Of two jobs of a claim each has its own lease. */
+static void a_slow_batch_counts_for_the_job_that_was_not_touched_since(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[2];
+
+    if (pg_is_wanted()) /* deadlines are stored later after a slow batch */
+        skip();
+    submit_many(f, "default", 2);
+    f->tick_us = US_PER_S;
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "default", 2)), g, 2), 2);
+    f->tick_us = 0;
+    fixture_pass(f, 2 * US_PER_S);
+    run_op(f, op_touch(f, g[0].id, g[0].token));
+    fixture_pass(f, LEASE_DEFAULT_US - 2 * US_PER_S - 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g[1].id), JOB_RUNNING);
+    fixture_pass(f, 1);
+    batch_run(f);
+    assert_int_equal(state_of(f, g[1].id), JOB_READY);
+    assert_int_equal(state_of(f, g[0].id), JOB_RUNNING);
+    fixture_pass(f, 2 * US_PER_S);
+    batch_run(f);
+    assert_int_equal(state_of(f, g[0].id), JOB_READY);
+}
+
 static void a_lease_found_after_a_crash_gets_a_full_period(void **state)
 {
     struct fixture *f = *state;
@@ -198,6 +288,10 @@ int main(void)
         ENGINE_TEST(a_lease_that_runs_out_makes_the_job_ready),
         ENGINE_TEST(what_came_before_the_sweep_counts),
         ENGINE_TEST(a_claim_is_watched_until_its_last_job_has_gone),
+        ENGINE_TEST(a_lease_lasts_its_period_from_when_its_grant_can_be_told),
+        ENGINE_TEST(and_from_when_its_touch_can_be_told),
+        ENGINE_TEST(a_slow_batch_is_forgotten_with_the_next_touch),
+        ENGINE_TEST(a_slow_batch_counts_for_the_job_that_was_not_touched_since),
         ENGINE_TEST(a_lease_found_after_a_crash_gets_a_full_period),
         ENGINE_TEST(a_claim_found_after_a_crash_is_closed_in_the_end),
         ENGINE_TEST(after_an_outage_every_lease_gets_a_full_period),

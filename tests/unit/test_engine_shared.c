@@ -153,6 +153,89 @@ static void what_was_listed_and_not_granted_is_the_others_as_well(void **state)
     assert_sound(p->a);
 }
 
+/* After a start ids begin at the store's mark, two seconds ahead of the others': tokens are not in order. */
+static void the_fence_of_a_job_grows_whoever_grants_it(void **state)
+{
+    struct pair *p = *state;
+
+    submit_one(p->a, "default");
+    fixture_crash(p->a);
+    struct granted mine = claim_one(p->a, "default");
+
+    run_op(p->a, op_finish(p->a, mine.id, mine.token, JOB_OUT_RETURNED));
+    struct granted theirs = claim_one(p->b, "default");
+
+    assert_true(theirs.id == mine.id && theirs.token < mine.token);
+    assert_int_equal(mine.fence, 1);
+    assert_int_equal(theirs.fence, 2);
+    run_op(p->b, op_finish(p->b, theirs.id, theirs.token, JOB_OUT_FAILED));
+    run_op(p->a, op_act(p->a, ACT_RETRY, theirs.id));
+    assert_int_equal(claim_one(p->b, "default").fence, 3);
+    assert_sound(p->a);
+}
+
+/* Whoever judges it goes by what is stored. */
+static void a_touch_through_a_slow_server_gives_a_full_period(void **state)
+{
+    struct pair *p = *state;
+
+    submit_many(p->a, "default", 2);
+    struct granted g = claim_one(p->a, "default");
+
+    p->b->tick_us = 800 * US_PER_MS;
+    claim_one(p->b, "default");
+    run_op(p->b, op_touch(p->b, g.id, g.token));
+    p->a->now = p->b->now;
+    fixture_pass(p->a, LEASE_DEFAULT_US - 1);
+    batch_run(p->a);
+    assert_int_equal(state_of(p->a, g.id), JOB_RUNNING);
+    fixture_pass(p->a, US_PER_S);
+    batch_run(p->a);
+    assert_int_equal(state_of(p->a, g.id), JOB_READY);
+}
+
+static struct test_op *claim_as(struct fixture *f, const char *instance)
+{
+    struct test_op *t = op_claim(f, "default", 1);
+
+    t->op.exchange.worker = (struct worker_info){
+        .name = SLICE("w"), .host = SLICE("h"), .pid = 7, .instance = slice_of(instance)};
+    return run_op(f, t);
+}
+
+static void a_name_has_one_instance_at_all_servers(void **state)
+{
+    struct pair *p = *state;
+
+    assert_int_equal(claim_as(p->a, "one")->op.err.code, E_OK);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT); /* not known here yet */
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT);
+    assert_int_equal(claim_as(p->b, "")->op.err.code, E_CONFLICT);
+    assert_int_equal(claim_as(p->b, "one")->op.err.code, E_OK);
+    assert_int_equal(claim_as(p->a, "one")->op.err.code, E_OK);
+    fixture_pass(p->b, 10 * US_PER_MIN);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_OK);
+    p->a->now = p->b->now;
+    deliver(p, p->a);
+    assert_int_equal(claim_as(p->a, "one")->op.err.code, E_CONFLICT);
+    assert_sound(p->a);
+}
+
+static void a_stranger_strips_nobody_at_another_server(void **state)
+{
+    struct pair *p = *state;
+    int64_t id = submit_one(p->a, "default");
+
+    assert_int_equal(claim_as(p->a, "one")->op.n_granted, 1);
+    struct test_op *t = op_claim(p->b, "default", 1);
+
+    t->op.exchange.worker = (struct worker_info){.name = SLICE("w")};
+    t->op.exchange.all = true;
+    run_op(p->b, t);
+    assert_int_equal(state_of(p->a, id), JOB_RUNNING);
+    assert_sound(p->a);
+}
+
 /* It is not waited for either: whoever holds it may take long. */
 static void what_another_server_is_at_is_passed_over(void **state)
 {
@@ -544,6 +627,10 @@ int main(void)
         SHARED_TEST(a_job_that_one_server_took_in_is_run_through_the_other),
         SHARED_TEST(ids_of_two_servers_never_clash),
         SHARED_TEST(no_job_is_granted_by_both),
+        SHARED_TEST(a_name_has_one_instance_at_all_servers),
+        SHARED_TEST(a_stranger_strips_nobody_at_another_server),
+        SHARED_TEST(the_fence_of_a_job_grows_whoever_grants_it),
+        SHARED_TEST(a_touch_through_a_slow_server_gives_a_full_period),
         SHARED_TEST(what_another_server_is_at_is_passed_over),
         SHARED_TEST(what_was_listed_and_not_granted_is_the_others_as_well),
         SHARED_TEST(a_claim_that_waits_is_served_when_news_come_of_a_job),

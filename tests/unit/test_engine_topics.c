@@ -2,11 +2,14 @@
  * Topics: who gets what is published, emitted or led to; and queues of workers' own.
  */
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
+#include "base/rng.h"
 #include "core/bill.h"
 #include "engine_fixture.h"
 #include "store/store_jobs.h"
@@ -105,6 +108,131 @@ static void a_publish_makes_a_job_in_each_subscribed_queue(void **state)
     topic_of(f, claim_one(f, "index").id, topic, sizeof(topic));
     assert_string_equal(topic, "crawl");
     assert_sound(f);
+}
+
+static int64_t id_at(const struct test_op *t, size_t place)
+{
+    struct slice ids;
+    struct slice id;
+    int64_t value = 0;
+
+    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct json_iter it = json_items(ids);
+
+    for (size_t i = 0; i <= place; i++)
+        assert_true(json_next_item(&it, &id));
+    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
+    return value;
+}
+
+static void assert_size(struct fixture *f, int64_t id, size_t size)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct err err = ERR_INIT;
+    bool found = false;
+    struct job j;
+
+    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_true(found);
+    assert_int_equal(j.params.size, size);
+}
+
+/* ---- much to many ---- */
+
+enum { QUEUES = 60, PARAMS_BYTES = 1 << 20 };
+
+/* Nothing that could be compressed. */
+static const char *large_params(struct test_op *t)
+{
+    char *text = arena_alloc(&t->op.arena, PARAMS_BYTES + 16);
+    struct rng rng;
+
+    rng_init(&rng, 1);
+    memcpy(text, "{\"x\":\"", 6);
+    for (size_t i = 6; i < PARAMS_BYTES; i++)
+        text[i] = (char)('!' + 2 + rng_below(&rng, 55)); /* neither quotes nor backslashes */
+    memcpy(text + PARAMS_BYTES, "\"}", 3);
+    return text;
+}
+
+static int64_t store_bytes(const struct fixture *f)
+{
+    int64_t bytes = 0;
+
+    if (pg_is_wanted())
+        return pg_schema_number(&f->place,
+                                "SELECT SUM(pg_total_relation_size(oid))::BIGINT FROM pg_class"
+                                " WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM"
+                                " pg_namespace WHERE nspname = current_schema())");
+    DIR *dir = opendir(f->dir);
+
+    assert_non_null(dir);
+    for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
+        struct stat st;
+
+        if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+            bytes += st.st_size;
+    }
+    closedir(dir);
+    return bytes;
+}
+
+static struct test_op *publish_much(struct fixture *f)
+{
+    struct test_op *t = op_publish(f, "news", "{}");
+
+    for (int i = 0; i < QUEUES; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        define_queue(f, name, "{\"subscribe\":[\"news\"]}");
+    }
+    t->op.publish.params = slice_of(large_params(t));
+    return t;
+}
+
+static void what_is_published_to_many_is_stored_once(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *t = publish_much(f);
+    int64_t before = store_bytes(f);
+
+    assert_int_equal(ids_in(well(run_op(f, t))), QUEUES);
+    assert_true(store_bytes(f) - before < 4 * PARAMS_BYTES); /* a WAL has it once more */
+    for (int i = 0; i < QUEUES; i += 20) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        struct test_op *claim = well(run_op(f, op_claim(f, name, 1)));
+
+        assert_true(claim->op.reply.size > PARAMS_BYTES);
+    }
+    assert_sound(f);
+}
+
+/* A job that is changed, cloned or removed leaves the others as they are; the last one takes the params along. */
+static void who_shares_params_is_changed_and_removed_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *t = well(run_op(f, publish_much(f)));
+    int64_t first = id_at(t, 0);
+    struct test_op *patch = op_act(f, ACT_PATCH, id_at(t, 1));
+    struct test_op *clone = op_act(f, ACT_CLONE, id_at(t, 2));
+
+    patch->op.act.params = SLICE("{\"own\":1}");
+    (void)well(run_op(f, patch));
+    assert_size(f, id_at(t, 1), 9);
+    (void)well(run_op(f, clone));
+    for (size_t i = 2; i < QUEUES; i++) {
+        assert_size(f, id_at(t, i), t->op.publish.params.size);
+        run_op(f, op_act(f, ACT_DELETE, id_at(t, i)));
+    }
+    assert_size(f, clone->op.act.result_id, t->op.publish.params.size);
+    run_op(f, op_act(f, ACT_DELETE, id_at(t, 1)));
+    assert_sound(f);
+    assert_size(f, first, t->op.publish.params.size);
+    run_op(f, op_act(f, ACT_DELETE, first));
+    assert_sound(f); /* which finds params that are of no job */
 }
 
 static void a_subscription_may_end_in_a_pattern_and_counts_once(void **state)
@@ -209,21 +337,6 @@ static struct granted begin(struct fixture *f)
     define_queue(f, "source", "{}");
     submit_one(f, "source");
     return claim_one(f, "source");
-}
-
-static int64_t id_at(const struct test_op *t, size_t place)
-{
-    struct slice ids;
-    struct slice id;
-    int64_t value = 0;
-
-    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
-    struct json_iter it = json_items(ids);
-
-    for (size_t i = 0; i <= place; i++)
-        assert_true(json_next_item(&it, &id));
-    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
-    return value;
 }
 
 static void what_is_emitted_to_a_topic_is_staged_for_each_and_released_with_the_rest(void **state)
@@ -373,6 +486,22 @@ static void a_subscribed_worker_gets_a_queue_of_its_own(void **state)
     assert_int_equal(ready(f, "crawl@attic"), 1);
     assert_int_equal(publish(f, "site.de"), 3); /* not theirs */
     assert_refused(run_op(f, op_publish(f, "crawl@den", "{}")), E_NOT_FOUND, "nobody");
+    assert_sound(f);
+}
+
+static void subscriptions_are_bounded_and_the_refusal_says_what_to_do(void **state)
+{
+    struct fixture *f = *state;
+    char worker[20];
+
+    for (int i = 0; i < 20; i++) { /* all that the fixture's engine allows */
+        snprintf(worker, sizeof(worker), "w%d", i);
+        (void)well(run_op(f, op_subscribe(f, "crawl", worker)));
+    }
+    assert_refused(run_op(f, op_subscribe(f, "crawl", "one-more")), E_TOO_MANY,
+                   "server.subscriptions");
+    (void)well(run_op(f, op_subscribe(f, "crawl", worker))); /* who is there is renewed */
+    assert_false(is_there(f, "crawl@one-more"));
     assert_sound(f);
 }
 
@@ -574,6 +703,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ENGINE_TEST(a_publish_makes_a_job_in_each_subscribed_queue),
+        ENGINE_TEST(what_is_published_to_many_is_stored_once),
+        ENGINE_TEST(who_shares_params_is_changed_and_removed_alone),
+        ENGINE_TEST(subscriptions_are_bounded_and_the_refusal_says_what_to_do),
         ENGINE_TEST(a_subscription_may_end_in_a_pattern_and_counts_once),
         ENGINE_TEST(a_publish_that_nobody_is_subscribed_to_is_not_found),
         ENGINE_TEST(a_publish_that_one_queue_does_not_take_is_refused_for_all),

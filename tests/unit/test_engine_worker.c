@@ -241,8 +241,16 @@ static void a_log_of_a_finish_comes_before_it_also_among_plain_ones(void **state
     struct test_op *t = op_finish(f, one.id, one.token, JOB_OUT_DONE);
     struct finish_item *items = arena_array(&t->op.arena, 2, sizeof(*items));
 
-    items[0] = (struct finish_item){one.id, one.token, JOB_OUT_DONE, .log = &log};
-    items[1] = (struct finish_item){two.id, two.token, JOB_OUT_DONE, .log = &gap};
+    items[0] = (struct finish_item){.id = one.id,
+                                    .token = one.token,
+                                    .lease = SLICE("1"),
+                                    .outcome = JOB_OUT_DONE,
+                                    .log = &log};
+    items[1] = (struct finish_item){.id = two.id,
+                                    .token = two.token,
+                                    .lease = SLICE("2"),
+                                    .outcome = JOB_OUT_DONE,
+                                    .log = &gap};
     t->op.exchange.finish = items;
     t->op.exchange.n_finish = 2;
     run_op(f, t);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include <arpa/inet.h>
+
 #include "server/auth.h"
+#include "server/auth_guard.h"
 #include "testing.h"
 
 #define TOKEN "0123456789abcdef"
@@ -259,6 +262,50 @@ static void what_a_browser_says_about_the_site_counts(void **state)
     assert_int_equal(judge(&s, r, RIGHT_USER, NULL), E_OK);
 }
 
+static void the_token_is_seen_whatever_else_is_wrong(void **state)
+{
+    (void)state;
+    struct auth_settings s = beyond();
+    struct auth_request r = {.host = SLICE("elsewhere.example"),
+                             .fetch_site = SLICE("cross-site"),
+                             .authorization = SLICE("Bearer " TOKEN)};
+
+    assert_int_equal(judge(&s, r, RIGHT_USER, NULL), E_FORBIDDEN);
+    assert_int_equal(auth_token_seen(&s, &r), TOKEN_RIGHT);
+    r.authorization = SLICE("Bearer " TOKEN "x");
+    assert_int_equal(auth_token_seen(&s, &r), TOKEN_WRONG);
+    r.authorization = SLICE("Basic " TOKEN);
+    assert_int_equal(auth_token_seen(&s, &r), TOKEN_WRONG);
+    r.authorization = slice_make(NULL, 0);
+    assert_int_equal(auth_token_seen(&s, &r), TOKEN_NONE);
+    s = loopback();
+    r.authorization = SLICE("Bearer " TOKEN);
+    assert_int_equal(auth_token_seen(&s, &r), TOKEN_NONE);
+}
+
+/* The delay after many failures of `first`, when `second` fails once. */
+static int64_t delay_between(const char *first, const char *second)
+{
+    struct auth_guard guard = {.told_at = 1};
+    struct sockaddr_in6 a = {.sin6_family = AF_INET6};
+    struct sockaddr_in6 b = {.sin6_family = AF_INET6};
+
+    assert_int_equal(inet_pton(AF_INET6, first, &a.sin6_addr), 1);
+    assert_int_equal(inet_pton(AF_INET6, second, &b.sin6_addr), 1);
+    for (int i = 0; i < 10; i++)
+        (void)auth_guard_failed(&guard, (struct sockaddr *)&a, 2);
+    return auth_guard_failed(&guard, (struct sockaddr *)&b, 2);
+}
+
+static void failures_count_for_an_ipv4_address_or_an_ipv6_network(void **state)
+{
+    (void)state;
+    assert_int_equal(delay_between("::ffff:192.0.2.1", "::ffff:192.0.2.2"), 0);
+    assert_true(delay_between("::ffff:192.0.2.1", "::ffff:192.0.2.1") > 0);
+    assert_int_equal(delay_between("2001:db8::1", "2001:db8:0:1::1"), 0);
+    assert_true(delay_between("2001:db8::1", "2001:db8::2") > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -273,6 +320,8 @@ int main(void)
         cmocka_unit_test(a_page_of_another_origin_is_refused),
         cmocka_unit_test(a_foreign_page_gets_nothing_with_the_token_either),
         cmocka_unit_test(what_a_browser_says_about_the_site_counts),
+        cmocka_unit_test(the_token_is_seen_whatever_else_is_wrong),
+        cmocka_unit_test(failures_count_for_an_ipv4_address_or_an_ipv6_network),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/siphash.h"
+#include "core/lease.h"
 #include "server/content.h"
 #include "server/job_filter.h"
 #include "server/limits.h"
@@ -11,10 +13,11 @@
 #include "testing.h"
 
 #define ID "0AHY0AM680000"
-#define LEASE "0AHY0AM800001"
+#define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 
-static const struct submit_source user = {.right = RIGHT_USER};
-static const struct submit_source admin = {.right = RIGHT_ADMIN};
+static const struct siphash_key lease_key = {{1, 2}};
+static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
+static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
 
 /* What must be refused, with which code, and a part of the message that helps. */
 struct bad {
@@ -97,8 +100,8 @@ static const struct bad bad_jobs[] = {
     {"{\"queue\":\"q\",\"params\":{\"a\":1e400}}", E_BAD_REQUEST, "too large for a double"},
     {"{\"queue\":\"q\",\"params\":{\"a\":\"\\u0000\"}}", E_BAD_REQUEST, "\\u0000 is not allowed"},
     {"{\"queue\":\"q\",\"params\":{\"a\":\"\xff\"}}", E_BAD_REQUEST, "not UTF-8"},
-    {"{\"queue\":\"q\",\"params\":{\"a\":1,\"a\":2}}", E_BAD_REQUEST, "'a' stands twice"},
-    {"{\"queue\":\"q\",\"qu\\u0065ue\":\"r\"}", E_BAD_REQUEST, "stands twice"},
+    {"{\"queue\":\"q\",\"params\":{\"a\":1,\"a\":2}}", E_BAD_REQUEST, "'a' appears twice"},
+    {"{\"queue\":\"q\",\"qu\\u0065ue\":\"r\"}", E_BAD_REQUEST, "appears twice"},
     {"{\"queue\":\"q\",\"timeout\":0}", E_INVALID, "timeout: must be from 1ms"},
     {"{\"queue\":\"q\",\"retry\":3}", E_INVALID, "retry: must be an object"},
     {"{\"queue\":\"q\",\"retry\":{\"max\":-1}}", E_INVALID, "retry.max: must be a whole number"},
@@ -337,7 +340,7 @@ static void a_bad_claim_is_refused(void **state)
         struct exchange x;
         struct err err = ERR_INIT;
 
-        (void)!parse_exchange(slice_of(bad_claims[i].text), EXCHANGE_CLAIM, RIGHT_USER, &arena, &x,
+        (void)!parse_exchange(slice_of(bad_claims[i].text), EXCHANGE_CLAIM, &user, &arena, &x,
                               &err);
         assert_says(&bad_claims[i], &err);
     }
@@ -379,7 +382,7 @@ static void a_bad_finish_names_its_place(void **state)
         struct err err = ERR_INIT;
 
         buf_addf(&text, "{\"finish\":[{" HELD ",\"state\":\"done\"},%s]}", bad_finishes[i].text);
-        (void)!parse_exchange(buf_slice(&text), EXCHANGE_FINISH, RIGHT_USER, &arena, &x, &err);
+        (void)!parse_exchange(buf_slice(&text), EXCHANGE_FINISH, &user, &arena, &x, &err);
         assert_says(&bad_finishes[i], &err);
         assert_int_equal(err.item, 2);
     }
@@ -397,7 +400,7 @@ static void a_claim_arrives_whole(void **state)
         "\"result\":[1],\"final\":true}],\"touch\":[{" HELD ",\"text\":\"half\",\"done\":5,"
         "\"total\":10}]}");
 
-    assert_int_equal(parse_exchange(text, EXCHANGE_CLAIM, RIGHT_USER, &arena, &x, &err), E_OK);
+    assert_int_equal(parse_exchange(text, EXCHANGE_CLAIM, &user, &arena, &x, &err), E_OK);
     assert_int_equal(x.parts, EXCHANGE_JOBS | EXCHANGE_RESULTS | EXCHANGE_TOUCHED);
     assert_slice_is(x.worker.name, "w");
     assert_int_equal(x.worker.pid, 7);
@@ -418,6 +421,35 @@ static void a_claim_arrives_whole(void **state)
     assert_int_equal(x.n_touch, 1);
     assert_int_equal(x.touch[0].done, 5);
     assert_int_equal(x.touch[0].total, 10);
+    assert_true(x.finish[0].token > 0 && x.finish[0].token == x.touch[0].token);
+    assert_slice_is(x.touch[0].lease, LEASE);
+}
+
+/* A refusal of its own would tell who tries more than a stale lease does. */
+static void a_lease_that_is_none_of_its_job_gets_a_token_that_no_job_has(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"x", "0AHY0AM800001",
+                                      "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkB",
+                                      "4.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC"};
+    struct exchange x;
+    struct err err = ERR_INIT;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CLEANUP(buf) struct buf text = BUF_INIT(1000);
+
+        buf_addf(&text, "{\"touch\":[{\"id\":\"" ID "\",\"lease\":\"%s\"}]}", bad[i]);
+        assert_int_equal(parse_exchange(buf_slice(&text), EXCHANGE_TOUCH, &user, &arena, &x, &err),
+                         E_OK);
+        assert_int_equal(x.touch[0].token, LEASE_FORGED);
+        assert_slice_is(x.touch[0].lease, bad[i]);
+    }
+    /* The lease of another job: 1 is not 0. */
+    assert_int_equal(parse_exchange(SLICE("{\"touch\":[{\"id\":\"0AHY0AM680001\",\"lease\":\"" LEASE
+                                          "\"}]}"),
+                                    EXCHANGE_TOUCH, &user, &arena, &x, &err),
+                     E_OK);
+    assert_int_equal(x.touch[0].token, LEASE_FORGED);
 }
 
 static void a_claim_without_max_takes_what_its_queues_allow(void **state)
@@ -426,13 +458,13 @@ static void a_claim_without_max_takes_what_its_queues_allow(void **state)
     struct exchange x;
     struct err err = ERR_INIT;
 
-    assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":2,\"b\":3}}"), EXCHANGE_CLAIM,
-                                    RIGHT_USER, &arena, &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":2,\"b\":3}}"), EXCHANGE_CLAIM, &user,
+                                    &arena, &x, &err),
                      E_OK);
     assert_int_equal(x.max, 5);
     assert_int_equal(x.lease_us, LEASE_DEFAULT_US);
     assert_int_equal(parse_exchange(SLICE("{\"queues\":{\"a\":900,\"b\":900}}"), EXCHANGE_CLAIM,
-                                    RIGHT_USER, &arena, &x, &err),
+                                    &user, &arena, &x, &err),
                      E_OK);
     assert_int_equal(x.max, OP_CLAIM_MAX);
 }
@@ -443,16 +475,15 @@ static void finish_and_touch_need_their_list(void **state)
     struct exchange x;
     struct err err = ERR_INIT;
 
-    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_FINISH, RIGHT_USER, &arena, &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_FINISH, &user, &arena, &x, &err),
                      E_INVALID);
-    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_TOUCH, RIGHT_USER, &arena, &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{}"), EXCHANGE_TOUCH, &user, &arena, &x, &err),
                      E_INVALID);
-    assert_int_equal(parse_exchange(SLICE("{\"touch\":[]}"), EXCHANGE_TOUCH, RIGHT_USER, &arena, &x,
-                                    &err),
-                     E_OK);
+    assert_int_equal(
+        parse_exchange(SLICE("{\"touch\":[]}"), EXCHANGE_TOUCH, &user, &arena, &x, &err), E_OK);
     assert_int_equal(x.n_touch, 0);
-    assert_int_equal(parse_exchange(SLICE("{\"finish\":[],\"touch\":[]}"), EXCHANGE_FINISH,
-                                    RIGHT_USER, &arena, &x, &err),
+    assert_int_equal(parse_exchange(SLICE("{\"finish\":[],\"touch\":[]}"), EXCHANGE_FINISH, &user,
+                                    &arena, &x, &err),
                      E_INVALID);
 }
 
@@ -527,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_bad_claim_is_refused),
         cmocka_unit_test(a_bad_finish_names_its_place),
         cmocka_unit_test(a_claim_arrives_whole),
+        cmocka_unit_test(a_lease_that_is_none_of_its_job_gets_a_token_that_no_job_has),
         cmocka_unit_test(a_claim_without_max_takes_what_its_queues_allow),
         cmocka_unit_test(finish_and_touch_need_their_list),
         cmocka_unit_test(a_filter_must_say_which_jobs),

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
+#include "base/siphash.h"
 #include "server/content.h"
 #include "server/parse_exchange.h"
 #include "server/parse_submit.h"
 #include "testing.h"
 
 #define ID "0AHY0AM680000"
-#define LEASE "0AHY0AM800001"
+#define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 
-static const struct submit_source user = {.right = RIGHT_USER};
-static const struct submit_source admin = {.right = RIGHT_ADMIN};
+static const struct siphash_key lease_key = {{1, 2}};
+static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
+static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
 
 static struct arena arena;
 
@@ -266,8 +268,8 @@ static enum err_code exchanged(const char *fields, const struct submit_source *s
     buf_addf(&text,
              "{\"finish\":[{\"id\":\"" ID "\",\"lease\":\"" LEASE "\",\"state\":\"done\",%s}]}",
              fields);
-    return parse_exchange(arena_copy(&arena, buf_slice(&text)), EXCHANGE_FINISH, source->right,
-                          &arena, ret_exchange, err);
+    return parse_exchange(arena_copy(&arena, buf_slice(&text)), EXCHANGE_FINISH, source, &arena,
+                          ret_exchange, err);
 }
 
 static void a_finish_raises_signals_and_adds_steps(void **state)

@@ -2,17 +2,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/siphash.h"
 #include "server/limits.h"
 #include "server/parse_emit.h"
 #include "server/parse_exchange.h"
 #include "testing.h"
 
 #define ID "0AHY0AM680000"
-#define LEASE "0AHY0AM800001"
+#define LEASE "3.0AHY0AM800001.hRZ-SRZFNpitkdlm49GpkC" /* of ID, by lease_key */
 #define HELD "\"id\":\"" ID "\",\"lease\":\"" LEASE "\""
 
-static const struct submit_source user = {.right = RIGHT_USER};
-static const struct submit_source admin = {.right = RIGHT_ADMIN};
+static const struct siphash_key lease_key = {{1, 2}};
+static const struct submit_source user = {.right = RIGHT_USER, .leases = &lease_key};
+static const struct submit_source admin = {.right = RIGHT_ADMIN, .leases = &lease_key};
 
 static struct arena arena;
 
@@ -98,7 +100,7 @@ static void a_bad_emit_is_refused(void **state)
         {"{" HELD ",\"seq\":1,\"visible\":1,\"cursor\":1}", E_INVALID,
          "visible: must be true or false", 0},
         {"{" HELD ",\"seq\":1,\"cursr\":1}", E_INVALID, "did you mean 'cursor'?", 0},
-        {"{\"id\":\"" ID "\",\"lease\":\"x\",\"seq\":1,\"cursor\":1}", E_INVALID,
+        {"{\"id\":\"" ID "\",\"lease\":5,\"seq\":1,\"cursor\":1}", E_INVALID,
          "lease: must be the lease that came with the job", 0},
     };
 
@@ -178,14 +180,13 @@ static void what_finishes_emit_is_counted_and_bounded(void **state)
         buf_add_slice(&text, buf_slice(&one));
     }
     buf_add_str(&text, "]}");
-    assert_int_equal(
-        parse_exchange(buf_slice(&text), EXCHANGE_FINISH, RIGHT_USER, &arena, &x, &err), E_OK);
+    assert_int_equal(parse_exchange(buf_slice(&text), EXCHANGE_FINISH, &user, &arena, &x, &err),
+                     E_OK);
     assert_int_equal(x.n_emit, OP_ITEMS_MAX);
     assert_int_equal(x.finish[9].n_emit, OP_EMIT_MAX);
     text.size -= 2;
     buf_add_str(&text, ",{" HELD ",\"state\":\"done\",\"emit\":[{\"queue\":\"a\"}]}]}");
-    assert_int_equal(parse_exchange(buf_slice(&text), EXCHANGE_FINISH, RIGHT_USER, &arena, &x,
-                                    &err),
+    assert_int_equal(parse_exchange(buf_slice(&text), EXCHANGE_FINISH, &user, &arena, &x, &err),
                      E_TOO_LARGE);
     assert_non_null(strstr(err.msg, "10001 jobs are emitted"));
 }

@@ -22,7 +22,7 @@ static struct job round_trip(const struct job *j, struct arena *arena)
 
     if (text.size > 0 && json_check(text, &value, &err) != E_OK)
         fail_msg("%s: %.*s", err.msg, (int)text.size, text.data);
-    history_parse(text, arena, &back);
+    assert_true(history_parse(text, arena, &back));
     return back;
 }
 
@@ -34,6 +34,7 @@ static void assert_same(const struct job *a, const struct job *b)
     assert_int_equal(a->failures, b->failures);
     assert_int_equal(a->lost, b->lost);
     assert_int_equal(a->laters, b->laters);
+    assert_int_equal(a->returned, b->returned);
     assert_int_equal(a->exited, b->exited);
     assert_int_equal(a->exit, b->exit);
     assert_int_equal(a->cause, b->cause);
@@ -81,7 +82,7 @@ static void whatever_else_there_is_to_tell_is_told(void **state)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct job well = {
         .state = JOB_DONE, .outcome = JOB_OUT_DONE, .attempt = 2, .exited = true};
-    struct job cases[12];
+    struct job cases[13];
     size_t n = 0;
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -92,6 +93,7 @@ static void whatever_else_there_is_to_tell_is_told(void **state)
     cases[n++].failures = 1;
     cases[n++].lost = 1;
     cases[n++].laters = 1;
+    cases[n++].returned = 1;
     cases[n++].exit = -9;
     cases[n++].cause = JOB_CAUSE_MEMORY;
     cases[n++].done = 5;
@@ -141,6 +143,7 @@ static struct job random_job(struct rng *rng)
         .failures = (int)rng_below(rng, 3),
         .lost = (int)rng_below(rng, 3),
         .laters = (int)rng_below(rng, 3),
+        .returned = (int)rng_below(rng, 3),
         .cause = (enum job_cause)rng_below(rng, JOB_CAUSE_COUNT),
         .done = (int64_t)rng_below(rng, 3) * INT64_C(1000000000000),
         .total = (int64_t)rng_below(rng, 2),
@@ -190,7 +193,7 @@ static void what_belongs_to_an_attempt_vanishes_with_the_next(void **state)
     struct job next = {.state = JOB_RUNNING, .attempt = 3};
     struct slice text = history_format(&j, &arena);
 
-    history_parse(text, &arena, &next);
+    assert_true(history_parse(text, &arena, &next));
     assert_int_equal(next.outcome, JOB_OUT_FAILED); /* its finish may be repeated */
     assert_int_equal(next.failures, 2);
     assert_int_equal(next.lost, 1);
@@ -203,7 +206,7 @@ static void what_belongs_to_an_attempt_vanishes_with_the_next(void **state)
     assert_int_equal(next.text.size, 0);
     struct job same = row_of(&j);
 
-    history_parse(text, &arena, &same);
+    assert_true(history_parse(text, &arena, &same));
     assert_same(&same, &j);
 }
 
@@ -215,9 +218,40 @@ static void an_attempt_that_was_returned_tells_nothing_of_the_one_before(void **
     struct job touched = {.state = JOB_RUNNING, .attempt = 1, .done = 7, .text = SLICE("begun")};
     struct job returned = {.state = JOB_READY, .attempt = 0};
 
-    history_parse(history_format(&touched, &arena), &arena, &returned);
+    assert_true(history_parse(history_format(&touched, &arena), &arena, &returned));
     assert_int_equal(returned.done, 0);
     assert_int_equal(returned.text.size, 0);
+}
+
+static void what_was_never_written_is_refused(void **state)
+{
+    static const char *const bad[] = {
+        "x",
+        "[]",
+        "{",
+        "{]}",
+        "null",
+        "{\"holds\":-5}",
+        "{\"outcome\":99}",
+        "{\"cause\":4711}",
+        "{\"failures\":-1}",
+        "{\"lost\":99999999999}",
+        "{\"step\":\"x\"}",
+        "{\"text\":\"\\u",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        CLEANUP(arena) struct arena arena = ARENA_INIT;
+        struct job j = {.state = JOB_READY};
+
+        if (history_parse(slice_of(bad[i]), &arena, &j))
+            fail_msg("taken: %s", bad[i]);
+    }
+    struct job claimed = {.state = JOB_READY};
+
+    assert_false(history_parse_claimed(SLICE("[]"), &claimed));
+    assert_false(history_parse_claimed(SLICE("{\"step\":-1}"), &claimed));
 }
 
 int main(void)
@@ -230,6 +264,7 @@ int main(void)
         cmocka_unit_test(every_field_comes_back),
         cmocka_unit_test(what_belongs_to_an_attempt_vanishes_with_the_next),
         cmocka_unit_test(an_attempt_that_was_returned_tells_nothing_of_the_one_before),
+        cmocka_unit_test(what_was_never_written_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -646,6 +646,73 @@ static void serve(struct desk *d, struct server *s, struct rng *rng)
         account_batch_done(d->a, buf_slice(&s->last_reply), &d->replies);
 }
 
+/* ---- rights ---- */
+
+#define FORBIDDEN "command: jobs of this queue may not emit commands"
+
+static void assert_forbidden(struct desk *d, const char *line, const char *reply)
+{
+    assert_int_equal(strncmp(say(d, line), reply, strlen(reply)), 0);
+    assert_non_null(strstr(buf_text(&d->replies), "may_emit: {command: true}"));
+    assert_non_null(strstr(buf_text(&d->notices), FORBIDDEN));
+    assert_non_null(account_fault(d->a));
+    assert_int_equal(account_fault(d->a)->code, E_FORBIDDEN);
+}
+
+static void a_command_is_refused_and_the_attempt_fails(void **state)
+{
+    static const char *const lines[][2] = {
+        {"emit {\"queue\":\"fetch\",\"command\":[\"id\"]}", "fail emit: " FORBIDDEN},
+        {"emit! {\"queue\":\"fetch\",\"command\":\"id\"}", "fail emit!: " FORBIDDEN},
+        {"emit {\"steps\":[{\"queue\":\"fetch\"},{\"queue\":\"fetch\",\"command\":\"id\"}]}",
+         "fail emit: steps[1]: " FORBIDDEN},
+        {"emit! {\"steps\":[{\"queue\":\"fetch\",\"command line\":\"id\"}]}",
+         "fail emit!: steps[0]: " FORBIDDEN},
+        {"step {\"queue\":\"fetch\",\"command\":\"id\"}", "fail step: steps[0]: " FORBIDDEN},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        end(state);
+        begin_route(state);
+        struct desk *d = *state;
+
+        say(d, "emit " JOB(1));
+        assert_forbidden(d, lines[i][0], lines[i][1]);
+        account_close(d->a);
+        buf_clear(&d->body);
+        account_add_finish(d->a, &d->body);
+        assert_string_equal(buf_text(&d->body), ""); /* what came before it is dropped, too */
+    }
+}
+
+static void where_the_queue_allows_it_a_command_is_taken(void **state)
+{
+    struct desk *d = *state;
+
+    account_free(d->a);
+    d->a = account_new(&(struct account_config){.id = "JOB",
+                                                .lease = "LEASE",
+                                                .route = ACCOUNT_ROUTE,
+                                                .may_command = true,
+                                                .knows_queue = knows_queue,
+                                                .knows_topic = knows_topic});
+    assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"command\":[\"id\"]}"), "ok\n");
+    assert_string_equal(say(d, "step {\"queue\":\"fetch\",\"command\":\"id\"}"), "ok\n");
+    assert_null(account_fault(d->a));
+}
+
+static void a_command_that_only_the_server_refuses_fails_the_attempt_too(void **state)
+{
+    struct err why = ERR_INIT;
+    struct desk *d = *state;
+
+    say(d, "emit! " JOB(1));
+    assert_non_null(next_batch(d, TIME_NEVER - 1));
+    err_set(&why, E_FORBIDDEN, "command: not yours");
+    account_batch_refused(d->a, &why, &d->replies, &d->notices);
+    assert_int_equal(account_fault(d->a)->code, E_FORBIDDEN);
+}
+
 static void no_job_is_lost_or_made_twice_whatever_the_server_does(void **state)
 {
     for (uint64_t seed = 1; seed <= 200; seed++) {
@@ -704,6 +771,9 @@ int main(void)
         T(a_refused_one_is_left_out_and_the_rest_goes_again),
         T(a_batch_refused_as_a_whole_is_answered_as_a_whole),
         T(large_batches_are_cut),
+        T(a_command_is_refused_and_the_attempt_fails),
+        T(where_the_queue_allows_it_a_command_is_taken),
+        T(a_command_that_only_the_server_refuses_fails_the_attempt_too),
         T(no_job_is_lost_or_made_twice_whatever_the_server_does),
     };
 

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "process_fixture.h"
 #include "testing.h"
 #include "worker/cgroup.h"
@@ -74,18 +75,40 @@ static void the_controller_is_turned_on(void **state)
     cgroup_close(c);
 }
 
-static void without_the_controller_it_says_so(void **state)
+static void without_the_controller_memory_is_not_limited(void **state)
 {
     (void)state;
     struct cgroup *c = NULL;
     struct err err = ERR_INIT;
 
     make_root("cpu memoryx pids\n", "");
-    assert_int_equal(cgroup_open(in_dir("cg"), "w", &c, &err), E_UNAVAILABLE);
-    assert_non_null(strstr(err.msg, "has no memory controller"));
+    assert_int_equal(cgroup_open(in_dir("cg"), "w", &c, &err), E_OK);
+    assert_false(cgroup_limits_memory(c));
+    assert_true(cgroup_is_for_all(c));
+    cgroup_close(c);
     assert_int_equal(cgroup_open(in_dir("nowhere"), "w", &c, &err), E_UNAVAILABLE);
     assert_non_null(strstr(err.msg, "No such file"));
     cgroup_close(NULL);
+}
+
+static void a_job_without_a_limit_has_a_group_too(void **state)
+{
+    (void)state;
+    struct cgroup_job job = CGROUP_JOB_INIT;
+    struct err err = ERR_INIT;
+
+    make_root("", "");
+    struct cgroup *c = open_root();
+
+    assert_int_equal(cgroup_job_open(c, 0, 0, &job, &err), E_OK);
+    assert_false(job.limited);
+    assert_int_equal(access(in_dir("cg/waybill-w.0/memory.max"), F_OK), -1);
+    cgroup_job_kill(c, &job);
+    assert_string_equal(read_text("cg/waybill-w.0/cgroup.kill"), "1\n");
+    cgroup_job_close(c, &job);
+    assert_int_equal(access(in_dir("cg/waybill-w.0"), F_OK), -1);
+    assert_int_equal(access(in_dir("cg/waybill-w.probe"), F_OK), -1);
+    cgroup_close(c);
 }
 
 static void the_root_may_come_from_the_environment(void **state)
@@ -141,6 +164,35 @@ static void a_group_that_is_not_empty_is_removed_later(void **state)
     cgroup_close(c);
 }
 
+static void old_groups_that_do_not_go_share_one_second(void **state)
+{
+    (void)state;
+    enum { GROUPS = 6 };
+    char name[64];
+
+    make_root("memory\n", "memory\n");
+    for (int i = 0; i < 2 * GROUPS; i++) { /* each group, and then what keeps it */
+        snprintf(name, sizeof(name), "cg/waybill-w.%d%s", i / 2, i % 2 == 0 ? "" : "/busy");
+        assert_int_equal(mkdir(in_dir(name), 0755), 0);
+    }
+    int64_t began_at = clock_mono_us();
+    struct cgroup *c = open_root();
+
+    assert_true(clock_mono_us() - began_at < GROUPS * US_PER_S);
+    for (int i = 0; i < GROUPS; i++) {
+        snprintf(name, sizeof(name), "cg/waybill-w.%d/busy", i);
+        assert_int_equal(rmdir(in_dir(name)), 0);
+    }
+    struct cgroup_job job = CGROUP_JOB_INIT;
+    struct err err = ERR_INIT;
+
+    assert_int_equal(cgroup_job_open(c, GROUPS, 0, &job, &err), E_OK); /* removes them in passing */
+    assert_int_equal(access(in_dir("cg/waybill-w.0"), F_OK), -1);
+    assert_int_equal(access(in_dir("cg/waybill-w.5"), F_OK), -1);
+    cgroup_job_close(c, &job);
+    cgroup_close(c);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, process_setup, process_teardown)
 
 int main(void)
@@ -148,10 +200,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_job_is_held_to_its_memory),
         TEST(the_controller_is_turned_on),
-        TEST(without_the_controller_it_says_so),
+        TEST(a_job_without_a_limit_has_a_group_too),
+        TEST(without_the_controller_memory_is_not_limited),
         TEST(the_root_may_come_from_the_environment),
         TEST(groups_of_an_earlier_worker_are_removed),
         TEST(a_group_that_is_not_empty_is_removed_later),
+        TEST(old_groups_that_do_not_go_share_one_second),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/fault.h"
 #include "process_fixture.h"
 #include "testing.h"
 #include "worker/proc.h"
@@ -255,6 +256,114 @@ static void a_program_runs_as_another_user(void **state)
     spawn_user_free(user);
 }
 
+/* Runs programs as a user that nothing else has. */
+static struct spawn_user *spare_user(void)
+{
+    struct spawn_user *user = NULL;
+    struct err err = ERR_INIT;
+
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(spawn_user_find(SLICE("61235"), &user, &err), E_OK);
+    assert_int_equal(chmod(test_dir, 0777), 0);
+    return user;
+}
+
+static void another_user_s_program_has_its_descriptors_and_no_others(void **state)
+{
+    (void)state;
+    struct spawn_user *user = spare_user();
+    struct spawn s = shell("ls -1 /proc/self/fd", NULL);
+    int low[3] = {dup(0), dup(0), dup(0)}; /* whatever numbers the pipe gets */
+
+    s.user = user;
+    assert_string_equal(output_of(&s), "0\n1\n2\n3\n");
+    for (int i = 0; i < 3; i++)
+        close(low[i]);
+    assert_string_equal(output_of(&s), "0\n1\n2\n3\n");
+    shell_done(&s);
+    spawn_user_free(user);
+}
+
+static void another_user_s_program_that_cannot_start_says_why(void **state)
+{
+    (void)state;
+    struct spawn_user *user = spare_user();
+    struct spawn s = shell("true", NULL);
+
+    s.user = user;
+    write_text("own", "#!/bin/sh\n", 0700);
+    s.path = in_dir("own");
+    assert_non_null(strstr(refusal(&s, E_FORBIDDEN), "/own as user 61235: Permission denied"));
+    s.path = "/nowhere/x.sh";
+    assert_non_null(strstr(refusal(&s, E_NOT_FOUND), "No such file"));
+    s.cgroup_fd = open("/dev/null", O_RDONLY | O_CLOEXEC); /* fails before descriptors are placed */
+    assert_non_null(strstr(refusal(&s, E_INVALID), "cannot enter the cgroup"));
+    close(s.cgroup_fd);
+    shell_done(&s);
+    spawn_user_free(user);
+}
+
+static void another_user_s_program_dies_with_the_worker(void **state)
+{
+    (void)state;
+    struct spawn_user *user = spare_user();
+    pid_t worker = fork();
+
+    assert_true(worker >= 0);
+    if (worker == 0) {
+        struct spawn s = shell("echo $$ > pid; while :; do sleep 1; done", NULL);
+        struct spawned started;
+        struct err err = ERR_INIT;
+
+        s.user = user;
+        if (spawn_start(&s, &started, &err) != E_OK)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    pid_t program = await_pid("pid");
+
+    kill(worker, SIGKILL);
+    (void)await_exit(worker);
+    await_gone(program);
+    kill_children();
+    spawn_user_free(user);
+}
+
+static void a_child_that_its_user_stops_goes_on(void **state)
+{
+    (void)state;
+    struct spawn_user *user = spare_user();
+    struct spawn s = shell("id -u", NULL);
+
+    s.user = user;
+    assert_true(fault_arm("spawn.stopped:1:fail"));
+    assert_string_equal(output_of(&s), "61235\n");
+    assert_false(fault_hit("spawn.stopped")); /* it was hit before */
+    fault_arm(NULL);
+    shell_done(&s);
+    spawn_user_free(user);
+}
+
+static void a_child_that_its_user_stops_for_ever_is_given_up(void **state)
+{
+    (void)state;
+    struct spawn_user *user = spare_user();
+    struct spawn s = shell("touch ran", NULL);
+
+    s.user = user;
+    assert_true(fault_arm("spawn.hung:1:fail"));
+    assert_string_equal(refusal(&s, E_UNAVAILABLE),
+                        "cannot start /bin/sh as user 61235: it was not executed within 2 s");
+    fault_arm(NULL);
+    assert_int_equal(access(in_dir("ran"), F_OK), -1);
+    assert_string_equal(output_of(&s), "");
+    assert_int_equal(access(in_dir("ran"), F_OK), 0);
+    shell_done(&s);
+    spawn_user_free(user);
+}
+
 static void users_are_found_by_name_or_number(void **state)
 {
     (void)state;
@@ -417,6 +526,11 @@ int main(void)
         TEST(memory_beyond_the_limit_is_not_had),
         TEST(a_program_that_uses_up_its_time_is_told_so),
         TEST(a_program_runs_as_another_user),
+        TEST(another_user_s_program_has_its_descriptors_and_no_others),
+        TEST(another_user_s_program_that_cannot_start_says_why),
+        TEST(another_user_s_program_dies_with_the_worker),
+        TEST(a_child_that_its_user_stops_goes_on),
+        TEST(a_child_that_its_user_stops_for_ever_is_given_up),
         TEST(users_are_found_by_name_or_number),
         TEST(failures_say_what_is_wrong),
         TEST(a_script_still_open_for_writing_is_for_later),

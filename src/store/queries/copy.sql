@@ -27,10 +27,6 @@ SELECT set_config('idle_in_transaction_session_timeout', '0', false), set_config
 SELECT name, host FROM servers
 WHERE alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) ORDER BY node;
 
--- name: copy_ids_marks
--- only: postgres
-SELECT COALESCE(MAX(ids_mark), 0) FROM servers;
-
 -- The copied claims are of a server that is gone: the first that looks takes them over, with full leases.
 -- name: copy_put_dead_server
 -- only: postgres
@@ -42,8 +38,8 @@ ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
 -- Its planner knows nothing yet of what has come all at once.
 -- name: copy_analyze
 -- only: postgres
-ANALYZE queues, workers, jobs, ended, endings, payload, progress, claims, keys, counts, logs, log_times, queue_log,
-    work, emitters, emits, cursors, waits, releases, signals, joins, arrivals;
+ANALYZE queues, workers, jobs, ended, endings, payload, shared, progress, claims, keys, counts, logs, log_times, queue_log,
+    work, emitters, emits, cursors, waits, releases, undone, revivals, signals, joins, arrivals;
 
 -- name: copy_read_meta
 SELECT key, value FROM meta ORDER BY key;
@@ -75,18 +71,21 @@ DELETE FROM queues;
 TRUNCATE queues;
 
 -- name: copy_read_workers
-SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at,
+    lease_us
 FROM workers WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: copy_add_workers
 -- store: sqlite
-INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9, r.c10
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
+    since_at, lease_us)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9, r.c10, r.c11, r.c12, r.c13, r.c14
 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken)
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
+    since_at, lease_us)
 SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[],
-    $8::bigint[], $9::bigint[], $10::text[]);
+    $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::bigint[], $14::bigint[]);
 
 -- name: copy_clear_workers
 -- store: sqlite
@@ -162,10 +161,10 @@ TRUNCATE endings;
 -- Rows may be large: PostgreSQL sends no more than fit, but at least one; SQLite reads only those that are taken.
 -- name: copy_read_payload
 -- store: sqlite
-SELECT id, key, params, body, labels, options, result, bill, assigned
+SELECT id, key, params, body, labels, options, result, bill, assigned, shared
 FROM payload WHERE id > $1 ORDER BY id LIMIT $2;
 -- store: postgres
-SELECT id, key, params, body, labels, options, result, bill, assigned
+SELECT id, key, params, body, labels, options, result, bill, assigned, shared
 FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
       FROM (SELECT *, COALESCE(octet_length(key), 0) + COALESCE(octet_length(params), 0) +
                 COALESCE(octet_length(body), 0) + COALESCE(octet_length(labels), 0) +
@@ -176,19 +175,40 @@ WHERE before < 4194304 ORDER BY id;
 
 -- name: copy_add_payload
 -- store: sqlite
-INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9
+INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned, shared)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9, r.c10
 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned)
+INSERT INTO payload (id, key, params, body, labels, options, result, bill, assigned, shared)
 SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::text[], $4::bytea[], $5::text[], $6::text[], $7::text[],
-    $8::text[], $9::text[]);
+    $8::text[], $9::text[], $10::bigint[]);
 
 -- name: copy_clear_payload
 -- store: sqlite
 DELETE FROM payload;
 -- store: postgres
 TRUNCATE payload;
+
+-- name: copy_read_shared
+-- store: sqlite
+SELECT id, params FROM shared WHERE id > $1 ORDER BY id LIMIT $2;
+-- store: postgres
+SELECT id, params
+FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
+      FROM (SELECT *, octet_length(params) AS size FROM shared WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
+WHERE before < 4194304 ORDER BY id;
+
+-- name: copy_add_shared
+-- store: sqlite
+INSERT INTO shared (id, params) SELECT r.c1, r.c2 FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO shared (id, params) SELECT * FROM unnest($1::bigint[], $2::text[]);
+
+-- name: copy_clear_shared
+-- store: sqlite
+DELETE FROM shared;
+-- store: postgres
+TRUNCATE shared;
 
 -- name: copy_read_progress
 -- store: sqlite
@@ -469,6 +489,44 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]);
 DELETE FROM releases;
 -- store: postgres
 TRUNCATE releases;
+
+-- name: copy_read_undone
+SELECT waiter, target
+FROM undone WHERE waiter > $1 ORDER BY waiter LIMIT $2;
+
+-- name: copy_add_undone
+-- store: sqlite
+INSERT INTO undone (waiter, target)
+SELECT r.c1, r.c2
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO undone (waiter, target)
+SELECT * FROM unnest($1::bigint[], $2::bigint[]);
+
+-- name: copy_clear_undone
+-- store: sqlite
+DELETE FROM undone;
+-- store: postgres
+TRUNCATE undone;
+
+-- name: copy_read_revivals
+SELECT target, cursor
+FROM revivals WHERE target > $1 ORDER BY target LIMIT $2;
+
+-- name: copy_add_revivals
+-- store: sqlite
+INSERT INTO revivals (target, cursor)
+SELECT r.c1, r.c2
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO revivals (target, cursor)
+SELECT * FROM unnest($1::bigint[], $2::bigint[]);
+
+-- name: copy_clear_revivals
+-- store: sqlite
+DELETE FROM revivals;
+-- store: postgres
+TRUNCATE revivals;
 
 -- name: copy_read_signals
 SELECT id, name, level, changed_at

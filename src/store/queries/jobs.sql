@@ -47,15 +47,22 @@ FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CA
 
 -- name: payload_insert_routed
 -- store: sqlite
-INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, bill, assigned)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8 FROM rows($1) AS r;
+INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, bill, assigned, shared)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO payload (id, key, params, body, labels, options, bill, assigned)
-SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8
+INSERT INTO payload (id, key, params, body, labels, options, bill, assigned, shared)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST($4 AS BYTEA[]),
-            CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]))
-    AS r(c1, c2, c3, c4, c5, c6, c7, c8);
+            CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]))
+    AS r(c1, c2, c3, c4, c5, c6, c7, c8, c9);
 
+-- name: shared_add
+-- store: sqlite
+INSERT OR ROLLBACK INTO shared (id, params) VALUES ($1, $2);
+-- store: postgres
+INSERT INTO shared (id, params) VALUES ($1, $2);
+
+-- Params of its own count before shared ones.
 -- name: payload_change
 INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO UPDATE SET params = COALESCE(excluded.params, payload.params),
@@ -81,14 +88,16 @@ DELETE FROM payload WHERE id = $1;
 -- name: job_load
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, p.params, p.body, p.labels, p.options, p.result, p.bill, p.assigned
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       p.body, p.labels, p.options, p.result, p.bill, p.assigned
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- name: ended_load
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, p.body, p.labels, p.options, p.result, p.bill, p.assigned
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       p.body, p.labels, p.options, p.result, p.bill, p.assigned
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
@@ -96,14 +105,16 @@ WHERE j.id = $1;
 -- name: job_lean
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, p.params, NULL, p.labels, p.options, p.result, p.bill, p.assigned
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, p.result, p.bill, p.assigned
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
 -- name: ended_lean
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, NULL, p.labels, p.options, p.result, p.bill, p.assigned
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, p.result, p.bill, p.assigned
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
@@ -130,7 +141,8 @@ FROM ended WHERE id = $1;
 -- server holds is passed over.
 -- name: jobs_take
 -- store: sqlite
-SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
+SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
+       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)), p.body, p.labels, p.options,
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,
@@ -138,7 +150,8 @@ SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labe
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 -- store: postgres
-SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key, p.params, p.body, p.labels, p.options,
+SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
+       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)), p.body, p.labels, p.options,
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,
@@ -281,7 +294,7 @@ SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS 
 -- name: payload_light
 -- only: postgres
 SELECT id, key, params, labels, options, bill FROM payload
-WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL AND assigned IS NULL
+WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL AND assigned IS NULL AND shared IS NULL
   AND COALESCE(OCTET_LENGTH(params), 0) + COALESCE(OCTET_LENGTH(labels), 0)
       + COALESCE(OCTET_LENGTH(options), 0) + COALESCE(OCTET_LENGTH(bill), 0) < 2000;
 
@@ -293,6 +306,23 @@ SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIM
 SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2
 FOR UPDATE SKIP LOCKED;
 
+-- A delay is a length: its job's history tells it.  The key occurs nowhere else, as quotes in texts are escaped.
+-- name: due_shift
+-- only: sqlite
+UPDATE OR ROLLBACK jobs SET due_at = due_at + $1 WHERE due_at > 0 AND history LIKE '%"delay":%';
+
+-- name: due_bound
+-- store: sqlite
+UPDATE OR ROLLBACK jobs SET due_at = $1 + json_extract(history, '$.delay')
+WHERE state = 3 AND due_at > $1 AND history LIKE '%"delay":%' AND json_valid(history)
+  AND due_at > $1 + json_extract(history, '$.delay');
+-- store: postgres
+UPDATE jobs SET due_at = $1 + CAST(SUBSTRING(history FROM '"delay":([0-9]{1,18})') AS BIGINT)
+WHERE id IN (SELECT id FROM jobs
+             WHERE state = 3 AND due_at > $1
+               AND due_at > $1 + CAST(SUBSTRING(history FROM '"delay":([0-9]{1,18})') AS BIGINT)
+             ORDER BY id FOR UPDATE SKIP LOCKED);
+
 -- name: due_next
 SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 
@@ -300,21 +330,24 @@ SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 -- name: list_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
@@ -322,21 +355,24 @@ WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 -- name: walk_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, p.params, NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       NULL, p.labels, p.options, NULL, NULL, NULL
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 

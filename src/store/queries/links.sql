@@ -1,9 +1,13 @@
 -- What ties jobs together: waits, signals, joins.  store_waits.c and store_links.c read columns by place.
 
--- One server at a time judges them.
--- name: links_lock
+-- Those of the jobs that nobody else holds, and those that are there at all.
+-- name: waiters_hold
 -- only: postgres
-SELECT pg_advisory_xact_lock(hashtextextended('waybill.links.' || current_schema(), 0));
+SELECT id, 1 FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: waiters_look
+-- only: postgres
+SELECT id, 0 FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[]));
 
 -- name: waits_add
 -- store: sqlite
@@ -25,7 +29,7 @@ WHERE (target, waiter) > ($1, $2) AND target <= $1 ORDER BY target, waiter, seq 
 
 -- name: waits_on_step
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
-WHERE target = $1 AND step = $2 AND step <> 0 ORDER BY waiter, seq;
+WHERE target = $1 AND step = $2 AND step <> 0 ORDER BY waiter, seq LIMIT $3;
 
 -- name: waits_of
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
@@ -73,17 +77,63 @@ DELETE FROM releases WHERE target = $1;
 -- name: release_find
 SELECT target, state, cursor FROM releases WHERE target = $1;
 
+-- name: release_any
+SELECT target FROM releases LIMIT 1;
+
 -- name: release_next
 -- store: sqlite
-SELECT target, state, cursor FROM releases ORDER BY target LIMIT 1;
+SELECT target, state, cursor FROM releases WHERE target > $1 ORDER BY target LIMIT 1;
 -- store: postgres
-SELECT target, state, cursor FROM releases ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
+SELECT target, state, cursor FROM releases WHERE target > $1 ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
+
+-- name: undone_put
+INSERT INTO undone (waiter, target) VALUES ($1, $2)
+ON CONFLICT (waiter) DO UPDATE SET target = excluded.target;
+
+-- name: undone_remove
+DELETE FROM undone WHERE waiter = $1;
+
+-- name: undone_by
+SELECT waiter FROM undone WHERE target = $1 AND waiter > $2 ORDER BY waiter LIMIT $3;
+
+-- name: revival_put
+INSERT INTO revivals (target, cursor) VALUES ($1, $2)
+ON CONFLICT (target) DO UPDATE SET cursor = excluded.cursor;
+
+-- name: revival_remove
+DELETE FROM revivals WHERE target = $1;
+
+-- name: revival_next
+-- store: sqlite
+SELECT target, cursor FROM revivals ORDER BY target LIMIT 1;
+-- store: postgres
+SELECT target, cursor FROM revivals ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- name: signal_find
 SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1;
 
 -- name: signal_load
 SELECT id, name, level, changed_at, 0 FROM signals WHERE id = $1;
+
+-- Whoever raises it, takes from it, clears it or waits for it from now on.
+-- name: signal_hold
+-- store: sqlite
+SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1;
+-- store: postgres
+SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1 FOR UPDATE;
+
+-- Those that no other server holds.
+-- name: signals_hold
+-- store: sqlite
+SELECT s.id, s.level FROM rows($1) AS r CROSS JOIN signals AS s ON s.id = r.c1;
+-- store: postgres
+SELECT id, level FROM signals WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR UPDATE SKIP LOCKED;
+
+-- name: signals_absent
+-- store: sqlite
+SELECT r.c1, 0 FROM rows($1) AS r LEFT JOIN signals AS s ON s.id = r.c1 WHERE s.id IS NULL;
+-- store: postgres
+SELECT r.id, 0 FROM unnest(CAST($1 AS BIGINT[])) AS r (id) LEFT JOIN signals AS s ON s.id = r.id WHERE s.id IS NULL;
 
 -- name: signal_put
 INSERT INTO signals (id, name, level, changed_at) VALUES ($1, $2, $3, $4)
@@ -104,6 +154,19 @@ SELECT id, name, definition, fired, fired_at FROM joins WHERE name = $1;
 INSERT INTO joins (id, name, definition, fired, fired_at) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (id) DO UPDATE SET definition = excluded.definition, fired = excluded.fired,
        fired_at = excluded.fired_at;
+
+-- name: join_fired
+UPDATE joins SET fired = fired + $2, fired_at = $3 WHERE id = $1;
+
+-- Arrivals hold their key alone, and the join together.
+-- name: join_hold_key
+-- only: postgres
+SELECT pg_advisory_xact_lock_shared(hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT))),
+       pg_advisory_xact_lock(hashtextextended('waybill.key.' || current_schema() || '.' || $2, CAST($1 AS BIGINT)));
+
+-- name: join_hold
+-- only: postgres
+SELECT pg_advisory_xact_lock(hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT)));
 
 -- name: join_remove
 DELETE FROM joins WHERE id = $1;

@@ -19,6 +19,11 @@ WHERE job = $1 AND first >= COALESCE((SELECT MAX(first) FROM logs WHERE job = $1
   AND first < $3
 ORDER BY first;
 
+-- The end of a log, at most $2 bytes of its last piece.
+-- name: log_tail
+SELECT SUBSTR(data, CASE WHEN LENGTH(data) > CAST($2 AS INTEGER) THEN LENGTH(data) - CAST($2 AS INTEGER) + 1 ELSE 1 END)
+FROM logs WHERE job = $1 ORDER BY first DESC LIMIT 1;
+
 -- name: log_remove
 DELETE FROM logs WHERE job = $1;
 

@@ -5,6 +5,25 @@ SELECT value FROM meta WHERE key = $1;
 INSERT INTO meta (key, value) VALUES ($1, $2)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
+-- Whatever has an id of the generator as its key.
+-- name: meta_ids_around
+SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM ended WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM endings WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM emits WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM work WHERE id <= $1
+        UNION ALL SELECT MAX(token) FROM claims WHERE token <= $1
+        UNION ALL SELECT MAX(id) FROM signals WHERE id <= $1
+        UNION ALL SELECT MAX(id) FROM joins WHERE id <= $1) AS below),
+       (SELECT MIN(id) FROM (SELECT MIN(id) AS id FROM jobs WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM ended WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM endings WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM emits WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM work WHERE id > $1
+        UNION ALL SELECT MIN(token) FROM claims WHERE token > $1
+        UNION ALL SELECT MIN(id) FROM signals WHERE id > $1
+        UNION ALL SELECT MIN(id) FROM joins WHERE id > $1) AS above);
+
 -- name: count_add
 INSERT INTO counts (queue, state, node, n) VALUES ($1, $2, $3, $4)
 ON CONFLICT (queue, state, node) DO UPDATE SET n = counts.n + excluded.n;

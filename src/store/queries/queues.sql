@@ -25,23 +25,28 @@ DELETE FROM queues WHERE id = $1;
 -- name: queue_next_ready
 SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
 
+-- Only over the instance that the caller knows of: another server may have let in one since.
 -- name: worker_put
-INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken)
-VALUES ($7, $1, $2, $3, $4, $5, $6, $8, $9, $10)
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at,
+                     lease_us)
+VALUES ($7, $1, $2, $3, $4, $5, $6, $8, $9, $10, $11, $12, $13, $14)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
        version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at,
-       described = excluded.described, slots = excluded.slots, broken = excluded.broken
+       described = excluded.described, slots = excluded.slots, broken = excluded.broken,
+       instance = excluded.instance, boot = excluded.boot, since_at = excluded.since_at, lease_us = excluded.lease_us
+WHERE workers.instance IS NOT DISTINCT FROM $15 OR workers.instance = excluded.instance
 RETURNING id;
 
 -- name: worker_remove
 DELETE FROM workers WHERE id = $1 AND seen_at <= $2;
 
 -- name: worker_find
-SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers WHERE id = $1;
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at, lease_us
+FROM workers WHERE id = $1;
 
 -- name: worker_load
-SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken FROM workers
-ORDER BY name;
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at, lease_us
+FROM workers ORDER BY name;
 
 -- name: queue_log_last
 SELECT COALESCE(MAX(seq), 0) FROM queue_log WHERE queue = $1;
@@ -59,6 +64,9 @@ DELETE FROM queue_log WHERE queue = $1 AND seq IN
 
 -- name: queue_log_read
 SELECT at, what, text FROM queue_log WHERE queue = $1 ORDER BY seq DESC LIMIT $2;
+
+-- name: queue_log_newest
+SELECT at, what, text FROM queue_log WHERE queue = $1 AND what = $2 ORDER BY seq DESC LIMIT 1;
 
 -- name: queue_log_remove
 DELETE FROM queue_log WHERE queue = $1;

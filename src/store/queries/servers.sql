@@ -9,6 +9,11 @@ SELECT pg_advisory_xact_lock_shared(hashtextextended('waybill.' || current_schem
 -- only: postgres
 SELECT pg_advisory_xact_lock(hashtextextended('waybill.' || current_schema(), 0));
 
+-- For this transaction only.
+-- name: server_patience
+-- only: postgres
+SELECT set_config('lock_timeout', $1, true);
+
 -- Who joins holds the lock alone: whether there are others stays true for the whole transaction.  One whose time has
 -- passed counts until its claims have gone to another, because until then it may still commit.
 -- name: server_view
@@ -33,6 +38,10 @@ FROM servers WHERE name = $1 FOR UPDATE;
 -- name: server_free_node
 -- only: postgres
 SELECT node, incarnation, ids_mark FROM servers WHERE alive_until_at = 0 ORDER BY node LIMIT 1 FOR UPDATE;
+
+-- name: server_ids_marks
+-- only: postgres
+SELECT COALESCE(MAX(ids_mark), 0) FROM servers;
 
 -- name: server_new_node
 -- only: postgres
@@ -59,10 +68,16 @@ WITH me AS (UPDATE servers SET batch = $3, ids_mark = $4,
             WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node)
 SELECT CAST(LN(COUNT(*)) AS BIGINT) FROM me;
 
--- The lock waits for a commit that is still under way.
--- name: server_signed
+-- Closes the incarnation before it tells what was signed last in it: a backend that is still in front of its
+-- signature finds no row to sign from now on; for one that is behind it, the lock waits.
+-- name: server_fence
 -- only: postgres
-SELECT incarnation, batch, former, former_batch FROM servers WHERE node = $1 FOR UPDATE;
+UPDATE servers SET incarnation = incarnation + 1, batch = 0, former = incarnation, former_batch = batch
+WHERE node = $1 AND incarnation = $2 RETURNING former_batch;
+
+-- name: server_former
+-- only: postgres
+SELECT former, former_batch FROM servers WHERE node = $1 FOR UPDATE;
 
 -- Workers in order, and none that another server is at: two beats never wait for each other.
 -- Ready jobs are looked for queue by queue, as a value: made a join by the planner, it reads all of them.
@@ -80,12 +95,14 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        EXISTS (SELECT 1 FROM emitters WHERE fate <> 0 OR visible_upto > 0),
        EXISTS (SELECT 1 FROM queues AS q WHERE q.state IN (1, 3) -- those that start jobs
                    AND (SELECT j.state FROM jobs AS j WHERE j.state = 4 AND j.queue = q.id LIMIT 1) IS NOT NULL),
-       COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0), EXISTS (SELECT 1 FROM releases)
+       COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0), EXISTS (SELECT 1 FROM releases),
+       (SELECT MIN(alive_until_at) FROM servers WHERE alive_until_at >= now_at AND node <> $1),
+       EXISTS (SELECT 1 FROM revivals)
 FROM clock;
 
 -- name: server_dead
 -- only: postgres
-SELECT node FROM servers
+SELECT node, url FROM servers
 WHERE alive_until_at > 0 AND node <> $1
   AND alive_until_at < CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)
 ORDER BY node FOR UPDATE SKIP LOCKED;

@@ -1,0 +1,14 @@
+/*
+ * What a job is, in a few words: its command, or its params, or its key.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/buf.h"
+
+enum { JOB_WHAT_MAX = 300 }; /* bytes; nobody reads more of it in a list */
+
+/* `make -C /srv`, `url=https://… depth=3`, or the key; at most JOB_WHAT_MAX bytes. */
+void job_what(const json_t *job, struct buf *out);

@@ -1,0 +1,108 @@
+/*
+ * Who may claim under a worker's name.
+ *
+ * A worker tells a random instance with each claim.  While one is there, no other claims under its name: two processes
+ * that both believe to be the worker would run its jobs twice.  It is there while it is heard of, for the length of its
+ * leases; it has gone when it says so.  Whoever comes after it on the same machine, and knows its instance, comes at
+ * once: that machine lets no two workers use one directory.  Who tells no instance may share a name with others of that
+ * kind, never with an instance.
+ *
+ * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the row is the truth, and is
+ * written only over the instance that was judged.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include "engine/engine_internal.h"
+
+/* Where another server hears of it: how much later than it was heard of that stands in its row. */
+#define ELSEWHERE_US (20 * US_PER_S)
+
+void instance_found(const struct engine *e, struct known_worker *w)
+{
+    /* An embedded store has one server, which has just been started: those who live come back to it. */
+    w->alive_until_at = e->shared ? w->row.seen_at + w->row.lease_us + ELSEWHERE_US
+                                  : engine_lease_at(e) + w->row.lease_us;
+}
+
+void instance_heard(struct engine *e, const struct exchange *x)
+{
+    struct known_worker *w = x->worker.instance.size == 0 ? NULL : worker_find(e, x->worker.name);
+
+    if (w != NULL && slice_equal(w->row.instance, x->worker.instance))
+        w->alive_until_at = engine_lease_at(e) + x->lease_us;
+}
+
+bool instance_says_all(const struct engine *e, const struct exchange *x)
+{
+    const struct known_worker *w = worker_find(e, x->worker.name);
+
+    return x->worker.instance.size > 0 || w == NULL || w->row.instance.size == 0;
+}
+
+static bool is_of(const struct op *op, const struct known_worker *w)
+{
+    return slice_equal(op->exchange.worker.name, w->row.name) &&
+           slice_equal(op->exchange.worker.instance, w->row.instance);
+}
+
+static bool is_there(const struct engine *e, const struct known_worker *w)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next)
+        if (is_of(op, w) && (op->alive == NULL || op->alive(op)))
+            return true;
+    return w->alive_until_at > engine_lease_at(e);
+}
+
+/* It has the directory of the one before it, which must be dead: on that machine only one can have it. */
+static bool succeeds(const struct worker_info *info, const struct stored_worker *row)
+{
+    return slice_equal(info->previous, row->instance) && info->boot.size > 0 &&
+           slice_equal(info->boot, row->boot) && slice_equal(info->host, row->host);
+}
+
+static void refuse(struct op *op, const struct stored_worker *row)
+{
+    char since[TIME_TEXT_SIZE];
+
+    err_set(&op->err, E_CONFLICT,
+            "the name '%.*s' is taken: by a worker on host %.*s, pid %" PRId64 ", since %s; use "
+            "another name, or stop that one",
+            (int)row->name.size, row->name.data, (int)row->host.size, row->host.data, row->pid,
+            time_format(row->since_at, since));
+}
+
+/* Claims of the one before that still wait get nothing. */
+static void send_back(struct engine *e, const struct known_worker *w)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next)
+        if (is_of(op, w))
+            op->hurry = e->stirred = true;
+}
+
+static enum err_code admit(struct engine *e, struct op *op, struct err *err)
+{
+    const struct worker_info *info = &op->exchange.worker;
+    struct known_worker *w = worker_find(e, info->name);
+
+    if (w == NULL || (!w->stale && slice_equal(w->row.instance, info->instance)))
+        return E_OK;
+    if ((w->stale || e->shared) && worker_refresh(e, w, err) != E_OK)
+        return err->code;
+    if (w->row.instance.size == 0 || slice_equal(w->row.instance, info->instance))
+        return E_OK;
+    if (!succeeds(info, &w->row) && is_there(e, w))
+        refuse(op, &w->row);
+    else
+        send_back(e, w);
+    return E_OK;
+}
+
+enum err_code instances_admit(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_EXCHANGE && ops[i]->exchange.parts & EXCHANGE_JOBS &&
+            admit(e, ops[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}

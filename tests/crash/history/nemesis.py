@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: MIT
+"""What is done to servers, links and PostgreSQL during a history: one fault at a time, each healed before the next.
+
+A method of Nemesis is a fault; its name is the kind in the history.  It returns when the fault is healed; then the nemesis
+waits until all servers are ready.  BOTH, SHARED and EMBEDDED say which kinds a run has.
+"""
+import os
+import signal
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from net import HTTP_PORT, LINK_PORT, chain, link_address, server_address
+from postgres import Error, tool  # run.py has shown the way to tests/e2e
+from waiting import PATIENCE, eventually
+
+FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+READY_S = 30 * PATIENCE
+FREEZE_TRIES = 100
+EPOLL_WAITS = {"232", "281", "441"}  # epoll_wait, epoll_pwait, epoll_pwait2 on x86-64
+SHORT_S, LONG_S = 1.5, 6.0  # below and above the longest lease
+SLOW_S, VERY_SLOW_S = 0.05, 0.13  # one way: about 100 and 300 ms there and back
+BOTH = ["kill9", "stop_short", "stop_long", "term", "request_lost", "reply_lost", "clients_lossy", "clients_reset",
+        "clock_off", "commit_before", "commit_after"]
+SHARED = ["drop_out", "drop_in", "drop_both", "reset_near", "reset_far", "reset_both", "slow_link", "very_slow_link",
+          "lossy_link", "store_crash", "store_restart", "backend_terminated", "backend_killed", "backend_frozen",
+          "tables_locked", "locked_and_reset", "commit_cut", "commit_lost"]
+EMBEDDED = ["disk_full"]
+TARGETLESS = {"store_crash", "store_restart", "tables_locked", "backend_killed"}
+
+
+class Nemesis:
+    def __init__(self, run, rng):
+        self.run, self.rng = run, rng
+        self.net, self.servers = run.net, run.servers
+        self.cluster = run.cluster
+        self.kinds = BOTH + (SHARED if self.cluster else EMBEDDED)
+        if not os.path.exists(FAKETIME):
+            self.kinds.remove("clock_off")
+        self.tables = None
+
+    def inflict(self, kind):
+        target = self.rng.randrange(len(self.servers))
+        t0 = time.monotonic()
+        getattr(self, kind)(target)
+        self.wait_ready()
+        self.run.world.add({"op": "fault", "kind": kind, "t0": t0, "t1": time.monotonic(),
+                            "target": None if kind in TARGETLESS else target})
+
+    def wait_ready(self):
+        """Who has given up because its store was away is started again."""
+        def all_are():
+            for number, server in enumerate(self.servers):
+                if not server.running():
+                    self.start(number)
+            return all(map(is_ready, range(len(self.servers))))
+        eventually(all_are, "all servers ready", READY_S)
+
+    def sleep(self, seconds):
+        time.sleep(seconds * self.rng.uniform(0.8, 1.2))
+
+    # ---- servers
+
+    def start(self, number, env=None):
+        with self.net.inside(f"s{number}"):
+            self.servers[number].spawn(env, preexec_fn=lambda: tool.die_with_parent(signal.SIGKILL))
+
+    def kill9(self, target):
+        self.servers[target].kill()
+        self.sleep(0.3)
+        self.start(target)
+
+    def term(self, target):
+        server = self.servers[target]
+        server.process.send_signal(signal.SIGTERM)
+        server.wait_exit(30 * PATIENCE)
+        self.start(target)
+
+    def stop_short(self, target, seconds=SHORT_S):
+        process = self.servers[target].process
+        process.send_signal(signal.SIGSTOP)
+        self.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+
+    def stop_long(self, target):
+        self.stop_short(target, LONG_S)
+
+    def clock_off(self, target):
+        """By up to a day, either way, from its start on until it is started again."""
+        self.servers[target].kill()
+        offset = self.rng.choice([-86400, -3600, 60, 3600, 86400])
+        self.start(target, {"LD_PRELOAD": FAKETIME, "FAKETIME": f"{offset:+d}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        eventually(lambda: is_ready(target) or not self.servers[target].running(), "a server with another time", READY_S)
+        self.sleep(2.5)
+        self.servers[target].kill()
+        self.start(target)
+
+    def restarted_with_fault(self, target, point):
+        self.servers[target].kill()
+        self.start(target, {"WAYBILL_FAULT": point})
+
+    def dies_at(self, target, name):
+        """Under load it comes there soon; a later count would be reached as well."""
+        self.restarted_with_fault(target, f"{name}:{self.rng.randrange(5, 40)}")
+        eventually(lambda: not self.servers[target].running(), f"death at {name}", READY_S)
+
+    def commit_before(self, target):
+        self.dies_at(target, "commit.before")
+
+    def commit_after(self, target):
+        self.dies_at(target, "commit.after")
+
+    def commit_cut(self, target):
+        """The connection ends before the COMMIT is sent."""
+        self.restarted_with_fault(target, f"commit.cut:{self.rng.randrange(5, 40)}:fail")
+        self.sleep(2)
+
+    def commit_lost(self, target):
+        """The connection ends before the COMMIT is answered."""
+        self.restarted_with_fault(target, f"commit.lost:{self.rng.randrange(5, 40)}:fail")
+        self.sleep(2)
+
+    # ---- between clients and a server
+
+    def filtered(self, target, chains, seconds=3.0):
+        self.net.filter(f"s{target}", chains)
+        self.sleep(seconds)
+        self.net.filter(f"s{target}")
+
+    def request_lost(self, target):
+        self.filtered(target, chain("in", f"tcp dport {HTTP_PORT}"), 2.5)
+
+    def reply_lost(self, target):
+        self.filtered(target, chain("out", f"tcp sport {HTTP_PORT}"), 2.5)
+
+    def clients_lossy(self, target):
+        rule = f"tcp {{}} {HTTP_PORT} numgen random mod 100 < 25"
+        self.filtered(target, chain("in", rule.format("dport")) + chain("out", rule.format("sport")))
+
+    def clients_reset(self, target):
+        for _ in range(4):
+            self.net.reset(f"s{target}", "sport", "=", f":{HTTP_PORT}")
+            self.sleep(0.3)
+
+    # ---- between a server and PostgreSQL
+
+    def drop_out(self, target):
+        self.filtered(target, chain("out", f"tcp dport {LINK_PORT + target}"))
+
+    def drop_in(self, target):
+        self.filtered(target, chain("in", f"tcp sport {LINK_PORT + target}"))
+
+    def drop_both(self, target):
+        self.filtered(target, chain("out", f"tcp dport {LINK_PORT + target}") +
+                      chain("in", f"tcp sport {LINK_PORT + target}"), 4)
+
+    def lossy_link(self, target):
+        rule = f"tcp {{}} {LINK_PORT + target} numgen random mod 100 < 20"
+        self.filtered(target, chain("out", rule.format("dport")) + chain("in", rule.format("sport")), 4)
+
+    def slow_link(self, target, one_way_s=SLOW_S):
+        self.run.link(f"delay {target} {one_way_s}")
+        self.sleep(5)
+        self.run.link(f"delay {target} 0")
+
+    def very_slow_link(self, target):
+        self.slow_link(target, VERY_SLOW_S)
+
+    def reset_near(self, target):
+        for _ in range(3):
+            self.run.link(f"reset {target} near")
+            self.sleep(0.5)
+
+    def reset_far(self, target):
+        for _ in range(2):
+            self.run.link(f"reset {target} far")
+            self.sleep(0.5)
+
+    def reset_both(self, target):
+        for _ in range(3):
+            self.net.reset(f"s{target}", "dport", "=", f":{LINK_PORT + target}")
+            self.sleep(0.4)
+
+    # ---- PostgreSQL
+
+    def start_store(self):
+        with self.net.inside("pg"):
+            self.cluster.start()
+
+    def store_crash(self, _):
+        self.cluster.stop("immediate")
+        self.sleep(0.5)
+        self.start_store()
+
+    def store_restart(self, _):
+        self.cluster.stop("fast")
+        self.sleep(0.5)
+        self.start_store()
+
+    def backends(self, target, which="TRUE"):
+        """Pids of the connections of a server, busy ones first."""
+        with self.cluster.session() as session:
+            rows = session.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND "
+                               f"client_addr = '{link_address(target)}' AND {which} ORDER BY (state <> 'idle') DESC")
+        return [int(row[0]) for row in rows]
+
+    def backend_terminated(self, target):
+        for pid in self.backends(target)[:2]:
+            with self.cluster.session() as session:
+                session.ask(f"SELECT pg_terminate_backend({pid})")
+            self.sleep(0.3)
+
+    def backend_killed(self, target):
+        """PostgreSQL ends all connections then, and recovers."""
+        for pid in self.backends(target)[:1]:
+            os.kill(pid, signal.SIGKILL)
+        eventually(self.cluster.accepts, "PostgreSQL", READY_S)
+
+    def backend_frozen(self, target):
+        """All of a server's, within a transaction if one can be caught there."""
+        pids = []
+        for _ in range(FREEZE_TRIES):
+            signal_all(pids, signal.SIGCONT)
+            pids = self.backends(target)
+            signal_all(pids, signal.SIGSTOP)
+            if pids and all(map(waits_outside, pids)) and self.backends(target, "xact_start IS NOT NULL"):
+                break
+        else:
+            while not all(map(waits_outside, pids)):
+                signal_all(pids, signal.SIGCONT)
+                time.sleep(0.001)
+                signal_all(pids, signal.SIGSTOP)
+        self.sleep(4.5)
+        signal_all(pids, signal.SIGCONT)
+
+    def locking(self):
+        """A session that holds one of the tables, or all of them."""
+        session = self.cluster.session()
+        if self.tables is None:
+            self.tables = [row[0] for row in session.ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+        chosen = self.rng.choice([self.tables, [self.rng.choice(self.tables)]])
+        try:
+            session.ask("SET lock_timeout = '3s'")
+            session.ask("BEGIN")
+            session.ask(f"LOCK TABLE {', '.join(chosen)} IN SHARE ROW EXCLUSIVE MODE")
+        except Error:
+            pass  # somebody else was slow; what it has is released with the session
+        return session
+
+    def tables_locked(self, _):
+        with self.locking():
+            self.sleep(2.5)
+
+    def locked_and_reset(self, target):
+        """The server's end of its connections goes while its backends wait for a lock; then they get it."""
+        for _ in range(2):
+            with self.locking():
+                self.sleep(0.5)
+                self.run.link(f"reset {target} near")
+                self.sleep(1.5)
+            self.sleep(0.7)
+
+    # ---- the disk
+
+    def disk_full(self, _):
+        filler = self.servers[0].data / "filler"
+        with filler.open("wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(1 << 16))
+            except OSError:
+                pass
+        self.sleep(2)
+        filler.unlink()
+
+
+def signal_all(pids, number):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def waits_outside(pid):
+    """Whether a stopped backend waits for its client or for a lock.  One that is stopped anywhere else, say as it syncs
+    the WAL, may hold what all of PostgreSQL needs: no server could go on, whatever it does."""
+    try:
+        return Path(f"/proc/{pid}/syscall").read_text().split()[0] in EPOLL_WAITS
+    except OSError:
+        return True  # it is gone
+
+
+def is_ready(number):
+    try:
+        with urllib.request.urlopen(f"http://{server_address(number)}:{HTTP_PORT}/readyz", timeout=2) as reply:
+            return reply.status == 200
+    except (OSError, urllib.error.URLError):
+        return False

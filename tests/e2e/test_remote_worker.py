@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""A worker on another machine, and a server that does not answer: what people are told."""
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from waiting import PATIENCE, eventually
+from waybill import BIN, QUEUES, ROOT, plain_env
+
+pytestmark = pytest.mark.embedded("between a worker or a line and its server")
+
+TOKEN = "s3cret-token-0123456789"
+
+
+@pytest.fixture(name="far")
+def far_server(servers, tmp_path):
+    """Reached over the network it wants its token."""
+    path = tmp_path / "token"
+    path.write_text(TOKEN + "\n")
+    server = servers(definitions=QUEUES + "  far: {command: [echo, here]}\n"
+                     f'server: {{token_file: "{path}"}}\n', listen="0.0.0.0:0").start()
+    server.token_file = path
+    return server
+
+
+def test_a_worker_with_a_token_file_says_that_it_is_connected(far, workers):
+    url = f"http://127.0.0.1:{far.port}"
+    worker = workers(far, "w", url=url, args=["--token-file", far.token_file]).start()
+    client = far.unix()
+    job = client.submit("far")
+    eventually(lambda: client.state(job) == "done", "the job")
+    lines = [line for line in worker.log_text().splitlines() if "connected" in line]
+    assert len(lines) == 1 and f"connected to {url} as worker w" in lines[0], lines
+
+
+def test_a_worker_that_is_refused_names_the_token(far, workers, tmp_path):
+    wrong = tmp_path / "wrong"
+    wrong.write_text("another-token-0123456789\n")
+    for args in ([], ["--token-file", wrong]):
+        worker = workers(far, f"w{len(args)}", url=f"http://127.0.0.1:{far.port}", args=args).spawn()
+        eventually(lambda: "WAYBILL_TOKEN" in worker.log_text(), "the refusal in its log")
+        line = next(line for line in worker.log_text().splitlines() if "WAYBILL_TOKEN" in line)
+        assert "refuses this worker" in line and "--token-file" in line, line
+        worker.stop()
+
+
+def test_a_token_file_that_cannot_be_read_ends_the_worker(far, workers, tmp_path):
+    worker = workers(far, "w", args=["--token-file", tmp_path / "nothing"]).spawn()
+    assert worker.wait_exit() == 2 and "nothing" in worker.log_text()
+
+
+def test_a_server_that_does_not_answer_is_given_up(server):
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        ran = server.cli("list")
+        assert ran.status == 5 and re.search(r"has not answered for 1\d s", ran.err), ran
+        assert time.monotonic() - began < 30 * PATIENCE
+    finally:
+        server.process.send_signal(signal.SIGCONT)
+
+
+def test_who_waits_is_not_given_up(server, client):
+    job = client.submit()
+    ran = server.cli("wait", job, "--timeout", "12s")
+    assert ran.status == 75, ran
+
+
+def test_the_data_directory_follows_xdg(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be another user")
+    os.chmod(tmp_path, 0o755)
+    env = plain_env(HOME="/nonexistent", XDG_DATA_HOME=str(tmp_path / "share"))
+    ran = subprocess.run([BIN, "check", "--store"], env=env, user=65534, capture_output=True,
+                         text=True, check=False)
+    assert f"{tmp_path}/share/waybill" in ran.stderr + ran.stdout, ran
+
+
+def test_the_unit_for_workers_starts_one_for_its_instance():
+    unit = (Path(ROOT) / "dist" / "waybill-worker@.service.in").read_text()
+    start = re.search(r"^ExecStart=(.*)$", unit, re.M)[1]
+    assert start.startswith("@bindir@/waybill worker --server ${WAYBILL_SCHEME}://%I --data ")
+    server_unit = (Path(ROOT) / "dist" / "waybill.service.in").read_text()
+    for line in server_unit.splitlines():  # the same sandbox
+        if re.match(r"(Protect|Private|Restrict|NoNew|System|Lock|Capability|Ambient)", line):
+            assert line in unit, line

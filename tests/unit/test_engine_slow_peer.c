@@ -1,0 +1,252 @@
+/*
+ * Two servers on one store, one of which stands still at the end of a batch, with all that the batch holds: its backend
+ * is frozen, or its link slow.
+ *
+ * A trigger makes its backend sleep.  What the other server answers before the first wakes up was not held up by it:
+ * nothing here looks at a clock.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine_fixture.h"
+#include "testing.h"
+
+struct pair {
+    struct fixture *slow, *quick;
+    struct test_op *last; /* of the batch in which the first stands still */
+    pthread_t thread;
+    atomic_bool woke;
+};
+
+static int setup(void **state)
+{
+    struct pair *p = mem_zalloc(sizeof(*p));
+    void *first = NULL;
+
+    if (fixture_setup(&first) != 0)
+        return -1;
+    p->slow = first;
+    p->quick = fixture_join(p->slow);
+    *state = p;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct pair *p = *state;
+    void *first = p->slow;
+
+    fixture_leave(p->quick);
+    fixture_teardown(&first);
+    free(p);
+    return 0;
+}
+
+#define PEER_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+/* ---- standing still ---- */
+
+static void *run_slowly(void *ctx)
+{
+    struct pair *p = ctx;
+
+    run_op(p->slow, p->last);
+    atomic_store(&p->woke, true);
+    return NULL;
+}
+
+/* Its batch, of which `last` is one, holds what it needs and sleeps in front of its commit. */
+static void stand_still(struct pair *p, struct test_op *last)
+{
+    char sql[600];
+
+    snprintf(sql, sizeof(sql),
+             "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS"
+             " $$ BEGIN PERFORM pg_sleep(8); RETURN NEW; END $$;"
+             "CREATE TRIGGER stand_still BEFORE UPDATE ON servers FOR EACH ROW"
+             " WHEN (OLD.name = '%s' AND NEW.batch <> OLD.batch) EXECUTE FUNCTION stand_still()",
+             p->slow->dir);
+    pg_schema_run(&p->slow->place, sql);
+    p->last = last;
+    assert_int_equal(pthread_create(&p->thread, NULL, run_slowly, p), 0);
+    while (pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM pg_stat_activity"
+                                             " WHERE wait_event = 'PgSleep'") == 0)
+        (void)usleep(1000);
+}
+
+static void wake(struct pair *p)
+{
+    assert_false(atomic_load(&p->woke)); /* whatever came before was not held up */
+    assert_int_equal(pthread_join(p->thread, NULL), 0);
+    pg_schema_run(&p->slow->place, "DROP TRIGGER stand_still ON servers");
+    assert_int_equal(p->last->op.err.code, E_OK);
+}
+
+static void run_well(struct fixture *f, struct test_op *t)
+{
+    run_op(f, t);
+    if (t->op.err.code != E_OK)
+        fail_msg("%s", t->op.err.msg);
+    assert_true(t->answered);
+}
+
+/* ---- what they do ---- */
+
+static struct test_op *op_raise(struct fixture *f, const char *name)
+{
+    struct test_op *t = op_make(f, OP_SIGNAL);
+
+    t->op.signal = (struct signal_op){SIGNAL_OP_RAISE, slice_of(name), 1};
+    return t;
+}
+
+static struct test_op *op_arrive(struct fixture *f, const char *params)
+{
+    struct test_op *t = op_make(f, OP_JOIN);
+
+    t->op.join = (struct join_op){.kind = JOIN_OP_ARRIVE,
+                                  .name = SLICE("day"),
+                                  .params = slice_of(params)};
+    return t;
+}
+
+static void define_join(struct fixture *f)
+{
+    struct test_op *t = op_make(f, OP_QUEUE);
+    struct queue_put *join = arena_alloc(&t->op.arena, sizeof(*join));
+
+    *join = (struct queue_put){SLICE("day"), SLICE("{\"count\":2,\"key\":\"{date}\","
+                                                   "\"then\":[{\"queue\":\"default\"}]}")};
+    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .joins = join, .n_joins = 1};
+    run_well(f, t);
+}
+
+static struct granted running(struct fixture *f)
+{
+    (void)submit_one(f, "work");
+    return claim_one(f, "work");
+}
+
+static int64_t submit_after(struct fixture *f, const struct granted *first,
+                            const struct granted *second)
+{
+    const struct after_cond conds[] = {
+        {.kind = AFTER_JOB, .on = AFTER_SUCCESS, .job = first->id},
+        {.kind = AFTER_JOB, .on = AFTER_SUCCESS, .job = second == NULL ? 0 : second->id}};
+    struct submit_item item = item_of("default");
+
+    item.after = conds;
+    item.n_after = second == NULL ? 1 : 2;
+    struct test_op *t = op_submit(f, &item, 1);
+
+    run_well(f, t);
+    return t->op.submit.first_id;
+}
+
+static struct test_op *op_done(struct fixture *f, const struct granted *g)
+{
+    return op_finish(f, g->id, g->token, JOB_OUT_DONE);
+}
+
+/* ---- tests ---- */
+
+static void what_has_nothing_to_do_with_it_goes_on(void **state)
+{
+    struct pair *p = *state;
+
+    define_queue(p->slow, "work", "{}");
+    define_join(p->slow);
+    struct granted theirs = running(p->slow);
+    struct granted mine = running(p->slow);
+
+    (void)submit_after(p->slow, &theirs, NULL);
+    int64_t waits = submit_after(p->slow, &mine, NULL);
+
+    batch_add(p->slow, op_raise(p->slow, "theirs"));
+    batch_add(p->slow, op_arrive(p->slow, "{\"date\":\"theirs\"}"));
+    stand_still(p, op_done(p->slow, &theirs));
+
+    run_well(p->quick, op_raise(p->quick, "mine"));
+    run_well(p->quick, op_arrive(p->quick, "{\"date\":\"mine\"}"));
+    run_well(p->quick, op_arrive(p->quick, "{\"date\":\"mine\"}"));
+    run_well(p->quick, op_done(p->quick, &mine));
+    assert_int_equal(state_of(p->quick, waits), JOB_READY);
+    (void)submit_one(p->quick, "work");
+    struct granted g = claim_one(p->quick, "work");
+
+    run_well(p->quick, op_done(p->quick, &g));
+    wake(p);
+    assert_sound(p->quick);
+}
+
+/* One job waits for two that end at both servers: the second is told later, whoever is slow. */
+static void a_waiter_that_it_holds_is_told_later(void **state)
+{
+    struct pair *p = *state;
+
+    define_queue(p->slow, "work", "{}");
+    struct granted theirs = running(p->slow);
+    struct granted mine = running(p->slow);
+    int64_t waits = submit_after(p->slow, &theirs, &mine);
+
+    stand_still(p, op_done(p->slow, &theirs));
+    run_well(p->quick, op_done(p->quick, &mine));
+    assert_int_equal(state_of(p->quick, mine.id), JOB_DONE);
+    assert_int_equal(state_of(p->quick, waits), JOB_HELD);
+    fixture_pass(p->quick, US_PER_S);
+    batch_run(p->quick); /* in vain */
+    (void)submit_one(p->quick, "work");
+    assert_int_equal(state_of(p->quick, waits), JOB_HELD);
+    wake(p);
+    assert_int_equal(state_of(p->quick, waits), JOB_HELD);
+    fixture_pass(p->quick, US_PER_S);
+    batch_run(p->quick);
+    assert_int_equal(state_of(p->quick, waits), JOB_READY);
+    assert_sound(p->quick);
+}
+
+/* Who needs what it holds is refused after a while; whoever came in the same batch is not. */
+static void what_it_holds_is_given_up_without_the_rest(void **state)
+{
+    struct pair *p = *state;
+
+    define_join(p->slow);
+    run_well(p->slow, op_raise(p->slow, "theirs"));
+    batch_add(p->slow, op_arrive(p->slow, "{\"date\":\"theirs\"}"));
+    stand_still(p, op_raise(p->slow, "theirs"));
+
+    struct submit_item item = item_of("default");
+    struct test_op *raise = op_raise(p->quick, "theirs");
+    struct test_op *arrive = op_arrive(p->quick, "{\"date\":\"theirs\"}");
+    struct test_op *submit = op_submit(p->quick, &item, 1);
+
+    batch_add(p->quick, raise);
+    batch_add(p->quick, arrive);
+    run_op(p->quick, submit);
+    assert_true(raise->answered && arrive->answered && submit->answered);
+    assert_int_equal(raise->op.err.code, E_UNAVAILABLE);
+    assert_int_equal(arrive->op.err.code, E_UNAVAILABLE);
+    assert_int_equal(submit->op.err.code, E_OK);
+    wake(p);
+    run_well(p->quick, op_raise(p->quick, "theirs"));
+    struct test_op *t = op_arrive(p->quick, "{\"date\":\"theirs\"}");
+
+    run_well(p->quick, t);
+    assert_true(reply_has(t, "\"fired\":true")); /* the refused one had no effect */
+    assert_sound(p->quick);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PEER_TEST(what_has_nothing_to_do_with_it_goes_on),
+        PEER_TEST(a_waiter_that_it_holds_is_told_later),
+        PEER_TEST(what_it_holds_is_given_up_without_the_rest),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
