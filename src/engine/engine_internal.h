@@ -598,7 +598,7 @@ void worker_changed(struct engine *e, int64_t number);
 /* Whether there is something to note of a claiming worker. */
 bool worker_is_news(struct engine *e, const struct exchange *x);
 
-/* It was heard of, by other words than a claim. */
+/* It was heard of, by other words than a claim.  Does not renew the presence of an instance. */
 MUST_CHECK enum err_code worker_heard(struct engine *e, struct slice name, struct err *err);
 
 /* Notes that a claiming worker is there.  The op is refused when another server has let in another instance of its

@@ -221,6 +221,28 @@ static void a_name_has_one_instance_at_all_servers(void **state)
     assert_sound(p->a);
 }
 
+static void subscribe_as_w(struct fixture *f)
+{
+    struct test_op *t = op_make(f, OP_SUBSCRIBE);
+
+    t->op.subscribe = (struct subscribe){SLICE("news"), SLICE("w"), US_PER_DAY};
+    assert_int_equal(run_op(f, t)->op.err.code, E_OK);
+}
+
+/* A worker subscribes before it claims, and again after each refusal. */
+static void who_subscribes_does_not_keep_a_dead_instance_alive(void **state)
+{
+    struct pair *p = *state;
+    int refusals = 0;
+
+    assert_int_equal(claim_as(p->a, "one")->op.err.code, E_OK);
+    for (subscribe_as_w(p->b); claim_as(p->b, "two")->op.err.code != E_OK; subscribe_as_w(p->b)) {
+        assert_true(refusals++ < 60);
+        fixture_pass(p->b, 5 * US_PER_S);
+    }
+    assert_true(refusals > 0);
+}
+
 static void a_stranger_strips_nobody_at_another_server(void **state)
 {
     struct pair *p = *state;
@@ -628,6 +650,7 @@ int main(void)
         SHARED_TEST(ids_of_two_servers_never_clash),
         SHARED_TEST(no_job_is_granted_by_both),
         SHARED_TEST(a_name_has_one_instance_at_all_servers),
+        SHARED_TEST(who_subscribes_does_not_keep_a_dead_instance_alive),
         SHARED_TEST(a_stranger_strips_nobody_at_another_server),
         SHARED_TEST(the_fence_of_a_job_grows_whoever_grants_it),
         SHARED_TEST(a_touch_through_a_slow_server_gives_a_full_period),
