@@ -188,9 +188,13 @@ class Client:
             if cursor is None:
                 return jobs
 
-    def counts(self):
-        """{queue: {state: n}} as kept, without zeros."""
-        kept = self.ok("GET", "/v1/counts", status=200)["counts"]
+    def counts(self, may_be_away=False):
+        """{queue: {state: n}} as kept, without zeros; None while a store is away that may be."""
+        reply = self.get("/v1/counts")
+        if may_be_away and reply.status == 503:
+            return None
+        assert reply.status == 200, (reply.status, reply.body[:500])
+        kept = reply.json["counts"]
         shown = {queue: {s: n for s, n in states.items() if n} for queue, states in kept.items()}
         return {queue: states for queue, states in shown.items() if states}
 

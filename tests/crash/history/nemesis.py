@@ -45,8 +45,15 @@ class Nemesis:
         t0 = time.monotonic()
         getattr(self, kind)(target)
         self.wait_ready()
-        self.run.world.add({"op": "fault", "kind": kind, "t0": t0, "t1": time.monotonic(),
+        healed = time.monotonic()
+        self.run.world.add({"op": "fault", "kind": kind, "t0": t0, "t1": healed,
                             "target": None if kind in TARGETLESS else target})
+        self.wait_recovered(healed)
+
+    def wait_recovered(self, since):
+        """Each server acknowledges writes again.  A cut connection may recover seconds after it was
+        healed, when TCP sends again: the next fault must not be blamed for that."""
+        eventually(lambda: min(self.run.world.acknowledged) > since, "writes at all servers", READY_S)
 
     def wait_ready(self):
         """Who has given up because its store was away is started again."""

@@ -37,6 +37,7 @@ class World:
         self.stop = threading.Event()      # of making more
         self.end = threading.Event()       # of everything
         self.backlog = 0
+        self.acknowledged = [0.0] * servers  # when each was asked what it has acknowledged last
         self.faults = []  # replies that no server should give
         self.add(RULES)
 
@@ -118,6 +119,8 @@ class Recorder(threading.Thread):
     def note(self, kind, server, asked, **fields):
         """Writes down an operation that asked() has told of; gives its reply."""
         reply, t0, t1 = asked
+        if kind != "read" and reply.outcome == "ok":
+            self.world.acknowledged[server] = max(t0, self.world.acknowledged[server])
         self.world.add({"op": kind, "client": self.name, "server": server, "t0": t0, "t1": t1,
                         "outcome": reply.outcome, **({"code": reply.code} if reply.code else {}), **fields})
         return reply
