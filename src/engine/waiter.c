@@ -113,16 +113,17 @@ static int by_target(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Some waits in the order of their signals. */
+/* Some waits, at least one, in the order of their signals. */
 static enum err_code levels_hold_set(struct engine *e, const struct stored_wait *waits, size_t n,
                                      bool *ret_hold, bool *ret_busy, struct err *err)
 {
     int64_t ids[LEVELS_SET];
     int64_t levels[LEVELS_SET];
-    size_t n_ids = 0;
+    size_t n_ids = 1;
 
-    for (size_t i = 0; i < n; i++)
-        if (n_ids == 0 || ids[n_ids - 1] != waits[i].target)
+    ids[0] = waits[0].target;
+    for (size_t i = 1; i < n; i++)
+        if (ids[n_ids - 1] != waits[i].target)
             ids[n_ids++] = waits[i].target;
     if (store_signals_hold(e->store, ids, n_ids, levels, &e->arena, err) != E_OK)
         return err->code;

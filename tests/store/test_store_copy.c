@@ -589,7 +589,7 @@ static void large_jobs_go_along_few_at_a_time(void **state)
     queue = add_queue("q");
     begin();
     for (int64_t id = 1; id <= LARGE; id++) {
-        char key[24];
+        char key[32];
 
         body[id] = (char)id;
         snprintf(key, sizeof(key), "large %lld", (long long)id);

@@ -756,7 +756,7 @@ static struct test_op *op_chain(struct fixture *f, size_t n)
     struct test_op *t = op_make(f, OP_SUBMIT);
     struct submit_item *items = arena_array(&t->op.arena, n, sizeof(*items));
     struct after_cond *conds = arena_array(&t->op.arena, n, sizeof(*conds));
-    char ref[20];
+    char ref[24];
 
     for (size_t i = 0; i < n; i++) {
         snprintf(ref, sizeof(ref), "r%zu", i);
