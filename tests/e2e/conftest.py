@@ -16,8 +16,9 @@ from waiting import PATIENCE
 
 TEST_DEADLINE_S = 120 * PATIENCE
 
-# Who runs the tests in the background of a shell has SIGINT ignored: what they start must be interruptible.
+# Who runs the tests in the background of a shell has these ignored: what they start must be interruptible.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
+import faketime
 from waiting import eventually
 from waybill import Server
 
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 TEXT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-pytestmark = [pytest.mark.skipif(not os.path.exists(FAKETIME), reason="needs the package faketime"),
+pytestmark = [pytest.mark.skipif(not faketime.is_there(), reason="needs the package faketime"),
               pytest.mark.embedded("on PostgreSQL the database's clock is the time")]
 
 
@@ -28,8 +28,7 @@ class Clock:
         os.rename(self.file + ".new", self.file)
 
     def env(self):
-        return {"LD_PRELOAD": FAKETIME, "FAKETIME_TIMESTAMP_FILE": self.file, "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        return faketime.env(FAKETIME_TIMESTAMP_FILE=self.file, FAKETIME_NO_CACHE="1")
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import faketime  # run.py has shown the way to tests/e2e
 from net import HTTP_PORT, LINK_PORT, chain, link_address, server_address
-from postgres import Error, tool  # run.py has shown the way to tests/e2e
+from postgres import Error, tool
 from waiting import PATIENCE, eventually
 
-FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 READY_S = 30 * PATIENCE
 FREEZE_TRIES = 100
 EPOLL_WAITS = {"232", "281", "441"}  # epoll_wait, epoll_pwait, epoll_pwait2 on x86-64
@@ -36,7 +36,7 @@ class Nemesis:
         self.net, self.servers = run.net, run.servers
         self.cluster = run.cluster
         self.kinds = BOTH + (SHARED if self.cluster else EMBEDDED)
-        if not os.path.exists(FAKETIME):
+        if not faketime.is_there():
             self.kinds.remove("clock_off")
         self.tables = None
 
@@ -97,7 +97,7 @@ class Nemesis:
         """By up to a day, either way, from its start on until it is started again."""
         self.servers[target].kill()
         offset = self.rng.choice([-86400, -3600, 60, 3600, 86400])
-        self.start(target, {"LD_PRELOAD": FAKETIME, "FAKETIME": f"{offset:+d}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+        self.start(target, faketime.env(FAKETIME=f"{offset:+d}"))
         eventually(lambda: is_ready(target) or not self.servers[target].running(), "a server with another time", READY_S)
         self.sleep(2.5)
         self.servers[target].kill()
