@@ -121,11 +121,11 @@ static inline int json_hex(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* Four hexadecimal digits that are known to be there. */
+/* Four hexadecimal digits; more than 16 bits if one of the characters is none. */
 static inline uint32_t json_hex4(const char *at)
 {
-    return (uint32_t)(json_hex(at[0]) << 12 | json_hex(at[1]) << 8 | json_hex(at[2]) << 4 |
-                      json_hex(at[3]));
+    return (uint32_t)json_hex(at[0]) << 12 | (uint32_t)json_hex(at[1]) << 8 |
+           (uint32_t)json_hex(at[2]) << 4 | (uint32_t)json_hex(at[3]);
 }
 
 /* What is wrong, and where: something is wanted there, or a cause in full. */
