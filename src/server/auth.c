@@ -236,27 +236,35 @@ enum token_seen auth_token_seen(const struct auth_settings *settings,
         !equal_ignoring_case(slice_make(given.data, scheme.size), scheme))
         return TOKEN_WRONG;
     given = slice_make(given.data + scheme.size, given.size - scheme.size);
+    while (given.size > 0 && given.data[0] == ' ')
+        given = slice_make(given.data + 1, given.size - 1);
     return auth_token_equal(given, settings->token) ? TOKEN_RIGHT : TOKEN_WRONG;
 }
 
-static enum err_code refuse(const struct auth_settings *s, const struct auth_request *r,
-                            enum right right, struct err *err)
+/* Through the Unix socket the token does not matter: the socket is the credential. */
+static enum err_code check_token(const struct auth_settings *s, const struct auth_request *r,
+                                 struct err *err)
+{
+    if (r->local || auth_token_seen(s, r) != TOKEN_WRONG)
+        return E_OK;
+    return err_set(err, E_UNAUTHORIZED,
+                   "the Authorization is not this server's: it must be Bearer TOKEN with the token "
+                   "of server.token_file, or be left out");
+}
+
+static enum err_code refuse(const struct auth_settings *s, enum right right, struct err *err)
 {
     if (right == RIGHT_OPEN)
         return err_set(err, E_UNAUTHORIZED,
-                       r->authorization.data == NULL
-                           ? "this server wants its token: Authorization: Bearer TOKEN"
-                           : "the token is not this server's");
+                       "this server wants its token: Authorization: Bearer TOKEN");
     if (s->token.size == 0)
         return err_set(
             err, E_FORBIDDEN,
             "this is for the administrator: use the Unix socket in the data directory, or "
             "set server.token_file and send Authorization: Bearer TOKEN");
-    return err_set(
-        err, E_FORBIDDEN,
-        "this is for the administrator: %s; use the Unix socket in the data directory, or "
-        "send Authorization: Bearer TOKEN",
-        r->authorization.data == NULL ? "no token came with it" : "the token is not this server's");
+    return err_set(err, E_FORBIDDEN,
+                   "this is for the administrator: no token came with it; use the Unix socket in "
+                   "the data directory, or send Authorization: Bearer TOKEN");
 }
 
 enum err_code auth_judge(const struct auth_settings *settings, const struct auth_request *request,
@@ -264,6 +272,8 @@ enum err_code auth_judge(const struct auth_settings *settings, const struct auth
 {
     enum right right = settings->beyond_loopback ? RIGHT_OPEN : RIGHT_USER;
 
+    if (check_token(settings, request, err) != E_OK)
+        return err->code;
     if (needed == RIGHT_OPEN) {
         *ret_right = RIGHT_OPEN;
         return E_OK;
@@ -275,7 +285,7 @@ enum err_code auth_judge(const struct auth_settings *settings, const struct auth
     if (request->local || auth_token_seen(settings, request) == TOKEN_RIGHT)
         right = RIGHT_ADMIN;
     if (right < needed)
-        return refuse(settings, request, right, err);
+        return refuse(settings, right, err);
     *ret_right = right;
     return E_OK;
 }

@@ -2,6 +2,7 @@
  * Who may do what: the socket a request came by, its token, and the web page it may have come from.
  *
  * - The Unix socket, or the one token, is the administrator.
+ * - A wrong token is refused over TCP on every route, also where none is needed.
  * - Without a token a TCP request has ordinary rights on a loopback address, and none beyond it.
  * - A request that a browser sent for a page of another origin is refused, whatever it carries.  One
  *   without Origin, Referer and Sec-Fetch-Site comes from a program.

@@ -127,7 +127,7 @@ static enum err_code check_rights(struct request *r, struct err *err)
     auth->opened = is_opened(r);
     enum err_code code = auth_judge(&r->server->auth, auth, r->route->right, &r->right, err);
 
-    if (code != E_OK && !auth->local && auth_token_seen(&r->server->auth, auth) == TOKEN_WRONG)
+    if (!auth->local && auth_token_seen(&r->server->auth, auth) == TOKEN_WRONG)
         r->delay_us = auth_guard_failed(&h->guard, &r->connection->from.any, h->now_at);
     return code;
 }

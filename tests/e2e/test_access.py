@@ -80,10 +80,14 @@ def test_administration_with_the_token_is_allowed(token_server):
                           TOKEN,
                                     f"Bearer {TOKEN.upper()}", "Bearer"])
 def test_a_wrong_token_gives_no_rights(token_server, header):
-    client = token_server.tcp()
-    client.refused(403, "forbidden", "POST", "/v1/queues/work/pause", None,
-                   {"Authorization": header})
-    assert client.ok("GET", "/v1/queues/work", headers={"Authorization": header})["state"] == "up"
+    admin = token_server.unix()
+    for method, path in (("POST", "/v1/queues/work/pause"), ("GET", "/v1/queues/work"),
+                         ("GET", "/healthz")):
+        # A connection each: the address is slowed down, and each test has a server of its own.
+        reply = token_server.tcp().request(method, path, headers={"Authorization": header})
+        assert reply.error(401, "unauthorized")["message"].startswith("the Authorization is not")
+        assert reply.headers["WWW-Authenticate"] == "Bearer"
+    assert admin.ok("GET", "/v1/queues/work", headers={"Authorization": header})["state"] == "up"
 
 
 def test_the_token_is_shown_nowhere(token_server):

@@ -635,6 +635,22 @@ def test_wrong_tokens_are_logged_and_slowed_down(token_server):
     assert "wrong-token" not in server.log_text()
 
 
+def test_wrong_tokens_count_where_none_is_needed(token_server):
+    server = token_server.start()
+    guesser = server.tcp("wrong-token-0123456789")
+
+    def guess(path):
+        guesser.refused(401, "unauthorized", "GET", path)
+
+    for path in ("/v1/counts", "/healthz", "/v1/jobs"):
+        guess(path)
+    delays = [took(lambda: guess("/v1/counts")) for _ in range(4)]
+    assert all(delay >= 0.09 * 2 ** n for n, delay in enumerate(delays)), delays
+    assert "wrong token from 127.0.0.1" in server.log_text()
+    assert server.tcp().get("/v1/counts").status == 200
+    assert server.tcp(TOKEN).get("/v1/counts").status == 200
+
+
 def took(request):
     begun = time.monotonic()
     request()

@@ -82,7 +82,7 @@ static void the_token_is_the_administrator(void **state)
     assert_int_equal(judge(&s, r, RIGHT_ADMIN, NULL), E_OK);
 }
 
-static void a_wrong_token_is_no_token(void **state)
+static void a_wrong_token_is_refused_on_every_route(void **state)
 {
     (void)state;
     static const char *const wrong[] = {
@@ -101,10 +101,28 @@ static void a_wrong_token_is_no_token(void **state)
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
         struct auth_request r = {.host = SLICE("127.0.0.1"), .authorization = slice_of(wrong[i])};
 
-        assert_int_equal(judge(&s, r, RIGHT_ADMIN, NULL), E_FORBIDDEN);
-        assert_int_equal(judge(&s, r, RIGHT_USER, NULL), E_OK);
+        for (enum right needed = RIGHT_OPEN; needed <= RIGHT_ADMIN; needed++) {
+            assert_int_equal(judge(&s, r, needed, NULL), E_UNAUTHORIZED);
+            assert_int_equal(judge(&wide, r, needed, NULL), E_UNAUTHORIZED);
+        }
+        r.opened = true;
         assert_int_equal(judge(&wide, r, RIGHT_USER, NULL), E_UNAUTHORIZED);
-        assert_int_equal(judge(&wide, r, RIGHT_ADMIN, NULL), E_UNAUTHORIZED);
+        r.local = true;
+        assert_int_equal(judge(&s, r, RIGHT_ADMIN, NULL), E_OK);
+    }
+}
+
+static void the_right_token_may_stand_behind_several_spaces(void **state)
+{
+    (void)state;
+    static const char *const right[] = {"Bearer " TOKEN, "bearer " TOKEN, "BEARER   " TOKEN};
+    struct auth_settings s = beyond();
+
+    for (size_t i = 0; i < ARRAY_LEN(right); i++) {
+        struct auth_request r = {.host = SLICE("127.0.0.1"), .authorization = slice_of(right[i])};
+
+        assert_int_equal(auth_token_seen(&s, &r), TOKEN_RIGHT);
+        assert_int_equal(judge(&s, r, RIGHT_ADMIN, NULL), E_OK);
     }
 }
 
@@ -312,7 +330,8 @@ int main(void)
         cmocka_unit_test(a_program_on_this_machine_is_a_user),
         cmocka_unit_test(the_unix_socket_is_the_administrator_whatever_its_host),
         cmocka_unit_test(the_token_is_the_administrator),
-        cmocka_unit_test(a_wrong_token_is_no_token),
+        cmocka_unit_test(a_wrong_token_is_refused_on_every_route),
+        cmocka_unit_test(the_right_token_may_stand_behind_several_spaces),
         cmocka_unit_test(no_token_equals_none),
         cmocka_unit_test(beyond_this_machine_only_health_is_open),
         cmocka_unit_test(a_host_that_is_not_ours_is_refused),
