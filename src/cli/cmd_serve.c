@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/token_file.h"
@@ -93,11 +94,14 @@ int cmd_serve(struct cli *cli)
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", count_cores()),
         .trust_clock = args_has(a, "trust-clock"),
+        .worker_silence_us = args_duration_us(a, "worker-silence", US_PER_MIN),
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
         take_store(a, &store, &err) != E_OK || gather(cli, &config, &token, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
+    if (config.worker_silence_us < US_PER_S || config.worker_silence_us > US_PER_DAY)
+        return cli_usage(cli, "--worker-silence: must be from 1s to 24h");
     cli_set_log_level(a);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
         VEC_PUSH(&definitions, given->value);

@@ -384,6 +384,12 @@ const struct option_spec serve_options[] = {
         .name = "trust-clock",
         .help = "The clock is right, though it is more than a year off the store's newest ids",
     },
+    {
+        .name = "worker-silence",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Kill the local worker, and start it again, when it has hung for D, 1s to 24h "
+                "(default 60s)",
+    },
     {.name = NULL},
 };
 

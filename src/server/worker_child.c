@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <sys/pidfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -39,7 +40,7 @@ struct plan {
     char lifeline[16];
     struct buf socket;
     const struct birthright *birthright;
-    int pipe_end;
+    int its_end; /* of the lifeline */
 };
 
 void worker_child_init(struct worker_child *w, struct server *server)
@@ -128,9 +129,9 @@ static void plan_args(struct plan *p, const struct worker_child *w)
     p->args[n] = NULL;
 }
 
-static void plan_init(struct plan *p, const struct worker_child *w, int pipe_end)
+static void plan_init(struct plan *p, const struct worker_child *w, int its_end)
 {
-    *p = (struct plan){.birthright = &w->birthright, .pipe_end = pipe_end};
+    *p = (struct plan){.birthright = &w->birthright, .its_end = its_end};
     plan_args(p, w);
     for (char **entry = environ; *entry != NULL; entry++)
         if (!is_private(*entry))
@@ -159,7 +160,7 @@ static NORETURN void become_worker(const struct plan *p)
     int null_fd = open("/dev/null", O_RDWR);
 
     if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
-        dup2(p->pipe_end, LIFELINE_FD) < 0 || fcntl(LIFELINE_FD, F_SETFD, 0) < 0 ||
+        dup2(p->its_end, LIFELINE_FD) < 0 || fcntl(LIFELINE_FD, F_SETFD, 0) < 0 ||
         close_range(LIFELINE_FD + 1, ~0U, 0) < 0)
         _exit(126);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -206,13 +207,30 @@ static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *
     return err->code;
 }
 
+/* One that hangs is killed; what comes then is as after any other death. */
+static void feel_pulse(struct timer *t)
+{
+    struct worker_child *w = (struct worker_child *)((char *)t -
+                                                     offsetof(struct worker_child, beat));
+    char silence[DURATION_TEXT_SIZE];
+
+    if (pulse_look(&w->pulse, clock_mono_us())) {
+        timer_set(&w->server->http.timers, &w->beat, w->pulse.look_at);
+        return;
+    }
+    log_error("worker %s: pid %ld hangs, it has not answered for %s: it is killed", w->name,
+              (long)w->pid, duration_format(w->pulse.limit_us, silence));
+    w->hung = true;
+    (void)kill(w->pid, SIGKILL);
+}
+
 static enum err_code start(struct worker_child *w, struct err *err)
 {
     struct plan plan;
     int ends[2];
 
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_errno(err, E_UNAVAILABLE, "make a pipe to the worker");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_errno(err, E_UNAVAILABLE, "make a lifeline to the worker");
     plan_init(&plan, w, ends[0]);
     pid_t pid = fork_quietly(&plan);
 
@@ -228,6 +246,9 @@ static enum err_code start(struct worker_child *w, struct err *err)
     w->lifeline = ends[1];
     w->started_at = clock_mono_us();
     w->state = WORKER_CHILD_RUNNING;
+    w->hung = false;
+    pulse_begin(&w->pulse, w->lifeline, w->server->config->worker_silence_us, w->started_at);
+    feel_pulse(&w->beat);
     log_info("worker %s: started, pid %ld, %d slots", w->name, (long)pid, w->server->config->slots);
     return E_OK;
 }
@@ -300,6 +321,7 @@ static const char *end_text(const siginfo_t *info, char *text, size_t size)
 
 void worker_child_cut(struct worker_child *w)
 {
+    timer_clear(&w->beat);
     if (w->lifeline >= 0)
         close(w->lifeline);
     w->lifeline = -1;
@@ -346,7 +368,7 @@ static void child_exited(struct watch *watch, uint32_t events)
         end_rest(w);
         return;
     }
-    if (clock_mono_us() - w->started_at >= LIVED_US)
+    if ((w->hung ? w->pulse.heard_at : clock_mono_us()) - w->started_at >= LIVED_US)
         w->pause_us = 0;
     pause_before_next(w, pause);
     log_error("worker %s: pid %ld %s; it is started again in %s", w->name, (long)pid, how, pause);
@@ -360,6 +382,7 @@ void worker_child_begin(struct worker_child *w)
         return;
     w->name = make_name(w->server);
     w->again.fire = pause_is_over;
+    w->beat.fire = feel_pulse;
     orphans_adopt(&w->orphans);
     start_or_pause(w);
 }
@@ -372,6 +395,7 @@ void worker_child_stop(struct worker_child *w)
         return;
     }
     w->state = WORKER_CHILD_STOPPING;
+    timer_clear(&w->beat);
     (void)kill(w->pid, SIGTERM);
 }
 

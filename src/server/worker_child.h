@@ -3,7 +3,8 @@
  *
  * It is our own program, started as `waybill worker …` with the umask and the limit of open files that
  * we were started with, in a process group of its own, with no descriptors of ours but standard error
- * and the end of a pipe: when that is closed we are gone, however we went, and it ends at once.
+ * and one end of a pair of sockets: when ours is closed we are gone, however we went, and it ends at once.
+ * Over the same pair it is asked whether it is alive (pulse.h): one that hangs is killed.
  * When it dies all that it left is killed (orphans.h), and it is started again after a pause that grows from
  * PAUSE_FIRST_US to PAUSE_MAX_US, and is short again after a life of LIVED_US.
  *
@@ -20,6 +21,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/orphans.h"
+#include "server/pulse.h"
 #include "server/timers.h"
 #include "server/watch.h"
 
@@ -47,7 +49,10 @@ struct worker_child {
     enum worker_child_state state;
     const char *name;
     struct watch exit;  /* the child's pidfd, or -1 */
-    int lifeline;       /* our end of the pipe, or -1 */
+    int lifeline;       /* our end of the pair, or -1 */
+    struct pulse pulse; /* over the same */
+    struct timer beat;  /* the next look at it */
+    bool hung;          /* and was killed for it */
     pid_t pid;          /* 0: none */
     int64_t started_at; /* by the monotonic clock */
     int64_t pause_us;   /* before the next start */
@@ -68,7 +73,7 @@ void worker_child_begin(struct worker_child *w);
 /* No more restarts; the one that runs is told to stop. */
 void worker_child_stop(struct worker_child *w);
 
-/* Lets go of the pipe: it ends what it runs, and itself, at once. */
+/* Lets go of the pair: it ends what it runs, and itself, at once. */
 void worker_child_cut(struct worker_child *w);
 
 /* Kills what is left, and waits for it. */

@@ -2,7 +2,10 @@
  * A worker in a loop of its own: the process `waybill worker`.
  */
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <signal.h>
+
+#include <sys/socket.h>
 
 #include "base/log.h"
 #include "worker/worker.h"
@@ -47,13 +50,28 @@ static void on_end_signal(uv_signal_t *handle, int number)
         worker_end_now(l->worker);
 }
 
-/* Nobody writes to it: the other side is closed when the parent has gone. */
-static void on_parent_gone(uv_poll_t *poll, int status, int events)
+/* The parent asks whether we are alive, byte by byte: they go back.  False when it is gone. */
+static bool answer_parent(int fd)
+{
+    char questions[64];
+    ssize_t n = recv(fd, questions, sizeof(questions), MSG_DONTWAIT);
+
+    if (n < 0 && errno == ENOTSOCK) /* a pipe, in which nobody asks */
+        return false;
+    if (n > 0)
+        (void)send(fd, questions, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+/* It asks something, or its side was closed. */
+static void on_parent(uv_poll_t *poll, int status, int events)
 {
     struct life *l = poll->data;
+    int fd = -1;
 
-    (void)status;
     (void)events;
+    if (status == 0 && uv_fileno((uv_handle_t *)poll, &fd) == 0 && answer_parent(fd))
+        return;
     uv_poll_stop(poll);
     if (l->worker == NULL)
         return;
@@ -72,7 +90,7 @@ static void watch_signals(struct life *l, int parent_fd)
         return;
     l->has_parent = uv_poll_init(&l->loop, &l->parent, parent_fd) == 0;
     if (l->has_parent)
-        uv_poll_start(&l->parent, UV_READABLE | UV_DISCONNECT, on_parent_gone);
+        uv_poll_start(&l->parent, UV_READABLE | UV_DISCONNECT, on_parent);
 }
 
 enum err_code worker_run(const struct worker_config *config, int parent_fd, struct err *err)

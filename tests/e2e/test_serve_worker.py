@@ -121,6 +121,49 @@ def test_a_job_whose_worker_died_runs_again(shops):
     assert job["state"] == "done" and job["lost"] == 1, job
 
 
+def test_a_worker_that_hangs_is_killed_and_its_jobs_run_again(shops):
+    shop = shops(args=["--worker-silence", "2s"]).start()
+    place = shop.place()
+    job_id = shop.submit(shop.queue(WAIT_FOR_A_FILE, [str(place)]))
+    program, first = noted(f"{place}.pid"), process_of(shop)
+    first.send(signal.SIGSTOP)
+    must_end(first)
+    must_end(program)
+    place.touch()
+    job = shop.ended(job_id, 30)
+    assert job["state"] == "done" and job["lost"] == 1, job
+    log = shop.server.log_text()
+    assert re.search(rf"pid {first.pid} hangs, it has not answered for 2s: it is killed", log), log
+    second = process_of(shop)
+    assert shown(shop)["restarts"] == 1 and second.pid != first.pid
+    second.send(signal.SIGSTOP)
+    must_end(second)
+    eventually(lambda: " in 1s" in shop.server.log_text(), "a longer pause")
+
+
+def test_a_worker_that_stood_still_together_with_its_server_is_left_alone(shops):
+    shop = shops(args=["--worker-silence", "4s"]).start()
+    job_id = shop.submit(shop.queue("sleep 9"))
+    worker, serve = process_of(shop), Process(shop.server.process.pid)
+    eventually(lambda: shop.client.show(job_id)["state"] == "running", "the program")
+    worker.send(signal.SIGSTOP)
+    time.sleep(1.5)  # a question is open
+    serve.send(signal.SIGSTOP)
+    time.sleep(6)
+    serve.send(signal.SIGCONT)
+    time.sleep(1.5)  # serve looks at it again
+    worker.send(signal.SIGCONT)
+    job = shop.ended(job_id, 30)
+    assert (job["state"], job["attempt"], job["lost"]) == ("done", 1, 0), job
+    assert worker.alive() and shown(shop)["restarts"] == 0
+
+
+@pytest.mark.parametrize("silence", ["500ms", "2d"])
+def test_a_silence_that_makes_no_sense_is_refused(directory, silence):
+    ran = run_waybill("serve", "--data", f"{directory}/data", "--worker-silence", silence)
+    assert ran.status == 2 and "from 1s to 24h" in ran.err
+
+
 def test_hup_leaves_the_worker_alone(shops):
     shop = shops().start()
     before = process_of(shop)
