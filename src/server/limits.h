@@ -22,7 +22,8 @@ enum {
     SUBSCRIBERS_MAX = 100,   /* of events */
     FOLLOWERS_MAX = 200,     /* of logs */
     LISTEN_BACKLOG = 1024,
-    READER_THREADS = 2,
+    READER_THREADS = 3,       /* the last for the Unix socket alone */
+    READS_PENDING_MAX = 500, /* of TCP, and as many of the Unix socket */
 };
 
 #define HEADER_MAX ((size_t)8 << 10)      /* request line and header fields */

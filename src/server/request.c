@@ -415,8 +415,10 @@ static void deliver_task(struct message *m)
 
 static void deliver_reading(struct message *m)
 {
-    come_home((struct request *)((char *)m - offsetof(struct request, reading.message)),
-              request_answer_query);
+    struct request *r = (struct request *)((char *)m - offsetof(struct request, reading.message));
+
+    readers_got_back(&r->server->readers, &r->reading);
+    come_home(r, request_answer_query);
 }
 
 static bool is_alive(struct op *op)
@@ -485,18 +487,31 @@ static void read_query(struct reading *reading, struct store *store)
     query_run(store, &reading->query);
 }
 
+/* A stream that has begun goes on: there are few of them, and none could be refused with a status. */
+static enum err_code check_readers(const struct request *r, enum way_in way_in, struct err *err)
+{
+    if (r->server->http.no_readings)
+        return err_set(err, E_UNAVAILABLE, "the server is stopping");
+    return r->phase == REQUEST_STREAMING ? E_OK
+                                         : readers_check(&r->server->readers, way_in, err);
+}
+
 void request_read(struct request *r, void (*read)(struct reading *reading, struct store *store),
                   request_fn *then)
 {
     struct http *h = &r->server->http;
+    struct err *err = &r->reading.query.err;
+    enum way_in way_in = r->connection->port->local ? WAY_UNIX : WAY_TCP;
 
     begin_work(r, then);
     r->reading.run = read != NULL ? read : read_query;
-    if (!h->no_readings) {
-        readers_put(&r->server->readers, &r->reading);
+    r->reading.is_counted = false;
+    if (check_readers(r, way_in, err) == E_OK) {
+        readers_put(&r->server->readers, &r->reading, way_in);
         return;
     }
-    (void)err_set(&r->reading.query.err, E_UNAVAILABLE, "the server is stopping");
+    if (r->phase != REQUEST_STREAMING)
+        r->then = NULL; /* the refusal is the answer: nothing was read */
     inbox_put(&h->inbox, &r->reading.message.item);
 }
 

@@ -4,6 +4,7 @@ import json
 import os
 import pwd
 import resource
+import select
 import signal
 import socket
 import time
@@ -596,6 +597,58 @@ def token_server(servers):
     path.chmod(0o600)
     server.define(QUEUES + f'server: {{token_file: "{path}"}}\n')
     return server
+
+
+SLOW_LIST = b"GET /v1/jobs?text=nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def ask_for_slow_lists(server, count):
+    """So many connections that have each asked for a list that takes a while."""
+    wires = [server.wire() for _ in range(count)]
+    for wire in wires:
+        wire.send(SLOW_LIST)
+    return wires
+
+
+def answered(wires):
+    """How many replies are there to be read."""
+    waiting = select.poll()
+    for wire in wires:
+        waiting.register(wire.sock, select.POLLIN)
+    return len(waiting.poll(0))
+
+
+@pytest.fixture
+def full_server(server, client):
+    """One whose lists without an index are slow: each looks at many jobs."""
+    line = json.dumps({"queue": "work", "params": {"text": "x" * 400}}) + "\n"
+    reply = client.post("/v1/jobs", line * 10000,
+                        headers={"Content-Type": "application/x-ndjson"})
+    assert reply.status == 200, reply.body[:200]
+    return server
+
+
+def test_reads_over_tcp_do_not_hold_up_the_unix_socket(full_server):
+    wires = ask_for_slow_lists(full_server, 300)
+    eventually(lambda: answered(wires) > 0, "the first answer")
+    for _ in range(3):
+        assert full_server.unix().get("/v1/queues").status == 200
+    assert answered(wires) < 200
+    for wire in wires:
+        assert wire.reply().status == 200
+        wire.close()
+
+
+def test_waiting_reads_are_bounded(full_server):
+    wires = ask_for_slow_lists(full_server, 700)
+    refused = wires[-1].reply()
+    assert "reads over TCP are waiting" in refused.error(503, "unavailable")["message"]
+    assert refused.headers["Retry-After"] == "1"
+    assert wires[0].reply().status == 200
+    assert full_server.unix().get("/v1/queues").status == 200
+    for wire in wires:
+        wire.close()
+    eventually(lambda: full_server.tcp().get("/v1/queues").status == 200, "room")
 
 
 def test_replies_are_neither_kept_nor_guessed_at(server, client):
