@@ -214,10 +214,9 @@ static int run(struct cli *cli, struct outputs *outputs)
         return CLI_OK;
     }
     cli->json = args_has(&cli->args, "json");
-    if (!cli->json) {
-        outputs_open(outputs);
+    outputs_open(outputs, cli->json ? OUTPUTS_JSON : OUTPUTS_TEXT);
+    if (!cli->json)
         cli->outputs = outputs;
-    }
     int status = job_names_resolve(cli);
 
     return status != CLI_OK ? status : cli->args.command->run(cli);
@@ -256,7 +255,7 @@ static int misread(const struct cli *cli, const struct err *err)
 int cli_main(int argc, char **argv)
 {
     struct cli cli = {.client = NULL, .arena = ARENA_INIT};
-    struct outputs outputs;
+    struct outputs outputs = {.before_out = NULL};
     struct err err = ERR_INIT;
     int status = CLI_OK;
 
@@ -272,7 +271,7 @@ int cli_main(int argc, char **argv)
     args_deinit(&cli.args);
     arena_deinit(&cli.arena);
     status = flush_output(status);
-    if (cli.outputs != NULL)
-        outputs_close(cli.outputs);
+    if (outputs.before_out != NULL)
+        outputs_close(&outputs);
     return status;
 }

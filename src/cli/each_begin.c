@@ -165,9 +165,11 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
             E_OK ||
         each_feed_init(&e->feed, &e->loop, e->link, &hooks->feed, err) != E_OK)
         return err->code;
-    e->out.terminal = isatty(STDOUT_FILENO) == 1 && !e->options->json;
+    if (isatty(STDOUT_FILENO) == 1)
+        e->out.kind = e->options->json ? SAFE_JSON : SAFE_LOG;
     e->errors.is_optional = true;
-    e->errors.terminal = isatty(STDERR_FILENO) == 1;
+    if (isatty(STDERR_FILENO) == 1)
+        e->errors.kind = SAFE_LOG;
     e->is_one_output = is_same_file(STDOUT_FILENO, STDERR_FILENO);
     return open_worker(e, &hooks->worker, err);
 }

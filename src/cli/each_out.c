@@ -36,7 +36,8 @@ enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd, struct 
                             const struct each_out_hooks *hooks, struct err *err)
 {
     *o = (struct each_out){
-        .fd = fd, .marks = marks, .hooks = *hooks, .data = BUF_INIT(DATA_MAX), .last = '\n'};
+        .fd = fd, .marks = marks, .hooks = *hooks, .data = BUF_INIT(DATA_MAX),
+        .kind = SAFE_EXACT, .last = '\n'};
     if (watch_fd(o, loop, err) != E_OK)
         return err->code;
     uv_prepare_init(loop, &o->prepare);
@@ -165,7 +166,7 @@ static void on_prepare(uv_prepare_t *prepare)
 /* By itself: what an output leaves open ends with it. */
 static void add_safe(struct each_out *o, struct slice output)
 {
-    struct safe safe = {.kind = SAFE_LOG};
+    struct safe safe = {.kind = o->kind};
 
     safe_add(&safe, output, &o->data);
     safe_end(&safe, &o->data);
@@ -177,10 +178,7 @@ static void add_text(struct each_out *o, struct slice text)
 
     if (o->failed || text.size == 0)
         return;
-    if (o->terminal)
-        add_safe(o, text);
-    else
-        buf_add_slice(&o->data, text);
+    add_safe(o, text);
     if (was_idle)
         uv_prepare_start(&o->prepare, on_prepare);
 }

@@ -18,6 +18,7 @@
 #include "base/vec.h"
 #include "cli/each_marks.h"
 #include "cli/each_order.h"
+#include "cli/output.h"
 
 /* Above this nothing more should be added. */
 #define EACH_OUT_FULL ((size_t)1 << 20)
@@ -52,8 +53,8 @@ struct each_out {
     size_t lines_out; /* of lines */
     bool failed;
     bool is_optional; /* when it has failed, what would have gone there counts as printed */
-    bool terminal;    /* outputs are shown on one: made safe for it (output.h) */
-    char last;        /* byte written; a newline at first */
+    enum safe_kind kind; /* SAFE_EXACT unless it is a terminal (output.h) */
+    char last;           /* byte written; a newline at first */
 };
 
 MUST_CHECK enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd,

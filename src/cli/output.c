@@ -97,6 +97,24 @@ static struct taken take_text(const struct safe *s, struct slice text, struct bu
     return take_character(text, out);
 }
 
+/* ---- JSON on a terminal ---- */
+
+/* Such characters stand in strings alone, where their escape means the same. */
+static struct taken take_json(struct slice text, struct buf *out)
+{
+    size_t size = utf8_step(text.data, slice_end(text));
+
+    if (size == 0 && is_cut_character(text))
+        return need_more;
+    if (*text.data == '\n' || *text.data == '\t' || printable(text.data, size))
+        buf_add(out, text.data, size);
+    else if (size > 1)
+        printable_escape(out, text.data, size); /* \uXXXX, as JSON has it */
+    else
+        buf_addf(out, "\\u%04x", size == 0 ? 0xFFFDU : byte_at(text, 0));
+    return took(size == 0 ? 1 : size);
+}
+
 /* ---- a log on a terminal ---- */
 
 /* The bytes from `from` on that are in a range; stops at the first other one. */
@@ -219,6 +237,8 @@ static struct slice take_all(struct safe *s, struct slice text, struct buf *out)
             buf_add(out, text.data, plain);
         else if (s->kind == SAFE_LOG)
             t = take_log(s, text, out);
+        else if (s->kind == SAFE_JSON)
+            t = take_json(text, out);
         else
             t = take_text(s, text, out);
         if (t.more)
@@ -264,6 +284,8 @@ void safe_end(struct safe *s, struct buf *out)
 
             if (plain)
                 buf_add(out, held.data + i, 1);
+            else if (s->kind == SAFE_JSON)
+                buf_add_str(out, "\\ufffd");
             else
                 printable_escape(out, held.data + i, 1);
         }
@@ -301,9 +323,11 @@ static FILE *open_stream(struct output *o, int fd, enum safe_kind kind, int buff
     return o->stream;
 }
 
-void outputs_open(struct outputs *o)
+void outputs_open(struct outputs *o, enum outputs_for what)
 {
     bool lines = isatty(STDOUT_FILENO) == 1;
+    enum safe_kind json = lines ? SAFE_JSON : SAFE_EXACT;
+    enum safe_kind kind = what == OUTPUTS_JSON ? json : SAFE_TEXT;
 
     fflush(stdout);
     *o = (struct outputs){
@@ -311,7 +335,7 @@ void outputs_open(struct outputs *o)
         .before_out = stdout,
         .before_err = stderr,
     };
-    stdout = open_stream(&o->out, STDOUT_FILENO, SAFE_TEXT, lines ? _IOLBF : _IOFBF);
+    stdout = open_stream(&o->out, STDOUT_FILENO, kind, lines ? _IOLBF : _IOFBF);
     stderr = open_stream(&o->err, STDERR_FILENO, SAFE_TEXT, _IONBF);
 }
 

@@ -8,7 +8,8 @@
  * forgets to clean a value does no harm.  (That a value stays on its line is for clean_text, in screen.h.)
  *
  * A job's log is byte-exact in a file or pipe.  On a terminal it keeps its colours and loses the rest:
- * see safe_add.  JSON (--json) is written as it is.
+ * see safe_add.  JSON (--json) is written as it is there, too; on a terminal the characters that it would obey
+ * become \uXXXX, which is the same JSON.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -23,6 +24,7 @@ enum safe_kind {
     SAFE_TEXT,   /* our text: our colours stay, whatever else is a control is shown */
     SAFE_STATUS, /* the same for a line that is drawn again and again: CR and "erase line" stay */
     SAFE_LOG,    /* a log: colours stay, other sequences and bells are dropped, CR begins a line */
+    SAFE_JSON,   /* JSON: what is not printable becomes \uXXXX */
     SAFE_EXACT,  /* as it is */
 };
 
@@ -51,6 +53,8 @@ struct output {
     FILE *stream;
 };
 
+enum outputs_for { OUTPUTS_TEXT, OUTPUTS_JSON };
+
 struct outputs {
     struct output out;
     struct output err;
@@ -59,9 +63,9 @@ struct outputs {
     FILE *before_err;
 };
 
-/* From here on stdout and stderr are safe.  Flush stdout before outputs_close, which puts the old ones
+/* From here on stdout and stderr are safe; stdout for text or for JSON.  Flush stdout before outputs_close, which puts the old ones
  * back: that is where a write error is seen. */
-void outputs_open(struct outputs *o);
+void outputs_open(struct outputs *o, enum outputs_for what);
 void outputs_close(struct outputs *o);
 
 /* Draws on standard error: a line of progress, which may begin with CR and erase what stood there.  The only way

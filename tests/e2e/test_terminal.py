@@ -107,6 +107,28 @@ def test_names_are_safe_in_a_pipe_too_and_json_is_as_it_came(hostile):
     assert json.loads(server.cli("show", ids[0], "--json").out)["params"][HOSTILE] == HOSTILE
 
 
+@pytest.mark.parametrize("verb", [
+    ["show", "{id}"], ["list"], ["status"], ["workers"], ["workers", "show", "w" + HOSTILE],
+    ["queue", "show", "work"]])
+def test_json_on_a_terminal_is_the_same_json_and_not_obeyed(hostile, verb):
+    server, ids = hostile
+    verb = [ids[0] if word == "{id}" else word for word in verb] + ["--json"]
+    text = shown(*verb, "--data", server.data)
+    assert_safe(text)
+    if verb[0] == "show":
+        assert "\\u009b31m\\u202egnp\\u2066\\u007f" in text, text
+        raw = server.cli(*verb).out
+        assert "\x9b31m\u202egnp\u2066\x7f" in raw
+        assert json.loads(text)["params"] == json.loads(raw)["params"]
+    for line in text.splitlines():
+        json.loads(line)
+
+
+def test_errors_beside_json_are_not_obeyed_either(hostile):
+    server, _ = hostile
+    assert_safe(shown("show", HOSTILE, "--json", "--data", server.data, status=2))
+
+
 LOG = b"\x1b[1;35mcolour\x1b[0m \x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\ " \
       b"\x1b[2Jclear\x1b[6n\x07 50%\r100%\r\n\xff\n"
 SEEN = "\x1b[1;35mcolour\x1b[0m link clear 50%\n100%\n\\xff\n"
@@ -158,4 +180,19 @@ def test_each_keeps_colours_on_a_terminal_and_every_byte_in_a_pipe(directory):
     assert "\x1b]8" not in text and "\x07" not in text
     child = each.start("--again", "--", program, "{}")
     assert child.communicate(b"one\n")[0] == LOG
+    each.finish_up()
+
+
+def test_each_escapes_json_on_a_terminal(directory):
+    each = Each(directory)
+    program = each.script("say.sh", "printf '\\302\\23331m\\342\\200\\256'\n")
+    terminal = Terminal("each", "--json", "--", program, "{}", env={"WAYBILL_DATA": str(each.data)},
+                        cwd=each.dir, size=(50, 200))
+    terminal.press("one\n\x04")
+    assert terminal.wait() == 0, terminal.text
+    text = terminal.text
+    terminal.close()
+    assert_safe(text.replace("\r\n", "\n"))
+    document = next(part for part in re.split(r"[\r\n]|\x1b\[K", text) if part.startswith("{"))
+    assert json.loads(document)["output"] == "\x9b31m\u202e"
     each.finish_up()

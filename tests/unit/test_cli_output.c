@@ -129,6 +129,24 @@ static void a_log_on_a_terminal_keeps_its_colours_only(void **state)
         assert_safe(SAFE_LOG, cases[i].text, cases[i].want);
 }
 
+static void json_on_a_terminal_is_the_same_json(void **state)
+{
+    static const struct {
+        struct slice text;
+        const char *want;
+    } cases[] = {
+        {SLICE("{\"a\":[\"ä € \\u001b\\n\"]}\n"), "{\"a\":[\"ä € \\u001b\\n\"]}\n"},
+        {SLICE("\"\xC2\x9B\x7F\u202E\u2066\""), "\"\\u009b\\u007f\\u202e\\u2066\""},
+        {SLICE("\"\033[1m\""), "\"\\u001b[1m\""},
+        {SLICE("\"\xF0\x9F\x98\x80\""), "\"\xF0\x9F\x98\x80\""},
+        {SLICE("\"\x9B\xE2\x82"), "\"\\ufffd\\ufffd\\ufffd"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_safe(SAFE_JSON, cases[i].text, cases[i].want);
+}
+
 static void an_endless_sequence_is_held_back_within_bounds(void **state)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(100000);
@@ -176,7 +194,8 @@ static void nothing_at_random_gets_through_whatever_its_pieces(void **state)
         CLEANUP(buf) struct buf text = BUF_INIT(100);
         CLEANUP(buf) struct buf whole = BUF_INIT(1000);
         CLEANUP(buf) struct buf pieces = BUF_INIT(1000);
-        enum safe_kind kind = round % 2 == 0 ? SAFE_TEXT : SAFE_LOG;
+        static const enum safe_kind kinds[] = {SAFE_TEXT, SAFE_LOG, SAFE_JSON};
+        enum safe_kind kind = kinds[round % ARRAY_LEN(kinds)];
         struct safe safe = {.kind = kind};
 
         for (size_t n = 1 + rng_below(&rng, 20); n > 0; n--)
@@ -261,7 +280,7 @@ static void draw_over_a_line(const void *ctx)
     struct outputs outputs;
 
     (void)ctx;
-    outputs_open(&outputs);
+    outputs_open(&outputs, OUTPUTS_TEXT);
     fputs("waybill: no queue 'x\r\033[Kall is well'\n", stderr);
     output_status(SLICE("\r\033[K50% \033[2J"));
     outputs_close(&outputs);
@@ -515,6 +534,7 @@ int main(void)
         cmocka_unit_test(control_characters_are_shown_and_never_obeyed),
         cmocka_unit_test(what_a_terminal_would_obey_is_made_visible),
         cmocka_unit_test(a_log_on_a_terminal_keeps_its_colours_only),
+        cmocka_unit_test(json_on_a_terminal_is_the_same_json),
         cmocka_unit_test(an_endless_sequence_is_held_back_within_bounds),
         cmocka_unit_test(nothing_at_random_gets_through_whatever_its_pieces),
         cmocka_unit_test(ages_have_one_unit),
