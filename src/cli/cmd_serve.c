@@ -5,11 +5,11 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/token_file.h"
 #include "core/store_url.h"
+#include "server/limits.h"
 #include "server/server.h"
 #include "worker/client_url.h"
 
@@ -78,6 +78,15 @@ static void add_worker_words(const struct args *a, struct server_config *config,
     config->n_worker_options = ARRAY_LEN(w->words);
 }
 
+static enum err_code check_lengths(const struct server_config *c, struct err *err)
+{
+    if (c->client_stall_us < STALL_MIN_US || c->client_stall_us > STALL_MAX_US)
+        return err_set(err, E_INVALID, "--client-stall: must be from 1s to 24h");
+    if (c->worker_silence_us < SILENCE_MIN_US || c->worker_silence_us > SILENCE_MAX_US)
+        return err_set(err, E_INVALID, "--worker-silence: must be from 1s to 24h");
+    return E_OK;
+}
+
 int cmd_serve(struct cli *cli)
 {
     const struct args *a = &cli->args;
@@ -94,14 +103,15 @@ int cmd_serve(struct cli *cli)
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", count_cores()),
         .trust_clock = args_has(a, "trust-clock"),
-        .worker_silence_us = args_duration_us(a, "worker-silence", US_PER_MIN),
+        .client_stall_us = args_duration_us(a, "client-stall", STALL_US),
+        .worker_silence_us = args_duration_us(a, "worker-silence", SILENCE_US),
     };
 
     if (client_data_dir(args_text(a, "data"), &data_dir, &err) != E_OK ||
         take_store(a, &store, &err) != E_OK || gather(cli, &config, &token, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
-    if (config.worker_silence_us < US_PER_S || config.worker_silence_us > US_PER_DAY)
-        return cli_usage(cli, "--worker-silence: must be from 1s to 24h");
+    if (check_lengths(&config, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
     cli_set_log_level(a);
     for (size_t i = 0; (given = args_next(a, "config", &i)) != NULL;)
         VEC_PUSH(&definitions, given->value);

@@ -385,6 +385,12 @@ const struct option_spec serve_options[] = {
         .help = "The clock is right, though it is more than a year off the store's newest ids",
     },
     {
+        .name = "client-stall",
+        .value = {.type = VALUE_DURATION, .name = "D"},
+        .help = "Cut off clients that send no byte of a body, or take none of a reply, for D, 1s to "
+                "24h (default 30s)",
+    },
+    {
         .name = "worker-silence",
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "Kill the local worker, and start it again, when it has hung for D, 1s to 24h "

@@ -15,6 +15,8 @@
 #include "server/reply.h"
 #include "server/request.h"
 
+enum { LOOKS_A_STALL = 6 };
+
 static struct http *http_of(const struct connection *c)
 {
     return c->port->http;
@@ -123,9 +125,9 @@ static void begin_request(struct connection *c, struct request *r)
     c->scan = (struct http_head_scan){.at = 0};
     c->state = CONNECTION_BODY;
     http_framing_begin(&c->framing, &r->headers);
-    c->pace = (struct pace){.begun_at = r->begun_at};
+    pace_begin(&c->pace, http_of(c)->stall_us, r->begun_at);
     if (headers_announce_body(&r->headers))
-        set_deadline(c, r->begun_at + STALL_US);
+        set_deadline(c, pace_move(&c->pace, 0, r->begun_at));
 }
 
 static bool take_head(struct connection *c)
@@ -226,21 +228,43 @@ static bool take_body(struct connection *c)
 
 /* ---- replies ---- */
 
+/* What the client has taken counts, not what found room in the socket: that is looked at several times in the time
+ * that a client may take nothing.  Returns when its time is up. */
+static int64_t judge_pace(struct connection *c)
+{
+    int64_t now_at = http_of(c)->now_at;
+    size_t queued = c->channel.transport->queued(&c->channel);
+    size_t taken = c->handed > queued ? c->handed - queued : 0;
+    int64_t until_at = pace_move(&c->pace, taken > c->pace.moved ? taken - c->pace.moved : 0,
+                                 now_at);
+    int64_t look_at = now_at + c->pace.stall_us / LOOKS_A_STALL;
+
+    set_deadline(c, look_at < until_at ? look_at : until_at);
+    return until_at;
+}
+
+bool connection_has_time(struct connection *c)
+{
+    return c->state == CONNECTION_REPLY && c->is_paced && judge_pace(c) > http_of(c)->now_at;
+}
+
 static void await_room(struct connection *c)
 {
     const struct request *r = c->request;
 
-    /* What found room in the socket at once is not taken yet, and earns no time. */
-    if (!c->is_paced)
-        c->pace = (struct pace){.begun_at = http_of(c)->now_at};
+    if (!c->is_paced) {
+        pace_begin(&c->pace, http_of(c)->stall_us, http_of(c)->now_at);
+        c->handed = c->channel.transport->queued(&c->channel);
+    }
     c->is_paced = true;
+    (void)judge_pace(c);
     if (!c->watches_out)
         watch(c, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
     c->watches_out = true;
     connection_count_unsent(&http_of(c)->connections, c, c->out.size + r->reply.size);
 }
 
-/* The client has taken `size` bytes of what is in `first`, then of the reply's body. */
+/* The socket has taken `size` bytes of what is in `first`, then of the reply's body. */
 static void count_sent(struct connection *c, struct slice first, size_t size)
 {
     size_t of_first = size < first.size ? size : first.size;
@@ -257,7 +281,7 @@ static void count_sent(struct connection *c, struct slice first, size_t size)
     }
 }
 
-/* Sends `first`, then the body.  True when the client has taken all of it. */
+/* Sends `first`, then the body.  True when the socket has all of it. */
 static bool push(struct connection *c, struct slice first)
 {
     struct http *h = http_of(c);
@@ -271,11 +295,8 @@ static bool push(struct connection *c, struct slice first)
         c->is_over = true;
         return false;
     }
-    if (n > 0) {
-        c->moved_at = h->now_at;
-        set_deadline(c, c->is_paced ? pace_move(&c->pace, (size_t)n, h->now_at)
-                                    : h->now_at + STALL_US);
-    }
+    if (n > 0 && c->is_paced)
+        c->handed += (size_t)n;
     count_sent(c, first, n < 0 ? 0 : (size_t)n);
     if (c->out.size + c->body.size > 0) {
         await_room(c);
@@ -291,9 +312,9 @@ static void begin_to_send(struct connection *c)
 {
     int64_t now_at = http_of(c)->now_at;
 
-    c->moved_at = now_at;
+    pace_begin(&c->pace, http_of(c)->stall_us, now_at);
     c->is_paced = false;
-    set_deadline(c, now_at + STALL_US);
+    set_deadline(c, pace_move(&c->pace, 0, now_at));
 }
 
 static bool begin_reply(struct connection *c)

@@ -73,8 +73,8 @@ struct connection {
     size_t out_at;  /* of it, sent */
     struct slice body; /* of the reply, in the request: not sent yet */
     size_t unsent;     /* counted in connections.unsent */
-    int64_t moved_at;  /* the client took something last */
     struct pace pace;  /* of the body, then of the reply since the client made us wait for it */
+    size_t handed;     /* REPLY, paced: to the socket, with what was in it when the pace began */
 
     size_t discarded;     /* LINGER */
     int64_t linger_by_at; /* LINGER */
@@ -85,6 +85,9 @@ struct connection *connection_new(struct port *port, int fd, const union address
 
 /* As far as it goes.  May free it. */
 void connection_work(struct connection *c);
+
+/* Its deadline has passed.  False when its time is up. */
+bool connection_has_time(struct connection *c);
 
 /* Ends it, whatever it is doing.  No other thread works on its request any more. */
 void connection_abandon(struct connection *c);

@@ -72,7 +72,7 @@ void connections_look(struct connections *cs, int64_t now_at)
             c->deadline_at = TIME_NEVER;
             if (c->is_delayed)
                 connection_wake(c);
-            else
+            else if (!connection_has_time(c))
                 end(c);
             c->is_delayed = false;
         }
@@ -89,7 +89,7 @@ static struct connection *least_recently_moved(struct connections *cs)
     struct connection *found = NULL;
 
     for (struct connection *c = cs->head.next; c != &cs->head; c = c->next)
-        if (c->unsent > 0 && (found == NULL || c->moved_at < found->moved_at))
+        if (c->unsent > 0 && (found == NULL || c->pace.moved_at < found->pace.moved_at))
             found = c;
     return found;
 }

@@ -48,6 +48,7 @@ void http_unwatch(struct http *h, struct watch *w)
 enum err_code http_open(struct http *h, struct server *server, struct err *err)
 {
     *h = (struct http){.server = server, .epoll_fd = -1, .now_at = clock_mono_us()};
+    h->stall_us = server->config->client_stall_us;
     h->tasks = INBOX_LIST_INIT;
     h->scratch = mem_alloc(BODY_BLOCK);
     h->block = BUF_INIT(STREAM_BLOCK_MAX);

@@ -37,6 +37,7 @@ struct http {
     struct connections connections;
     struct timers timers;
     struct auth_guard guard;
+    int64_t stall_us;    /* for the next bytes of a body or reply: pace.h */
     int64_t now_at;      /* by the monotonic clock, read once a pass */
     char *scratch;       /* BODY_BLOCK bytes: what was read last */
     struct buf block;    /* what is sent next */

@@ -38,6 +38,7 @@ struct server_config {
     bool trust_clock;             /* though it is more than a year off the store's newest ids */
     int slots;                    /* of the local worker; 0: none */
     const char *default_data_dir; /* there the local worker has a short name; NULL: nowhere */
+    int64_t client_stall_us;      /* without one byte of a body, or of a reply taken */
     int64_t worker_silence_us;    /* after which the local worker is taken for hung */
     const char *const *worker_options; /* more words for its command line */
     size_t n_worker_options;

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 static ssize_t plain_recv(struct channel *ch, void *to, size_t size)
@@ -29,6 +31,13 @@ static ssize_t plain_send(struct channel *ch, const struct iovec *parts, size_t 
     return n;
 }
 
+static size_t plain_queued(const struct channel *ch)
+{
+    int queued = 0;
+
+    return ioctl(ch->fd, SIOCOUTQ, &queued) < 0 || queued < 0 ? 0 : (size_t)queued;
+}
+
 static void plain_finish(struct channel *ch)
 {
     (void)shutdown(ch->fd, SHUT_WR);
@@ -42,6 +51,7 @@ static void plain_close(struct channel *ch)
 const struct transport transport_plain = {
     .recv = plain_recv,
     .send = plain_send,
+    .queued = plain_queued,
     .finish = plain_finish,
     .close = plain_close,
 };

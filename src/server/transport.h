@@ -26,6 +26,9 @@ struct transport {
     ssize_t (*recv)(struct channel *ch, void *to, size_t size);
     /* Bytes taken of all parts together, -1 with errno; EAGAIN: not now. */
     ssize_t (*send)(struct channel *ch, const struct iovec *parts, size_t n_parts);
+    /* Bytes that were sent and that the other end has not taken; at least as many on a Unix socket, where the
+     * kernel's own count with them. */
+    size_t (*queued)(const struct channel *ch);
     /* Nothing more will be sent. */
     void (*finish)(struct channel *ch);
     void (*close)(struct channel *ch);

@@ -321,6 +321,66 @@ def test_who_reads_slowly_but_reads_gets_all_of_it(large):
         assert reply.status == 200 and len(reply.json["body"]) == 15 * MIB
 
 
+def take_slowly(wire, size, seconds, until):
+    """Takes so much at a time, so often, until the condition holds; all of it."""
+    taken = b""
+    while not until():
+        piece = wire.sock.recv(size)
+        if not piece:
+            return taken
+        taken += piece
+        time.sleep(seconds)
+    return taken
+
+
+def open_with_stall(servers, stall):
+    server = servers(args=["--client-stall", stall]).start()
+    job_id = server.tcp().submit(body="x" * (15 * MIB))
+    return server, f"GET /v1/jobs/{job_id} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+
+
+def unix_wire(server):
+    return Wire(unix_socket(str(server.data / "waybill.sock"), 90))
+
+
+@pytest.mark.parametrize("connect", [small_window, unix_wire])
+def test_what_a_client_takes_from_the_socket_is_progress(servers, connect):
+    """Far less than what would make room in the socket, but in every period and fast enough."""
+    server, request = open_with_stall(servers, "4s")
+    with connect(server) as wire:
+        wire.send(request)
+        end = time.monotonic() + 13
+        begun = take_slowly(wire, 16384, 0.3, lambda: time.monotonic() > end)
+        assert begun.startswith(b"HTTP/1.1 200")
+        rest = wire.file.read(15 * MIB - len(begun))
+        assert len(begun) + len(rest) == 15 * MIB
+
+
+def small_segments(server):
+    """A client that takes little at once, all of which its kernel tells at once."""
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
+    sock.settimeout(90)
+    sock.connect(("127.0.0.1", server.port))
+    return Wire(sock)
+
+
+# Nothing that the kernel would tell; something in every period, but too little in all.
+@pytest.mark.parametrize("connect, size, stall", [
+    (small_window, 1, "2s"), (unix_wire, 1, "2s"), (small_segments, 800, "4s")])
+def test_a_reply_that_is_taken_byte_by_byte_is_cut_off(servers, connect, size, stall):
+    server, request = open_with_stall(servers, stall)
+    client = server.unix()
+    with connect(server) as wire:
+        wire.send(request)
+        eventually(lambda: unsent(client) > 0, "an unread reply")
+        end = time.monotonic() + 30 * PATIENCE
+        taken = take_slowly(wire, size, 0.4,
+                            lambda: unsent(client) == 0 or time.monotonic() > end)
+        assert unsent(client) == 0 and 0 < len(taken) < MIB
+
+
 def test_a_log_is_read_only_as_fast_as_it_is_taken(servers):
     server = servers(definitions="queues: {work: {keep: {log: 32M}}}").start()
     client = server.tcp()

@@ -348,10 +348,11 @@ static void what_is_no_escape_is_refused(void **state)
 static void one_byte_at_a_time_does_not_keep_a_connection(void **state)
 {
     (void)state;
-    struct pace pace = {.begun_at = 5};
+    struct pace pace;
     int64_t deadline_at = 5 + STALL_US;
     int64_t now_at = 5;
 
+    pace_begin(&pace, STALL_US, now_at);
     for (int i = 0; i < 100 && now_at < deadline_at; i++) {
         now_at += US_PER_S;
         deadline_at = pace_move(&pace, 1, now_at);
@@ -362,11 +363,23 @@ static void one_byte_at_a_time_does_not_keep_a_connection(void **state)
 static void a_steady_client_has_the_time_it_needs(void **state)
 {
     (void)state;
-    struct pace pace = {.begun_at = 0};
+    struct pace pace;
 
+    pace_begin(&pace, STALL_US, 0);
     for (int64_t now_at = 0; now_at < US_PER_HOUR; now_at += 10 * US_PER_S)
         assert_true(pace_move(&pace, 10 * RATE_MIN, now_at) == now_at + STALL_US);
     assert_true(pace_move(&pace, 0, US_PER_HOUR + STALL_US / 2) < US_PER_HOUR + 3 * STALL_US / 2);
+}
+
+static void a_look_that_finds_nothing_moved_gives_no_time(void **state)
+{
+    (void)state;
+    struct pace pace;
+
+    pace_begin(&pace, 10 * US_PER_S, 7);
+    for (int64_t now_at = 7; now_at < 10 * US_PER_S; now_at += US_PER_S)
+        assert_int_equal(pace_move(&pace, 0, now_at), 7 + 10 * US_PER_S);
+    assert_int_equal(pace_move(&pace, 5 * RATE_MIN, 7 + 9 * US_PER_S), 7 + 15 * US_PER_S);
 }
 
 int main(void)
@@ -383,6 +396,7 @@ int main(void)
         cmocka_unit_test(what_is_no_escape_is_refused),
         cmocka_unit_test(one_byte_at_a_time_does_not_keep_a_connection),
         cmocka_unit_test(a_steady_client_has_the_time_it_needs),
+        cmocka_unit_test(a_look_that_finds_nothing_moved_gives_no_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
