@@ -20,6 +20,7 @@
 
 #define IDS_AHEAD_US (2 * US_PER_S)
 #define RESUME_US (1 * US_PER_S)
+#define PASS_ON_US US_PER_MS /* after damage that is passed over from now on */
 #define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
 
 enum {
@@ -323,7 +324,7 @@ static enum err_code settle_links(struct engine *e, struct err *err)
 static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
     clear_batch(e);
-    e->by_itself = false;
+    e->by_itself = e->passes_on = false;
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);
     for (size_t i = 0; i < n; i++)
@@ -378,7 +379,7 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const st
     int refused = 0;
 
     if (!why->bad_row || e->by_itself || n == 0)
-        e->resume_at = e->now.steady_at + RESUME_US;
+        e->resume_at = e->now.steady_at + (e->passes_on ? PASS_ON_US : RESUME_US);
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
 

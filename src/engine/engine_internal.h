@@ -143,6 +143,7 @@ struct engine {
     struct queue *lost_queue; /* see queue_new_lost */
     struct map left_alone; /* jobs that the engine does nothing with by itself: see leave_alone */
     bool by_itself;        /* of the batch: it is at what nobody asked for */
+    bool passes_on;        /* it has failed at a job that is passed over from now on */
     uint64_t generation;   /* grows when a queue comes or goes */
     int64_t definitions;   /* the number of the definitions, as in the store */
     bool woken;            /* something became ready: waiting claims are to be looked at */
@@ -629,8 +630,8 @@ void retain_note(struct engine *e, const struct queue *q, const struct job *j);
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
 bool bulk_is_due(const struct engine *e);
-/* A job that the store is damaged at would stop the sweep for good: from now on it is passed over, until the engine is
- * opened again.  Returns the error, with which the batch fails this once. */
+/* A job that the store is damaged at would stop the sweep, or whoever follows ends, for good: from now on it is passed
+ * over, until the engine is opened again.  Returns the error, with which the batch fails this once. */
 enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);
 bool is_left_alone(const struct engine *e, int64_t job);
 

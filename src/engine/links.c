@@ -49,7 +49,9 @@ static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err
         struct link_end end = e->link_ends.items[i];
 
         *room -= *room > 0;
-        if (chain_ended(e, &end, err) != E_OK || after_ended(e, &end, room, err) != E_OK)
+        if (!is_left_alone(e, end.job) && chain_ended(e, &end, err) != E_OK)
+            return leave_alone(e, end.job, err);
+        if (after_ended(e, &end, room, err) != E_OK)
             return err->code;
     }
     VEC_CLEAR(&e->link_ends);

@@ -82,8 +82,10 @@ static enum err_code tell_page(struct told_end *t, const struct wait_page *page,
         const struct stored_wait *w = &page->items[i];
         bool busy = held_by_others[i];
 
+        if (is_left_alone(t->e, w->waiter))
+            continue;
         if (!busy && tell_one(t, w, &busy, err) != E_OK)
-            return err->code;
+            return leave_alone(t->e, w->waiter, err);
         if (busy && !*ret_left) {
             *ret_left = true;
             t->release->cursor = w->waiter - 1;
@@ -111,8 +113,10 @@ static enum err_code tell(struct engine *e, struct stored_release *r, size_t *ro
     step_ends_deinit(&told.steps);
     *room -= page.count < *room ? page.count : *room;
     if (!*ret_left && page.count == limit) { /* there may be more of the last one's */
+        int64_t last = page.items[page.count - 1].waiter;
+
         *ret_left = true;
-        r->cursor = page.items[page.count - 1].waiter - 1;
+        r->cursor = is_left_alone(e, last) ? last : last - 1;
     }
     return code;
 }
@@ -142,8 +146,10 @@ static enum err_code tell_step(struct engine *e, const struct link_end *end, siz
                               : NULL;
         bool busy = held_by_others[i];
 
+        if (is_left_alone(e, w->waiter))
+            continue;
         if (!busy && waiter_tell(e, w, verdict, why, &busy, err) != E_OK)
-            return err->code;
+            return leave_alone(e, w->waiter, err);
         left = left || busy;
     }
     const struct stored_release rest = {.target = end->job, .state = RELEASE_STEPS};

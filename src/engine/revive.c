@@ -55,8 +55,8 @@ static enum err_code revive_some(struct engine *e, struct stored_revival *r, siz
     if (store_undone_by(e->store, r->target, r->cursor, limit, waiters, &n, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n && !busy; i++) {
-        if (revive_one(e, waiters[i], &busy, err) != E_OK)
-            return err->code;
+        if (!is_left_alone(e, waiters[i]) && revive_one(e, waiters[i], &busy, err) != E_OK)
+            return leave_alone(e, waiters[i], err);
         r->cursor = busy ? r->cursor : waiters[i];
         (*room)--;
     }

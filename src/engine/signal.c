@@ -102,13 +102,15 @@ static enum err_code look_at_page(struct engine *e, const struct wait_page *page
         return err->code;
     while (i<page->count && * level> 0) {
         const struct stored_wait *w = &page->items[i];
-        bool reached = w->count <= *level;
+        bool reached = w->count <= *level && !is_left_alone(e, w->waiter);
         bool busy = reached && held_by_others[i];
 
-        if (reached && !busy &&
-            (waiter_look(e, w->waiter, &busy, err) != E_OK ||
-             (w->take && level_of(e, w->target, level, err) != E_OK)))
-            return err->code;
+        if (reached && !busy) {
+            if (waiter_look(e, w->waiter, &busy, err) != E_OK)
+                return leave_alone(e, w->waiter, err);
+            if (w->take && level_of(e, w->target, level, err) != E_OK)
+                return err->code;
+        }
         if (busy)
             break;
         i++;

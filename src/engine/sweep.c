@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "engine/engine_internal.h"
 #include "store/store_endings.h"
 #include "store/store_ready.h"
@@ -28,19 +29,23 @@ static int64_t key_of(int64_t job)
     return job > 0 ? job : INT64_MAX;
 }
 
+bool is_left_alone(const struct engine *e, int64_t job)
+{
+    return e->left_alone.count > 0 && map_find(&e->left_alone, key_of(job)) != NULL;
+}
+
 enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err)
 {
-    if (!err->bad_row)
+    char id[ID_TEXT_SIZE];
+
+    if (!err->bad_row || is_left_alone(e, job))
         return err->code;
     if (e->left_alone.count >= LEFT_ALONE_MAX)
         map_deinit(&e->left_alone);
     map_put(&e->left_alone, key_of(job), e->lost_queue);
+    e->passes_on = true;
+    log_error("job %s is passed over until the next start: %s", id_format(job, id), err->msg);
     return err->code;
-}
-
-bool is_left_alone(const struct engine *e, int64_t job)
-{
-    return e->left_alone.count > 0 && map_find(&e->left_alone, key_of(job)) != NULL;
 }
 
 bool sweep_is_due(const struct engine *e)

@@ -14,6 +14,7 @@ import postgres
 import pytest
 
 from client import Client
+from waiting import eventually
 from waybill import PATIENCE, QUEUES, Server
 
 PAGE = 8192
@@ -242,11 +243,11 @@ def change(server, table, column, value):
         db.close()
 
 
-def spoil_history(server, job):
+def spoil_history(server, job, table="jobs"):
     number = 0
     for char in job:
         number = number * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(char)
-    sql = f"UPDATE jobs SET history = '[]' WHERE id = {number}"
+    sql = f"UPDATE {table} SET history = '[]' WHERE id = {number}"
     if server.store:
         postgres.ask(server.store, sql)
         return
@@ -299,6 +300,63 @@ def test_a_bad_row_is_named_and_stops_nobody_else(directory):
     assert len(server.log_text().splitlines()) < 100, server.log_text()[-3000:]
     server.kill()
     drop(server)
+
+
+def with_waiters(directory, after, count):
+    """A server, a job that others may wait for, and those."""
+    server = Server(os.path.join(directory, "d"), DEFINITIONS).start()
+    admin = server.unix()
+    first = admin.submit("work")
+    return server, first, admin.submit_many([{"queue": "other", "after": after or first}] * count)
+
+
+def assert_passed_over(server, bad):
+    """The others went on; that one is told, and not tried for ever."""
+    log = server.log_text()
+    assert f"job {bad} is passed over until the next start" in log, log[-3000:]
+    assert server.unix().get("/readyz").status == 503
+    assert server.unix().metrics()["waybill_store_damaged"] == 1
+    assert len(log.splitlines()) < 100, log[-3000:]
+    server.kill()
+    drop(server)
+
+
+@pytest.mark.parametrize("count, place", [(3, 0), (1500, 1200), (1500, 999)])
+def test_damage_met_while_an_end_is_told_is_passed_over(directory, count, place):
+    """Within the commit of the end, and in the releases that follow it."""
+    server, _, waiters = with_waiters(directory, None, count)
+    server.stop()
+    spoil_history(server, waiters[place])
+    server.start()
+    admin = server.unix()
+    admin.finish(admin.take("work"))
+    eventually(lambda: admin.counts()["other"].get("ready") == count - 1, "the others")
+    assert_passed_over(server, waiters[place])
+
+
+def test_damage_met_while_a_signal_is_told_is_passed_over(directory):
+    server, _, waiters = with_waiters(directory, {"signal": "go", "take": True}, 3)
+    server.stop()
+    spoil_history(server, waiters[1])
+    server.start()
+    admin = server.unix()
+    admin.ok("POST", "/v1/signals/go", {"count": 9}, 200)
+    eventually(lambda: admin.counts()["other"].get("ready") == 2, "the others")
+    assert_passed_over(server, waiters[1])
+
+
+def test_damage_met_while_jobs_are_brought_back_is_passed_over(directory):
+    server, first, waiters = with_waiters(directory, None, 3)
+    admin = server.unix()
+    admin.act(first, "cancel")
+    eventually(lambda: admin.counts()["other"].get("cancelled") == 3, "those who waited")
+    server.stop()
+    spoil_history(server, waiters[1], "ended")
+    server.start()
+    admin = server.unix()
+    admin.act(first, "retry")
+    eventually(lambda: admin.counts()["other"].get("held") == 2, "the others")
+    assert_passed_over(server, waiters[1])
 
 
 @pytest.mark.embedded("it has a test of its own")
