@@ -150,6 +150,8 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     live->lease_us = claim.lease_us;
     live->check_at = claim.until_at;
     VEC_PUSH(&e->new_claims, live);
+    if (worker_say(e, op->exchange.worker.name, err) != E_OK)
+        return err->code;
     return store_claim_add(e->store, &claim, live->jobs, live->n_jobs, err);
 }
 

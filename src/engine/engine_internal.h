@@ -63,11 +63,16 @@ struct queue_list {
     struct map by_id;
 };
 
+/* Shared stores: how much later than its row says a worker may have been heard of; one that holds jobs, or any.  Servers
+ * tell of those they hear with each beat, and of one that is granted jobs in the same commit. */
+#define WORKER_LAG_BUSY_US (4 * US_PER_S)
+#define WORKER_LAG_US (14 * US_PER_S)
+
 /* A worker as it stands in the store. */
 struct known_worker {
     struct stored_worker row;
     char *texts;            /* of row */
-    bool unsaid;            /* shared stores: that it was seen is told with the next beat */
+    int64_t heard_at;       /* shared stores: last; told with the next beat */
     bool stale;             /* shared stores: another server has written its row since */
     int64_t alive_until_at; /* by the leases' clock: its instance is taken to be there */
 };
@@ -590,7 +595,10 @@ MUST_CHECK enum err_code worker_refresh(struct engine *e, struct known_worker *w
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
 /* Those of whom the next beat tells; *ret_n of them, in the batch's arena. */
-const int64_t *workers_unsaid(struct engine *e, size_t *ret_n);
+const struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n);
+
+/* It is granted jobs: other servers must know in time that it is there. */
+MUST_CHECK enum err_code worker_say(struct engine *e, struct slice name, struct err *err);
 void workers_are_said(struct engine *e);
 
 /* Another server has written the row of a worker. */

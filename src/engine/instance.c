@@ -15,14 +15,19 @@
 
 #include "engine/engine_internal.h"
 
-/* Where another server hears of it: how much later than it was heard of that stands in its row. */
-#define ELSEWHERE_US (20 * US_PER_S)
+/* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one that holds jobs, and of one
+ * that waits by WORKER_LAG_US, which matters only where leases are shorter.  */
+static int64_t there_until(const struct stored_worker *row)
+{
+    int64_t lease_us = row->lease_us > WORKER_LAG_US ? row->lease_us : WORKER_LAG_US;
+
+    return row->seen_at + lease_us + WORKER_LAG_BUSY_US;
+}
 
 void instance_found(const struct engine *e, struct known_worker *w)
 {
     /* An embedded store has one server, which has just been started: those who live come back to it. */
-    w->alive_until_at = e->shared ? w->row.seen_at + w->row.lease_us + ELSEWHERE_US
-                                  : engine_lease_at(e) + w->row.lease_us;
+    w->alive_until_at = e->shared ? there_until(&w->row) : engine_lease_at(e) + w->row.lease_us;
 }
 
 void instance_heard(struct engine *e, const struct exchange *x)
@@ -51,7 +56,11 @@ static bool is_there(const struct engine *e, const struct known_worker *w)
     for (struct op *op = e->waiting; op != NULL; op = op->next)
         if (is_of(op, w) && (op->alive == NULL || op->alive(op)))
             return true;
-    return w->alive_until_at > engine_lease_at(e);
+    /* While we were stopped, or the store failed, it could not be heard. */
+    int64_t outage_at = clocks_outage_at(e, w->row.lease_us);
+
+    return w->alive_until_at > engine_lease_at(e) ||
+           (outage_at != 0 && outage_at + w->row.lease_us > engine_lease_at(e));
 }
 
 /* It has the directory of the one before it, which must be dead: on that machine only one can have it. */

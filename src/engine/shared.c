@@ -355,7 +355,7 @@ static enum err_code beat(struct engine *e, struct err *err)
     if (!store_is_member(e->store))
         return join(e, err);
     size_t n = 0;
-    const int64_t *workers = workers_unsaid(e, &n);
+    const struct seen_worker *workers = workers_unsaid(e, &n);
 
     if (store_beat(e->store, alive_us(e), workers, n, &pulse, err) != E_OK)
         return err->code;

@@ -1,7 +1,8 @@
 /*
  * Workers as the engine knows them: a name, a number, and when it was heard of last.
  *
- * What is seen is written at most every SEEN_EVERY_US for a worker: lists show that much delay.  A name that
+ * What is seen is written at most every SEEN_EVERY_US for a worker, on a shared store with each beat: lists show that
+ * much delay.  A name that
  * was not heard of for FORGET_US is forgotten, and the oldest when there are more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
@@ -13,6 +14,7 @@
 #include "engine/links.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
+#define SAY_US US_PER_S /* shared stores: what is said with a beat is newer by this at least */
 #define FORGET_US (30 * US_PER_DAY)
 
 enum { WORKERS_MAX = 10000 };
@@ -56,7 +58,8 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     struct known_worker *w = mem_alloc(sizeof(*w));
 
     w->row = *row;
-    w->unsaid = w->stale = false;
+    w->heard_at = 0;
+    w->stale = false;
     w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
     names_add(&e->worker_names, w->row.name, w);
@@ -186,10 +189,16 @@ static bool is_as_known(const struct stored_worker *row, const struct stored_wor
            slice_equal(row->queues, known->queues) && slice_equal(row->broken, known->broken);
 }
 
+static bool is_unsaid(const struct known_worker *w)
+{
+    return w->heard_at - w->row.seen_at >= SAY_US;
+}
+
 void workers_are_said(struct engine *e)
 {
     for (size_t i = 0; i < e->workers.count; i++)
-        e->workers.items[i]->unsaid = false;
+        if (is_unsaid(e->workers.items[i]))
+            e->workers.items[i]->row.seen_at = e->workers.items[i]->heard_at;
 }
 
 void worker_changed(struct engine *e, int64_t number)
@@ -212,23 +221,35 @@ static void see_waiting(struct engine *e)
                                      ? NULL
                                      : worker_find(e, op->exchange.worker.name);
 
-        if (w == NULL || !is_due(e, w) || (op->alive != NULL && !op->alive(op)))
-            continue;
-        w->row.seen_at = e->now.wall_at;
-        w->unsaid = true;
+        if (w != NULL && (op->alive == NULL || op->alive(op)))
+            w->heard_at = e->now.wall_at;
     }
 }
 
-const int64_t *workers_unsaid(struct engine *e, size_t *ret_n)
+const struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
 {
-    int64_t *ids = arena_array(&e->arena, e->workers.count + 1, sizeof(*ids));
+    struct seen_worker *seen = arena_array(&e->arena, e->workers.count + 1, sizeof(*seen));
 
     see_waiting(e);
     *ret_n = 0;
-    for (size_t i = 0; i < e->workers.count; i++)
-        if (e->workers.items[i]->unsaid)
-            ids[(*ret_n)++] = e->workers.items[i]->row.id;
-    return ids;
+    for (size_t i = 0; i < e->workers.count; i++) {
+        const struct known_worker *w = e->workers.items[i];
+
+        if (is_unsaid(w))
+            seen[(*ret_n)++] = (struct seen_worker){w->row.id, w->heard_at};
+    }
+    return seen;
+}
+
+enum err_code worker_say(struct engine *e, struct slice name, struct err *err)
+{
+    struct known_worker *w = e->shared ? worker_find(e, name) : NULL;
+
+    if (w == NULL || w->row.instance.size == 0 ||
+        e->now.wall_at - w->row.seen_at < WORKER_LAG_BUSY_US)
+        return E_OK;
+    w->row.seen_at = e->now.wall_at;
+    return store_worker_say(e->store, w->row.id, e->now.wall_at, err);
 }
 
 /* A shared store is told with the next beat when a worker was seen. */
@@ -345,10 +366,7 @@ enum err_code worker_seen(struct engine *e, struct op *op, struct err *err)
     struct stored_worker row = seen_row(e, x, w);
 
     if (w != NULL && !is_news(e, &row, w)) {
-        if (e->shared && is_due(e, w)) {
-            w->row.seen_at = e->now.wall_at;
-            w->unsaid = true;
-        }
+        w->heard_at = e->now.wall_at;
     } else if (put_row(e, w, &row, err) != E_OK) {
         return err->code;
     } else if (row.id == 0) {

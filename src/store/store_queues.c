@@ -159,6 +159,11 @@ static void take_worker(void *ctx, const struct db_row *row)
     t->on_worker(t->ctx, &w);
 }
 
+enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at, struct err *err)
+{
+    return db_do(s->db, SQL_WORKER_SAY, err, db_i(id), db_i(seen_at));
+}
+
 enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker, void *ctx,
                                 struct err *err)
 {

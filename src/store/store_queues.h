@@ -73,6 +73,9 @@ MUST_CHECK enum err_code store_worker_put(struct store *s, const struct stored_w
 /* Unless it was seen since. */
 MUST_CHECK enum err_code store_worker_remove(struct store *s, const struct stored_worker *w,
                                              struct err *err);
+/* It was seen then, unless that is known of a later time. */
+MUST_CHECK enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at,
+                                          struct err *err);
 /* The row of that number, if there is one. */
 MUST_CHECK enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker,
                                            void *ctx, struct err *err);

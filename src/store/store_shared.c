@@ -371,13 +371,18 @@ static void take_pulse(void *ctx, const struct db_row *row)
     };
 }
 
-enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *workers,
+enum err_code store_beat(struct store *s, int64_t alive_us, const struct seen_worker *workers,
                          size_t n_workers, struct store_pulse *ret_pulse, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct db_rows seen = {store_id_values(workers, n_workers, &arena), n_workers, 1};
+    struct db_value *values = arena_array(&arena, 2 * n_workers + 1, sizeof(*values));
+    struct db_rows seen = {values, n_workers, 2};
     struct pulse_taker t = {.pulse = ret_pulse};
 
+    for (size_t i = 0; i < n_workers; i++) {
+        values[2 * i] = db_i(workers[i].id);
+        values[2 * i + 1] = db_i(workers[i].at);
+    }
     if (db_do_rows(s->db, SQL_SERVER_BEAT, take_pulse, &t, err, db_i(s->seat.node),
                    db_i(s->incarnation), db_i(alive_us), db_r(&seen)) != E_OK)
         return err->code;

@@ -124,9 +124,15 @@ struct store_pulse {
     int64_t changes; /* as in struct store_view */
 };
 
-/* Says that this member lives, for so long, and that it has seen these workers; and looks around: one statement,
+struct seen_worker {
+    int64_t id;
+    int64_t at;
+};
+
+/* Says that this member lives, for so long, and when it has seen these workers; and looks around: one statement,
  * outside of transactions. */
-MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, const int64_t *workers,
+MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us,
+                                    const struct seen_worker *workers,
                                     size_t n_workers, struct store_pulse *ret_pulse,
                                     struct err *err);
 

@@ -243,6 +243,50 @@ static void who_subscribes_does_not_keep_a_dead_instance_alive(void **state)
     assert_true(refusals > 0);
 }
 
+/* Both clocks. */
+static void pass(struct pair *p, int64_t us)
+{
+    fixture_pass(p->b, us);
+    p->a->now = p->b->now;
+}
+
+static void an_instance_that_vanished_is_succeeded_soon_after_its_lease(void **state)
+{
+    struct pair *p = *state;
+
+    submit_one(p->a, "default");
+    pass(p, US_PER_HOUR);
+    struct test_op *t = claim_as(p->a, "one");
+    int64_t lease_us = t->op.exchange.lease_us;
+
+    assert_int_equal(t->op.err.code, E_OK);
+    assert_int_equal(t->op.n_granted, 1);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT); /* it is not known here yet */
+    pass(p, lease_us);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT);
+    pass(p, 4 * US_PER_S);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_OK);
+    assert_sound(p->a);
+}
+
+static void an_instance_that_is_heard_of_is_told_with_the_beat(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *t = claim_as(p->a, "one");
+    int64_t lease_us = t->op.exchange.lease_us;
+
+    for (int64_t passed_us = 0; passed_us < 3 * lease_us; passed_us += 2 * US_PER_S) {
+        pass(p, 2 * US_PER_S);
+        assert_int_equal(claim_as(p->a, "one")->op.err.code, E_OK);
+        assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT);
+    }
+    pass(p, lease_us - 14 * US_PER_S);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_CONFLICT);
+    pass(p, 18 * US_PER_S);
+    assert_int_equal(claim_as(p->b, "two")->op.err.code, E_OK);
+    assert_sound(p->a);
+}
+
 static void a_stranger_strips_nobody_at_another_server(void **state)
 {
     struct pair *p = *state;
@@ -651,6 +695,8 @@ int main(void)
         SHARED_TEST(no_job_is_granted_by_both),
         SHARED_TEST(a_name_has_one_instance_at_all_servers),
         SHARED_TEST(who_subscribes_does_not_keep_a_dead_instance_alive),
+        SHARED_TEST(an_instance_that_vanished_is_succeeded_soon_after_its_lease),
+        SHARED_TEST(an_instance_that_is_heard_of_is_told_with_the_beat),
         SHARED_TEST(a_stranger_strips_nobody_at_another_server),
         SHARED_TEST(the_fence_of_a_job_grows_whoever_grants_it),
         SHARED_TEST(a_touch_through_a_slow_server_gives_a_full_period),

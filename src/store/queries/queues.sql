@@ -37,6 +37,9 @@ ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
 WHERE workers.instance IS NOT DISTINCT FROM $15 OR workers.instance = excluded.instance
 RETURNING id;
 
+-- name: worker_say
+UPDATE workers SET seen_at = $2 WHERE id = $1 AND seen_at < $2;
+
 -- name: worker_remove
 DELETE FROM workers WHERE id = $1 AND seen_at <= $2;
 

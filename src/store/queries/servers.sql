@@ -86,9 +86,10 @@ SELECT former, former_batch FROM servers WHERE node = $1 FOR UPDATE;
 WITH clock AS (SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_at),
 me AS (UPDATE servers SET alive_until_at = (SELECT now_at FROM clock) + $3
        WHERE node = $1 AND incarnation = $2 AND alive_until_at > 0 RETURNING node),
-held AS (SELECT id FROM workers WHERE id IN (SELECT r.c1 FROM unnest(CAST($4 AS BIGINT[])) AS r(c1))
-         ORDER BY id FOR UPDATE SKIP LOCKED),
-seen AS (UPDATE workers SET seen_at = (SELECT now_at FROM clock) WHERE id IN (SELECT id FROM held))
+told AS (SELECT r.c1 AS id, r.c2 AS seen_at FROM unnest(CAST($4 AS BIGINT[]), CAST($5 AS BIGINT[])) AS r(c1, c2)),
+held AS (SELECT id FROM workers WHERE id IN (SELECT id FROM told) ORDER BY id FOR UPDATE SKIP LOCKED),
+seen AS (UPDATE workers w SET seen_at = t.seen_at FROM told t
+         WHERE w.id = t.id AND w.id IN (SELECT id FROM held) AND w.seen_at < t.seen_at)
 SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE state = 3),
        EXISTS (SELECT 1 FROM servers WHERE alive_until_at > 0 AND alive_until_at < now_at AND node <> $1),
        EXISTS (SELECT 1 FROM work WHERE finished_at = 0),
