@@ -9,6 +9,7 @@
 #include "base/fault.h"
 #include "store/damage.h"
 #include "store/sqlite_internal.h"
+#include "store/sqlite_log_writer.h"
 #include "store/sqlite_rows.h"
 
 enum {
@@ -337,8 +338,8 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
         return sqlite_exec(db, "PRAGMA query_only=ON; PRAGMA cache_size=-1024", err);
     }
     snprintf(pragmas, sizeof(pragmas),
-             "PRAGMA page_size=%d; PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL;"
-             "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
+             "PRAGMA synchronous=FULL; PRAGMA page_size=%d; PRAGMA auto_vacuum=INCREMENTAL;"
+             "PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=%d; PRAGMA journal_size_limit=%d;"
              "PRAGMA cache_size=-%d; PRAGMA temp_store=MEMORY; PRAGMA foreign_keys=OFF",
              PAGE_BYTES, CHECKPOINT_PAGES, WAL_KEEP_BYTES, CACHE_KIB);
     if (sqlite_exec(db, pragmas, err) != E_OK || require_wal(db, err) != E_OK)
@@ -364,8 +365,22 @@ static void sqlite_close(struct db *base, enum db_close how)
     if (how == DB_CLOSE_CLEAN && !db->read_only)
         sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_close_v2(db->handle);
+    log_writer_free(db->log_writer);
     free(db->path);
     free(db);
+}
+
+static int open_handle(struct sqlite_db *db, const struct sqlite_config *config)
+{
+    const char *vfs = config->vfs;
+    int flags = SQLITE_OPEN_READONLY;
+
+    if (!config->read_only) {
+        flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+        db->log_writer = log_writer_new(vfs);
+        vfs = db->log_writer == NULL ? vfs : log_writer_name(db->log_writer);
+    }
+    return sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, vfs);
 }
 
 enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,
@@ -380,9 +395,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
     db->base.damage = config->damage;
     db->marks_files = config->vfs ==
                       NULL; /* others keep their files where stat does not see them */
-    int flags = config->read_only ? SQLITE_OPEN_READONLY
-                                  : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    int rc = sqlite3_open_v2(config->path, &db->handle, flags | SQLITE_OPEN_NOMUTEX, config->vfs);
+    int rc = open_handle(db, config);
 
     if (rc != SQLITE_OK) {
         sqlite_fail(db, rc, err);

@@ -21,9 +21,12 @@ struct file_mark {
     ino_t ino;
 };
 
+struct log_writer;
+
 struct sqlite_db {
     struct db base; /* must be first */
     sqlite3 *handle;
+    struct log_writer *log_writer; /* a writer's */
     char *path;
     bool marks_files;
     struct file_mark marks[2]; /* a writer's: the database and its log; .dev 0: not looked after */

@@ -340,7 +340,8 @@ static int64_t target_number(const char *sql)
 /* ---- copying ---- */
 
 struct watcher {
-    const char *damage; /* SQL for the target, when everything was copied */
+    const char *damage;                /* SQL for the target, when everything was copied */
+    const struct powercut_plan *fault; /* of the target's disk, when the first rows were copied */
     int64_t parts;
     int64_t bytes_before, bytes_max; /* of one part */
     int64_t findings;
@@ -356,6 +357,9 @@ static void watch(void *ctx, const struct store_copy_progress *p)
     }
     if (p->stage != STORE_COPY_ROWS)
         return;
+    if (w->fault != NULL)
+        powercut_fail(target, w->fault);
+    w->fault = NULL;
     w->parts++;
     if (p->bytes - w->bytes_before > w->bytes_max)
         w->bytes_max = p->bytes - w->bytes_before;
@@ -856,13 +860,16 @@ static void where_there_is_no_source_nothing_is_copied(void **state)
 static void a_full_disk_is_told_and_the_copy_repeated(void **state)
 {
     const struct powercut_plan full = {
-        .io = POWERCUT_GROW, .nth = 300, .times = POWERCUT_FOR_EVER, .code = SQLITE_FULL};
+        .io = POWERCUT_GROW, .nth = 1, .times = POWERCUT_FOR_EVER, .code = SQLITE_FULL};
+    struct watcher w = {.fault = &full};
+    struct store_copy_result result;
+    struct err err = ERR_INIT;
 
     (void)state;
     only_embedded("it fills a disk");
     fill();
-    powercut_fail(target, &full);
-    is_refused(E_FULL, "the disk of the store is full");
+    assert_int_equal(copy(&w, &result, &err), E_FULL);
+    assert_non_null(strstr(err.msg, "the disk of the store is full"));
     powercut_heal(target);
     cannot_be_opened();
     copies_well();
