@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 void buf_deinit(struct buf *b)
 {
@@ -42,33 +41,6 @@ char *buf_reserve(struct buf *b, size_t size)
     if (b->size + size + 1 > b->capacity)
         grow(b, b->size + size + 1);
     return b->data + b->size;
-}
-
-void buf_add(struct buf *b, const void *data, size_t size)
-{
-    char *to = buf_reserve(b, size);
-
-    if (to == NULL)
-        return;
-    if (size > 0)
-        memcpy(to, data, size);
-    b->size += size;
-    b->data[b->size] = '\0';
-}
-
-void buf_add_char(struct buf *b, char c)
-{
-    buf_add(b, &c, 1);
-}
-
-void buf_add_str(struct buf *b, const char *s)
-{
-    buf_add(b, s, strlen(s));
-}
-
-void buf_add_slice(struct buf *b, struct slice s)
-{
-    buf_add(b, s.data, s.size);
 }
 
 void buf_add_int(struct buf *b, int64_t value)

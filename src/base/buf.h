@@ -34,15 +34,39 @@ static inline void buf_cleanup(struct buf *b)
 /* Empties it and forgets an overflow; the memory stays for the next use. */
 void buf_clear(struct buf *b);
 
-void buf_add(struct buf *b, const void *data, size_t size);
-void buf_add_char(struct buf *b, char c);
-void buf_add_str(struct buf *b, const char *s);
-void buf_add_slice(struct buf *b, struct slice s);
-void buf_add_int(struct buf *b, int64_t value);
-void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
 /* Room for `size` more bytes to be written at data + size by hand; NULL past the ceiling. */
 char *buf_reserve(struct buf *b, size_t size);
+
+/* Replies are made of many small pieces, nearly all of which fit: that much is done in place. */
+static inline void buf_add(struct buf *b, const void *data, size_t size)
+{
+    char *to = size < b->capacity - b->size ? b->data + b->size : buf_reserve(b, size);
+
+    if (to == NULL)
+        return;
+    if (size > 0)
+        memcpy(to, data, size);
+    b->size += size;
+    b->data[b->size] = '\0';
+}
+
+static inline void buf_add_char(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+static inline void buf_add_str(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+static inline void buf_add_slice(struct buf *b, struct slice s)
+{
+    buf_add(b, s.data, s.size);
+}
+
+void buf_add_int(struct buf *b, int64_t value);
+void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static inline struct slice buf_slice(const struct buf *b)
 {
