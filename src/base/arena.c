@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK_BYTES = 16 * 1024 };
+/* Most requests need little: the first block is of a size that malloc keeps at hand. */
+enum { FIRST_BYTES = 960, BLOCK_BYTES = 16 * 1024 };
 
 struct arena_block {
     struct arena_block *older;
@@ -48,7 +49,7 @@ void arena_clear(struct arena *a)
         struct arena_block *b = a->blocks;
 
         a->blocks = b->older;
-        if (keep == NULL && b->size == BLOCK_BYTES)
+        if (keep == NULL && b->size <= BLOCK_BYTES)
             keep = b;
         else
             free(b);
@@ -60,6 +61,13 @@ void arena_clear(struct arena *a)
     a->blocks = keep;
 }
 
+static size_t block_size(const struct arena *a, size_t need)
+{
+    if (a->blocks == NULL && need <= FIRST_BYTES)
+        return FIRST_BYTES;
+    return need > BLOCK_BYTES ? need : BLOCK_BYTES;
+}
+
 void *arena_alloc(struct arena *a, size_t size)
 {
     const size_t align = alignof(max_align_t);
@@ -68,7 +76,7 @@ void *arena_alloc(struct arena *a, size_t size)
 
     ASSERT(need >= size);
     if (b == NULL || b->size - b->used < need) {
-        struct arena_block *fresh = block_new(need > BLOCK_BYTES ? need : BLOCK_BYTES);
+        struct arena_block *fresh = block_new(block_size(a, need));
 
         if (b != NULL &&
             need > BLOCK_BYTES) { /* a large one goes behind: the current keeps its room */
