@@ -134,6 +134,9 @@ static void write_head(const struct request *r, bool is_last, struct buf *out)
     buf_add_str(out, "\r\n");
 }
 
+/* A small body goes with its head, as one part: copying it costs less than telling the system of two. */
+enum { COPY_MAX = 2048 };
+
 struct slice reply_begin(struct request *r, bool is_last, struct buf *out)
 {
     bool streams = r->phase == REQUEST_STREAMING;
@@ -149,9 +152,12 @@ struct slice reply_begin(struct request *r, bool is_last, struct buf *out)
         r->stream.state = STREAM_OVER;
         return slice_make(NULL, 0);
     }
-    if (!streams)
+    if (!streams && r->reply.size > COPY_MAX)
         return buf_slice(&r->reply);
-    reply_continue(r, out);
+    if (streams)
+        reply_continue(r, out);
+    else
+        buf_add_slice(out, buf_slice(&r->reply));
     return slice_make(NULL, 0);
 }
 

@@ -16,7 +16,10 @@
 #include "server/limits.h"
 #include "server/parts.h"
 
-enum { STATUS_EXPECTATION_FAILED = 417 };
+enum {
+    STATUS_EXPECTATION_FAILED = 417,
+    SHORT_REPLY = 100, /* bytes: enough for an id */
+};
 
 #define REPLY_FIELDS_MAX 512
 
@@ -465,6 +468,8 @@ void request_run(struct request *r, request_fn *then)
     struct inbox_item *item = &r->task.message.item;
 
     begin_work(r, then);
+    /* Taken and given back by the same thread: memory of the engine's would go home the long way. */
+    (void)buf_reserve(&r->task.op.reply, SHORT_REPLY);
     if (check_engine(r->server, &r->task.op.err) == E_OK)
         inbox_list_add(&h->tasks, item);
     else
