@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fault.h"
@@ -366,6 +367,8 @@ static void sqlite_close(struct db *base, enum db_close how)
         sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     sqlite3_close_v2(db->handle);
     log_writer_free(db->log_writer);
+    if (db->dir_fd >= 0)
+        close(db->dir_fd);
     free(db->path);
     free(db);
 }
@@ -391,6 +394,7 @@ enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret
 
     pthread_once(&once, configure_process);
     db->base.driver = &sqlite_driver;
+    db->dir_fd = -1;
     db->path = mem_strdup(config->path);
     db->base.damage = config->damage;
     db->marks_files = config->vfs ==

@@ -2,6 +2,7 @@
  * What an embedded database has besides statements: files to be checked, copied, shrunk and measured.
  */
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,42 +12,54 @@
 #include "store/damage.h"
 #include "store/sqlite_internal.h"
 
-static struct file_mark mark_of(const struct sqlite_db *db, const char *suffix)
+/* Of the database by its whole path; of its log by its name in that directory, which is in place while the database is.
+ * All of it is asked at each commit: a walk along a path is what costs. */
+static struct file_mark mark_of(const struct sqlite_db *db, size_t file)
 {
-    char name[PATH_MAX + 8];
     struct stat st;
+    int failed = file == 0 ? stat(db->path, &st) : fstatat(db->dir_fd, db->log_name, &st, 0);
 
-    snprintf(name, sizeof(name), "%s%s", db->path, suffix);
-    if (stat(name, &st) != 0)
-        return (struct file_mark){0, 0};
-    return (struct file_mark){st.st_dev, st.st_ino};
+    return failed ? (struct file_mark){0, 0} : (struct file_mark){st.st_dev, st.st_ino};
 }
 
-static const char *const suffixes[] = {"", "-wal"};
+static int open_dir_of(const char *path)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+
+    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
+    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
 
 void sqlite_mark_files(struct sqlite_db *db)
 {
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++)
-        db->marks[i] = mark_of(db, suffixes[i]);
+    const char *slash = strrchr(db->path, '/');
+
+    db->dir_fd = open_dir_of(db->path);
+    snprintf(db->log_name, sizeof(db->log_name), "%s-wal", slash == NULL ? db->path : slash + 1);
+    for (size_t i = 0; i < ARRAY_LEN(db->marks); i++)
+        db->marks[i] = mark_of(db, i);
 }
 
 enum err_code sqlite_in_place(struct db *base, struct err *err)
 {
     struct sqlite_db *db = sqlite_of(base);
 
-    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(db->marks); i++) {
         if (db->marks[i].ino == 0)
             continue;
-        struct file_mark now = mark_of(db, suffixes[i]);
+        struct file_mark now = mark_of(db, i);
+        const char *suffix = i == 0 ? "" : "-wal";
 
         if (now.ino == db->marks[i].ino && now.dev == db->marks[i].dev)
             continue;
         damage_note(db->base.damage, "%s%s was removed or replaced while it was in use", db->path,
-                    suffixes[i]);
+                    suffix);
         return err_set(err, E_UNAVAILABLE,
                        "%s%s was removed or replaced while it was in use: nothing more is taken; "
                        "stop the server, restore a backup",
-                       db->path, suffixes[i]);
+                       db->path, suffix);
     }
     return E_OK;
 }

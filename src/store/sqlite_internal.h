@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <limits.h>
 #include <sqlite3.h>
 #include <sys/types.h>
 
@@ -29,7 +30,9 @@ struct sqlite_db {
     struct log_writer *log_writer; /* a writer's */
     char *path;
     bool marks_files;
-    struct file_mark marks[2]; /* a writer's: the database and its log; .dev 0: not looked after */
+    struct file_mark marks[2]; /* a writer's: the database and its log; .ino 0: not looked after */
+    int dir_fd;                /* where they are; -1: they are not looked after */
+    char log_name[NAME_MAX + 1];
     struct sqlite_statement statements[SQL_COUNT];
     bool read_only;
     int64_t read_limit_us;

@@ -137,6 +137,16 @@ def test_nothing_is_acknowledged_into_a_file_that_is_gone(server, name, how):
     assert "removed or replaced" in server.log_text()
 
 
+def test_nothing_is_acknowledged_when_another_directory_is_in_its_place(server):
+    admin = server.unix()
+    admin.submit("work")
+    shutil.copytree(server.data, server.dir / "copy", ignore=shutil.ignore_patterns("*.sock"))
+    os.rename(server.data, server.dir / "away")
+    os.rename(server.dir / "copy", server.data)
+    reply = server.tcp().post("/v1/jobs", {"queue": "work"})
+    assert reply.status == 503 and b"removed or replaced" in reply.body, reply.body
+
+
 def test_an_idle_server_tells_that_its_file_is_gone_when_it_is_asked(server):
     (server.data / "waybill.db").unlink()
     assert ready(server).status == 503
