@@ -40,6 +40,32 @@ const struct option_spec *command_next_option(const struct command *c, unsigned 
     return NULL;
 }
 
+static bool is_number(const char *text)
+{
+    return text != NULL && *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* A long option ends at `=`, the value of a short one may follow it at once. */
+static bool is_foreign(const struct foreign_word *f, const char *at, const char *after)
+{
+    size_t size = strlen(f->word);
+
+    if (strncmp(at, f->word, size) != 0)
+        return false;
+    if (f->word[0] == '-' && f->word[1] == '-')
+        return at[size] == '\0' || at[size] == '=';
+    return !f->number || is_number(at[size] != '\0' ? at + size : after);
+}
+
+const char *command_foreign(const struct command *c, const char *at, const char *after)
+{
+    for (const struct foreign_word *f = c->foreign; f != NULL && f->word != NULL; f++) {
+        if (is_foreign(f, at, after))
+            return f->advice;
+    }
+    return NULL;
+}
+
 static enum err_code unknown_verb(const struct args *a, const struct command *table,
                                   const char *word, struct err *err)
 {

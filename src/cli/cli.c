@@ -243,12 +243,25 @@ static bool run_without_verb(int argc, char **argv, int width, int *ret_status)
     return false;
 }
 
-static int misread(const struct cli *cli, const struct err *err)
+/* Words of other tools, as far as the program's own do not begin. */
+static void hint_foreign(const struct command *c, int argc, char **argv)
+{
+    for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *advice = command_foreign(c, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+
+        if (advice != NULL)
+            fprintf(stderr, "%s\n", advice);
+    }
+}
+
+static int misread(const struct cli *cli, const struct err *err, int argc, char **argv)
 {
     int status = cli_usage(cli, "%s", err->msg);
 
-    if (cli->args.command != NULL)
+    if (cli->args.command != NULL) {
+        hint_foreign(cli->args.command, argc, argv);
         cli_hint_program(cli);
+    }
     return status;
 }
 
@@ -266,7 +279,7 @@ int cli_main(int argc, char **argv)
     if (args_parse(&cli.args, commands, argc - 1, (const char *const *)argv + 1, &err) == E_OK)
         status = run(&cli, &outputs);
     else
-        status = misread(&cli, &err);
+        status = misread(&cli, &err, argc, argv);
     client_close(cli.client);
     args_deinit(&cli.args);
     arena_deinit(&cli.arena);

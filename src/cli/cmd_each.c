@@ -108,6 +108,30 @@ static int count_cores(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+/* Behind `--`, too, where options are the program's: `::: a b` is no part of any command. */
+static enum err_code refuse_items(const struct args *a, struct err *err)
+{
+    for (size_t i = 0; i < a->program.count; i++) {
+        const char *word = a->program.items[i];
+        const char *advice = strncmp(word, ":::", 3) == 0 ? command_foreign(a->command, word, NULL)
+                                                          : NULL;
+
+        if (advice != NULL)
+            return err_set(err, E_INVALID, "'%.20s': %s", word, advice);
+    }
+    return E_OK;
+}
+
+static enum err_code check_results(const char *dir, struct err *err)
+{
+    if (dir == NULL || strchr(dir, '{') == NULL)
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "--results: '%.80s' is to be one directory, in which each line has a directory "
+                   "with its number",
+                   dir);
+}
+
 static enum err_code gather(const struct args *a, struct each_options *o, struct err *err)
 {
     const char *rate = args_text(a, "rate");
@@ -124,6 +148,8 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     if (o->results != NULL && o->json)
         return err_set(err, E_INVALID,
                        "--results and --json exclude each other: the documents have the outputs");
+    if (check_results(o->results, err) != E_OK)
+        return err->code;
     if (o->again && o->failed)
         return err_set(err, E_INVALID, "--again begins anew, --failed goes on: give one of them");
     if (args_has(a, "timeout") && o->timeout_us < US_PER_MS)
@@ -173,7 +199,8 @@ int cmd_each(struct cli *cli)
     const struct each_cut cut = {.separator = buf_slice(&separator),
                                  .lines = (size_t)args_int(a, "lines", 1)};
 
-    if (each_command_init(&command, a->program.items, a->program.count, &cut, &err) != E_OK ||
+    if (refuse_items(a, &err) != E_OK ||
+        each_command_init(&command, a->program.items, a->program.count, &cut, &err) != E_OK ||
         gather(a, &options, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     if (open_input(args_text(a, "arg-file"), &options.in, &err) != E_OK)

@@ -56,6 +56,13 @@ struct argument_spec {
     bool repeats; /* the last one only */
 };
 
+/* What another tool calls something that this verb has, and what to write here. */
+struct foreign_word {
+    const char *word; /* as it is typed: "-P", "--max-procs", ":::"; NULL ends a list */
+    bool number;      /* meant only with a number behind it */
+    const char *advice;
+};
+
 enum command_group {
     GROUP_JOBS,
     GROUP_QUEUES,
@@ -76,6 +83,7 @@ struct command {
     const char *examples; /* one a line, or NULL */
     struct argument_spec arguments[COMMAND_ARGUMENTS + 1];
     const struct option_spec *options[COMMAND_OPTION_LISTS + 1]; /* besides command_common */
+    const struct foreign_word *foreign;                          /* or NULL */
     bool takes_program;                                          /* `-- CMD…` */
     const struct command *verbs; /* verbs of its own; the first is meant when none is given */
     int (*run)(struct cli *cli);
@@ -88,6 +96,10 @@ extern const struct option_spec command_common[];
 
 /* Walks over all options of a command: NULL after the last.  Start with *i = 0. */
 const struct option_spec *command_next_option(const struct command *c, unsigned *i);
+
+/* What to write instead of the word `at`, which another tool knows (`after` is the next one, or NULL); NULL when it
+ * is none of those. */
+const char *command_foreign(const struct command *c, const char *at, const char *after);
 
 /* The command of that name in a table, or NULL. */
 const struct command *command_find(const struct command *table, const char *name);

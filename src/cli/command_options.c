@@ -561,6 +561,30 @@ const struct option_spec each_options[] = {
     {.name = NULL},
 };
 
+#define LINES_A_COMMAND "several lines a command: -N N"
+
+/* Of xargs and GNU parallel. */
+const struct foreign_word each_foreign[] = {
+    {"-P", .advice = "programs at once: -j N"},
+    {"--max-procs", .advice = "programs at once: -j N"},
+    {"-I", .advice = "the line is {} in the command, always"},
+    {"-i", .advice = "the line is {} in the command, always"},
+    {"--replace", .advice = "the line is {} in the command, always"},
+    {"-n", .number = true, .advice = LINES_A_COMMAND " (-n is --dry-run here)"},
+    {"--max-args", .advice = LINES_A_COMMAND},
+    {"-L", .advice = LINES_A_COMMAND},
+    {"--max-lines", .advice = LINES_A_COMMAND},
+    {"-d", .advice = "items between NULs: -0; columns of a line: --colsep S"},
+    {"--delimiter", .advice = "items between NULs: -0; columns of a line: --colsep S"},
+    {"-r", .advice = "without input nothing is run, so -r is not needed"},
+    {"--delay", .advice = "starts spaced in time: --rate 10/1m"},
+    {"--joblog", .advice = "a record of each line: --json, or --results DIR"},
+    {"--resume", .advice = "the same command goes on where it was; --again begins anew"},
+    {"--resume-failed", .advice = "the failed lines again: --failed"},
+    {":::", .advice = "give the items on standard input, one a line, or with -a FILE"},
+    {.word = NULL},
+};
+
 const struct option_spec store_copy_options[] = {
     {
         .name = "from",

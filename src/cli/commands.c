@@ -174,6 +174,7 @@ const struct command commands[] = {
         .help = "Run a program for each line of input: a durable xargs",
         .about =
             "{} is the line, {1} {2} … its columns with --colsep; without any the line comes last.\n"
+            "Without --colsep and -N, {1} is the line as well.\n"
             "{.} is the line without its extension, {/} its base name, {//} its directory, {/.}\n"
             "its base name without extension, {#} its number.  ${…} and all other braces are left\n"
             "as they are.  Each is one argument, whatever is in it; no shell sees it.  Prints what\n"
@@ -188,6 +189,7 @@ const struct command commands[] = {
             "waybill each -- sh -c 'flac -s -o \"${1%.wav}.flac\" \"$1\"' sh {} < songs.txt\n"
             "waybill each --failed -j 8 --retry 3 -- curl -sSfO {}",
         .options = {each_options},
+        .foreign = each_foreign,
         .takes_program = true,
         .run = cmd_each,
     },

@@ -32,19 +32,26 @@ struct placeholder {
     size_t size; /* 0: it is none */
 };
 
-/* {1}, {2}, … where there are columns or several lines. */
+static bool has_columns(const struct each_command *c)
+{
+    return c->separator.size > 0 || c->lines > 1;
+}
+
+/* {1}, {2}, …: of a line without columns {1} is all of it. */
 static struct placeholder read_number(const struct each_command *c, const char *at)
 {
     struct placeholder p = {.part = EACH_COLUMN};
     const char *digit = at + 1;
 
-    if ((c->separator.size == 0 && c->lines == 1) || *digit == '0')
+    if (*digit == '0')
         return p;
     for (; *digit >= '0' && *digit <= '9'; digit++)
         if (p.column <= EACH_LINES_MAX)
             p.column = p.column * 10 + (*digit - '0');
     if (digit > at + 1 && *digit == '}')
         p.size = (size_t)(digit + 1 - at);
+    if (p.column == 1 && !has_columns(c))
+        return (struct placeholder){.part = EACH_LINE, .size = p.size};
     return p;
 }
 
@@ -115,6 +122,11 @@ static enum err_code note_column(struct each_command *c, int column, struct err 
         return err_set(err, E_INVALID, "{%d}: a command has %zu lines (-N)", column, c->lines);
     if (c->lines > 1)
         return E_OK;
+    if (!has_columns(c))
+        return err_set(
+            err, E_INVALID,
+            "{%d}: a line is one value: give --colsep or -N (in a pattern write {%d,%d})", column,
+            column, column);
     if (column > EACH_COLUMNS_MAX)
         return err_set(err, E_INVALID, "a command can name the columns {1} to {%d}",
                        EACH_COLUMNS_MAX);

@@ -2,7 +2,7 @@
  * The command of `each`, and what becomes of it for the lines of one job.
  *
  * `{}` is the line; `{.}`, `{/}`, `{//}`, `{/.}` are parts of it as a path, `{#}` is the number of the job; with
- * a column separator {1}, {2}, … are its columns.  A command without any of them but `{#}` gets the line as its
+ * a column separator {1}, {2}, … are its columns, without one {1} is the line.  A command without any of them but `{#}` gets the line as its
  * last argument.  All other braces are what they are, and `${…}` is the shell's, whatever is in it.  Whatever is
  * in a line, each argument stays one argument: no shell sees it.
  *

@@ -9,9 +9,15 @@
 
 static enum err_code bad(const char *text, struct err *err)
 {
+    const char *more = "";
+
+    if (text[0] >= '0' && text[0] <= '9')
+        more = " (GNU parallel's 1 is soon, its 2 is now)";
+    else if (strstr(text, "done=") != NULL || strstr(text, "success=") != NULL)
+        more = " (only failures can be counted: fail=)";
     return err_set(err, E_INVALID,
-                   "--halt: '%.40s' is not of the form now, soon, now,fail=3 or soon,fail=10%%",
-                   text);
+                   "--halt: '%.40s' is not of the form now, soon, now,fail=3 or soon,fail=10%%%s",
+                   text, more);
 }
 
 enum err_code each_halt_parse(const char *text, struct each_halt *ret_halt, struct err *err)

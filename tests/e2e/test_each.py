@@ -51,7 +51,15 @@ def test_each_line_is_one_argument(each):
 
 def test_braces_may_stand_anywhere_and_several_times(each):
     done = each.run("--", "echo", "a{}b", "{}{}", "{1}", "{x}", "}{", lines=["7"])
-    assert (done.status, done.out) == (0, "a7b 77 {1} {x} }{\n"), done
+    assert (done.status, done.out) == (0, "a7b 77 7 {x} }{\n"), done
+
+
+def test_without_columns_the_first_one_is_the_line(each):
+    words = ["printf", "<%s|%s>", "{1}", "a{1}b"]
+    dry = each.run("--dry-run", "--", *words, lines=["it's", "2"])
+    assert dry.out.splitlines() == ["""printf '<%s|%s>' 'it'\\''s' 'ait'\\''sb'""", "printf '<%s|%s>' 2 a2b"], dry
+    done = each.run("-k", "--", *words, lines=["two words", ""])
+    assert (done.status, done.out) == (0, "<two words|atwo wordsb><|ab>"), done
 
 
 def test_the_shells_own_braces_are_left_to_it(each):
@@ -61,7 +69,7 @@ def test_the_shells_own_braces_are_left_to_it(each):
 
 
 LITERAL = ["${1%.wav}", "${}", "$${x}", "{{.Names}}", "{a,b}", "{1..3}", '{"k":{"j":[{ }]}}',
-           "BEGIN{n=0}{n+=$1}END{print n}", "{", "}", "{{", "}}", "${", "{x}", "{line}", "{id}", "{now:-x}", "{1}"]
+           "BEGIN{n=0}{n+=$1}END{print n}", "{", "}", "{{", "}}", "${", "{x}", "{line}", "{id}", "{now:-x}", "{01}", "{1,}", "{2,2}"]
 
 
 def test_all_other_braces_are_literal(each):
@@ -202,11 +210,43 @@ def test_the_line_may_name_the_program(each):
     (["--halt", "now,success=1", "--", "true"], "--halt"),
     (["-N", "2", "--", "echo", "{3}"], "2 lines"),
     (["-N", "2", "--colsep", ",", "--", "echo"], "exclude each other"),
+    (["--", "echo", "{2}"], "{2}: a line is one value: give --colsep or -N (in a pattern write {2,2})"),
+    (["-N", "1", "--", "echo", "{1000}"], "{1000}: a line is one value"),
+    (["-P", "3", "--", "echo"], "programs at once: -j N"),
+    (["--max-procs=3", "--", "echo"], "programs at once: -j N"),
+    (["-I", "R", "--", "echo", "R"], "the line is {} in the command"),
+    (["-IR", "--", "echo", "R"], "the line is {} in the command"),
+    (["-n", "1", "--", "echo"], "several lines a command: -N N (-n is --dry-run here)"),
+    (["-n1", "--", "echo"], "several lines a command: -N N (-n is --dry-run here)"),
+    (["-L", "1", "--", "echo"], "several lines a command: -N N"),
+    (["-d", ",", "--", "echo"], "items between NULs: -0"),
+    (["--joblog", "x", "--", "echo"], "a record of each line: --json"),
+    (["--resume", "--", "echo"], "the same command goes on where it was"),
+    (["echo", "{}", ":::", "a"], "give the items on standard input, one a line, or with -a FILE"),
+    (["--", "echo", ":::", "a"], "give the items on standard input, one a line, or with -a FILE"),
+    (["--", "echo", "{}", "::::", "items.txt"], "or with -a FILE"),
+    (["--halt", "2", "--", "true"], "GNU parallel's 1 is soon, its 2 is now"),
+    (["--halt", "now,done=3", "--", "true"], "only failures can be counted: fail="),
+    (["--results", "out/{}", "--", "true"], "--results: 'out/{}' is to be one directory"),
 ])
 def test_a_wrong_line_is_refused_before_anything_happens(each, args, words):
     done = each.run(*args)
     assert done.status == 2 and words in done.err, done
     assert each.runs() == []
+
+
+def test_hints_for_other_tools_leave_the_command_alone(each):
+    """Behind `--` options are the program's."""
+    done = each.run("--", "echo", "-P", "-I", "-n", "1", "{}", lines=["a"])
+    assert (done.status, done.out) == (0, "-P -I -n 1 a\n"), done
+    done = each.run("-j", "1", "-P", "2", "--", "echo", "-I")
+    assert done.status == 2 and "-j N" in done.err and "{}" not in done.err, done
+
+
+def test_results_that_are_no_directory_are_told_before_anything_runs(each):
+    (each.dir / "file").write_text("")
+    done = each.run("--results", "file", "--", appending(each), lines=["a"])
+    assert done.status == 4 and "--results file: Not a directory" in done.err and ran(each) == [], done
 
 
 @pytest.mark.parametrize("program, words", [("no-such-program-here", "no program"),

@@ -239,9 +239,10 @@ static void without_braces_the_line_comes_last(void **state)
 static void other_braces_are_what_they_are(void **state)
 {
     (void)state;
-    check_command(WORDS("awk", "{print $1} {{", "{1}", "{x}", "}{"), NULL, "f",
-                  "[\"awk\",\"{{print $1} {{{{\",\"{{1}\",\"{{x}\",\"}{{\",\"{line}\"]",
-                  "{\"line\":\"f\"}", "awk '{print $1} {{' '{1}' '{x}' '}{' f");
+    check_command(WORDS("awk", "{print $1} {{", "{1,}", "{x}", "}{"), NULL, "f",
+                  "[\"awk\",\"{{print $1} {{{{\",\"{{1,}\",\"{{x}\",\"}{{\",\"{line}\"]",
+                  "{\"line\":\"f\"}", "awk '{print $1} {{' '{1,}' '{x}' '}{' f");
+    check_command(WORDS("p", "a{1}"), NULL, "f", "[\"p\",\"a{line}\"]", "{\"line\":\"f\"}", "p af");
 }
 
 static void what_the_shell_fills_in_is_left_to_it(void **state)
