@@ -157,6 +157,45 @@ static enum err_code note_placeholder(void *ctx, const struct placeholder *p, st
     return E_OK;
 }
 
+/* The word that was typed for an argument of the template; NULL for the line that comes at the end. */
+static const char *typed_word(const struct each_command *c, size_t arg)
+{
+    for (size_t i = 0; i < c->n_words; i++) {
+        size_t n_args = is_spread(c, c->words[i]) ? c->lines : 1;
+
+        if (arg < n_args)
+            return c->words[i];
+        arg -= n_args;
+    }
+    return NULL;
+}
+
+/* What is wrong with a line in this place, in terms of the words that were typed. */
+static enum err_code misplaced(const struct each_command *c, const struct template_fault *fault,
+                               struct err *err)
+{
+    const char *word = typed_word(c, fault->arg);
+    char shown[64] = "the line at the end";
+
+    if (word != NULL)
+        snprintf(shown, sizeof(shown), "'%.50s'", word);
+    switch (fault->place) {
+    case TEMPLATE_PLACE_CODE:
+        return err_set(err, E_INVALID,
+                       "a shell would take the line for a part of its script: hand it "
+                       "over as an argument, sh -c 'echo \"$1\"' sh {}");
+    case TEMPLATE_PLACE_REMOTE:
+        return err_set(err, E_INVALID,
+                       "%s is run by a shell on the other side, where the line would be code: send "
+                       "it on standard input, "
+                       "sh -c 'printf \"%%s\\0\" \"$1\" | ssh host \"xargs -0 rm --\"' sh {}",
+                       shown);
+    case TEMPLATE_PLACE_OTHER: break;
+    }
+    return err_set(err, E_INVALID, "%s: %s stands in %s", shown, word != NULL ? "the line" : "it",
+                   fault->where);
+}
+
 /* What the server would say to the template, in the words of this verb. */
 static enum err_code check_template(const struct each_command *c, struct err *err)
 {
@@ -171,11 +210,7 @@ static enum err_code check_template(const struct each_command *c, struct err *er
         return err->code;
     if (template_command_parse(text, &arena, &command, &fault, err) == E_OK)
         return E_OK;
-    if (!fault.is_code)
-        return err->code;
-    return err_set(err, E_INVALID,
-                   "a shell would take the line for a part of its script: hand it "
-                   "over as an argument, sh -c 'echo \"$1\"' sh {}");
+    return fault.where != NULL ? misplaced(c, &fault, err) : err->code;
 }
 
 static enum err_code read_words(struct each_command *c, struct err *err)

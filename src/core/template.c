@@ -307,23 +307,31 @@ static struct shell_fault read_word(const struct template_text *t, struct shell_
     return fault.where != NULL ? fault : shell_word_end(w, facts);
 }
 
+static enum template_place place_of(const char *where)
+{
+    if (where == rule_in_code)
+        return TEMPLATE_PLACE_CODE;
+    return where == rule_in_remote ? TEMPLATE_PLACE_REMOTE : TEMPLATE_PLACE_OTHER;
+}
+
 /* [timeout, 5, sh, -c, "… {x} …"] would paste a value into a script. */
-static enum err_code check_pasting(const struct template_command *c, size_t *bad_arg, bool *is_code,
+static enum err_code check_pasting(const struct template_command *c, struct template_fault *fault,
                                    struct err *err)
 {
     struct shell_words words = {.exec = true};
     struct shell_facts facts = {.evaluates = false};
 
     for (size_t i = 0; i < c->n_args; i++) {
-        struct shell_fault fault = read_word(&c->args[i], &words, &facts);
+        struct shell_fault found = read_word(&c->args[i], &words, &facts);
         struct quote quote;
 
-        if (fault.where == NULL)
+        if (found.where == NULL)
             continue;
-        *bad_arg = i;
-        *is_code = fault.where == rule_in_code;
+        fault->arg = i;
+        fault->where = found.where;
+        fault->place = place_of(found.where);
         return err_set(err, E_INVALID, "the name %s in braces stands in %s",
-                       quote_text(&quote, fault.name.name), fault.where);
+                       quote_text(&quote, found.name.name), found.where);
     }
     return E_OK;
 }
@@ -341,7 +349,6 @@ static enum err_code parse_list(struct slice array, struct arena *arena, struct 
                                 struct template_fault *fault, struct err *err)
 {
     struct slice item;
-    size_t bad = 0;
 
     c->args = arena_array(arena, json_count_items(array), sizeof(struct template_text));
     for (struct json_iter it = json_items(array); json_next_item(&it, &item);) {
@@ -349,11 +356,10 @@ static enum err_code parse_list(struct slice array, struct arena *arena, struct 
         if (template_text_parse(json_text(item, arena), arena, &c->args[c->n_args++], err) != E_OK)
             return err->code;
     }
-    enum err_code code = check_pasting(c, &bad, &fault->is_code, err);
-
-    if (code != E_OK)
-        fault->at = nth_item(array, bad);
-    return code;
+    if (check_pasting(c, fault, err) == E_OK)
+        return E_OK;
+    fault->at = nth_item(array, fault->arg);
+    return err->code;
 }
 
 enum err_code template_command_parse(struct slice command, struct arena *arena,

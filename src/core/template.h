@@ -75,9 +75,18 @@ MUST_CHECK enum err_code template_text_fill(const struct template_text *t,
                                             const struct template_values *values, struct buf *out,
                                             struct err *err);
 
+enum template_place {
+    TEMPLATE_PLACE_OTHER,
+    TEMPLATE_PLACE_CODE,   /* a shell would run a value as a part of its script */
+    TEMPLATE_PLACE_REMOTE, /* likewise, a shell on the other side of ssh */
+};
+
 struct template_fault {
     const char *at; /* the string in the command that is to blame */
-    bool is_code;   /* a shell would run a value as a part of its script */
+    size_t arg;     /* its place in a list, from 0 */
+    const char
+        *where; /* what a misplaced name stands in, and what to do; NULL: something else is wrong */
+    enum template_place place;
 };
 
 /* `command` is checked JSON: a string or an array of strings, not empty.  *fault is written on failure, unless it

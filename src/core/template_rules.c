@@ -9,7 +9,7 @@
 
 static const char in_eval[] =
     "what a command evaluates as code: use a list, or hand it to a script as an argument";
-static const char in_remote[] =
+const char rule_in_remote[] =
     "a command that a shell on the other side runs, where it would be code: send it on standard "
     "input, printf '%s' {x} | ssh HOST 'x=$(cat); …'";
 static const char in_joined[] =
@@ -102,7 +102,7 @@ static const struct shell_rule rules[] = {
     {"nsenter", RULE_RUNS, .where = NULL},
     {"unshare", RULE_RUNS, .where = NULL},
     {"systemd-run", RULE_RUNS, .where = NULL},
-    {"ssh", RULE_JOINS, .where = in_remote, .values = "BbcDEeFIiJLlmOoPpQRSWw", .operands = 1,
+    {"ssh", RULE_JOINS, .where = rule_in_remote, .values = "BbcDEeFIiJLlmOoPpQRSWw", .operands = 1,
      .execs = 'N'},
     {"sg", RULE_JOINS, .where = rule_in_code, .operands = 1},
     {"watch", RULE_JOINS, .where = in_joined, .values = "nq", .execs = 'x'},

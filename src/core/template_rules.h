@@ -50,6 +50,7 @@ extern const char rule_in_arithmetic[];
 extern const char rule_in_variable_name[];
 extern const char rule_in_variable[];
 extern const char rule_in_code[];
+extern const char rule_in_remote[];
 extern const char rule_in_file[];
 extern const char rule_in_option[];
 extern const char rule_in_print[];

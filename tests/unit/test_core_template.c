@@ -264,11 +264,11 @@ static void the_place_of_a_fault_is_told(void **state)
 
     assert_int_equal(template_command_parse(command, &arena, &c, &fault, &err), E_INVALID);
     assert_int_equal(fault.at - command.data, strlen("[\"x\", \"ok\", "));
-    assert_false(fault.is_code);
+    assert_int_equal(fault.place, TEMPLATE_PLACE_OTHER);
     command = SLICE("[\"bash\", \"-ec\", \"echo {a}\"]");
     assert_int_equal(template_command_parse(command, &arena, &c, &fault, &err), E_INVALID);
     assert_int_equal(fault.at - command.data, strlen("[\"bash\", \"-ec\", "));
-    assert_true(fault.is_code);
+    assert_int_equal(fault.place, TEMPLATE_PLACE_CODE);
 }
 
 static void a_value_is_not_pasted_into_a_shell_given_as_a_list(void **state)
