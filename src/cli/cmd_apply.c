@@ -41,7 +41,9 @@ static void print_changes(const struct cli *cli, const json_t *reply)
         puts("dry run: nothing has been changed");
 }
 
-static enum err_code send_definitions(struct cli *cli, const struct definitions *d,
+enum how { AS_ASKED, DRY_RUN };
+
+static enum err_code send_definitions(struct cli *cli, const struct definitions *d, enum how how,
                                       struct client_reply *reply, struct err *err)
 {
     CLEANUP(buf) struct buf body = BUF_INIT(DEFINITIONS_MAX);
@@ -52,7 +54,7 @@ static enum err_code send_definitions(struct cli *cli, const struct definitions 
         return err_set(err, E_TOO_LARGE, "the definitions are larger than %zu MiB",
                        DEFINITIONS_MAX >> 20);
     buf_addf(&path, "/v1/definitions?prune=%d&dry_run=%d", args_has(&cli->args, "prune"),
-             args_has(&cli->args, "dry-run"));
+             how == DRY_RUN || args_has(&cli->args, "dry-run"));
     const struct client_request r = {
         .method = "POST",
         .path = buf_text(&path),
@@ -60,6 +62,55 @@ static enum err_code send_definitions(struct cli *cli, const struct definitions 
     };
 
     return cli_call(cli, &r, reply, err);
+}
+
+static void add_refusal(struct definition_faults *faults, const struct definitions *d,
+                        const struct err *refused)
+{
+    struct err err = *refused;
+
+    definitions_locate(d, &err);
+    VEC_PUSH(&faults->items, err);
+}
+
+/* All that the server has refused, each with its place. */
+static void gather_refusals(const struct definitions *d, const struct client_reply *reply,
+                            const struct err *refused, struct definition_faults *faults)
+{
+    const json_t *error = json_object_get(reply->json, "error");
+    const json_t *all = json_object_get(json_object_get(error, "detail"), "errors");
+
+    if (json_array_size(all) == 0)
+        add_refusal(faults, d, refused);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        struct err err = ERR_INIT;
+        const char *text = json_string_value(json_array_get(all, i));
+
+        (void)err_set(&err, refused->code, "%s", text == NULL ? refused->msg : text);
+        add_refusal(faults, d, &err);
+    }
+}
+
+static int fail_all(struct cli *cli, const struct definition_faults *faults)
+{
+    int status = CLI_OK;
+
+    for (size_t i = 0; i < faults->items.count; i++)
+        status = cli_fail(cli, &faults->items.items[i]);
+    return status;
+}
+
+/* The files have mistakes: which of their names lead nowhere is asked beside them, where a server answers. */
+static int refuse_files(struct cli *cli, const struct definitions *d)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    struct err err = ERR_INIT;
+
+    if (!d->faults->unread && send_definitions(cli, d, DRY_RUN, &reply, &err) != E_OK &&
+        err.code == E_INVALID)
+        gather_refusals(d, &reply, &err, d->faults);
+    (void)fail_all(cli, d->faults);
+    return CLI_USAGE;
 }
 
 /* The sections that say something to `serve` alone. */
@@ -87,19 +138,21 @@ static void tell_passed_over(const struct definitions *d)
 int cmd_apply(struct cli *cli)
 {
     CLEANUP(definitions) struct definitions d;
+    CLEANUP(definition_faults) struct definition_faults faults = {.items = VEC_INIT};
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct err err = ERR_INIT;
 
     definitions_init(&d);
+    d.faults = &faults;
     for (size_t i = 0; i < cli->args.words.count; i++) {
-        if (definitions_read(&d, cli->args.words.items[i], &err) != E_OK) {
-            (void)cli_fail(cli, &err);
-            return CLI_USAGE;
-        }
+        if (definitions_read(&d, cli->args.words.items[i], &err) != E_OK)
+            break; /* too many */
     }
-    if (send_definitions(cli, &d, &reply, &err) != E_OK) {
-        definitions_locate(&d, &err);
-        return cli_fail(cli, &err);
+    if (faults.items.count > 0)
+        return refuse_files(cli, &d);
+    if (send_definitions(cli, &d, AS_ASKED, &reply, &err) != E_OK) {
+        gather_refusals(&d, &reply, &err, &faults);
+        return fail_all(cli, &faults);
     }
     tell_passed_over(&d);
     if (cli->json)

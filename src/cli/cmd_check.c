@@ -67,7 +67,7 @@ static void print_result(struct cli *cli, const struct file_result *r)
     printf("\n");
 }
 
-/* Mistakes are gathered; the one that ends the reading comes last. */
+/* Mistakes are gathered; one that ends the reading, as there are too many, comes last. */
 static void read_one(struct definitions *d, struct file_result *r)
 {
     struct err err = ERR_INIT;
@@ -111,7 +111,7 @@ static int check_files(struct cli *cli)
     for (size_t i = 0; i < n; i++) {
         results[i] = (struct file_result){.file = cli->args.words.items[i]};
         read_one(&d, &results[i]);
-        whole &= results[i].queues + results[i].joins > 0 || results[i].faults.items.count == 0;
+        whole &= !results[i].faults.unread;
     }
     *all = (struct file_result){.file = NULL};
     judge_all(&d, whole, all);
@@ -123,7 +123,7 @@ static int check_files(struct cli *cli)
 
         if (shown)
             print_result(cli, &results[i]);
-        VEC_DEINIT(&results[i].faults.items);
+        definition_faults_deinit(&results[i].faults);
     }
     d.faults = NULL;
     return faults == 0 ? CLI_OK : CLI_USAGE;

@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/cmd.h"
 #include "cli/token_file.h"
+#include "core/definition.h"
 #include "core/store_url.h"
 #include "server/limits.h"
 #include "server/server.h"
@@ -45,10 +46,13 @@ static enum err_code gather(const struct cli *cli, struct server_config *config,
 }
 
 /* What a request would be refused for is here a mistake in the line or in a file. */
-static int refuse(const struct cli *cli, const struct err *err)
+static int refuse(const struct cli *cli, const struct definition_faults *faults,
+                  const struct err *err)
 {
-    int status = cli_fail(cli, err);
+    int status = faults->items.count == 0 ? cli_fail(cli, err) : CLI_USAGE;
 
+    for (size_t i = 0; i < faults->items.count; i++)
+        (void)cli_fail(cli, &faults->items.items[i]);
     return status == CLI_REFUSED || status == CLI_NOT_FOUND ? CLI_USAGE : status;
 }
 
@@ -96,10 +100,12 @@ int cmd_serve(struct cli *cli)
     CLEANUP(mem) char *default_dir = NULL;
     CLEANUP(mem) char *store = NULL;
     const struct given_option *given = NULL;
+    CLEANUP(definition_faults) struct definition_faults faults = {.items = VEC_INIT};
     struct worker_words words;
     struct err err = ERR_INIT;
     struct err none = ERR_INIT;
     struct server_config config = {
+        .faults = &faults,
         .listen = args_text(a, "listen"),
         .slots = (int)args_int(a, "jobs", count_cores()),
         .trust_clock = args_has(a, "trust-clock"),
@@ -125,5 +131,5 @@ int cmd_serve(struct cli *cli)
     enum err_code code = server_run(&config, &err);
 
     VEC_DEINIT(&definitions);
-    return code == E_OK ? CLI_OK : refuse(cli, &err);
+    return code == E_OK ? CLI_OK : refuse(cli, &faults, &err);
 }

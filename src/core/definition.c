@@ -117,6 +117,22 @@ static bool take_fault(void *ctx, const char *fault_at, const struct err *err)
                        yaml_line_at(f->queue, (size_t)(fault_at - f->json))) == E_OK;
 }
 
+/* What is left of a queue with a mistake: where it leads, so that a server can judge the names. */
+static enum err_code keep_dests(struct definition_read *r, struct slice json,
+                                const struct queue_def *def, struct buf *out)
+{
+    CLEANUP(buf) struct buf kept = BUF_INIT(DEFINITION_JSON_MAX);
+    struct slice value;
+
+    buf_add_char(&kept, '{');
+    if (def->on_success.count > 0 && json_find(json, "on_success", &value))
+        json_put_raw(&kept, "on_success", value);
+    if (def->on_failure.count > 0 && json_find(json, "on_failure", &value))
+        json_put_raw(&kept, "on_failure", value);
+    buf_add_char(&kept, '}');
+    return queue_def_canonical(buf_slice(&kept), out, r->err);
+}
+
 /* Checks the definition and makes it canonical.  *ret_line is where a mistake is. */
 static enum err_code make_canonical(struct definition_read *r, struct yaml_value *v,
                                     struct buf *out, int *ret_line)
@@ -136,11 +152,9 @@ static enum err_code make_canonical(struct definition_read *r, struct yaml_value
         *ret_line = yaml_line_at(v, (size_t)(fault_at - json.data));
         return r->err->code;
     }
-    if (all.count > 0) {
-        buf_add_str(out, "{}");
-        return E_OK;
-    }
     note_dests(r, v, buf_slice(&json), &def);
+    if (all.count > 0)
+        return keep_dests(r, buf_slice(&json), &def, out);
     if (def.command.size > 0 && def.dir.size == 0 && r->source->dir != NULL &&
         add_dir(r, &json) != E_OK)
         return r->err->code;

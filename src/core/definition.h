@@ -90,6 +90,7 @@ struct definition_server {
 /* Every mistake that was found, in order. */
 struct definition_faults {
     VEC(struct err) items;
+    bool unread; /* a whole text is missing: names cannot be judged */
 };
 
 enum { DEFINITION_FAULTS_MAX = 100 };
@@ -112,7 +113,8 @@ static inline void definitions_cleanup(struct definitions *d)
 }
 
 /* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where mistakes are gathered
- * E_OK says only that it was read; a queue with a mistake is there under its name, so that others may lead to it.
+ * E_OK says only that it was read; a queue with a mistake is there under its name and with what it leads to, so that
+ * names can be judged.
  * A queue with a command gets the source's directory as its `dir`, unless it has one.  E_INVALID or E_TOO_LARGE. */
 MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
                                               const struct definition_source *source,
@@ -127,6 +129,15 @@ MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file
  * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a':
  * on_success[0]: there is no queue 'x', did you mean 'y'?" */
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
+
+void definition_faults_deinit(struct definition_faults *faults);
+static inline void definition_faults_cleanup(struct definition_faults *faults)
+{
+    definition_faults_deinit(faults);
+}
+
+/* The mistake is that a whole text cannot be read: gathered, or returned. */
+MUST_CHECK enum err_code definitions_unread(const struct definitions *d, struct err *err);
 
 /* A mistake: gathered, or returned. */
 MUST_CHECK enum err_code definitions_fault(const struct definitions *d, struct err *err);

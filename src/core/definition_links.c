@@ -40,7 +40,7 @@ void definition_note_dests(struct definition_read *r, const struct definition_de
     struct slice item;
     size_t i = 0;
 
-    if (!json_find(dests->json, dests->key, &value))
+    if (!json_find(dests->json, dests->key, &value) || dests->list->count == 0)
         return;
     if (json_type_of(value) != JSON_T_ARRAY) {
         note_dest(r, dests, 0, value);

@@ -16,6 +16,18 @@ enum err_code definitions_fault(const struct definitions *d, struct err *err)
     return E_OK;
 }
 
+enum err_code definitions_unread(const struct definitions *d, struct err *err)
+{
+    if (d->faults != NULL)
+        d->faults->unread = true;
+    return definitions_fault(d, err);
+}
+
+void definition_faults_deinit(struct definition_faults *faults)
+{
+    VEC_DEINIT(&faults->items);
+}
+
 enum err_code definition_fault(const struct definition_read *r)
 {
     return definitions_fault(r->d, r->err);

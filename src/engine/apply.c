@@ -199,6 +199,8 @@ enum err_code apply_run(struct engine *e, struct op *op, struct err *err)
 {
     CLEANUP(left_joins) struct left_joins left = {.op = &op->queue, .arena = &e->arena};
 
+    op->queue.n_refusals = 0; /* it may have been judged before, in a batch that was rolled back */
+
     if (op->queue.prune &&
         store_joins_list(e->store, slice_make(NULL, 0), INT32_MAX, take_left, &left, err) != E_OK)
         return err->code;

@@ -24,7 +24,8 @@ struct node {
 
 struct world {
     struct engine *e;
-    const struct queue_op *op;
+    struct op *asked;
+    const struct queue_op *op; /* asked for */
     VEC(struct node) nodes;
     struct err *refused;
 };
@@ -175,23 +176,45 @@ static const char *kind_of(const struct node *n)
     return n->is_join ? "join" : "queue";
 }
 
+/* Refusals are gathered; the first is the op's. */
+static void refuse(struct world *w, const struct err *refused)
+{
+    struct queue_op *o = &w->asked->queue;
+
+    if (w->refused->code == E_OK)
+        *w->refused = *refused;
+    if (o->n_refusals == QUEUE_REFUSALS_MAX)
+        return;
+    if (o->n_refusals == 0)
+        o->refusals = arena_array(&w->asked->arena, QUEUE_REFUSALS_MAX, sizeof(*o->refusals));
+    o->refusals[o->n_refusals++] = *refused;
+}
+
+static enum err_code judge_list(struct world *w, const struct node *n, size_t list, struct err *err)
+{
+    for (size_t i = 0; i < n->lists[list].count; i++) {
+        struct err refused = ERR_INIT;
+        struct quote quote;
+
+        if (check_dest(w->e, w->op, &n->lists[list].items[i], &refused, err) != E_OK)
+            return err->code;
+        if (refused.code == E_OK)
+            continue;
+        (void)err_wrap(&refused, "%s %s: %s[%zu]", kind_of(n), quote_text(&quote, n->name),
+                       n->keys[list], i);
+        refuse(w, &refused);
+    }
+    return E_OK;
+}
+
 static enum err_code judge_dests(struct world *w, struct err *err)
 {
     for (size_t i = 0; i < w->nodes.count; i++) {
         const struct node *n = &w->nodes.items[i];
 
-        for (size_t k = 0; k < ARRAY_LEN(n->lists) && n->is_put; k++) {
-            struct err refused = ERR_INIT;
-            struct quote quote;
-
-            if (chain_check_dests(w->e, w->op, &n->lists[k], &refused, err) != E_OK)
+        for (size_t k = 0; k < ARRAY_LEN(n->lists) && n->is_put; k++)
+            if (judge_list(w, n, k, err) != E_OK)
                 return err->code;
-            if (refused.code == E_OK)
-                continue;
-            err_set(w->refused, refused.code, "%s %s: %s%s", kind_of(n),
-                    quote_text(&quote, n->name), n->keys[k], refused.msg);
-            return E_OK;
-        }
     }
     return E_OK;
 }
@@ -259,7 +282,7 @@ static void judge_joins(struct world *w)
 
 enum err_code dangling_judge(struct engine *e, struct op *op, struct err *err)
 {
-    CLEANUP(world) struct world w = {.e = e, .op = &op->queue, .refused = &op->err};
+    CLEANUP(world) struct world w = {.e = e, .asked = op, .op = &op->queue, .refused = &op->err};
 
     if (world_fill(&w, err) != E_OK)
         return err->code;

@@ -216,5 +216,5 @@ bool apply_puts_join(const struct queue_op *o, struct slice name);
 bool apply_prunes_queue(const struct queue_op *o, const struct queue *q);
 
 /* An apply leaves no name that leads nowhere, and no joins that lead back to themselves; a delete neither.  The
- * refusal goes into the op. */
+ * refusal goes into the op, and for names all of them into its `refusals`. */
 MUST_CHECK enum err_code dangling_judge(struct engine *e, struct op *op, struct err *err);

@@ -279,7 +279,13 @@ struct queue_op {
     bool dry_run;
     struct slice name;      /* DELETE, STATE, RESTART */
     enum queue_state state; /* STATE */
+
+    /* APPLY: all that it was refused for, the op's own `err` among them; in the op's arena. */
+    struct err *refusals;
+    size_t n_refusals;
 };
+
+enum { QUEUE_REFUSALS_MAX = 100 };
 
 /* ---- signals, joins, topics ---- */
 

@@ -147,7 +147,8 @@ static enum err_code add_directory(struct definitions *d, const char *path, stru
         return system_error(path, err);
     list.count = n;
     for (int i = 0; i < n; i++)
-        if (add_entry(d, path, list.items[i]->d_name, err) != E_OK)
+        if (add_entry(d, path, list.items[i]->d_name, err) != E_OK &&
+            definitions_unread(d, err) != E_OK)
             return err->code;
     return E_OK;
 }
@@ -156,9 +157,13 @@ enum err_code definitions_read(struct definitions *d, const char *path, struct e
 {
     struct stat st;
 
+    enum err_code code = E_OK;
+
     if (path[0] == '\0')
-        return err_set(err, E_NOT_FOUND, "the name of a definition file is empty");
-    if (stat(path, &st) != 0)
-        return system_error(path, err);
-    return S_ISDIR(st.st_mode) ? add_directory(d, path, err) : add_file(d, path, err);
+        code = err_set(err, E_NOT_FOUND, "the name of a definition file is empty");
+    else if (stat(path, &st) != 0)
+        code = system_error(path, err);
+    else
+        code = S_ISDIR(st.st_mode) ? add_directory(d, path, err) : add_file(d, path, err);
+    return code == E_OK ? E_OK : definitions_unread(d, err);
 }

@@ -33,6 +33,19 @@ static void fill(struct op *op, const struct definitions *d)
                                   .n_joins = d->joins.count};
 }
 
+/* What the engine has refused is a mistake like those of the files, with its place. */
+static void gather_refusals(const struct op *op, const struct definitions *d)
+{
+    size_t n = op->queue.n_refusals > 0 ? op->queue.n_refusals : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        struct err err = op->queue.n_refusals > 0 ? op->queue.refusals[i] : op->err;
+
+        definitions_locate(d, &err);
+        VEC_PUSH(&d->faults->items, err);
+    }
+}
+
 /* ---- at start ---- */
 
 static void nothing(struct op *op)
@@ -53,10 +66,13 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
     engine_run(engine, &op, clock_now());
     enum err_code code = op.err.code;
 
+    if (op.queue.n_refusals > 0)
+        gather_refusals(&op, d);
     if (code != E_OK) {
         *err = op.err;
         definitions_locate(d, err);
     }
+
     op_deinit(&op);
     return code;
 }
@@ -68,6 +84,7 @@ struct reload {
     struct task task; /* first */
     struct server *server;
     struct definitions definitions;
+    struct definition_faults faults;
     struct triggers triggers;
 };
 
@@ -75,7 +92,17 @@ static void reload_free(struct reload *reload)
 {
     triggers_deinit(&reload->triggers);
     definitions_deinit(&reload->definitions);
+    definition_faults_deinit(&reload->faults);
     free(reload);
+}
+
+static void log_faults(const struct reload *reload)
+{
+    size_t n = reload->faults.items.count;
+
+    for (size_t i = 0; i < n; i++)
+        log_error("definitions: %s%s", reload->faults.items.items[i].msg,
+                  i + 1 == n ? "; the old ones stay" : "");
 }
 
 static size_t count_changes(struct slice reply)
@@ -99,8 +126,8 @@ static void deliver(struct message *m)
     struct op *op = &reload->task.op;
 
     if (op->err.code != E_OK) {
-        definitions_locate(&reload->definitions, &op->err);
-        log_error("definitions: %s; the old ones stay", op->err.msg);
+        gather_refusals(op, &reload->definitions);
+        log_faults(reload);
     } else {
         struct triggers old = reload->server->triggers;
 
@@ -122,9 +149,10 @@ void definitions_reload(struct server *server)
     reload->server = server;
     triggers_init(&reload->triggers);
     definitions_init(&reload->definitions);
+    reload->definitions.faults = &reload->faults;
     notify_reloading();
     if (settings_read_definitions(server->config, &reload->definitions, &err) != E_OK) {
-        log_error("definitions: %s; the old ones stay", err.msg);
+        log_faults(reload);
         notify_send("READY=1");
         reload_free(reload);
         return;

@@ -9,18 +9,36 @@
 
 /* ---- what is said ---- */
 
+static void add_all(struct buf *out, const struct err *errs, size_t n)
+{
+    json_add_key(out, "errors");
+    buf_add_char(out, '[');
+    for (size_t i = 0; i < n; i++) {
+        json_add_comma(out);
+        json_add_string(out, slice_of(errs[i].msg));
+    }
+    buf_add_char(out, ']');
+}
+
 void reply_error(struct buf *out, const struct err *err)
+{
+    reply_errors(out, err, NULL, 0);
+}
+
+void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n)
 {
     buf_add_str(out, "{\"error\":{\"code\":\"");
     buf_add_str(out, err_name(err->code));
     buf_add_str(out, "\",\"message\":");
     json_add_string(out, slice_of(err->msg));
-    if (err->item > 0 || err->unknown_queue) {
+    if (err->item > 0 || err->unknown_queue || n > 0) {
         buf_add_str(out, ",\"detail\":{");
         if (err->item > 0)
             json_put_int(out, "index", (int64_t)err->item - 1);
         if (err->unknown_queue)
             json_put_string(out, "unknown", SLICE("queue"));
+        if (n > 0)
+            add_all(out, all, n);
         buf_add_char(out, '}');
     }
     buf_add_str(out, "}}");
@@ -54,7 +72,7 @@ static void make_error(struct request *r)
     r->type = TYPE_JSON;
     buf_clear(&r->fields);
     buf_deinit(&r->reply);
-    reply_error(&r->reply, &r->err);
+    reply_errors(&r->reply, &r->err, r->all_errs, r->n_errs);
     if (r->status == 503)
         reply_header(r, "Retry-After", "1");
     if (r->err.code == E_METHOD)

@@ -20,6 +20,9 @@
 /* {"error":{"code","message","detail"?}} */
 void reply_error(struct buf *out, const struct err *err);
 
+/* The same with the messages of all that is wrong as `detail.errors`, unless there are none. */
+void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n);
+
 /* The reply will come from `read`, `size` bytes in all or STREAM_ENDLESS.  The request is STREAMING from now on. */
 void reply_stream(struct request *r, uint64_t size, const char *type, stream_fn *read);
 

@@ -87,6 +87,8 @@ struct request {
     size_t body_max;
 
     struct err err;
+    const struct err *all_errs; /* where `err` is one of several: all of them, in the op's arena */
+    size_t n_errs;
     int status;       /* 0: by err */
     const char *type; /* of the reply; NULL: JSON */
     struct buf reply;

@@ -33,7 +33,8 @@ static const struct {
      CLOSED("'error'",
             "'error':" CLOSED("'code','message'",
                               "'code':" REF(ERROR_CODE) ",'message':" TEXT ",'detail':" OBJECT(
-                                  "'index':" WHOLE ",'unknown':" TEXT)))},
+                                  "'index':" WHOLE ",'unknown':" TEXT
+                                  ",'errors':{'type':'array','items':" TEXT "}")))},
     {"Retry", OBJECT("'max':" WHOLE ",'first':" LENGTH ",'factor':{'type':'number'},'cap':" LENGTH
                      ",'jitter':{'type':'number'},'exits':{'type':'object'}")},
     {"Command",

@@ -531,6 +531,7 @@ enum err_code server_run(const struct server_config *config, struct err *err)
     s->started_at = clock_wall_us();
     s->started_mono_at = clock_mono_us();
     definitions_init(&life.definitions);
+    life.definitions.faults = config->faults;
     triggers_init(&s->triggers);
     events_init(&s->events, s);
     enum err_code code = start(&life, err);

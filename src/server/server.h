@@ -22,6 +22,8 @@
 #define SERVER_LOCK_NAME "waybill.lock"
 #define SERVER_SOCKET_NAME "waybill.sock"
 
+struct definition_faults;
+
 /* All texts are the caller's and outlive server_run.  What is NULL here may be said by the section
  * `server:` of the definitions. */
 struct server_config {
@@ -42,6 +44,8 @@ struct server_config {
     int64_t worker_silence_us;    /* after which the local worker is taken for hung */
     const char *const *worker_options; /* more words for its command line */
     size_t n_worker_options;
+    struct definition_faults
+        *faults; /* where all mistakes of the definitions go when it cannot start */
 };
 
 /* Returns E_OK after a stop that was asked for.  Before it is ready every failure comes back as an error:

@@ -23,7 +23,14 @@ enum err_code settings_read_definitions(const struct server_config *config, stru
     for (size_t i = 0; i < config->n_definitions; i++)
         if (definitions_read(d, config->definitions[i], err) != E_OK)
             return err->code;
-    return E_OK;
+    if (settings_check(config, d, err) != E_OK)
+        return err->code;
+    if (d->faults->items.count == 0)
+        return E_OK;
+    if (!d->faults->unread && definitions_check_names(d, err) != E_OK)
+        return err->code;
+    *err = d->faults->items.items[0];
+    return err->code;
 }
 
 /* ---- the token ---- */
@@ -143,7 +150,7 @@ enum err_code settings_check(const struct server_config *config, const struct de
     if (choose_token(config, d, &arena, &token, err) != E_OK &&
         at_place(d, "token_file", d->server.token_file_from, err) != E_OK)
         return err->code;
-    if (d->server.listen.size == 0)
+    if (d->server.listen.size == 0 || config->listen != NULL)
         return E_OK;
     return check_listen(d, token, err);
 }

@@ -22,7 +22,9 @@ struct settings {
     int subscriptions; /* how many queues of workers' own there may be */
 };
 
-/* Reads all definition files of the configuration into `d`, which is empty. */
+/* Reads all definition files of the configuration into `d`, which is empty and gathers mistakes.  E_INVALID and others:
+ * all that is wrong is among its faults, and the first is the error.  Names are judged beside other mistakes only: what
+ * the store has may be led to as well, and the engine knows that. */
 MUST_CHECK enum err_code settings_read_definitions(const struct server_config *config,
                                                    struct definitions *d, struct err *err);
 

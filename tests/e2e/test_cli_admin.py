@@ -3,12 +3,14 @@
 import json
 import re
 import shutil
+import signal
 import socket
 import sqlite3
 import subprocess
 
 import pytest
 
+from waiting import eventually
 from waybill import BIN, QUEUES, plain_env, run_waybill
 
 pytestmark = pytest.mark.embedded("about files and words, not jobs")
@@ -147,6 +149,85 @@ def test_check_tells_every_mistake_at_once(tmp_path):
         assert any(f"q.yaml:{line}: " in said and word in said for said in lines), (line, ran)
     errors = run_waybill("check", "--json", path).out.splitlines()
     assert sum(len(json.loads(line)["errors"]) for line in errors) == 7, errors
+
+
+MISTAKEN = ("queues:\n  a: {slots: 0, on_success: [b, nowhere]}\n  b: {on_failure: [{join: gone}]}\n"
+            "  c:\n    retry: 3\n    on_failure: lost\n")
+MISTAKES = ((2, "slots"), (2, "no queue 'nowhere'"), (3, "no join 'gone'"), (5, "{max: 3}"), (6, "no queue 'lost'"))
+
+
+def told_all(ran, mistakes):
+    lines = [line for line in ran.err.splitlines() if "q.yaml:" in line]
+    assert len(lines) == len(mistakes), ran
+    for line, words in mistakes:
+        assert any(f"q.yaml:{line}: " in said and words in said for said in lines), (line, words, ran)
+
+
+def test_check_judges_the_names_of_a_queue_with_another_mistake(tmp_path):
+    (tmp_path / "q.yaml").write_text(MISTAKEN)
+    ran = run_waybill("check", tmp_path / "q.yaml")
+    assert ran.status == 2
+    told_all(ran, MISTAKES)
+
+
+def test_apply_tells_every_mistake_at_once(server, client, tmp_path):
+    """Also which names the server does not know: `work` is one of its queues."""
+    path = tmp_path / "q.yaml"
+    path.write_text(MISTAKEN.replace("[b, nowhere]", "[b, work, nowhere]"))
+    ran = server.cli("apply", path)
+    assert ran.status == 2
+    told_all(ran, MISTAKES)
+    assert client.get("/v1/queues/b").status == 404
+    other = tmp_path / "more.q.yaml"
+    other.write_text("queues:\n  d: {timeout: x}\n")
+    ran = server.cli("apply", path, tmp_path / "none.yaml", other)
+    assert ran.status == 2 and "none.yaml" in ran.err and "more.q.yaml:2: " in ran.err, ran
+    assert "q.yaml:5: " in ran.err, ran
+
+
+def test_apply_tells_every_name_that_leads_nowhere(server, tmp_path):
+    path = tmp_path / "q.yaml"
+    path.write_text("queues:\n  a: {on_success: [x, work, y]}\njoins:\n  j: {count: 2, then: [z]}\n")
+    ran = server.cli("apply", path)
+    assert ran.status == 4
+    told_all(ran, ((2, "no queue 'x'"), (2, "no queue 'y'"), (4, "no queue 'z'")))
+    reply = server.unix().request("POST", "/v1/definitions", {"queues": {"a": {"on_success": ["x", "y"]}}})
+    assert reply.status == 422 and len(reply.json["error"]["detail"]["errors"]) == 2, reply
+
+
+def test_apply_without_a_server_tells_the_mistakes(tmp_path):
+    (tmp_path / "q.yaml").write_text(MISTAKEN)
+    ran = run_waybill("apply", tmp_path / "q.yaml", env={"WAYBILL_URL": "http://127.0.0.1:1"})
+    assert ran.status == 2
+    told_all(ran, (MISTAKES[0], MISTAKES[3]))
+
+
+def test_serve_tells_every_mistake_at_once(tmp_path):
+    path = tmp_path / "q.yaml"
+    path.write_text(MISTAKEN + "server: {token_file: nothing, url: y}\n")
+    serve = ("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "-j", "0", "-c", path)
+    ran = run_waybill(*serve)
+    assert ran.status == 2
+    told_all(ran, (*MISTAKES, (7, "server.url"), (7, "server.token_file")))
+    path.write_text("queues:\n  a: {on_success: [x, default, y]}\njoins:\n  j: {count: 2, then: [z]}\n")
+    ran = run_waybill(*serve)
+    assert ran.status == 2
+    told_all(ran, ((2, "no queue 'x'"), (2, "no queue 'y'"), (4, "no queue 'z'")))
+
+
+def test_reloading_tells_every_mistake_at_once(servers, tmp_path):
+    path = tmp_path / "q.yaml"
+    path.write_text("queues: {a: {}}\n")
+    server = servers(args=["-c", path]).start()
+    for text, mistakes in ((MISTAKEN, MISTAKES),
+                           ("queues:\n  a: {on_success: [x]}\n  b: {on_success: y}\n",
+                            ((2, "no queue 'x'"), (3, "no queue 'y'")))):
+        path.write_text(text)
+        server.process.send_signal(signal.SIGHUP)
+        for line, words in mistakes:
+            eventually(lambda place=f"q.yaml:{line}: ", words=words: any(
+                place in said and words in said for said in server.log_text().splitlines()), f"{line}: {words}")
+    assert "the old ones stay" in server.log_text()
 
 
 def test_check_refuses_what_serve_would(tmp_path):
