@@ -264,7 +264,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
     json_t *worker = NULL;
 
     for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
-        if (!o->folds || worker_lives(worker, now_at) || answer_int(worker, "running") > 0)
+        if (!o->folds || worker_lives(worker) || answer_int(worker, "running") > 0)
             json_array_append(live, worker);
     }
     size_t gone = json_array_size(workers) - json_array_size(live);
@@ -273,7 +273,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
         fputc('\n', screen_out(s));
     worker_table(live, now_at, s);
     if (gone > 0)
-        fprintf(screen_out(s), "and %zu worker%s not heard of any more\n", gone,
+        fprintf(screen_out(s), "and %zu worker%s stopped or not heard of any more\n", gone,
                 gone == 1 ? "" : "s");
     json_decref(live);
 }

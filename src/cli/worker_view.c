@@ -8,8 +8,6 @@
 #include "cli/answer.h"
 #include "cli/job_view.h"
 
-#define LIVE_US (2 * US_PER_MIN) /* heard of less long ago than that */
-
 static const struct column columns[] = {
     {.title = "WORKER"},
     {.title = "HOST"},
@@ -53,6 +51,11 @@ static void add_running(struct table *t, const json_t *worker)
         table_add_count(t, COLOUR_BLUE, running);
 }
 
+bool worker_lives(const json_t *worker)
+{
+    return answer_is_true(worker, "live");
+}
+
 static void add_row(struct table *t, const json_t *worker, int64_t now_at)
 {
     CLEANUP(buf) struct buf queues = BUF_INIT(4096);
@@ -69,15 +72,10 @@ static void add_row(struct table *t, const json_t *worker, int64_t now_at)
         table_add(t, COLOUR_PLAIN, "");
     table_add(t, COLOUR_PLAIN, answer_text(worker, "version"));
     add_running(t, worker);
-    table_addf(t, seen_us > LIVE_US ? COLOUR_DIM : COLOUR_PLAIN, "%s ago",
-               age_format(seen_us, age));
+    table_addf(t, worker_lives(worker) ? COLOUR_PLAIN : COLOUR_DIM, "%s%s ago",
+               answer_is_true(worker, "stopped") ? "stopped " : "", age_format(seen_us, age));
     add_queues(&queues, worker);
     table_add(t, broken ? COLOUR_RED : COLOUR_PLAIN, buf_text(&queues));
-}
-
-bool worker_lives(const json_t *worker, int64_t now_at)
-{
-    return now_at - answer_time(worker, "seen_at") <= LIVE_US;
 }
 
 void worker_table(const json_t *workers, int64_t now_at, const struct screen *s)
@@ -121,7 +119,7 @@ static void print_facts(const json_t *worker, int64_t now_at, const struct scree
     }
     snprintf(text, sizeof(text), "%s  %s ago", answer_text(worker, "seen_at"),
              age_format(now_at - answer_time(worker, "seen_at"), age));
-    print_line(s, "seen", text);
+    print_line(s, answer_is_true(worker, "stopped") ? "stopped" : "seen", text);
     if (answer_int(worker, "slots") > 0) {
         snprintf(text, sizeof(text), "%" PRId64 ", %" PRId64 " in use", answer_int(worker, "slots"),
                  answer_int(worker, "running"));

@@ -11,8 +11,8 @@
 
 #include "cli/screen.h"
 
-/* Heard of not long ago. */
-bool worker_lives(const json_t *worker, int64_t now_at);
+/* Heard of not long ago, and it has not said goodbye. */
+bool worker_lives(const json_t *worker);
 
 void worker_table(const json_t *workers, int64_t now_at, const struct screen *s);
 

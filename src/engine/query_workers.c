@@ -33,7 +33,7 @@ struct slice view_worker_name(const struct query_view *v, int64_t id)
 
 bool view_worker_lives(const struct query_view *v, const struct stored_worker *w)
 {
-    return v->now_at - w->seen_at < WORKER_LIVES_US;
+    return !worker_has_left(w) && v->now_at - w->seen_at < WORKER_LIVES_US;
 }
 
 bool view_is_served(const struct query_view *v, struct slice queue)
@@ -219,6 +219,8 @@ static void add_worker(const struct query_view *v, struct buf *b, const struct s
         json_put_time(b, "since", w->since_at);
     }
     json_put_bool(b, "live", view_worker_lives(v, w));
+    if (worker_has_left(w))
+        json_put_bool(b, "stopped", true);
 }
 
 static enum err_code add_running(struct query_view *v, struct buf *b, const struct held_claim *held,

@@ -177,7 +177,10 @@ static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
         row.host = info->host;
     row.instance = info->leaves ? slice_make(NULL, 0) : info->instance;
     row.boot = info->boot.size > 0 || !is_known ? info->boot : w->row.boot;
-    row.since_at = is_known ? w->row.since_at : e->now.wall_at;
+    if (!info->leaves)
+        row.since_at = is_known && w->row.since_at > 0 ? w->row.since_at : e->now.wall_at;
+    else
+        row.since_at = WORKER_HAS_LEFT;
     row.lease_us = x->lease_us;
     return row;
 }
@@ -185,8 +188,9 @@ static struct stored_worker seen_row(struct engine *e, const struct exchange *x,
 static bool is_as_known(const struct stored_worker *row, const struct stored_worker *known)
 {
     return row->pid == known->pid && row->slots == known->slots &&
-           row->described == known->described && slice_equal(row->instance, known->instance) &&
-           slice_equal(row->queues, known->queues) && slice_equal(row->broken, known->broken);
+           worker_has_left(row) == worker_has_left(known) && row->described == known->described &&
+           slice_equal(row->instance, known->instance) && slice_equal(row->queues, known->queues) &&
+           slice_equal(row->broken, known->broken);
 }
 
 static bool is_unsaid(const struct known_worker *w)
@@ -338,6 +342,8 @@ enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
         return E_OK; /* the caller may be its successor, which must not make it look alive */
     if (w != NULL)
         row = w->row;
+    if (worker_has_left(&row))
+        row.since_at = e->now.wall_at;
     return put_row(e, w, &row, err);
 }
 

@@ -132,7 +132,7 @@ static const struct {
      OBJECT("'name':" TEXT ",'host':" TEXT ",'pid':" WHOLE ",'version':" TEXT
             ",'queues':" REF("Slots") ",'slots':" WHOLE ",'broken':" REF(
                 "Reasons") ",'seen_at':" TIME ",'instance':" TEXT ",'since':" TIME ",'live':" FLAG
-                           ",'running':" WHOLE ",'jobs':" LIST("WorkerJob"))},
+                           ",'stopped':" FLAG ",'running':" WHOLE ",'jobs':" LIST("WorkerJob"))},
     {"LogPiece",
      CLOSED("'offset'", "'offset':" WHOLE ",'text':" TEXT ",'base64':" TEXT
                         ",'times':{'type':'array','items':{'type':'array','items':" WHOLE "}}")},

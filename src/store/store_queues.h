@@ -61,9 +61,16 @@ struct stored_worker {
     struct slice broken;   /* JSON object: queue to reason; empty: none */
     struct slice instance; /* which of its processes has the name; empty: it has not told */
     struct slice boot;     /* of the instance's machine */
-    int64_t since_at;      /* when the instance came */
+    int64_t since_at;      /* when the instance came; WORKER_HAS_LEFT */
     int64_t lease_us;      /* so long may it be away */
 };
+
+#define WORKER_HAS_LEFT 0 /* it said so, and nobody has come under its name since */
+
+static inline bool worker_has_left(const struct stored_worker *w)
+{
+    return w->since_at == WORKER_HAS_LEFT;
+}
 
 typedef void store_worker_fn(void *ctx, const struct stored_worker *worker);
 

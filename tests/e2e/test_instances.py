@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Workers' names: one live instance each, who comes after whom, and what strangers cannot take."""
+import re
 import shutil
 import time
 
@@ -124,7 +125,35 @@ def test_workers_tell_their_instance_and_since_when(client, admin):
     assert shown["instance"] == A[:8] and shown["since"] == since
 
 
+def test_one_that_said_goodbye_is_not_live_until_it_comes_again(client, admin):
+    claimed(client, worker(A))
+    assert worker_named(admin, "w")["live"] is True and "stopped" not in worker_named(admin, "w")
+    claimed(client, worker(A, leaves=True), max=0)
+    shown = worker_named(admin, "w")
+    assert shown["live"] is False and shown["stopped"] is True
+    claimed(client, worker(B))
+    shown = worker_named(admin, "w")
+    assert shown["live"] is True and "stopped" not in shown and shown["instance"] == B[:8]
+    claimed(client, worker(B, leaves=True), max=0)
+    claimed(client, "w")  # one that tells no instance
+    assert worker_named(admin, "w")["live"] is True
+
+
 # ---- real workers
+
+def test_a_worker_that_was_stopped_is_shown_so_at_once(shops, workers):
+    shop = shops(slots=0).start()
+    queue = shop.queue("echo hello")
+    one = workers(shop.server, "w").start()
+    assert worker_named(shop.admin, "w")["live"]
+    assert one.stop() == 0
+    assert not worker_named(shop.admin, "w")["live"]
+    ran = shop.server.cli("workers")
+    assert "w " in ran.out and re.search(r"stopped \d+\w* ago", ran.out), ran
+    assert re.search(r"stopped \d+\w* ago", shop.server.cli("status").out)
+    job = shop.client.submit(queue)
+    assert shop.client.show(job)["reason"]["code"] == "no_worker"
+
 
 WAITS = 'echo run >> "$1.runs"; while [ ! -e "$1" ]; do sleep 0.02; done'
 
