@@ -31,9 +31,8 @@ struct progress_line {
     bool shares;   /* standard output is the same terminal */
     bool drawn;
     struct buf text;
-    bool tells;       /* standard error is no terminal: what is waited for is said once, in lines */
-    bool was_waiting; /* for a worker, when we looked last */
-    struct buf told;  /* what was said last; empty: nothing */
+    bool tells; /* standard error is no terminal: what is waited for is said once, in lines */
+    struct job_news news;
 };
 
 /* The first `columns` characters of one line. */
@@ -104,32 +103,58 @@ static void draw(struct progress_line *p)
 
 /* ---- in lines ---- */
 
-/* Says why the job waits, when that is news; and that it runs, when something was said before.  That a worker is
- * about to take it is none. */
-static void tell(struct progress_line *p, const json_t *job)
+void job_news_deinit(struct job_news *n)
 {
-    CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
-    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+    buf_deinit(&n->told);
+    buf_deinit(&n->started);
+}
+
+static void note(struct buf *b, const char *text)
+{
+    buf_clear(b);
+    buf_add_str(b, text);
+}
+
+static void add_that_it_runs(struct job_news *n, const json_t *job, struct buf *out)
+{
+    bool runs = strcmp(answer_text(job, "state"), "running") == 0;
+    const char *started = runs ? answer_text(job, "started_at") : "";
+
+    if (n->told.size > 0 && runs && slice_is(buf_slice(&n->started), started)) {
+        buf_addf(out, "job %s runs now", answer_text(job, "id"));
+        buf_clear(&n->told);
+    }
+    note(&n->started, started);
+}
+
+void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct buf *out)
+{
     CLEANUP(buf) struct buf now = BUF_INIT(LINE_MAX_SIZE);
     const json_t *reason = json_object_get(job, "reason");
     const char *state = answer_text(job, "state");
     bool for_worker = strcmp(answer_text(reason, "code"), "waiting") == 0;
-    bool first_look = for_worker && !p->was_waiting;
+    bool first_look = for_worker && !n->waited;
 
-    p->was_waiting = for_worker;
-    if (strcmp(state, "running") == 0 && p->told.size > 0) {
-        fprintf(stderr, "waybill: job %s runs now\n", answer_text(job, "id"));
-        buf_clear(&p->told);
-    }
+    n->waited = for_worker;
+    add_that_it_runs(n, job, out);
     buf_addf(&now, "%s %s", answer_text(reason, "text"), answer_text(reason, "until"));
     if (!job_state_waits(job_state_parse(slice_of(state))) || now.size <= 1 || first_look ||
-        slice_equal(buf_slice(&now), buf_slice(&p->told)))
+        slice_equal(buf_slice(&now), buf_slice(&n->told)))
         return;
-    buf_clear(&p->told);
-    buf_add_slice(&p->told, buf_slice(&now));
-    job_about(job, clock_wall_us(), &about);
-    clean_text(&clean, buf_slice(&about));
-    fprintf(stderr, "waybill: job %s is %s: %s\n", answer_text(job, "id"), state, buf_text(&clean));
+    note(&n->told, buf_text(&now));
+    buf_addf(out, "job %s is %s: ", answer_text(job, "id"), state);
+    job_about(job, now_at, out);
+}
+
+static void tell(struct progress_line *p, const json_t *job)
+{
+    CLEANUP(buf) struct buf news = BUF_INIT(LINE_MAX_SIZE);
+    CLEANUP(buf) struct buf clean = BUF_INIT(LINE_MAX_SIZE);
+
+    job_news_add(&p->news, job, clock_wall_us(), &news);
+    clean_text(&clean, buf_slice(&news));
+    if (clean.size > 0)
+        fprintf(stderr, "waybill: %s\n", buf_text(&clean));
 }
 
 /* ---- the thread ---- */
@@ -199,7 +224,7 @@ struct progress_line *progress_line_new(const struct cli *cli, struct slice id)
 
     *p = (struct progress_line){.client = client,
                                 .text = BUF_INIT(LINE_MAX_SIZE),
-                                .told = BUF_INIT(LINE_MAX_SIZE),
+                                .news = JOB_NEWS_INIT,
                                 .tells = isatty(STDERR_FILENO) != 1,
                                 .shares = isatty(STDOUT_FILENO)};
     snprintf(p->path, sizeof(p->path), "/v1/jobs/%.*s", (int)id.size, id.data);
@@ -229,7 +254,7 @@ void progress_line_free(struct progress_line *p)
     pthread_mutex_destroy(&p->mutex);
     client_close(p->client);
     buf_deinit(&p->text);
-    buf_deinit(&p->told);
+    job_news_deinit(&p->news);
     free(p);
 }
 

@@ -21,5 +21,23 @@ void progress_line_free(struct progress_line *p);
 void progress_line_lift(struct progress_line *p);
 void progress_line_lower(struct progress_line *p, struct slice printed);
 
+/* What is worth a line of its own about a job that is looked at again and again. */
+struct job_news {
+    struct buf told; /* what was said last; empty: nothing */
+    struct buf
+        started; /* when the attempt began that was running at the last look; empty: none was */
+    bool waited; /* for a worker, at the last look */
+};
+
+#define JOB_NEWS_MAX 4096
+#define JOB_NEWS_INIT \
+    ((struct job_news){.told = BUF_INIT(JOB_NEWS_MAX), .started = BUF_INIT(JOB_NEWS_MAX)})
+void job_news_deinit(struct job_news *n);
+
+/* Adds why the job waits, when that is news; and that it runs, when something was said before.  It runs when the same
+ * attempt was there at the look before: a worker that tries to start the program of a broken queue has the job for a
+ * moment.  That a worker is about to take it is no news. */
+void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct buf *out);
+
 /* The line's text: why the job waits, or how far it is; at most `width` columns.  Empty: nothing to say. */
 void progress_line_text(const json_t *job, int64_t now_at, size_t width, struct buf *out);

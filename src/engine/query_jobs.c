@@ -49,13 +49,13 @@ static void say(struct reason *r, const char *code, const char *fmt, ...)
     va_end(ap);
 }
 
-static void say_broken(struct reason *r, const struct broken_queue *b)
+static void say_broken(struct reason *r, struct slice queue, const struct broken_queue *b)
 {
     struct slice place = utf8_cut(worker_place(b->worker), REASON_NAME);
     struct slice why = utf8_cut(b->text, REASON_TEXT);
 
-    say(r, "broken", "its program cannot be started on %.*s: %.*s", (int)place.size, place.data,
-        (int)why.size, why.data);
+    say(r, "broken", "queue %.*s is broken on %.*s: %.*s", (int)queue.size, queue.data,
+        (int)place.size, place.data, (int)why.size, why.data);
 }
 
 /* Workers that run programs leave it to others. */
@@ -82,7 +82,7 @@ static void reason_ready(const struct query_view *v, const struct stored_queue *
         say(r, "waiting", "waits for a free worker of %.*s%s", size, name.data,
             brings_no_command(q, j) ? ", one that knows what to do: it brings no command" : "");
     else if (broken != NULL)
-        say_broken(r, broken);
+        say_broken(r, name, broken);
     else
         say(r, "no_worker", "no live worker for %.*s", size, name.data);
 }

@@ -128,7 +128,7 @@ def test_each_reason_is_told(shop, verb):
     held = add(shop, "--delay", "1h", "--", "true")
     shop.client.act(held, "hold")
     for job_id, words in ((add(shop, unserved), f"is ready: no live worker for {unserved}"),
-                          (add(shop, broken), "its program cannot be started"),
+                          (add(shop, broken), f"is ready: queue {broken} is broken on "),
                           (held, "is held: held by hand"),
                           (first, "is scheduled: not due yet, in "),
                           (add(shop, "--after", first, "--", "true"), f"is held: waits for job {first}")):

@@ -208,7 +208,7 @@ def test_a_queue_whose_program_cannot_be_started_says_so(client):
     assert listed["other"] == queue and "broken" not in listed["work"]
     reason = client.show(job_id)["reason"]
     assert reason == {"code": "broken", "text":
-                      "its program cannot be started on box: fetch.sh: no such file"}
+                      "queue other is broken on box: fetch.sh: no such file"}
 
     client.claim({}, worker=described("w2", 8))
     assert client.show(job_id)["reason"]["code"] == "waiting"

@@ -106,6 +106,41 @@ static void a_line_says_how_far_a_job_is_or_why_it_waits(void **state)
     }
 }
 
+static const char *news_of(struct job_news *n, const char *text, struct buf *out)
+{
+    CLEANUP(json) json_t *job = read_json(text);
+
+    buf_clear(out);
+    job_news_add(n, job, 0, out);
+    return buf_text(out);
+}
+
+#define BROKEN                                                \
+    "{\"id\":\"J\",\"state\":\"ready\",\"reason\":{\"code\":" \
+    "\"broken\",\"text\":\"queue q is broken on box: no file x\"}}"
+#define RUNNING(started) "{\"id\":\"J\",\"state\":\"running\",\"started_at\":\"" started "\"}"
+
+static void a_job_that_a_broken_queue_only_tries_does_not_run(void **state)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(1000);
+    struct job_news n = JOB_NEWS_INIT;
+
+    (void)state;
+    assert_string_equal(news_of(&n, RUNNING("1"), &out), ""); /* nothing was said before */
+    assert_string_equal(news_of(&n, BROKEN, &out),
+                        "job J is ready: queue q is broken on box: no file x");
+    assert_string_equal(news_of(&n, BROKEN, &out), "");
+    assert_string_equal(news_of(&n, RUNNING("2"), &out), "");
+    assert_string_equal(news_of(&n, BROKEN, &out), "");
+    assert_string_equal(news_of(&n, RUNNING("3"), &out), "");
+    assert_string_equal(news_of(&n, RUNNING("4"), &out), "");
+    assert_string_equal(news_of(&n, RUNNING("4"), &out), "job J runs now");
+    assert_string_equal(news_of(&n, RUNNING("4"), &out), "");
+    assert_string_equal(news_of(&n, BROKEN, &out),
+                        "job J is ready: queue q is broken on box: no file x");
+    job_news_deinit(&n);
+}
+
 static double rate_after(struct rates *r, int64_t done, int64_t failed, int64_t at)
 {
     CLEANUP(json)
@@ -184,6 +219,7 @@ int main(void)
         cmocka_unit_test(a_bar_is_as_full_as_the_work_is_done),
         cmocka_unit_test(a_percentage_is_whole_and_100_only_at_the_end),
         cmocka_unit_test(a_line_says_how_far_a_job_is_or_why_it_waits),
+        cmocka_unit_test(a_job_that_a_broken_queue_only_tries_does_not_run),
         cmocka_unit_test(a_rate_is_over_the_last_seconds),
         cmocka_unit_test(a_workers_page_has_its_queues_its_jobs_and_what_is_broken),
     };
