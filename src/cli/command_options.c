@@ -187,6 +187,11 @@ const struct option_spec job_options[] = {
     {.name = NULL},
 };
 
+/* clang-format off */
+#define PATIENCE(text) \
+    {.name = "patience", .value = {.type = VALUE_DURATION, .name = "D"}, .help = (text)}
+/* clang-format on */
+
 const struct option_spec add_options[] = {
     {
         .name = "job",
@@ -206,6 +211,7 @@ const struct option_spec add_options[] = {
         .letter = 'w',
         .help = "Wait until the job has ended, with its log, and exit as its program did",
     },
+    PATIENCE("With --wait: how long to try again when the server has gone away (default 1m)"),
     {.name = NULL},
 };
 
@@ -235,6 +241,7 @@ const struct option_spec log_options[] = {
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
         .help = "Only what attempt N has printed; with --follow from there on",
     },
+    PATIENCE("With --follow: how long to try again when the server has gone away (default 1m)"),
     {.name = NULL},
 };
 
@@ -254,6 +261,7 @@ const struct option_spec wait_options[] = {
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "Give up after D, with exit status 75",
     },
+    PATIENCE("How long to try again when the server has gone away (default 1m)"),
     {.name = NULL},
 };
 

@@ -14,33 +14,58 @@
 #include "core/job_state.h"
 #include "worker/client_url.h"
 
-#define AWAY_US US_PER_MIN
 #define PAUSE_US (US_PER_S / 2)
 #define ASK_US (30 * US_PER_S) /* below what servers and proxies let a request wait */
 #define PATH_MAX_SIZE 256
 #define SAID_MAX ((size_t)64 << 10)
 
-/* How long the server has been away. */
-struct absence {
-    int64_t since_at; /* 0: it is there */
+/* One who waits for a job, and how long its server has been away. */
+struct watch {
+    struct cli *cli;
+    struct slice id;
+    const char *patience;
+    int64_t patience_us;
+    int64_t away_at; /* the last sign of it, while it is away; 0: it is there */
+    bool was_away;
 };
 
-/* True when it is worth another try; pauses before it. */
-static bool wait_for_server(struct absence *a, const struct err *err)
+static struct watch watch_of(struct cli *cli, struct slice id)
+{
+    const char *given = args_text(&cli->args, "patience");
+
+    return (struct watch){
+        .cli = cli,
+        .id = id,
+        .patience = given != NULL ? given : "1m",
+        .patience_us = args_duration_us(&cli->args, "patience", US_PER_MIN),
+    };
+}
+
+/* True when it is worth another try; pauses before it.  A server that answers, though only that it cannot now, is
+ * there.  When it is given up, the error says what becomes of the job. */
+static bool wait_for_server(struct watch *w, int status, struct err *err)
 {
     int64_t now_at = clock_mono_us();
+    struct err why = *err;
 
     if (err->code != E_UNAVAILABLE)
         return false;
-    if (a->since_at == 0) {
-        a->since_at = now_at;
+    if (w->away_at == 0) {
         fflush(stdout);
-        fprintf(stderr, "waybill: %s; trying again for a minute\n", err->msg);
+        fprintf(stderr, "waybill: %s; trying again, for %s without an answer\n", err->msg,
+                w->patience);
     }
-    if (now_at - a->since_at > AWAY_US)
-        return false;
-    usleep(PAUSE_US);
-    return true;
+    if (w->away_at == 0 || status > 0)
+        w->away_at = now_at;
+    w->was_away = true;
+    if (now_at - w->away_at <= w->patience_us) {
+        usleep(PAUSE_US);
+        return true;
+    }
+    (void)err_set(err, why.code,
+                  "%.120s; job %.*s goes on; to wait for it again: waybill wait %.*s", why.msg,
+                  (int)w->id.size, w->id.data, (int)w->id.size, w->id.data);
+    return false;
 }
 
 bool job_has_ended(const json_t *job)
@@ -78,26 +103,36 @@ static enum err_code ask(struct cli *cli, struct slice id, int64_t until_at,
     return cli_get(cli, path, reply, err);
 }
 
+/* Of a job that is known to be there. */
+static enum err_code wait_on(struct watch *w, int64_t until_at, struct client_reply *reply,
+                             struct err *err)
+{
+    do {
+        while (ask(w->cli, w->id, until_at, reply, err) != E_OK) {
+            if (!wait_for_server(w, reply->status, err))
+                return err->code;
+        }
+        w->away_at = 0;
+    } while (!job_has_ended(reply->json) && clock_mono_us() < until_at);
+    return E_OK;
+}
+
 enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                        struct client_reply *reply, struct err *err)
 {
-    struct absence away = {.since_at = 0};
+    struct watch w = watch_of(cli, id);
 
     if (ask(cli, id, 0, reply, err) != E_OK) /* at once: is there such a job, and a server? */
         return err->code;
-    while (!job_has_ended(reply->json) && clock_mono_us() < until_at) {
-        while (ask(cli, id, until_at, reply, err) != E_OK) {
-            if (!wait_for_server(&away, err))
-                return err->code;
-        }
-        away.since_at = 0;
-    }
-    return E_OK;
+    if (job_has_ended(reply->json) || clock_mono_us() >= until_at)
+        return E_OK;
+    return wait_on(&w, until_at, reply, err);
 }
 
 struct following {
     struct log_printer *log;
     struct progress_line *line; /* or NULL */
+    bool unread;                /* nobody reads what we print */
 };
 
 static bool on_log(void *ctx, struct slice data)
@@ -106,21 +141,18 @@ static bool on_log(void *ctx, struct slice data)
 
     progress_line_lift(f->line);
     log_printer_add(f->log, data);
-    bool printed = fflush(stdout) == 0;
-
+    f->unread = fflush(stdout) != 0;
     progress_line_lower(f->line, data);
-    return printed; /* nobody reads: enough */
+    return !f->unread;
 }
 
 /* Prints the log from that place on as it grows, until the job has ended. */
-static enum err_code follow_log(struct cli *cli, struct slice id, struct following *f,
-                                struct err *err)
+static enum err_code follow_log(struct watch *w, struct following *f, struct err *err)
 {
-    struct absence away = {.since_at = 0};
     char path[PATH_MAX_SIZE];
     char range[32];
 
-    snprintf(path, sizeof(path), "/v1/jobs/%.*s/log?follow=1", (int)id.size, id.data);
+    snprintf(path, sizeof(path), "/v1/jobs/%.*s/log?follow=1", (int)w->id.size, w->id.data);
     for (;;) {
         CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
         int64_t before = f->log->offset;
@@ -129,12 +161,30 @@ static enum err_code follow_log(struct cli *cli, struct slice id, struct followi
         snprintf(range, sizeof(range), "%" PRId64 "-", f->log->offset);
         if (f->log->offset > 0)
             r.range = range;
-        if (cli_call(cli, &r, &reply, err) == E_OK || err->code == E_RANGE)
+        if (cli_call(w->cli, &r, &reply, err) == E_OK || err->code == E_RANGE)
             return E_OK; /* E_RANGE: it has ended, and there is no more of it */
         if (f->log->offset > before)
-            away.since_at = 0;
-        if (!wait_for_server(&away, err))
+            w->away_at = 0;
+        if (!wait_for_server(w, reply.status, err))
             return err->code;
+    }
+}
+
+/* Until the job has ended: a server that stops ends the log's stream as if that was all, and the job goes on with
+ * the next one. */
+static enum err_code follow_to_end(struct watch *w, struct following *f, struct client_reply *reply,
+                                   struct err *err)
+{
+    for (;;) {
+        if (follow_log(w, f, err) != E_OK)
+            return err->code;
+        w->was_away = false;
+        if (wait_on(w, f->unread ? TIME_NEVER : 0, reply, err) != E_OK)
+            return err->code;
+        if (job_has_ended(reply->json) && !w->was_away)
+            return E_OK;
+        if (!w->was_away)
+            usleep(PAUSE_US);
     }
 }
 
@@ -142,6 +192,7 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct following f = {.log = log};
+    struct watch w = watch_of(cli, id);
     struct err err = ERR_INIT;
     enum err_code code = E_OK;
 
@@ -150,9 +201,7 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
     job_watch_begin(id);
     log_printer_follow(log);
     f.line = progress_line_new(cli, id);
-    code = follow_log(cli, id, &f, &err);
-    if (code == E_OK)
-        code = job_wait(cli, id, TIME_NEVER, &reply, &err);
+    code = follow_to_end(&w, &f, &reply, &err);
     progress_line_free(f.line);
     job_watch_end();
     if (code != E_OK)

@@ -1,7 +1,8 @@
 /*
  * Waiting for a job's end, and what its end means as an exit status.
  *
- * A server that goes away meanwhile is waited for, for a minute: jobs outlive its restart.
+ * A server that goes away meanwhile is waited for, for --patience (a minute): jobs outlive its restart.  One that
+ * answers that it cannot now is waited for as long as it does.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -143,6 +143,8 @@ void client_set_patience(CURL *curl, int patience_s)
     if (patience_s > 0) {
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)patience_s);
+    } else { /* silence is no sign: a machine that has vanished must be noticed otherwise */
+        curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     }
 }
 

@@ -17,6 +17,7 @@ class Proxy:
         self.unheard = False
         self.cuts_left = 0
         self.cuts = 0
+        self.heard = b""  # all that was asked
         self.lock = threading.Lock()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -63,6 +64,7 @@ class Proxy:
                     if not data:
                         return
                     if sock is near:
+                        self.heard += data
                         marked = marked or self._is_marked(data)
                         if marked and self.unheard and self._spend():
                             return

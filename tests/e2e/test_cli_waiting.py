@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from proxy import Proxy
 from waiting import DEADLINE_S, PATIENCE, eventually
 from waybill import BIN, Ran, plain_env
 
@@ -21,11 +22,11 @@ def environment(shop):
 class Watching:
     """A verb under way: what it has said so far, and its end."""
 
-    def __init__(self, shop, *args):
+    def __init__(self, shop, *args, **env):
         self.err_path = shop.place("said")
         with self.err_path.open("wb") as err:
             self.child = subprocess.Popen([BIN, *map(str, args)], stdout=subprocess.PIPE, stderr=err, bufsize=0,
-                                          env=environment(shop))
+                                          env={**environment(shop), **env})
 
     def printed(self, count):
         """The next bytes of its output."""
@@ -142,6 +143,61 @@ def test_between_attempts_it_says_when_the_next_one_comes(shop):
     ran = shop.server.cli("add", queue, "--wait")
     assert "attempt 1 ended as failed, the next one waits, in " in ran.err, ran
     assert "failed: exit 1: one (attempt 2)" in ran.err and ran.out == "one\none\n", ran
+
+
+# ---- a server that goes away
+
+HOLDS = "echo begun; until [ -e {} ]; do sleep 0.05; done; echo ended"
+
+
+@pytest.mark.parametrize("verb, ends", [(["add"], "stop"), (["log", "-f"], "kill")])
+def test_a_server_that_is_restarted_is_waited_for(shops, verb, ends):
+    shop = shops().start()
+    place = shop.place("go")
+    queue = shop.queue(HOLDS.format(place))
+    args = ["add", queue, "--wait"] if verb == ["add"] else [*verb, add(shop, queue)]
+    watching = Watching(shop, *args)
+    assert watching.printed(6) == b"begun\n"
+    getattr(shop.server, ends)()
+    watching.said("; trying again, for 1m without an answer")
+    place.touch()
+    shop.start()
+    ran = watching.end()
+    assert ran.status == 0 and ran.err.count("trying again") == 1 and "goes on" not in ran.err, ran
+    assert ran.out.endswith("ended\n"), ran
+
+
+def test_wait_goes_on_after_a_restart_of_the_server(shops):
+    shop = shops(slots=0).start()
+    job_id = shop.submit(shop.queue())
+    watching = Watching(shop, "wait", job_id)
+    eventually(lambda: shop.client.waiting() == 1, "the one who waits")
+    shop.server.kill()
+    watching.said("; trying again, for 1m without an answer")
+    shop.start()
+    eventually(lambda: shop.client.waiting() == 1, "the one who waits")
+    shop.client.act(job_id, "cancel")
+    ran = watching.end()
+    assert ran.status == 1 and "cancelled" in ran.out and ran.err.count("trying again") == 1, ran
+
+
+@pytest.mark.parametrize("verb", [["add", "--wait"], ["add", "--wait", "--json"], ["wait"], ["log", "-f"]])
+def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
+    shop = shops().start()
+    queue = shop.queue(HOLDS.format(shop.place("never")))
+    before = [add(shop, queue)] if verb[0] != "add" else [queue]
+    proxy = Proxy(shop.server.port)
+    watching = Watching(shop, *verb, *before, "--patience", "1s", WAYBILL_URL=proxy.url)
+    (job,) = eventually(lambda: shop.client.ok("GET", "/v1/jobs?state=running")["jobs"], "the job")
+    if "--json" in verb or verb == ["wait"]:
+        eventually(lambda: b"?wait=30000ms" in proxy.heard, "the one who waits")
+    else:
+        assert watching.printed(6) == b"begun\n"
+    shop.server.kill()
+    ran = watching.end()
+    proxy.close()
+    assert ran.status == 5 and ran.err.count("trying again, for 1s without an answer") == 1, ran
+    assert f"job {job['id']} goes on; to wait for it again: waybill wait {job['id']}" in ran.err, ran
 
 
 # ---- left alone
