@@ -37,6 +37,11 @@ static inline int slice_equal(struct slice a, struct slice b)
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
 }
 
+static inline int slice_begins(struct slice text, struct slice with)
+{
+    return text.size >= with.size && memcmp(text.data, with.data, with.size) == 0;
+}
+
 static inline int slice_is(struct slice a, const char *s)
 {
     return slice_equal(a, slice_of(s));

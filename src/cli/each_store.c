@@ -9,6 +9,7 @@
 #include "cli/answer.h"
 #include "cli/each_feed.h"
 #include "cli/screen.h"
+#include "core/verdict.h"
 
 #define DEFINITION_MAX ((size_t)4 << 20)
 #define PATH_SIZE 256
@@ -189,14 +190,11 @@ static char *shown_cause(const json_t *job)
     const char *text = answer_text(job, "text");
     const json_t *status = json_object_get(job, "exit");
 
-    if (strcmp(cause, "exit") == 0 && json_is_integer(status))
-        buf_addf(&out, "exit %" PRId64, (int64_t)json_integer_value(status));
-    else if (strcmp(cause, "signal") == 0 && json_is_integer(status))
-        buf_addf(&out, "signal %" PRId64, -(int64_t)json_integer_value(status));
-    else
-        buf_add_str(&out, cause[0] != '\0' ? cause : answer_text(job, "state"));
-    if (text[0] != '\0' && strncmp(text, "exit status ", 12) != 0 &&
-        strncmp(text, "ended by signal ", 16) != 0) { /* it says more than we have said */
+    int exit = (int)json_integer_value(status);
+
+    verdict_add_cause(&out, cause[0] != '\0' ? cause : answer_text(job, "state"),
+                      json_is_integer(status) ? &exit : NULL);
+    if (!verdict_says_only_cause(slice_of(text))) { /* it says more than we have said */
         buf_add_str(&out, ": ");
         clean_text(&out, slice_of(text));
     }

@@ -10,6 +10,7 @@
 #include "cli/command_text.h"
 #include "cli/link_view.h"
 #include "core/job_state.h"
+#include "core/verdict.h"
 
 #define VALUE_MAX ((size_t)64 << 10) /* a larger one is cut */
 #define LINE_MAX_SIZE (VALUE_MAX + 4096)
@@ -38,35 +39,15 @@ static void add_distance(struct buf *b, int64_t at, int64_t now_at)
         buf_addf(b, "%s ago", age_format(now_at - at, text));
 }
 
-/* ` 9 (KILL)` */
-static void add_signal(struct buf *b, int64_t number)
-{
-    const char *name = sigabbrev_np((int)number);
-
-    buf_addf(b, " %" PRId64, number);
-    if (name != NULL)
-        buf_addf(b, " (%s)", name);
-}
-
-/* `exit 1`, `signal 9 (KILL)`, `timeout` */
+/* `exit 1`, `signal 9 (KILL)`, `timeout`; that a cancelled one was cancelled is said beside it. */
 static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 {
     const char *cause = answer_text(of, "cause");
     const json_t *status = json_object_get(of, status_name);
-    json_int_t n = json_integer_value(status);
+    int n = (int)json_integer_value(status);
 
-    buf_add_str(b, cause);
-    if (!json_is_integer(status))
-        return;
-    if (n < 0 && strcmp(cause, "signal") == 0)
-        add_signal(b, -n);
-    else if (n >= 0 && strcmp(cause, "exit") == 0)
-        buf_addf(b, " %" PRId64, (int64_t)n);
-    else if (n < 0) {
-        buf_add_str(b, *cause != '\0' ? ", signal" : "signal");
-        add_signal(b, -n);
-    } else if (n > 0)
-        buf_addf(b, "%sexit %" PRId64, *cause != '\0' ? ", " : "", (int64_t)n);
+    verdict_add_cause(b, strcmp(cause, "cancelled") == 0 ? "" : cause,
+                      json_is_integer(status) ? &n : NULL);
 }
 
 static void add_progress(struct buf *b, const json_t *job)
@@ -115,20 +96,13 @@ static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
     }
 }
 
-/* What the worker says when the program has said nothing: the cause in other words. */
-static bool says_only_cause(const char *text)
-{
-    return *text == '\0' || strncmp(text, "exit status ", strlen("exit status ")) == 0 ||
-           strncmp(text, "ended by signal ", strlen("ended by signal ")) == 0;
-}
-
 void job_about(const json_t *job, int64_t now_at, struct buf *out)
 {
     enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
     const char *text = answer_text(job, "text");
 
-    if (state == JOB_FAILED && says_only_cause(text))
-        text = answer_text(job, "last_line");
+    if (job_state_ended(state) && verdict_says_only_cause(slice_of(text)))
+        text = state == JOB_FAILED ? answer_text(job, "last_line") : "";
     if (job_state_waits(state)) {
         add_reason(out, job, now_at);
         return;
@@ -322,7 +296,9 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
         add_took(&t, entry, now_at);
         table_add(&t, COLOUR_PLAIN, answer_text(entry, "worker"));
         table_add(&t, COLOUR_PLAIN,
-                  says_only_cause(answer_text(entry, "text")) ? "" : answer_text(entry, "text"));
+                  verdict_says_only_cause(slice_of(answer_text(entry, "text")))
+                      ? ""
+                      : answer_text(entry, "text"));
     }
     fputs("\n  record\n", screen_out(s));
     table_print(&t, s);

@@ -3,18 +3,13 @@
 
 #include "core/quote.h"
 
-static bool begins(struct slice text, struct slice with)
-{
-    return text.size >= with.size && memcmp(text.data, with.data, with.size) == 0;
-}
-
 /* Behind `scheme://`; the whole when there is none. */
 static size_t skip_scheme(struct slice url)
 {
     const char *colon = memchr(url.data, ':', url.size);
     size_t at = colon == NULL ? 0 : (size_t)(colon - url.data);
 
-    return begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
+    return slice_begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
 }
 
 /* USER:PASSWORD@: libpq takes / ? and @ as they are in some places, and people forget to encode them in others.
@@ -38,7 +33,7 @@ static void mark_options(struct slice url, char *marks)
     for (size_t i = 0; i < url.size; i++) {
         size_t value = i + word.size;
 
-        if (!begins(slice_make(url.data + i, url.size - i), word))
+        if (!slice_begins(slice_make(url.data + i, url.size - i), word))
             continue;
         while (value < url.size && url.data[value] != '&')
             marks[value++] = 1;
@@ -85,7 +80,7 @@ enum err_code store_url_check(struct slice url, struct err *err)
 
     if (url.size > STORE_URL_MAX)
         return err_set(err, E_INVALID, "the URL of a store has at most %d bytes", STORE_URL_MAX);
-    if (begins(url, SLICE("postgresql://")) || begins(url, SLICE("postgres://")))
+    if (slice_begins(url, SLICE("postgresql://")) || slice_begins(url, SLICE("postgres://")))
         return E_OK;
     store_url_show(url, &shown);
     return err_set(err, E_INVALID,

@@ -9,6 +9,10 @@
 #include "base/clock.h"
 #include "base/json.h"
 
+/* The beginnings of texts that say only what the cause does. */
+#define ONLY_EXIT "exit status "
+#define ONLY_SIGNAL "ended by signal "
+
 static void say(struct verdict *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 static void say(struct verdict *v, const char *fmt, ...)
@@ -47,9 +51,9 @@ static void judge_signal(struct verdict *v, const struct verdict_facts *f)
     else if (signal == SIGXCPU)
         say(v, "used more processor time than it may (limits.cpu)");
     else if (name != NULL)
-        say(v, "ended by signal %d (%s)", signal, name);
+        say(v, ONLY_SIGNAL "%d (%s)", signal, name);
     else
-        say(v, "ended by signal %d", signal);
+        say(v, ONLY_SIGNAL "%d", signal);
 }
 
 static void judge_memory(struct verdict *v, const struct verdict_facts *f)
@@ -70,7 +74,7 @@ static void judge_exit(struct verdict *v, const struct verdict_facts *f)
     } else if (f->exit != 0) {
         fail(v, JOB_CAUSE_EXIT);
         if (!f->has_status)
-            say(v, "exit status %d", f->exit);
+            say(v, ONLY_EXIT "%d", f->exit);
     } else if (f->strict) {
         fail(v, JOB_CAUSE_PROTOCOL);
         say(v, "exited with 0, but without an end word (the queue is strict)");
@@ -214,4 +218,38 @@ void verdict_add_finish(const struct verdict *v, struct buf *b)
     if (v->delayed) {
         json_put_string(b, "delay", slice_of(duration_format(v->delay_us, length)));
     }
+}
+
+/* ---- for people ---- */
+
+bool verdict_says_only_cause(struct slice text)
+{
+    return text.size == 0 || slice_begins(text, SLICE(ONLY_EXIT)) ||
+           slice_begins(text, SLICE(ONLY_SIGNAL));
+}
+
+/* `signal 9 (KILL)` */
+static void add_signal(struct buf *b, int number)
+{
+    const char *name = sigabbrev_np(number);
+
+    buf_addf(b, "signal %d", number);
+    if (name != NULL)
+        buf_addf(b, " (%s)", name);
+}
+
+void verdict_add_cause(struct buf *b, const char *cause, const int *exit)
+{
+    bool is_cause = exit != NULL && strcmp(cause, *exit < 0 ? "signal" : "exit") == 0;
+
+    if (!is_cause)
+        buf_add_str(b, cause);
+    if (exit == NULL || (*exit == 0 && !is_cause))
+        return;
+    if (!is_cause && *cause != '\0')
+        buf_add_str(b, ", ");
+    if (*exit < 0)
+        add_signal(b, -*exit);
+    else
+        buf_addf(b, "exit %d", *exit);
 }

@@ -64,6 +64,13 @@ struct verdict {
 
 void verdict_judge(const struct verdict_facts *facts, struct verdict *ret_verdict);
 
+/* Whether a job's text says only what its cause does: what a verdict says of a program that has said nothing. */
+bool verdict_says_only_cause(struct slice text);
+
+/* How an attempt ended, for people: `exit 1`, `signal 9 (KILL)`, `timeout, signal 15 (TERM)`.  `exit` is NULL when there
+ * is no exit status. */
+void verdict_add_cause(struct buf *b, const char *cause, const int *exit);
+
 /* Adds its members to the object of a finish: "state", and those of "exit", "cause", "text", "final"
  * and "delay" that it has. */
 void verdict_add_finish(const struct verdict *v, struct buf *b);

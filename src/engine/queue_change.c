@@ -84,8 +84,11 @@ static enum err_code stop_queue(struct engine *e, struct queue *q, int failures,
     char id[ID_TEXT_SIZE];
     char why[100];
 
-    snprintf(why, sizeof(why), "stop_after: %d jobs failed in a row, the last was %s", failures,
-             id_format(last, id));
+    if (failures == 1)
+        snprintf(why, sizeof(why), "stop_after: job %s failed", id_format(last, id));
+    else
+        snprintf(why, sizeof(why), "stop_after: %d jobs failed in a row, the last was %s", failures,
+                 id_format(last, id));
     return queue_set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
 }
 

@@ -7,6 +7,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 #include "base/json.h"
+#include "core/verdict.h"
 #include "engine/engine_internal.h"
 #include "store/store_queue_log.h"
 
@@ -73,13 +74,13 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
         return E_OK;
     }
     buf_addf(&text, "job %s, attempt %d", id_format(j->id.v, id), j->attempt);
-    if (j->cause != JOB_CAUSE_NONE)
-        buf_addf(&text, ", %s", job_cause_name(j->cause));
-    if (j->exited)
-        buf_addf(&text, " %d", j->exit);
+    if (j->cause != JOB_CAUSE_NONE || j->exited)
+        buf_add_str(&text, ", ");
+    verdict_add_cause(&text, j->cause == JOB_CAUSE_NONE ? "" : job_cause_name(j->cause),
+                      j->exited ? &j->exit : NULL);
     if (q->unsaid > 0)
         buf_addf(&text, " (and %zu more since the line before)", q->unsaid);
-    if (j->text.size > 0) {
+    if (!verdict_says_only_cause(j->text)) {
         buf_add_str(&text, ": ");
         buf_add_slice(&text, utf8_cut(j->text, LINE_MAX_BYTES / 2));
     }

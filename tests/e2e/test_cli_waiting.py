@@ -103,6 +103,29 @@ def test_a_cancelled_job_is_told(shop):
     assert ran.status == 1 and f"job {job_id} was cancelled" in ran.err, ran
 
 
+@pytest.mark.parametrize("script, why", [("trap 'exit 2' TERM", "exit 2"), ("", "signal 15 (TERM)")])
+def test_how_a_cancelled_program_ended_is_told_once(shop, script, why):
+    job_id = add(shop, "--", "sh", "-c", f"{script}\necho begun; while :; do sleep 0.05; done")
+    watching = Watching(shop, "wait", job_id)
+    shop.logged(job_id, b"begun")
+    shop.client.act(job_id, "cancel")
+    ran = watching.end()
+    assert ran.err.endswith(f"job {job_id} was cancelled: {why}\n"), ran
+    row = next(line for line in shop.server.cli("list").out.splitlines() if job_id in line)
+    assert row.endswith(f"  {why}") and row.count("cancelled") == 1, row
+    assert f"about      {why}\n" in shop.server.cli("show", job_id).out
+
+
+@pytest.mark.parametrize("script, why", [("exit 2", "exit 2"), ("kill -9 $$", "signal 9 (KILL): killed, perhaps out of memory"),
+                                         ("kill -TERM $$", "signal 15 (TERM)")])
+def test_the_log_of_a_queue_says_it_once_as_well(shop, script, why):
+    queue = shop.queue(script, stop_after=1)
+    job_id = shop.run(queue)["id"]
+    stopped, failed = shop.queue_log(queue)[:2]
+    assert failed["text"] == f"job {job_id}, attempt 1, {why}" and failed["what"] == "failed"
+    assert stopped["text"] == f"stop_after: job {job_id} failed"
+
+
 def test_nothing_is_said_of_one_that_is_done_nor_with_json(shop):
     ran = shop.server.cli("add", "--wait", "--", "true")
     assert ran.status == 0 and len(ran.err.splitlines()) == 1, ran

@@ -90,7 +90,7 @@ def test_workers_are_shown_with_what_they_run_and_what_is_broken(shops, workers)
     assert re.search(r"slots +3, 1 in use", page) and job_id in page, page
     assert re.search(r"broken +missing: .*/nowhere/program", page), page
     assert "/nowhere/program" in good(shop, "queue", "log", "missing").out
-    assert "cannot be started" in good(shop, "show", broken_id).out
+    assert "queue missing is broken on " in good(shop, "show", broken_id).out
     for command in (["status"], ["queue", "show", "missing"]):
         assert re.search(r"broken on \S+: .*/nowhere/program", good(shop, *command).out), command
     place.touch()

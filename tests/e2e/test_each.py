@@ -453,7 +453,8 @@ def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
 
 
 def test_halt_now_ends_what_runs(each):
-    program = appending(each, '[ "$1" != 2 ] || exit 3; [ "$1" != 1 ] || [ -e again ] || sleep 60\n')
+    program = appending(each, '[ "$1" != 2 ] || { until grep -qx 1 ran; do sleep 0.02; done; exit 3; }\n'
+                              '[ "$1" != 1 ] || [ -e again ] || sleep 60\n')
     begin = time.monotonic()
     done = each.run("-j", "2", "--halt", "now,fail=1", "--", program, lines=50)
     assert done.status == 1 and "(exit 3)" in done.err and time.monotonic() - begin < 30 * PATIENCE, done
