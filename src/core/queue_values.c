@@ -330,8 +330,9 @@ static enum err_code add_command(struct queue_read *r, struct slice value, size_
     case JSON_T_REAL:
     case JSON_T_OBJECT: break;
     }
-    return err_set(r->err, E_INVALID, "must be a text or a list of texts, not %s",
-                   quote_json(&quote, value));
+    return err_set(r->err, E_INVALID, "must be a text or a list of texts, not %s%s",
+                   quote_json(&quote, value),
+                   json_type_of(value) == JSON_T_OBJECT ? " (put it in quotes)" : "");
 }
 
 /* What is wrong with the command's names, as an error or as a note. */

@@ -53,17 +53,44 @@ static int line_of_offset(const struct yaml_read *r, size_t offset)
     return line;
 }
 
-/* libyaml counts characters, not bytes: look at the line instead. */
-static bool line_has_leading_tab(const struct yaml_read *r, int line)
+/* libyaml counts characters, not bytes: look at the line instead.  Without the spaces that indent it. */
+static struct slice indented_line(const struct yaml_read *r, int line)
 {
     const char *at = r->text.data;
-    const char *end = at + r->text.size;
+    const char *end = slice_end(r->text);
 
     for (; line > 1 && at < end; at++)
         line -= *at == '\n';
     while (at < end && *at == ' ')
         at++;
-    return at < end && *at == '\t';
+    const char *stop = at == end ? NULL : memchr(at, '\n', (size_t)(end - at));
+
+    return slice_make(at, (size_t)((stop == NULL ? end : stop) - at));
+}
+
+/* What begins behind `key: ` or `- `. */
+static char value_begins_with(struct slice line)
+{
+    const char *colon = memmem(line.data, line.size, ": ", 2);
+    const char *at = colon != NULL ? colon + 1 : line.data + slice_begins(line, SLICE("- "));
+
+    while (at < slice_end(line) && *at == ' ')
+        at++;
+    return at < slice_end(line) ? *at : '\0';
+}
+
+/* `command: {x} foo`: what YAML takes for a map, a list or a quoted text ends before the line does. */
+static bool add_hint(const struct yaml_read *r, int line, struct err *err)
+{
+    char first = value_begins_with(indented_line(r, line));
+    bool opens = strstr(r->parser.problem, "did not find expected key") != NULL;
+    bool strange = strstr(r->parser.problem, "cannot start any token") != NULL;
+
+    if (first == '\0' || strchr(opens ? "{[\"'" : strange ? "@`%" : "", first) == NULL)
+        return false;
+    (void)err_set(err, E_INVALID, "%s: a text that begins with %c must stand in quotes as a whole",
+                  r->parser.problem, first);
+    return true;
 }
 
 static enum err_code syntax_error(struct yaml_read *r)
@@ -78,12 +105,14 @@ static enum err_code syntax_error(struct yaml_read *r)
     bool strange = strstr(p->problem, "cannot start any token") != NULL ||
                    strstr(p->problem, "found a tab") != NULL;
 
-    if (strange && line_has_leading_tab(r, line))
+    if (strange && slice_begins(indented_line(r, line), SLICE("\t")))
         return fail_at(r, line, err_set(r->err, E_INVALID, "a tab cannot indent, use spaces"));
     if (strstr(p->problem, "mapping values are not allowed") != NULL)
         return fail_at(r, line,
                        err_set(r->err, E_INVALID, "%s: a text with ': ' in it must stand in quotes",
                                p->problem));
+    if (add_hint(r, line, r->err))
+        return yaml_err_at(r->err, r->file, line);
     if (p->context != NULL)
         return fail_at(r, line,
                        err_set(r->err, E_INVALID, "%s (%s that began in line %d)", p->problem,

@@ -117,6 +117,16 @@ def test_check_of_a_file_needs_no_server(tmp_path):
     assert ran.status == 2 and "wrong.yaml:2" in ran.err + ran.out and "retry" in ran.err + ran.out, ran
 
 
+@pytest.mark.parametrize("command, words", [
+    ("{x} foo", "a text that begins with { must stand in quotes as a whole"), ("{x}", "not an object (put it in quotes)"),
+    ("@x", "a text that begins with @ must stand in quotes")])
+def test_a_command_that_needs_quotes_is_told_so(tmp_path, command, words):
+    path = tmp_path / "q.yaml"
+    path.write_text(f"queues:\n  a:\n    command: {command}\n    slots: 2\n")
+    ran = run_waybill("check", path)
+    assert ran.status == 2 and "q.yaml:3: " in ran.err and words in ran.err, ran
+
+
 def test_check_asks_for_names_that_lead_somewhere(tmp_path):
     (tmp_path / "a.yaml").write_text("queues:\n  a:\n    on_success:\n      - perse\n")
     (tmp_path / "b.yaml").write_text("queues: {parse: }\njoins: {j: {count: 2, then: a}}\n")

@@ -280,7 +280,8 @@ static void values_of_the_wrong_type_are_refused(void **state)
     assert_refused("{\"retry\":{\"factor\":\"2\"}}",
                    "retry.factor: must be a number from 1 to 1000, not '2'");
     assert_refused("{\"description\":7}", "description: must be text, not 7 (put it in quotes)");
-    assert_refused("{\"command\":{}}", "command: must be a text or a list of texts, not an object");
+    assert_refused("{\"command\":{}}",
+                   "command: must be a text or a list of texts, not an object (put it in quotes)");
     assert_refused("{\"retry\":{\"exits\":[75]}}",
                    "retry.exits: must be an object like {75: later, 64-74: never}, not an array");
 }

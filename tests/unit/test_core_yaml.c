@@ -276,8 +276,16 @@ static void broken_text_is_refused_with_its_line(void **state)
         "stand in quotes");
     assert_refused("a: 1\n\tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
     assert_refused("a:\n  \tb: 2\n", "f.yaml:2: a tab cannot indent, use spaces");
-    assert_refused("a: @b\n", "f.yaml:1: found character that cannot start any token "
-                              "(while scanning for the next token that began in line 1)");
+    assert_refused("a: @b\n", "f.yaml:1: found character that cannot start any token: a text that "
+                              "begins with @ must stand in quotes as a whole");
+    assert_refused("q:\n  command: {x} foo\n  b: 1\n",
+                   "f.yaml:2: did not find expected key: a text that begins with { must stand in "
+                   "quotes as a whole");
+    assert_refused("q:\n  - [a, b] c\n", "f.yaml:2: did not find expected '-' indicator (while "
+                                         "parsing a block collection that began in line 2)");
+    assert_refused("q:\n  command: \"{x}\" foo\n",
+                   "f.yaml:2: did not find expected key: a text that begins with \" must stand in "
+                   "quotes as a whole");
 }
 
 static void text_that_is_not_utf8_is_refused(void **state)
