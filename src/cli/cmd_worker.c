@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "base/vec.h"
 #include "cli/cli.h"
@@ -54,7 +55,10 @@ static enum err_code read_lists(const struct args *a, struct lists *l, struct er
 static void fill(const struct args *a, const struct lists *l, struct worker_config *c)
 {
     c->client.url = args_text(a, "server");
-    c->client.data_dir = c->client.url == NULL ? args_text(a, "data") : NULL;
+    c->client.option = "--server";
+    /* --data says where our own state is; a server is sought there when nobody names one. */
+    if (c->client.url == NULL && getenv("WAYBILL_URL") == NULL) /* NOLINT(concurrency-mt-unsafe) */
+        c->client.data_dir = args_text(a, "data");
     c->client.insecure = args_has(a, "insecure");
     c->data_dir = args_text(a, "data");
     c->name = args_text(a, "name");

@@ -481,7 +481,9 @@ const struct option_spec worker_options[] = {
     {
         .name = "data",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "Where it keeps its state, in workers/NAME (default: see 'waybill help')",
+        .help =
+            "Where it keeps its state, in workers/NAME (default: see 'waybill help'); the server of "
+            "this directory when no other is named",
     },
     {
         .name = "parent-fd",

@@ -31,6 +31,7 @@ struct client_config {
     const char *data_dir; /* NULL: not named */
     const char *token;    /* NULL: WAYBILL_TOKEN */
     bool insecure;        /* the token may be sent in the clear; else WAYBILL_INSECURE says so */
+    const char *option;   /* of the command line, that names the server; NULL: --url */
 };
 
 /* Takes a piece of the answer; false: enough, the call ends well. */

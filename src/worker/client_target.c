@@ -77,7 +77,11 @@ static enum err_code take_socket(struct client_target *t, struct err *err)
 enum err_code client_target_open(const struct client_config *config,
                                  struct client_target *ret_target, struct err *err)
 {
-    struct client_target t = {.socket_dir = -1};
+    struct client_target t = {
+        .socket_dir = -1,
+        .option = config->option != NULL ? config->option : "--url",
+        .by_data_dir = config->url == NULL && config->data_dir != NULL,
+    };
 
     if (client_url_choose(config->url, config->data_dir, &t.url, err) != E_OK)
         return err->code;
@@ -177,9 +181,8 @@ static enum err_code no_server(const struct client_target *t, CURL *curl, struct
                        "the socket %s is not yours to use: it is its owner's, and root's",
                        t->url.text);
     return err_set(err, E_UNAVAILABLE,
-                   "no server at %s: start one with 'waybill serve', or name another in "
-                   "WAYBILL_URL",
-                   t->url.text);
+                   "no server at %s: start one with 'waybill serve', or name another with %s URL%s",
+                   t->url.text, t->option, t->by_data_dir ? "" : " or in WAYBILL_URL");
 }
 
 /* It cannot be reached, or it was and says nothing: then nobody knows what became of the request. */

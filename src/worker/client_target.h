@@ -16,9 +16,11 @@
 
 struct client_target {
     struct client_url url;
-    char *token;    /* or NULL */
-    int socket_dir; /* of a socket whose path is too long for an address, or -1 */
-    char *socket;   /* the path that fits, or NULL */
+    const char *option; /* names another server */
+    bool by_data_dir;   /* a data directory was named, so that WAYBILL_URL is not looked at */
+    char *token;        /* or NULL */
+    int socket_dir;     /* of a socket whose path is too long for an address, or -1 */
+    char *socket;       /* the path that fits, or NULL */
 };
 
 /* E_INVALID: a bad URL, or a token that no header can carry. */

@@ -65,6 +65,27 @@ def test_a_wrong_line_is_told(directory, args, word):
     assert ran.status == 2 and word in ran.err, ran
 
 
+def test_the_data_directory_of_a_worker_is_not_its_server(shops, workers, tmp_path):
+    """It is sought there only when nobody names one, and the message says how to name it."""
+    shop = shops(slots=0).start()
+    one = workers(shop.server, "w", data=tmp_path)
+    one.url = None
+    one.spawn()
+    told = f"no server at unix:{tmp_path}/waybill.sock: start one with 'waybill serve', or name another with --server URL"
+    eventually(lambda: told in one.log_text(), "what is wrong")
+    assert "WAYBILL_URL" not in one.log_text()
+    one.kill()
+    one.env = {"WAYBILL_URL": f"unix:{shop.server.socket_path}"}
+    one.start()
+
+
+def test_the_message_names_what_helps(tmp_path):
+    ran = run_waybill("list", "--data", tmp_path)
+    assert ran.status == 5 and "or name another with --url URL\n" in ran.err, ran
+    ran = run_waybill("list", env={"WAYBILL_URL": f"unix:{tmp_path}/none.sock"})
+    assert ran.status == 5 and "or name another with --url URL or in WAYBILL_URL\n" in ran.err, ran
+
+
 def test_two_workers_of_one_name_are_refused(shops, workers):
     shop = shops(slots=0).start()
     first = workers(shop.server, "w").start()

@@ -19,18 +19,20 @@ class Worker:
         self.name = name
         self.slots = slots
         self.args = list(args)
+        self.env = {}
         self.log = server.dir / f"worker-{name}.log"
         self.process = None
 
     def command(self):
-        return [BIN, "worker", "--server", self.url, "--data", self.data, "--name",
-                self.name, "-j", str(self.slots), *self.args]
+        named = ["--server", self.url] if self.url else []
+        return [BIN, "worker", *named, "--data", self.data, "--name", self.name, "-j",
+                str(self.slots), *self.args]
 
     def spawn(self):
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log,
-                                            env=plain_env(HOME=str(self.server.dir)))
+                                            env=plain_env(HOME=str(self.server.dir), **self.env))
         return self
 
     def start(self):
