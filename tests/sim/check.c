@@ -68,7 +68,8 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     /* The batch that may be there is judged by the delay as it was before the store was opened again. */
     if (!bounded || !s->judging_crash)
         j->due_at = j->due_max = row->due_at;
-    if (j->delay_us == 1) /* the model rounds a pause of nothing up to 1 */
+    /* The model knows the longest that jitter allows, and rounds a pause of nothing up to 1. */
+    if (j->delay_us == 1 || (row->delay_us > 0 && row->delay_us < j->delay_us))
         j->delay_us = row->delay_us;
     if (!slice_is(row->params, j->params))
         return DIFFER("params of job %lld are %.*s, they should be %s", id, (int)row->params.size,

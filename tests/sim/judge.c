@@ -139,6 +139,7 @@ void judge_pause(struct sim *s)
             j->lease_at < s->now.steady_at + j->lease_us)
             j->lease_at = s->now.steady_at + j->lease_us;
     }
+    name_renew(s);
 }
 
 /* Each for itself, in the order they came; nothing is done that was not asked for. */
@@ -237,6 +238,8 @@ void judge_run(struct sim *s, struct req **reqs, size_t n)
     if (failed > 0 && !s->faulty)
         sim_fail(s, "a batch was rolled back though nothing was wrong with the disk");
     world_read(s);
+    if (failed > 0 && !s->shared)
+        name_renew(s); /* the engine has read it again */
     if (failed >= 2) {
         judge_one_by_one(s, reqs, n);
     } else {

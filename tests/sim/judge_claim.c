@@ -43,10 +43,15 @@ void judge_exchange(struct sim *s, struct req *r)
 {
     const struct exchange *x = &r->op.exchange;
 
+    r->want.code = name_judge(s, r);
+    if (r->want.code != E_OK)
+        return;
     /* Who works by other definitions is told so, and may name what is not there. */
     r->want.hurry = is_outdated(s, r);
     r->bad_queue = names_gone_queue(s, r) && !is_outdated(s, r);
     r->want.code = r->bad_queue ? E_INVALID : E_OK;
+    if (!r->bad_queue)
+        name_take(s, r);
     for (size_t i = 0; i < x->n_touch && !r->bad_queue; i++)
         take_log(s, r, x->touch[i].log, told_lease(x->touch[i].id, x->touch[i].lease));
     for (size_t i = 0; i < x->n_finish && !r->bad_queue; i++)
@@ -198,7 +203,7 @@ void judge_touch(struct sim *s, struct req *r)
     for (size_t i = 0; i < x->n_touch; i++)
         if (r->want.lost[i] && !r->reply_lost && chance(s, 2) == 0)
             forget_lease(s, r->worker, x->touch[i].token, x->touch[i].id);
-    if (x->all && r->worker < MODEL_WORKERS - 1)
+    if (x->all && r->worker < MODEL_WORKERS - 1 && !r->strips_none)
         return_others(s, r);
 }
 

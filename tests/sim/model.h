@@ -24,7 +24,9 @@ enum {
     MODEL_JOBS_MAX = 512,
     MODEL_RECORD_MAX = 120,
     MODEL_DEFS = 5,
-    MODEL_WORKERS = 5, /* the last one has no name */
+    MODEL_WORKERS = 6,   /* the last one has no name */
+    MODEL_CONTESTED = 4, /* two processes, and claimers without an instance, use this one's name */
+    MODEL_INSTANCES = 3, /* of it; the last is none */
     MODEL_KEYS = 24,
     MODEL_WORK_MAX = 16,
     MODEL_LABELS = 3, /* {"l":"0"} to {"l":"2"}, and none */
@@ -148,8 +150,18 @@ struct model_work {
     bool ended_phase;
 };
 
+/* Who has the contested name. */
+struct model_name {
+    int holder;       /* the instance; MODEL_NOBODY: none */
+    int64_t until_at; /* steady: it is there, unless it was heard of since */
+    int64_t refused, expired, succeeded, left; /* how often */
+};
+
+enum { MODEL_NOBODY = -1 };
+
 struct model {
     struct model_queue queues[MODEL_QUEUES];
+    struct model_name name;
     struct model_job jobs[MODEL_JOBS_MAX]; /* by id, growing */
     size_t n_jobs;
     struct model_key keys[MODEL_KEYS];

@@ -65,6 +65,7 @@ struct shared {
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
     int64_t seeds, steps, submitted;
     int64_t released, doomed, revived, fired, made; /* by what ties jobs together */
+    int64_t refused, expired, succeeded, left;      /* under the contested name */
 };
 
 static void run_seed(uint64_t seed, const struct options *o, struct shared *total)
@@ -78,6 +79,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     rng_init(&s->rng, seed);
     rng_init(&s->rng, rng_next(&s->rng)); /* neighbours are strangers to each other */
     model_init(&s->model);
+    name_init(s);
     world_init(s);
     for (; s->step < o->steps; s->step++)
         sim_step(s);
@@ -93,6 +95,10 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     __atomic_fetch_add(&total->revived, s->model.links.revived, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->fired, s->model.links.fired, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->made, s->model.links.made, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->refused, s->model.name.refused, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->expired, s->model.name.expired, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->succeeded, s->model.name.succeeded, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->left, s->model.name.left, __ATOMIC_RELAXED);
     world_deinit(s);
     free(s);
 }
@@ -138,6 +144,16 @@ static int check_links_coverage(const struct shared *total)
         fprintf(
             stderr,
             "sim: no job was made by the end of another, let go, cancelled in vain or brought back, or no join fired\n");
+    return all ? 0 : 1;
+}
+
+static int check_names_coverage(const struct shared *total)
+{
+    bool all = total->refused > 0 && total->expired > 0 && total->succeeded > 0 && total->left > 0;
+
+    if (!all)
+        fprintf(stderr, "sim: no worker was refused a name, took it over, came after another, or "
+                        "said goodbye\n");
     return all ? 0 : 1;
 }
 
@@ -237,11 +253,12 @@ int main(int argc, char **argv)
     }
     printf(
         "%lld seeds, %lld steps, %lld jobs: %lld made by others, %lld let go, %lld in vain, %lld brought "
-        "back, %lld joins fired\n",
+        "back, %lld joins fired; a name refused %lld, expired %lld, succeeded %lld, left %lld times\n",
         (long long)total->seeds, (long long)total->steps, (long long)total->submitted,
         (long long)total->made, (long long)total->released, (long long)total->doomed,
-        (long long)total->revived, (long long)total->fired);
+        (long long)total->revived, (long long)total->fired, (long long)total->refused,
+        (long long)total->expired, (long long)total->succeeded, (long long)total->left);
     if (o.seeds < COVERAGE_SEEDS)
         return 0;
-    return check_coverage(total) + check_links_coverage(total) > 0 ? 1 : 0;
+    return check_coverage(total) + check_links_coverage(total) + check_names_coverage(total) > 0;
 }

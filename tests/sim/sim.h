@@ -99,6 +99,8 @@ struct req {
     struct model_claim claim;
     bool bad_queue; /* the claim names one that is not there */
     int worker;
+    int instance;     /* of the contested name */
+    bool strips_none; /* it says all that it holds, under a name that was an instance's until now */
 
     /* What the reply must say, as far as it is decided. */
     struct wanted {
@@ -309,6 +311,25 @@ struct req *worker_finish(struct sim *s);
 struct req *worker_touch(struct sim *s);
 struct req *worker_log(struct sim *s);
 struct req *worker_emit(struct sim *s);
+
+/* ---- names.c ---- */
+
+void name_init(struct sim *s);
+
+/* Some worker; of the contested name one request in a batch. */
+int name_worker(struct sim *s);
+
+/* Which of those who want the name it is, and what it says about itself. */
+void name_fill(struct sim *s, struct req *r);
+
+/* E_CONFLICT when the name is another's. */
+enum err_code name_judge(struct sim *s, const struct req *r);
+
+/* The request is sound: it is heard of, and has the name, or leaves it. */
+void name_take(struct sim *s, struct req *r);
+
+/* Whoever has it could not be heard: it is there for a full period. */
+void name_renew(struct sim *s);
 
 /* A text that lives as long as the request. */
 struct slice client_text(struct req *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -230,9 +230,9 @@ static size_t touch_all(struct sim *s, struct req *r, size_t n_finish)
 
 static struct worker_info info_of(int worker)
 {
-    static const char *const names[MODEL_WORKERS] = {"box-a", "box-b", "box-c", "box-d", ""};
-
-    static const char *const instances[MODEL_WORKERS] = {"one", "two", "three", "", ""};
+    static const char *const names[MODEL_WORKERS] = {"box-a", "box-b", "box-c",
+                                                     "box-d", "box-e", ""};
+    static const char *const instances[MODEL_WORKERS] = {"one", "two", "three", "", "", ""};
 
     return (struct worker_info){.name = slice_of(names[worker]),
                                 .host = SLICE("h"),
@@ -268,7 +268,7 @@ struct req *worker_claim(struct sim *s)
     static const int64_t leases[] = {1, 1, 5, 5, 20, 60, 3600};
     struct req *r = req_new(s, OP_EXCHANGE);
 
-    r->worker = (int)chance(s, MODEL_WORKERS);
+    r->worker = name_worker(s);
     size_t n_finish = chance(s, 3) == 0 ? fill_finishes(s, r, 1 + chance(s, 3)) : 0;
     bool all = chance(s, 8) == 0 && !would_end_emits(s);
     size_t n_touch = all                 ? touch_all(s, r, n_finish)
@@ -297,6 +297,8 @@ struct req *worker_claim(struct sim *s)
         .has_definitions = chance(s, 3) == 0,
         .definitions = s->model.definitions - (chance(s, 6) == 0),
     };
+    if (r->worker == MODEL_CONTESTED)
+        name_fill(s, r);
     if (all && s->n_held[r->worker] > 20)
         s->n_held[r->worker] = 0; /* a new process under the old name: it holds nothing */
     return r;
