@@ -21,9 +21,9 @@
 static const struct column list_columns[] = {
     {.title = "ID"},
     {.title = "STATE"},
-    {.title = "QUEUE"},
+    {.title = "QUEUE", .shrinks = true},
     {.title = "AGE", .right = true},
-    {.title = "TRY", .right = true},
+    {.title = "TRY", .right = true, .optional = true},
     {.title = "WHAT", .shrinks = true},
     {.title = "ABOUT"},
 };

@@ -72,6 +72,7 @@ static void write_all(struct top *t, const struct screen *s)
 
     o.running_shown = OVERVIEW_RUNNING_TOP;
     o.failed_shown = OVERVIEW_FAILED_TOP;
+    o.waiting_shown = OVERVIEW_WAITING_TOP;
     o.folds = !t->unfolded;
     if (overview_get(t->cli, &o, &err) != E_OK) {
         fprintf(s->out, "waybill: %s\n", err.msg);

@@ -22,6 +22,7 @@ void overview_deinit(struct overview *o)
     client_reply_deinit(&o->workers);
     client_reply_deinit(&o->running);
     client_reply_deinit(&o->failed);
+    client_reply_deinit(&o->waiting);
 }
 
 static enum err_code get_jobs(struct cli *cli, const char *state, int limit,
@@ -38,7 +39,8 @@ enum err_code overview_get(struct cli *cli, struct overview *o, struct err *err)
     if (cli_get(cli, "/v1/server", &o->server, err) != E_OK ||
         cli_get(cli, "/v1/queues", &o->queues, err) != E_OK ||
         cli_get(cli, "/v1/workers", &o->workers, err) != E_OK ||
-        get_jobs(cli, "running", o->running_shown, &o->running, err) != E_OK)
+        get_jobs(cli, "running", o->running_shown, &o->running, err) != E_OK ||
+        get_jobs(cli, "ready,scheduled,held", o->waiting_shown, &o->waiting, err) != E_OK)
         return err->code;
     return get_jobs(cli, "failed", o->failed_shown, &o->failed, err);
 }
@@ -189,6 +191,54 @@ static void print_waits(const struct screen *s, const struct overview *o, int64_
         print_waiting(s, queue, now_at);
 }
 
+static void add_what(struct table *t, const json_t *job)
+{
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+
+    job_what(job, &what);
+    table_add(t, COLOUR_PLAIN, buf_text(&what));
+}
+
+static void add_about(struct table *t, const json_t *job, int64_t now_at)
+{
+    CLEANUP(buf) struct buf about = BUF_INIT(4096);
+
+    job_about(job, now_at, &about);
+    table_add(t, COLOUR_PLAIN, buf_text(&about));
+}
+
+/* Those that wait, the newest first, so that one can be looked into. */
+static void print_waiting_jobs(const struct screen *s, const struct overview *o, int64_t now_at)
+{
+    static const struct column columns[] = {
+        {.title = "WAITING"}, {.title = "QUEUE", .shrinks = true},
+        {.title = "STATE"},   {.title = "WHAT", .shrinks = true},
+        {.title = "ABOUT"},
+    };
+    const json_t *jobs = json_object_get(o->waiting.json, "jobs");
+    int64_t more = count_all(o, "ready") + count_all(o, "scheduled") + count_all(o, "held") -
+                   (int64_t)json_array_size(jobs);
+    CLEANUP(table) struct table t;
+    const json_t *job = NULL;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
+        const char *state = answer_text(job, "state");
+
+        table_add(&t, state_colour(state), answer_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_add(&t, state_colour(state), state);
+        add_what(&t, job);
+        add_about(&t, job, now_at);
+    }
+    if (t.cells.count == 0)
+        return;
+    fputc('\n', screen_out(s));
+    table_print(&t, s);
+    if (more > 0)
+        fprintf(screen_out(s), "and %" PRId64 " more\n", more);
+}
+
 static void add_bar(struct table *t, const json_t *job)
 {
     CLEANUP(buf) struct buf bar = BUF_INIT(200);
@@ -213,14 +263,6 @@ static bool any_progress(const struct overview *o)
     return false;
 }
 
-static void add_what(struct table *t, const json_t *job)
-{
-    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
-
-    job_what(job, &what);
-    table_add(t, COLOUR_PLAIN, buf_text(&what));
-}
-
 static void print_running(const struct screen *s, const struct overview *o, int64_t now_at)
 {
     const struct column columns[] = {
@@ -238,7 +280,6 @@ static void print_running(const struct screen *s, const struct overview *o, int6
 
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
-        CLEANUP(buf) struct buf about = BUF_INIT(4096);
         char age[SHORT_TEXT_SIZE];
 
         table_add(&t, COLOUR_BLUE, answer_text(job, "id"));
@@ -246,8 +287,7 @@ static void print_running(const struct screen *s, const struct overview *o, int6
         table_add(&t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "started_at"), age));
         add_bar(&t, job);
         add_what(&t, job);
-        job_about(job, now_at, &about);
-        table_add(&t, COLOUR_PLAIN, buf_text(&about));
+        add_about(&t, job, now_at);
     }
     if (t.cells.count == 0)
         return;
@@ -325,7 +365,6 @@ static void print_failures(const struct screen *s, const struct overview *o, int
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; (job = json_array_get(json_object_get(o->failed.json, "jobs"), i)) != NULL;
          i++) {
-        CLEANUP(buf) struct buf about = BUF_INIT(4096);
         char age[SHORT_TEXT_SIZE];
 
         table_add(&t, COLOUR_RED, answer_text(job, "id"));
@@ -333,8 +372,7 @@ static void print_failures(const struct screen *s, const struct overview *o, int
         table_addf(&t, COLOUR_PLAIN, "%s ago",
                    age_format(now_at - answer_time(job, "finished_at"), age));
         add_what(&t, job);
-        job_about(job, now_at, &about);
-        table_add(&t, COLOUR_PLAIN, buf_text(&about));
+        add_about(&t, job, now_at);
     }
     if (t.cells.count == 0)
         return;
@@ -353,15 +391,17 @@ void overview_print(const struct cli *cli, const struct screen *s, const struct 
     print_stopped(s, o, now_at);
     print_running(s, o, now_at);
     print_waits(s, o, now_at);
+    print_waiting_jobs(s, o, now_at);
     print_workers(s, o, now_at);
     print_failures(s, o, now_at);
 }
 
 void overview_print_json(const struct overview *o)
 {
-    json_t *all = json_pack("{s:O,s:O,s:O,s:O,s:O}", "server", o->server.json, "queues",
+    json_t *all = json_pack("{s:O,s:O,s:O,s:O,s:O,s:O}", "server", o->server.json, "queues",
                             queues_of(o), "workers", json_object_get(o->workers.json, "workers"),
-                            "running", json_object_get(o->running.json, "jobs"), "failed",
+                            "running", json_object_get(o->running.json, "jobs"), "waiting",
+                            json_object_get(o->waiting.json, "jobs"), "failed",
                             json_object_get(o->failed.json, "jobs"));
 
     if (all != NULL)

@@ -16,20 +16,24 @@ struct overview {
     struct client_reply workers;
     struct client_reply running;
     struct client_reply failed;
-    int running_shown, failed_shown; /* so many of them */
+    struct client_reply waiting;                    /* ready, scheduled and held ones */
+    int running_shown, failed_shown, waiting_shown; /* so many of them */
     bool folds; /* idle queues and workers that are gone are counted, not listed */
 };
 
 enum {
     OVERVIEW_RUNNING = 10,
     OVERVIEW_FAILED = 5,
+    OVERVIEW_WAITING = 5,
     OVERVIEW_RUNNING_TOP = 100, /* where it can be scrolled */
     OVERVIEW_FAILED_TOP = 50,
+    OVERVIEW_WAITING_TOP = 50,
 };
 
 #define OVERVIEW_INIT                                                                              \
     ((struct overview){CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, \
-                       CLIENT_REPLY_INIT, OVERVIEW_RUNNING, OVERVIEW_FAILED, false})
+                       CLIENT_REPLY_INIT, CLIENT_REPLY_INIT, OVERVIEW_RUNNING, OVERVIEW_FAILED,    \
+                       OVERVIEW_WAITING, false})
 
 void overview_deinit(struct overview *o);
 static inline void overview_cleanup(struct overview *o)

@@ -12,7 +12,8 @@
 
 #define CELL_MAX 4096
 #define GAP 2
-#define NARROWEST 6 /* columns of a text that is cut */
+#define NARROWEST 6       /* columns of a text that is cut */
+#define LEFT_OUT SIZE_MAX /* width of a column that is not shown */
 
 static const char *const codes[COLOUR_COUNT] = {
     [COLOUR_PLAIN] = "",        [COLOUR_BOLD] = "\033[1m",   [COLOUR_DIM] = "\033[2m",
@@ -267,25 +268,42 @@ static bool shrinks(const struct table *t, size_t column)
     return t->columns[column].shrinks || (column + 1 == t->n_columns && !t->columns[column].right);
 }
 
-/* The columns of the screen that a row takes when no text that can be cut is wider than `cap`. */
+/* What a column may take when texts are cut at `cap`: the last one says most, and has twice that. */
+static size_t capped(const struct table *t, const size_t *widths, size_t column, size_t cap)
+{
+    size_t most = column + 1 == t->n_columns ? 2 * cap : cap;
+
+    return shrinks(t, column) && widths[column] > most ? most : widths[column];
+}
+
+/* The columns of the screen that a row takes then. */
 static size_t row_width(const struct table *t, const size_t *widths, size_t cap)
 {
-    size_t sum = (t->n_columns - 1) * GAP;
+    size_t sum = 0;
 
     for (size_t c = 0; c < t->n_columns; c++)
-        sum += shrinks(t, c) && widths[c] > cap ? cap : widths[c];
+        if (widths[c] != LEFT_OUT)
+            sum += capped(t, widths, c, cap) + (c > 0 ? GAP : 0);
     return sum;
 }
 
-/* What is short stays whole: only the widest texts are cut, all at the same width. */
+/* What is short stays whole: only the widest texts are cut. */
 static void fit(const struct table *t, size_t *widths, size_t screen)
 {
     size_t cap = screen;
 
+    for (size_t c = 0; c < t->n_columns && row_width(t, widths, cap) > screen; c++)
+        if (t->columns[c].optional)
+            widths[c] = LEFT_OUT;
     while (cap > NARROWEST && row_width(t, widths, cap) > screen)
         cap--;
     for (size_t c = 0; c < t->n_columns; c++)
-        widths[c] = shrinks(t, c) && widths[c] > cap ? cap : widths[c];
+        if (widths[c] != LEFT_OUT)
+            widths[c] = capped(t, widths, c, cap);
+    size_t *last = &widths[t->n_columns - 1];
+
+    while (*last > NARROWEST && row_width(t, widths, screen) > screen)
+        --*last;
 }
 
 void table_print(const struct table *t, const struct screen *s)
@@ -303,6 +321,8 @@ void table_print(const struct table *t, const struct screen *s)
             size_t i = (row - 1) * t->n_columns + at.column;
 
             at.width = widths[at.column];
+            if (at.width == LEFT_OUT)
+                continue;
             print_cell(t, s, row == 0 ? &title : &t->cells.items[i], &at);
         }
         fputc('\n', screen_out(s));

@@ -70,8 +70,9 @@ const char *bytes_format(int64_t bytes, char text[static SHORT_TEXT_SIZE]);
 
 struct column {
     const char *title;
-    bool right;   /* numbers stand at the right */
-    bool shrinks; /* text that is cut where the screen is too narrow, as the last column's is */
+    bool right;    /* numbers stand at the right */
+    bool shrinks;  /* text that is cut where the screen is too narrow, as the last column's is */
+    bool optional; /* left out where the screen is too narrow for all */
 };
 
 struct table_cell {

@@ -106,17 +106,24 @@ void top_page_choose(struct top_page *p, struct slice text, int step)
         show_line(p, before_at);
 }
 
-/* As much as fits into the columns; codes of colours take none, and all of them stay. */
+/* As much as fits into the columns, an ellipsis where more was; codes of colours take none, and all of them stay. */
 static void add_cut(struct buf *out, struct slice line, size_t columns)
 {
+    CLEANUP(buf) struct buf plain = BUF_INIT(line.size + 1);
     const char *end = slice_end(line);
     size_t used = 0;
 
+    add_uncoloured(&plain, line);
+    bool is_cut = columns > 0 && text_columns(buf_slice(&plain)) > columns;
+
     for (const char *at = line.data; at < end; at++) {
         bool code = *at == '\033';
+        bool begins = !code && ((unsigned char)*at & 0xC0) != 0x80;
 
-        used += !code && ((unsigned char)*at & 0xC0) != 0x80;
-        if (!code && columns > 0 && used > columns)
+        used += begins;
+        if (is_cut && begins && used == columns)
+            buf_add_str(out, "…");
+        if (is_cut && !code && used >= columns)
             continue;
         do
             buf_add_char(out, *at);

@@ -73,6 +73,20 @@ def test_columns_are_cut_to_the_terminal(server, client):
     assert re.search(rf"{job}.*text=x+….*no live worker", "\n".join(lines)), lines
 
 
+def test_at_80_columns_there_is_room_for_what_it_is_about(server, client):
+    for _ in range(3):
+        client.submit("work", params={"url": "https://example.org/" + "x" * 50})
+    fail_next(client, b"connect to example.org port 443: Connection refused\n")
+    terminal = Terminal("list", "--data", server.data, size=(24, 80))
+    assert terminal.wait() == 0
+    lines = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", terminal.text).split("\r\n")
+    terminal.close()
+    assert "TRY" not in lines[0] and all(len(line) <= 80 for line in lines), lines
+    about = lines[0].index("ABOUT")
+    assert 80 - about >= 26 and any("exit 7: connect to example" in line[about:] for line in lines), lines
+    assert "TRY" in server.cli("list").out.splitlines()[0]
+
+
 def test_values_above_64_kib_are_shown_cut_with_their_size(server, client):
     job = client.submit(params={"small": "s" * 60_000, "large": "l" * 200_000})
     ran = server.cli("show", job)

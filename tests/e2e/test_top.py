@@ -133,7 +133,7 @@ def test_without_a_terminal_it_prints_one_screen(server, client):
     ran = server.cli("top")
     assert ran.status == 0 and "work: 1 ready" in ran.out and "\x1b" not in ran.out, ran
     ran = server.cli("top", "--json")
-    assert {"server", "queues", "workers", "running", "failed"} == set(ran.json), ran
+    assert {"server", "queues", "workers", "running", "waiting", "failed"} == set(ran.json), ran
     terminal = Terminal("top", "--json", "--data", server.data)
     assert terminal.wait() == 0 and ENTER not in terminal.text
     terminal.close()
@@ -173,6 +173,26 @@ def test_a_job_is_chosen_and_looked_into(server, client, top):
     press(terminal, "q", "q quits")
     terminal.press("q")
     assert terminal.wait() == 0 and terminal.restored()
+
+
+def test_jobs_that_wait_can_be_looked_into(server, client, top):
+    later = client.submit("work", delay="1h", params={"n": "later"})
+    held = client.submit("other", params={"n": "held"})
+    client.act(held, "hold")
+    ready = client.submit("work", params={"n": "ready"})
+    terminal = started(top)
+    terminal.until("WAITING")
+    for job_id, words in ((ready, r"ready.*n=ready +no live worker for work"), (held, "held.*n=held +held by hand"),
+                          (later, "scheduled.*n=later +not due yet, in ")):
+        press(terminal, DOWN, rf"\x1b\[7m{job_id} .*{words}")
+    press(terminal, ENTER_KEY, rf"job {later}.*scheduled[\s\S]*q back")
+    told = server.cli("status", "--json").json
+    assert [job["id"] for job in told["waiting"]] == [ready, held, later]
+
+
+def test_lines_that_are_cut_say_so(top):
+    terminal = started(top, size=(24, 40))
+    terminal.until(r"waybill .*unix:\S+…")
 
 
 def test_a_long_screen_is_scrolled(server, client, top):

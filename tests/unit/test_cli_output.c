@@ -346,6 +346,35 @@ static void print_wide_table(const void *ctx)
     table_print(&t, ctx);
 }
 
+static void print_table_with_an_optional_column(const void *ctx)
+{
+    static const struct column columns[] = {{.title = "ID"},
+                                            {.title = "TRY", .right = true, .optional = true},
+                                            {.title = "ABOUT"}};
+    CLEANUP(table) struct table t;
+
+    table_init(&t, columns, ARRAY_LEN(columns));
+    table_add(&t, COLOUR_PLAIN, "0123456789");
+    table_add_count(&t, COLOUR_PLAIN, 1);
+    table_add(&t, COLOUR_PLAIN, "aaaaaaaaaaaaaaa");
+    table_print(&t, ctx);
+}
+
+static void a_column_that_is_optional_goes_first(void **state)
+{
+    const struct screen wide = {.width = 32};
+    const struct screen narrow = {.width = 31};
+    const struct screen narrower = {.width = 20};
+    CLEANUP(mem) char *all = printed(print_table_with_an_optional_column, &wide);
+    CLEANUP(mem) char *some = printed(print_table_with_an_optional_column, &narrow);
+    CLEANUP(mem) char *few = printed(print_table_with_an_optional_column, &narrower);
+
+    (void)state;
+    assert_string_equal(all, "ID          TRY  ABOUT\n0123456789    1  aaaaaaaaaaaaaaa\n");
+    assert_string_equal(some, "ID          ABOUT\n0123456789  aaaaaaaaaaaaaaa\n");
+    assert_string_equal(few, "ID          ABOUT\n0123456789  aaaaaaa…\n");
+}
+
 static void texts_share_the_room_and_short_ones_stay_whole(void **state)
 {
     const struct screen narrow = {.width = 30};
@@ -354,7 +383,7 @@ static void texts_share_the_room_and_short_ones_stay_whole(void **state)
     CLEANUP(mem) char *some = printed(print_wide_table, &middle);
 
     (void)state;
-    assert_non_null(strstr(cut, "\n0123456789  wwwwwww…  aaaaaaa…\n"));
+    assert_non_null(strstr(cut, "\n0123456789  wwwww…  aaaaaaaaa…\n"));
     assert_non_null(strstr(some, "\n0123456789  wwwwwwwwwwwwwwww…  aaaaaaaaaaaaaaa\n"));
 }
 
@@ -543,6 +572,7 @@ int main(void)
         cmocka_unit_test(columns_stand_under_each_other),
         cmocka_unit_test(the_last_column_ends_at_the_edge_of_the_screen),
         cmocka_unit_test(texts_share_the_room_and_short_ones_stay_whole),
+        cmocka_unit_test(a_column_that_is_optional_goes_first),
         cmocka_unit_test(colours_are_there_when_they_are_wanted),
         cmocka_unit_test(json_comes_out_on_one_line_and_otherwise_as_it_came),
         cmocka_unit_test(a_job_exits_as_its_program_did),

@@ -59,11 +59,11 @@ static void lines_are_cut_at_the_edge_and_the_chosen_one_is_marked(void **state)
     (void)state;
     top_page_fit(&p, slice_of(text), 3);
     top_page_add(&p, slice_of(text), 15, &out);
-    assert_string_equal(buf_text(&out), "head\n\033[7m" A "  \033[0m\n05D8K3Q9XW2RAX \n");
+    assert_string_equal(buf_text(&out), "head\n\033[7m" A " …\033[0m\n05D8K3Q9XW2RAX…\n");
     buf_clear(&out);
     p.chosen[0] = '\0';
     top_page_add(&p, slice_of(text), 4, &out);
-    assert_string_equal(buf_text(&out), "head\n\033[34m05D8\033[0m\n05D8\n");
+    assert_string_equal(buf_text(&out), "head\n\033[34m05D…\033[0m\n05D…\n");
 }
 
 int main(void)
