@@ -338,11 +338,14 @@ def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
     assert taken == [], "nobody else could have claimed it meanwhile"
 
 
-def test_a_dead_server_is_taken_over_within_15_s_and_that_is_logged(both):
+def test_a_dead_server_is_taken_over_and_that_is_logged(both):
+    """How soon: it is taken for alive for 14 s at most, and tests/unit/test_engine_shared.c has what the others do then."""
     third = Server(f"{both[0].dir}-third", store=both[0].cluster.url(), definitions="").start()
     url = f"http://127.0.0.1:{third.port}"
     third.kill()
-    began = time.monotonic()
+    with both[0].cluster.session() as look:
+        ((left,),) = look.ask("SELECT alive_until_at - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+                              f" FROM servers WHERE url = '{url}'")
+    assert int(left) <= 14_000_000
     eventually(lambda: any(f"taken over from {url}" in server.log_text() for server in both),
                "the line in a log", deadline_s=60 * PATIENCE)
-    assert time.monotonic() - began < 15 * PATIENCE

@@ -553,6 +553,33 @@ static void a_dead_servers_leases_are_judged_by_another(void **state)
     assert_sound(p->a);
 }
 
+#define NOW_SQL "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+
+/* Of 15 s until a dead server is taken over, its own time is 14 at most, and the others are there right behind it. */
+static void a_server_looks_again_when_the_time_of_another_has_passed(void **state)
+{
+    struct pair *p = *state;
+    char sql[200];
+
+    fixture_pass(p->a, 20 * US_PER_S);
+    batch_run(p->a);
+    assert_in_range(pg_schema_number(&p->a->place,
+                                     "SELECT MAX(alive_until_at) - " NOW_SQL " FROM servers"),
+                    1, 14 * US_PER_S);
+    snprintf(sql, sizeof(sql),
+             "UPDATE servers SET alive_until_at = " NOW_SQL " + 9000000 WHERE name = '%s'",
+             p->b->dir);
+    pg_schema_run(&p->a->place, sql);
+    fixture_pass(p->a, 20 * US_PER_S);
+    batch_run(p->a);
+    assert_in_range(engine_next_us(p->a->engine, p->a->now), 1, 9 * US_PER_S + US_PER_S / 4);
+    kill_server(p, p->b);
+    fixture_pass(p->a, 9 * US_PER_S + US_PER_S / 4);
+    batch_run(p->a); /* one beat is enough */
+    assert_int_equal(
+        pg_schema_number(&p->a->place, "SELECT COUNT(*) FROM servers WHERE alive_until_at = 0"), 1);
+}
+
 /* The other has left, and what it held is taken over. */
 static void be_sole(struct pair *p)
 {
@@ -716,6 +743,7 @@ int main(void)
         SHARED_TEST(what_a_worker_says_of_itself_holds_wherever_it_said_it_last),
         SHARED_TEST(chunked_work_means_the_jobs_of_all_servers),
         SHARED_TEST(a_dead_servers_leases_are_judged_by_another),
+        SHARED_TEST(a_server_looks_again_when_the_time_of_another_has_passed),
         SHARED_TEST(the_sole_server_tells_nobody_of_ready_jobs),
         SHARED_TEST(who_joins_the_sole_server_shares_its_jobs),
         SHARED_TEST(a_server_that_was_taken_for_dead_joins_again),
