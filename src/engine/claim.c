@@ -116,7 +116,7 @@ static enum err_code mark_attempts(struct engine *e, const struct job *jobs, siz
                                    struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct log_mark begins = {jobs[i].log_size, -jobs[i].attempt};
+        const struct log_mark begins = {jobs[i].log_size, LOG_MARK_ATTEMPT, jobs[i].attempt};
 
         if (jobs[i].state == JOB_RUNNING && jobs[i].attempt > 1 &&
             store_log_mark(e->store, jobs[i].id.v, &begins, 1, err) != E_OK)

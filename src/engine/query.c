@@ -183,17 +183,23 @@ static void add_mark(void *ctx, const struct log_mark *mark)
 {
     struct log_marks *m = ctx;
 
-    if (mark->at == 0) {
+    switch (mark->kind) {
+    case LOG_MARK_ERRORS:
         json_add_comma(&m->errors);
         buf_add_int(&m->errors, mark->offset);
-    } else if (mark->at > 0) {
+        break;
+    case LOG_MARK_TIME:
         json_add_comma(m->times);
         buf_addf(m->times, "[%lld,", (long long)mark->offset);
-        json_add_time(m->times, mark->at);
+        json_add_time(m->times, mark->value);
         buf_add_char(m->times, ']');
-    } else if (-mark->at > m->last) {
-        m->last = -mark->at;
+        break;
+    case LOG_MARK_ATTEMPT:
+        if (mark->value <= m->last)
+            break;
+        m->last = mark->value;
         buf_addf(&m->attempts, ",[%lld,%lld]", (long long)m->last, (long long)mark->offset);
+        break;
     }
 }
 

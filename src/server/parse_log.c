@@ -54,8 +54,8 @@ static bool read_mark(struct slice value, struct log_mark *ret_mark)
     if (!json_next_item(&it, &offset) || !json_next_item(&it, &at) ||
         json_type_of(offset) != JSON_T_INT || json_type_of(at) != JSON_T_INT)
         return false;
-    *ret_mark = (struct log_mark){json_int(offset), json_int(at)};
-    return ret_mark->at >= 0;
+    *ret_mark = log_mark_unpack(json_int(offset), json_int(at));
+    return ret_mark->kind != LOG_MARK_ATTEMPT; /* where those begin the engine knows */
 }
 
 static enum err_code read_times(struct field_reader *r, struct slice value)

@@ -11,7 +11,13 @@ enum {
     MARK_ROWS = 128,    /* of a job */
 };
 
-_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN && sizeof(struct log_mark) == 16,
+/* A mark as it is kept: see core/log_mark.h. */
+struct kept_mark {
+    int64_t offset;
+    int64_t packed;
+};
+
+_Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN && sizeof(struct kept_mark) == 16,
                "marks are kept as little endian bytes");
 
 enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, struct err *err)
@@ -85,7 +91,11 @@ enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark
 {
     if (n == 0)
         return E_OK;
-    struct slice bytes = slice_make((const char *)marks, n * sizeof(*marks));
+    CLEANUP(mem) struct kept_mark *kept = mem_alloc(n * sizeof(*kept));
+
+    for (size_t i = 0; i < n; i++)
+        kept[i] = (struct kept_mark){marks[i].offset, log_mark_pack(&marks[i])};
+    struct slice bytes = slice_make((const char *)kept, n * sizeof(*kept));
     const struct db_value args[] = {db_i(job), db_b(bytes), db_i(PIECE_BYTES)};
     struct db_taker taker = {0};
 
@@ -105,10 +115,12 @@ static void take_marks(void *ctx, const struct db_row *row)
 {
     struct mark_taker *t = ctx;
     struct slice bytes = db_col_blob(row, 0);
-    struct log_mark mark;
+    struct kept_mark kept;
 
-    for (size_t at = 0; at + sizeof(mark) <= bytes.size; at += sizeof(mark)) {
-        memcpy(&mark, bytes.data + at, sizeof(mark));
+    for (size_t at = 0; at + sizeof(kept) <= bytes.size; at += sizeof(kept)) {
+        memcpy(&kept, bytes.data + at, sizeof(kept));
+        struct log_mark mark = log_mark_unpack(kept.offset, kept.packed);
+
         t->on_mark(t->ctx, &mark);
     }
 }

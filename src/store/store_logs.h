@@ -10,16 +10,9 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/log_mark.h"
 
 struct store;
-
-/* When what is at an offset of the log was written; or, with the number of an attempt below 0, where that attempt
- * begins (the first attempt has no such mark); or, with 0, where the standard error of an attempt begins, if that was
- * kept apart.  Persisted as it stands here. */
-struct log_mark {
-    int64_t offset;
-    int64_t at;
-};
 
 /* Bytes in the job's log so far. */
 MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size,
@@ -29,7 +22,7 @@ MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *r
 MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first,
                                        struct slice data, struct err *err);
 
-/* When parts of it were written.  Beyond a good number a job's marks are not kept. */
+/* Adds marks.  Beyond a good number a job's marks are not kept. */
 MUST_CHECK enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks,
                                         size_t n, struct err *err);
 

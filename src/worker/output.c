@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/utf8.h"
 #include "base/vec.h"
+#include "core/log_mark.h"
 
 #define NOTICE "waybill: "
 
@@ -277,7 +278,9 @@ void output_add_errors(struct output *o, struct slice errors, int64_t now_at)
         errors.size = room > 0 ? (size_t)room : 0;
     if (errors.size == 0)
         return;
-    VEC_PUSH(&o->times, ((struct output_time){end_of(o), 0}));
+    const struct log_mark begins = {.offset = end_of(o), .kind = LOG_MARK_ERRORS};
+
+    VEC_PUSH(&o->times, ((struct output_time){begins.offset, log_mark_pack(&begins)}));
     keep(o, errors, now_at);
     o->n_errors = errors.size;
 }

@@ -62,7 +62,7 @@ void output_ack(struct output *o, int64_t size);
 void output_stop(struct output *o);
 
 /* After output_end: what the program wrote to standard error, where that was kept apart.  It stands behind the rest, as
- * far as there is room, and a mark with the time 0 says where it begins. */
+ * far as there is room, and a mark (LOG_MARK_ERRORS, core/log_mark.h) says where it begins. */
 void output_add_errors(struct output *o, struct slice errors, int64_t now_at);
 
 /* With keep_text, after output_end: the log of this attempt as it is kept; without standard error where that was

@@ -137,7 +137,8 @@ static void touch_lease(struct script *s, struct request *r, size_t lease)
                                                  .has_done = true};
 }
 
-static const struct log_mark begun_marks[] = {{.offset = 0, .at = INT64_C(1760000000) * US_PER_S}};
+static const struct log_mark begun_marks[] = {
+    {.offset = 0, .kind = LOG_MARK_TIME, .value = INT64_C(1760000000) * US_PER_S}};
 static const struct log_append begun = {.data = SLICE("begun\n"),
                                         .marks = begun_marks,
                                         .n_marks = 1};

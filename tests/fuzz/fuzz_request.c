@@ -220,7 +220,7 @@ static void check_log(const struct log_append *log)
     if (log->offset < 0 || log->data.data == NULL || log->data.size > BODY_LOG_MAX)
         fuzz_fail("a log is not whole");
     for (size_t i = 0; i < log->n_marks; i++) {
-        if (log->marks[i].offset < from || log->marks[i].at <= 0 ||
+        if (log->marks[i].offset < from || log->marks[i].kind == LOG_MARK_ATTEMPT ||
             log->marks[i].offset >= log->offset + (int64_t)log->data.size)
             fuzz_fail("mark %zu is out of place", i);
         from = log->marks[i].offset;

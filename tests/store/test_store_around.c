@@ -402,9 +402,57 @@ static void take_mark(void *ctx, const struct log_mark *m)
 {
     struct marks *seen = ctx;
 
-    assert_int_equal(m->at, NOW_AT + m->offset);
+    assert_int_equal(m->kind, LOG_MARK_TIME);
+    assert_int_equal(m->value, NOW_AT + m->offset);
     assert_true(seen->n++ == 0 || m->offset == seen->last + 1);
     seen->last = m->offset;
+}
+
+struct kinds {
+    struct log_mark items[4];
+    size_t n;
+};
+
+static void take_kind(void *ctx, const struct log_mark *m)
+{
+    struct kinds *seen = ctx;
+
+    assert_true(seen->n < ARRAY_LEN(seen->items));
+    seen->items[seen->n++] = *m;
+}
+
+/* Bytes of stores that are out there: 16 for each, little endian. */
+#define MARKS_HEX      \
+    "0100000000000000" \
+    "0500000000000000" \
+    "0200000000000000" \
+    "0000000000000000" \
+    "0300000000000000" \
+    "FEFFFFFFFFFFFFFF"
+
+static void a_mark_is_a_time_an_attempt_or_where_standard_error_begins(void **state)
+{
+    static const struct log_mark want[] = {{1, LOG_MARK_TIME, 5},
+                                           {2, LOG_MARK_ERRORS, 0},
+                                           {3, LOG_MARK_ATTEMPT, 2}};
+    int64_t queue = add_queue("q");
+    struct kinds seen = {.n = 0};
+
+    (void)state;
+    begin();
+    struct job j = add_job(7, queue);
+
+    ok(store_log_mark(fx.store, j.id.v, want, ARRAY_LEN(want), &err));
+    commit();
+    ok(store_log_marks(fx.store, j.id.v, take_kind, &seen, &err));
+    assert_int_equal(seen.n, ARRAY_LEN(want));
+    for (size_t i = 0; i < seen.n; i++) {
+        assert_int_equal(seen.items[i].offset, want[i].offset);
+        assert_int_equal(seen.items[i].kind, want[i].kind);
+        assert_int_equal(seen.items[i].value, want[i].value);
+    }
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM log_times WHERE marks = x'" MARKS_HEX "'"),
+                     1);
 }
 
 static void the_times_of_a_log_are_bounded_and_go_with_their_job(void **state)
@@ -420,7 +468,7 @@ static void the_times_of_a_log_are_bounded_and_go_with_their_job(void **state)
 
     for (int s = 0; s < SETS; s++) {
         for (int i = 0; i < SET; i++)
-            set[i] = (struct log_mark){s * SET + i, NOW_AT + s * SET + i};
+            set[i] = (struct log_mark){s * SET + i, LOG_MARK_TIME, NOW_AT + s * SET + i};
         ok(store_log_mark(fx.store, j.id.v, set, SET, &err));
         if (s == 0) {
             commit();
@@ -457,6 +505,7 @@ int main(void)
         STORE_TEST(chunked_work_resumes_where_it_was),
         STORE_TEST(finished_work_is_forgotten_after_its_time),
         STORE_TEST(a_queue_keeps_its_newest_lines),
+        STORE_TEST(a_mark_is_a_time_an_attempt_or_where_standard_error_begins),
         STORE_TEST(the_times_of_a_log_are_bounded_and_go_with_their_job),
     };
 

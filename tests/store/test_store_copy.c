@@ -107,7 +107,7 @@ static void add_record(int64_t id)
                                .ended_at = NOW_AT + 5,
                                .text = slice_make("a\0b\xFF\n", 5),
                                .set = SLICE("{\"a\":1}")};
-    const struct log_mark marks[] = {{0, NOW_AT}, {7, NOW_AT + 1}};
+    const struct log_mark marks[] = {{0, LOG_MARK_TIME, NOW_AT}, {7, LOG_MARK_TIME, NOW_AT + 1}};
 
     ok(store_progress_add(fx.store, id, &e, &err));
     e.exited = false;
