@@ -71,6 +71,17 @@ def context_switches(pid):
     return total
 
 
+def thread_us(pid):
+    """Processor time of its threads until now, by their names, in microseconds."""
+    total = {}
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/comm", encoding="ascii", errors="replace") as f:
+            name = f.read().strip()
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as f:
+            total[name] = total.get(name, 0) + int(f.read().split()[0]) / 1000
+    return total
+
+
 def stat_fields(pid):
     """Of /proc/PID/stat, those after the name."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
