@@ -99,6 +99,7 @@ struct job {
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
     struct slice bill;    /* JSON, or empty: core/bill.h */
     struct slice assigned; /* JSON object of what its steps have set so far, or empty */
+    int64_t shared; /* new jobs: params and body are in the store already, under this id; else 0 */
 };
 
 /* One entry of a job's record: an attempt that has ended. */

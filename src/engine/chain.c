@@ -80,7 +80,8 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
     bool found = false;
     struct job j;
 
-    p->id = engine_new_id(e);
+    if (p->id == 0)
+        p->id = engine_new_id(e);
     j = submit_make_job(e, item, p);
     j.state = JOB_HELD;
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &j, 1, err) != E_OK)
@@ -94,23 +95,21 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
     return job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, why, err);
 }
 
-enum err_code chain_make(struct engine *e, struct queue *q, const struct chain_source *source,
-                         int64_t *ret_id, struct err *err)
+enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,
+                         struct err *err)
 {
     struct bill bill = {.parent = source->job, .depth = source->depth, .topic = source->topic};
-    struct submit_item item = {.queue = slice_of(q->name),
+    struct submit_item item = {.queue = slice_of(p->queue->name),
                                .params = source->params,
                                .labels = source->labels,
                                .priority = source->priority,
                                .bill = bill_format(&bill, &e->arena)};
-    struct unfit unfit = judge(q, source, &item.params);
-    struct plan p = {.queue = q};
+    struct unfit unfit = judge(p->queue, source, &item.params);
 
-    if ((unfit.why.code == E_OK ? submit_create(e, &item, &p, err)
-                                : make_failed(e, &item, &p, &unfit, err)) != E_OK)
-        return err->code;
-    *ret_id = p.id;
-    return E_OK;
+    if (item.params.data != source->params.data)
+        p->shared = 0;
+    return unfit.why.code == E_OK ? submit_create(e, &item, p, err)
+                                  : make_failed(e, &item, p, &unfit, err);
 }
 
 /* ---- following ---- */
@@ -140,11 +139,13 @@ static enum err_code follow_queue(struct engine *e, struct slice name,
                                   const struct chain_source *source, struct err *err)
 {
     struct queue *q = queue_find(e, name);
+    struct plan plan = {.queue = q};
     struct err why = ERR_INIT;
-    int64_t id;
 
-    if (q != NULL)
-        return chain_make(e, q, source, &id, err);
+    if (q != NULL) {
+        fanout_use(&e->fanout, 1, source->params.size);
+        return chain_make(e, source, &plan, err);
+    }
     queue_unknown(e, name, E_NOT_FOUND, &why);
     return chain_astray(e, source, why.msg, err);
 }
@@ -154,10 +155,9 @@ static enum err_code follow_topic(struct engine *e, struct slice name,
 {
     struct err why = ERR_INIT;
     struct quote quote;
-    int64_t *ids;
     size_t n = 0;
 
-    if (topic_publish(e, name, source, &ids, &n, err) != E_OK)
+    if (topic_publish(e, name, source, &n, err) != E_OK)
         return err->code;
     if (n > 0)
         return E_OK;

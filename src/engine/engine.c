@@ -26,6 +26,7 @@
 enum {
     SHRINK_PAGES = 256,
     BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
+    PUBLISH_ROWS = FANOUT_ROWS / 64, /* of one publication, at least: core/fanout.h */
     KEPT_JOBS = 2048,   /* room for so many new jobs stays from batch to batch */
     RACES_MAX = 10,     /* so often may another server be faster */
     SHORT_MS = 50,      /* how long an op that runs alone waits for a lock … */
@@ -175,7 +176,7 @@ static void undo_batch(struct engine *e)
 
     e->stale = !e->shared || e->workers_changed;
     e->has_work = e->is_unsettled = e->shared;
-    e->has_releases = e->has_revivals = true;
+    e->has_releases = e->has_revivals = e->has_fanouts = true;
     e->queues_stale = e->queues_stale || e->queues_changed;
     store_rollback(e->store);
     e->in_transaction = false;
@@ -447,6 +448,7 @@ static size_t rows_of(const struct op *op)
                (size_t)op->exchange.max;
     case OP_QUEUE: return op->queue.n_puts;
     case OP_EMIT: return op->emit.n_jobs;
+    case OP_PUBLISH: return PUBLISH_ROWS;
     case OP_ACT:
     case OP_BULK:
     case OP_LOG:
@@ -454,7 +456,6 @@ static size_t rows_of(const struct op *op)
     case OP_NEWS:
     case OP_SIGNAL:
     case OP_JOIN:
-    case OP_PUBLISH:
     case OP_SUBSCRIBE:
     case OP_KIND_COUNT: break;
     }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/siphash.h"
+#include "core/fanout.h"
 #include "core/job_state.h"
 #include "engine/op.h"
 
@@ -64,6 +65,7 @@ struct engine_config {
     uint32_t waiting_max;       /* waiting claims and waits; one more is E_TOO_MANY */
     uint32_t waiting_reserve;   /* above that, for those of ops that may use it */
     uint32_t settle_rows;       /* of staged jobs, in one commit; 0: as many as is sensible */
+    struct fanout fanout;       /* made of it in one commit; 0: as much as is sensible */
     uint32_t subscriptions_max; /* queues of workers' own; one more is E_TOO_MANY */
 };
 

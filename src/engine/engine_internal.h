@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "base/vec.h"
 #include "core/attempt.h"
+#include "core/fanout.h"
 #include "core/lease.h"
 #include "engine/claims.h"
 #include "engine/counts.h"
@@ -198,8 +199,10 @@ struct engine {
 
     bool revivals_new;   /* this batch has put one */
     bool has_revivals;   /* some jobs may still have to be brought back: see revive.c */
+    bool has_fanouts;    /* some publications or ends may still have to be worked off: see links.h */
     bool has_releases;   /* some waits may still have to be looked at: see links.h */
     int64_t releases_at; /* steady: not before */
+    struct fanout fanout_max; /* what one commit may make of a fan-out */
 
     int64_t due_at;         /* wall: no scheduled job is due earlier */
     int64_t retain_at;      /* wall: nothing is to be removed earlier */
@@ -243,6 +246,8 @@ struct engine {
     bool releases_left;                /* one that was looked at goes on */
     int64_t releases_past;             /* those up to this target were looked at */
     VEC(struct join_fire) fires;       /* to be written together */
+    struct fanout fanout;              /* what it may still make */
+    bool fanouts_new;                  /* there were none before the batch */
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */

@@ -94,12 +94,31 @@ enum err_code links_follow(struct engine *e, struct err *err)
 }
 
 /* While the engine rests after a failure, only what the batch itself has decided is followed. */
+static bool rests(const struct engine *e)
+{
+    return e->now.steady_at < e->resume_at;
+}
+
+/* Publications that earlier batches have left. */
+static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
+{
+    bool over = !e->has_fanouts || e->fanouts_new || rests(e);
+
+    if (over)
+        return E_OK;
+    e->fanout = fanout_for_rest(&e->fanout, &e->fanout_max);
+    while (!over && !fanout_is_full(&e->fanout))
+        if (spread_work(e, &over, err) != E_OK || follow(e, room, err) != E_OK)
+            return err->code;
+    e->has_fanouts = !over || e->fanouts_new;
+    return E_OK;
+}
+
 enum err_code links_settle(struct engine *e, struct err *err)
 {
     if (links_follow(e, err) != E_OK)
         return err->code;
-    bool over = !e->has_releases || !links_are_due(e) || e->releases_new ||
-                e->now.steady_at < e->resume_at;
+    bool over = !e->has_releases || e->now.steady_at < e->releases_at || e->releases_new || rests(e);
     size_t room = room_of(e);
 
     if (room < rows_of(e) / 2)
@@ -107,22 +126,25 @@ enum err_code links_settle(struct engine *e, struct err *err)
     while (!over && room > 0)
         if (after_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
-    over = !e->has_revivals || (e->now.steady_at < e->resume_at && !e->revivals_new);
+    over = !e->has_revivals || (rests(e) && !e->revivals_new);
     while (!over && room > 0)
         if (revive_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
-    return E_OK;
+    return work_off(e, &room, err);
 }
 
 enum err_code links_load(struct engine *e, struct err *err)
 {
     e->has_revivals = true; /* the first batch looks */
+    if (store_fanout_any(e->store, &e->has_fanouts, err) != E_OK)
+        return err->code;
     return store_release_any(e->store, &e->has_releases, err);
 }
 
 bool links_are_due(const struct engine *e)
 {
-    return (e->has_releases || e->has_revivals) && e->now.steady_at >= e->releases_at;
+    return e->has_fanouts ||
+           ((e->has_releases || e->has_revivals) && e->now.steady_at >= e->releases_at);
 }
 
 int64_t links_due_at(const struct engine *e)
@@ -140,4 +162,6 @@ void links_clear(struct engine *e)
     e->releases_new = e->releases_left = e->revivals_new = false;
     e->releases_past = 0;
     e->links_used = 0;
+    e->fanout = e->fanout_max;
+    e->fanouts_new = false;
 }

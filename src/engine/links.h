@@ -17,6 +17,7 @@
 #include "core/bill.h"
 #include "core/job.h"
 #include "engine/submit.h"
+#include "store/store_fanout.h"
 #include "store/store_links.h"
 
 struct engine;
@@ -143,10 +144,10 @@ struct chain_source {
 MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
                                       const struct chain_source *source, struct err *err);
 
-/* Makes a job in the queue, in whatever state that is; one that cannot be run fails at once, with the reason. */
-MUST_CHECK enum err_code chain_make(struct engine *e, struct queue *q,
-                                    const struct chain_source *source, int64_t *ret_id,
-                                    struct err *err);
+/* Makes the job of the plan in its queue, in whatever state that is; one that cannot be run fails at once, with the
+ * reason. */
+MUST_CHECK enum err_code chain_make(struct engine *e, const struct chain_source *source,
+                                    struct plan *p, struct err *err);
 
 /* A destination is not there, or cannot be reached: told in the log of the queue, or else in the server's, one line a
  * second. */
@@ -164,10 +165,10 @@ MUST_CHECK enum err_code join_define(struct engine *e, const struct queue_put *p
 MUST_CHECK enum err_code join_arrive(struct engine *e, struct slice name,
                                      const struct chain_source *source, struct err *err);
 
-/* A job in each subscribed queue; *ret_ids are in the batch's arena. */
+/* A job in each subscribed queue, of which there are *ret_n. */
 MUST_CHECK enum err_code topic_publish(struct engine *e, struct slice topic,
-                                       const struct chain_source *source, int64_t **ret_ids,
-                                       size_t *ret_n, struct err *err);
+                                       const struct chain_source *source, size_t *ret_n,
+                                       struct err *err);
 MUST_CHECK enum err_code publish_run(struct engine *e, struct op *op, struct err *err);
 
 /* What is emitted, where some of it may be published: first an item for each that was there, in their order, then
@@ -183,6 +184,30 @@ struct topic_list {
 bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
                   struct topic_list *ret_list, size_t *ret_bad, struct err *refused);
 size_t topic_place(const struct topic_list *list, size_t i);
+
+/* ---- publications (spread.c) ---- */
+
+/* Makes the jobs of a publication whose targets have their ids: as many as belong into this commit; the others are
+ * durable, and made by those that follow. */
+MUST_CHECK enum err_code spread_make(struct engine *e, struct stored_spread *spread,
+                                     struct err *err);
+
+/* Goes on with one that earlier commits have left; *ret_over: there is none. */
+MUST_CHECK enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err);
+
+/* That which was published under the key and is not worked off; ret->id 0: there is none. */
+MUST_CHECK enum err_code spread_of_key(struct engine *e, struct slice key,
+                                       struct stored_spread *ret, struct err *err);
+
+/* Jobs that are still to be made in the queue. */
+MUST_CHECK enum err_code spread_count(struct engine *e, const struct queue *q, int64_t *ret_n,
+                                      struct err *err);
+
+/* Each queue's job of a publication has a key of its own; in the batch's arena. */
+struct slice topic_key(struct engine *e, struct slice key, const struct queue *q);
+
+/* There is something to be worked off. */
+void fanout_note(struct engine *e);
 
 /* Makes or renews a worker's own queue of a topic. */
 MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err);

@@ -181,15 +181,17 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
     return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
-/* What this batch changed is not yet in the kept counts. */
+/* What this batch changed is not yet in the kept counts; what was published to it counts as if it were there. */
 enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                struct err *err)
 {
+    int64_t published = 0;
     int64_t n = 0;
 
-    if (store_counts_queue(e->store, q->id, &n, err) != E_OK)
+    if (store_counts_queue(e->store, q->id, &n, err) != E_OK ||
+        spread_count(e, q, &published, err) != E_OK)
         return err->code;
-    *ret_n = n + counts_of(&e->counts, q->id);
+    *ret_n = n + published + counts_of(&e->counts, q->id);
     return E_OK;
 }
 

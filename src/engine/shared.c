@@ -140,7 +140,7 @@ static enum err_code join(struct engine *e, struct err *err)
     claims_deinit(&e->claims);
     claims_init(&e->claims);
     VEC_CLEAR(&e->dead_claims);
-    e->is_unsettled = e->has_releases = e->has_revivals = true;
+    e->is_unsettled = e->has_releases = e->has_revivals = e->has_fanouts = true;
     e->due_at = e->retain_at = 0;
     e->beat_at = e->now.steady_at;
     enum err_code code = load_all(e, &seat, err);
@@ -326,6 +326,7 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     e->is_unsettled = e->is_unsettled || pulse->unsettled;
     e->has_releases = e->has_releases || pulse->releases;
     e->has_revivals = e->has_revivals || pulse->revivals;
+    e->has_fanouts = e->has_fanouts || pulse->fanouts;
     e->has_work = e->has_work || pulse->work;
     if (pulse->changes != e->changes)
         e->changes = -1;

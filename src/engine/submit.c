@@ -186,6 +186,7 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
         .body = item->body,
         .labels = item->labels,
         .options = item->options,
+        .shared = p->shared,
     };
 
     if (item->bill.size > 0 || p->after != NULL)

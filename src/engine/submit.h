@@ -28,6 +28,7 @@ struct plan {
     int64_t log_size;               /* there its log goes on */
     bool awaited;                   /* another of the same array waits for it */
     const struct after_plan *after; /* NULL: it waits for nothing */
+    int64_t shared;                 /* params and body are in the store already, under this id */
 };
 
 /* A staged job's key is judged when it is released. */

@@ -41,26 +41,29 @@ static size_t subscribed(struct engine *e, struct slice topic, struct queue ***r
 /* ---- by the end of a job ---- */
 
 enum err_code topic_publish(struct engine *e, struct slice topic, const struct chain_source *source,
-                            int64_t **ret_ids, size_t *ret_n, struct err *err)
+                            size_t *ret_n, struct err *err)
 {
-    struct chain_source own = *source;
     struct queue **queues = NULL;
     size_t n = subscribed(e, topic, &queues);
-    int64_t *ids = arena_array(&e->arena, n + 1, sizeof(*ids));
+    struct spread_target *targets = arena_array(&e->arena, n + 1, sizeof(*targets));
+    struct bill bill = {.parent = source->job, .depth = source->depth, .topic = topic};
+    struct stored_spread spread = {.chained = true,
+                                   .params = source->params,
+                                   .labels = source->labels,
+                                   .priority = source->priority,
+                                   .bill = bill_format(&bill, &e->arena),
+                                   .targets = targets,
+                                   .n_targets = n};
 
-    own.topic = arena_copy(&e->arena, topic);
     for (size_t i = 0; i < n; i++)
-        if (chain_make(e, queues[i], &own, &ids[i], err) != E_OK)
-            return err->code;
-    *ret_ids = ids;
+        targets[i] = (struct spread_target){queues[i]->id, engine_new_id(e)};
     *ret_n = n;
-    return E_OK;
+    return n == 0 ? E_OK : spread_make(e, &spread, err);
 }
 
 /* ---- as items ---- */
 
-/* Each queue's job has a key of its own. */
-static struct slice key_for(struct engine *e, struct slice key, const struct queue *q)
+struct slice topic_key(struct engine *e, struct slice key, const struct queue *q)
 {
     size_t name = strlen(q->name);
 
@@ -96,7 +99,7 @@ static size_t items_for(struct engine *e, const struct submit_item *item,
     for (size_t i = 0; i < n; i++) {
         items[i] = *item;
         items[i].queue = slice_of(queues[i]->name);
-        items[i].key = key_for(e, item->key, queues[i]);
+        items[i].key = topic_key(e, item->key, queues[i]);
         items[i].bill = bill;
         items[i].topic = slice_make(NULL, 0);
     }
@@ -199,7 +202,32 @@ struct publishing {
     bool known; /* it was published before, under this key */
 };
 
-/* All are made in one commit: if one is there, so were the others. */
+/* What it made is known by its keys, or by its row as long as that is worked off.  The row is looked for first: it goes
+ * with the commit that makes the last of its jobs. */
+static enum err_code judge_spread(struct engine *e, const struct publish *x, struct publishing *p,
+                                  struct err *refused, struct err *err)
+{
+    struct stored_spread spread = {.id = 0};
+
+    if (x->key.size == 0)
+        return E_OK;
+    if (spread_of_key(e, x->key, &spread, err) != E_OK)
+        return err->code;
+    if (spread.id == 0)
+        return E_OK;
+    p->known = true;
+    p->n = spread.n_targets;
+    p->plans = arena_array(&e->arena, p->n, sizeof(*p->plans));
+    for (size_t i = 0; i < p->n; i++)
+        p->plans[i].id = spread.targets[i].job;
+    if (spread.content != x->content)
+        err_set(refused, E_CONFLICT,
+                "the key '%.*s' belongs to a publication that has other content",
+                (int)(x->key.size > 60 ? 60 : x->key.size), x->key.data);
+    return E_OK;
+}
+
+/* All are decided in one commit: if one is there, so are the others. */
 static enum err_code judge_keys(struct engine *e, struct publishing *p, struct err *refused,
                                 struct err *err)
 {
@@ -219,7 +247,7 @@ static enum err_code judge_keys(struct engine *e, struct publishing *p, struct e
 static enum err_code judge_queues(struct engine *e, struct publishing *p, struct err *refused,
                                   struct err *err)
 {
-    for (size_t i = 0; i < p->n && !p->known; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         struct quote quote;
 
         if (submit_judge(e, &p->items[i], SUBMIT_KEYS_LATER, &p->plans[i], err) != E_OK)
@@ -232,6 +260,43 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
         return E_OK;
     }
     return E_OK;
+}
+
+/* Whether it is known, or can be: else it is refused. */
+static enum err_code judge(struct engine *e, const struct publish *x, struct publishing *p,
+                           struct err *refused, struct err *err)
+{
+    if (judge_spread(e, x, p, refused, err) != E_OK)
+        return err->code;
+    if (p->known)
+        return E_OK;
+    if (p->n == 0) {
+        refuse_nobody(x->topic, E_NOT_FOUND, refused);
+        return E_OK;
+    }
+    if (judge_keys(e, p, refused, err) != E_OK)
+        return err->code;
+    return refused->code != E_OK || p->known ? E_OK : judge_queues(e, p, refused, err);
+}
+
+static enum err_code make_all(struct engine *e, const struct publish *x, struct publishing *p,
+                              struct err *err)
+{
+    struct spread_target *targets = arena_array(&e->arena, p->n, sizeof(*targets));
+    struct stored_spread spread = {.key = x->key,
+                                   .content = x->content,
+                                   .params = x->params,
+                                   .labels = x->labels,
+                                   .priority = x->priority,
+                                   .bill = p->items[0].bill,
+                                   .targets = targets,
+                                   .n_targets = p->n};
+
+    for (size_t i = 0; i < p->n; i++) {
+        p->plans[i].id = engine_new_id(e);
+        targets[i] = (struct spread_target){p->plans[i].queue->id, p->plans[i].id};
+    }
+    return spread_make(e, &spread, err);
 }
 
 static void add_reply(struct op *op, const struct publishing *p)
@@ -257,19 +322,12 @@ enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
 
     p.n = items_for(e, &item, &p.items);
     p.plans = arena_array(&e->arena, p.n + 1, sizeof(*p.plans));
-    if (p.n == 0) {
-        refuse_nobody(x->topic, E_NOT_FOUND, &op->err);
-        return E_OK;
-    }
-    if (judge_keys(e, &p, &op->err, err) != E_OK)
-        return err->code;
-    if (op->err.code == E_OK && judge_queues(e, &p, &op->err, err) != E_OK)
+    if (judge(e, x, &p, &op->err, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)
         return E_OK;
-    for (size_t i = 0; i < p.n && !p.known; i++)
-        if (submit_create(e, &p.items[i], &p.plans[i], err) != E_OK)
-            return err->code;
+    if (!p.known && make_all(e, x, &p, err) != E_OK)
+        return err->code;
     add_reply(op, &p);
     return E_OK;
 }

@@ -46,7 +46,7 @@ struct store_copy_table {
     struct store_copy_side from, to;
 };
 
-enum { STORE_COPY_TABLES = 26 };
+enum { STORE_COPY_TABLES = 28 };
 
 struct store_copy_result {
     struct store_copy_table tables[STORE_COPY_TABLES];

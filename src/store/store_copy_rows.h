@@ -24,7 +24,7 @@ struct copy_table {
     enum sql read, add, clear;
 };
 
-enum { COPY_TABLES = 25 };
+enum { COPY_TABLES = 27 };
 extern const struct copy_table copy_tables[COPY_TABLES];
 
 enum { COPY_KEYS_MAX = 2 };

@@ -25,13 +25,13 @@ enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
 enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 9 };
 
-/* Params from this size on are stored once for jobs that follow each other with the very same bytes: those of one
- * publication, or of one end that leads to several queues.  They have bills. */
+/* Params and bodies from this size on are stored once for jobs that follow each other with the very same bytes: those of
+ * one publication, or of one end that leads to several queues.  They have bills. */
 enum { SHARED_MIN = 4096 };
 
 struct sharing {
-    struct slice params; /* of the jobs so far */
-    int64_t id;          /* where they are; 0: nowhere */
+    struct slice params, body; /* of the jobs so far */
+    int64_t id;                /* where they are; 0: nowhere */
 };
 
 static bool is_same(struct slice a, struct slice b)
@@ -39,18 +39,25 @@ static bool is_same(struct slice a, struct slice b)
     return a.data == b.data && a.size == b.size;
 }
 
-/* Where the params of jobs[0] are stored, of n that come; 0: in its own row. */
+static bool carry_same(const struct job *a, const struct job *b)
+{
+    return is_same(a->params, b->params) && is_same(a->body, b->body);
+}
+
+/* Where the params and the body of jobs[0] are stored, of n that come; 0: in its own row. */
 static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
 {
-    const struct slice params = jobs[0].params;
+    const struct job *j = &jobs[0];
 
-    if (params.size < SHARED_MIN || jobs[0].bill.size == 0)
+    if (j->shared != 0)
+        return j->shared;
+    if (j->params.size + j->body.size < SHARED_MIN || j->bill.size == 0)
         return 0;
-    if (sharing->id != 0 && is_same(params, sharing->params))
+    if (sharing->id != 0 && is_same(j->params, sharing->params) && is_same(j->body, sharing->body))
         return sharing->id;
-    bool again = n > 1 && is_same(params, jobs[1].params);
+    bool again = n > 1 && carry_same(j, &jobs[1]);
 
-    *sharing = (struct sharing){params, again ? jobs[0].id.v : 0};
+    *sharing = (struct sharing){j->params, j->body, again ? j->id.v : 0};
     return sharing->id;
 }
 
@@ -101,7 +108,7 @@ static void fill_payload(const struct job *j, const struct insert_shape *shape, 
             c[8] = db_i(shared);
     }
     if (shared != 0)
-        c[2] = (struct db_value){.type = DB_NULL};
+        c[2] = c[3] = (struct db_value){.type = DB_NULL};
 }
 
 /* n of the jobs that come, of which there are `all`. */
@@ -121,8 +128,9 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
             continue;
         int64_t shared = share(sharing, jobs + i, all - i);
 
-        if (shared == jobs[i].id.v &&
-            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(jobs[i].params)) != E_OK)
+        if (shared == jobs[i].id.v && jobs[i].shared == 0 &&
+            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(jobs[i].params),
+                  db_b(jobs[i].body)) != E_OK)
             return err->code;
         fill_payload(&jobs[i], shape, shared,
                      &carried[carried_rows.n_rows++ * shape->payload_columns]);
@@ -138,10 +146,13 @@ static size_t set_size(const struct job *jobs, size_t n)
     size_t bytes = 0;
     size_t i = 0;
 
-    for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++)
-        bytes += (i > 0 && is_same(jobs[i].params, jobs[i - 1].params) ? 0 : jobs[i].params.size) +
-                 jobs[i].body.size + jobs[i].labels.size + jobs[i].options.size +
-                 jobs[i].bill.size + jobs[i].assigned.size;
+    for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++) {
+        const struct job *j = &jobs[i];
+        bool again = j->shared != 0 || (i > 0 && carry_same(j, &jobs[i - 1]));
+
+        bytes += (again ? 0 : j->params.size + j->body.size) + j->labels.size + j->options.size +
+                 j->bill.size + j->assigned.size;
+    }
     return i;
 }
 

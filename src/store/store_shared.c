@@ -368,6 +368,7 @@ static void take_pulse(void *ctx, const struct db_row *row)
         .releases = db_col_int(row, 8) != 0,
         .others_until_at = db_col_null(row, 9) ? TIME_NEVER : db_col_int(row, 9),
         .revivals = db_col_int(row, 10) != 0,
+        .fanouts = db_col_int(row, 11) != 0,
     };
 }
 

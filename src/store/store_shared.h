@@ -120,6 +120,7 @@ struct store_pulse {
     bool unsettled;      /* staged jobs are to be released or dropped */
     bool releases;       /* waits are still to be looked at */
     bool revivals;       /* jobs are still to be brought back */
+    bool fanouts;        /* publications or ends are still to be worked off */
     bool ready;          /* some job is ready */
     int64_t changes; /* as in struct store_view */
 };

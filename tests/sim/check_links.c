@@ -4,6 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json.h"
 #include "sim.h"
+#include "store/store_fanout.h"
 #include "store/store_jobs.h"
 #include "store/store_links.h"
 
@@ -60,6 +61,35 @@ static void take_arrivals(void *ctx, const struct stored_arrivals *row)
         a->jobs[i] = row->jobs[i];
 }
 
+static void take_targets(struct sim *s, const struct stored_spread *spread)
+{
+    struct stored_links *l = &s->links;
+
+    for (size_t i = spread->place; i < spread->n_targets; i++) {
+        if (l->n_targets == MODEL_PROMISED)
+            sim_fail(s, "too many jobs are still to be made");
+        struct stored_target *t = &l->targets[l->n_targets++];
+
+        *t = (struct stored_target){.queue = spread->targets[i].queue, .id = spread->targets[i].job};
+        snprintf(t->params, sizeof(t->params), "%.*s", (int)spread->params.size,
+                 spread->params.data);
+    }
+}
+
+static void read_spreads(struct sim *s)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct stored_spread spread = {.id = 0};
+    struct err err = ERR_INIT;
+
+    do {
+        if (store_spread_next(s->at->store, spread.id, &arena, &spread, &err) != E_OK)
+            sim_fail(s, "the store cannot be read: %s", err.msg);
+        if (spread.id != 0)
+            take_targets(s, &spread);
+    } while (spread.id != 0);
+}
+
 void world_read_links(struct sim *s)
 {
     struct reading r = {.sim = s};
@@ -78,6 +108,7 @@ void world_read_links(struct sim *s)
                                                     100, take_arrivals, &r, &err) != E_OK)
             sim_fail(s, "the store cannot be read: %s", err.msg);
     s->links.left = release.target != 0 || revival.target != 0;
+    read_spreads(s);
 }
 
 /* ---- comparing ---- */
@@ -105,6 +136,26 @@ static const char *differ_join(const struct sim *s, int i)
     return NULL;
 }
 
+/* What is promised is in the store, each job once, until it is made. */
+static const char *differ_promises(const struct sim *s)
+{
+    const struct model_links *want = &s->model.links;
+
+    if (want->n_promised != s->links.n_targets)
+        return DIFFER("%zu jobs are still to be made, it should be %zu", s->links.n_targets,
+                      want->n_promised);
+    for (size_t i = 0; i < want->n_promised; i++) {
+        size_t found = 0;
+
+        for (size_t k = 0; k < s->links.n_targets; k++)
+            found += s->links.targets[k].id == want->promised[i].id;
+        if (found != 1)
+            return DIFFER("job %lld is still to be made %zu times", (long long)want->promised[i].id,
+                          found);
+    }
+    return NULL;
+}
+
 const char *check_links(const struct sim *s)
 {
     for (int i = 0; i < MODEL_SIGNALS; i++)
@@ -117,7 +168,7 @@ const char *check_links(const struct sim *s)
         if (differs != NULL)
             return differs;
     }
-    return NULL;
+    return differ_promises(s);
 }
 
 /* ---- one job ---- */
@@ -206,4 +257,6 @@ void check_links_over(struct sim *s)
 {
     if (s->links.left)
         sim_fail(s, "releases are left though nobody waits");
+    if (s->links.n_targets > 0)
+        sim_fail(s, "%zu jobs are still to be made", s->links.n_targets);
 }

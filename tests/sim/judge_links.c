@@ -177,6 +177,14 @@ static void without_text(struct slice params, char *out)
         memmove(exit, exit + strlen(zero), strlen(exit + strlen(zero)) + 1);
 }
 
+static bool is_promised(const struct sim *s, int64_t id)
+{
+    for (size_t i = 0; i < s->model.links.n_promised; i++)
+        if (s->model.links.promised[i].id == id)
+            return true;
+    return false;
+}
+
 static const struct job *find_made(struct sim *s, int queue, const char *params)
 {
     char bare[MODEL_PARAMS];
@@ -184,7 +192,8 @@ static const struct job *find_made(struct sim *s, int queue, const char *params)
     for (size_t i = 0; i < s->rows.count; i++) {
         const struct job *row = &s->rows.items[i];
 
-        if (row->queue != s->queues[queue].number || model_find(&s->model, row->id.v) != NULL)
+        if (row->queue != s->queues[queue].number || model_find(&s->model, row->id.v) != NULL ||
+            is_promised(s, row->id.v))
             continue;
         without_text(row->params, bare);
         if (strcmp(bare, params) == 0)
@@ -205,16 +214,8 @@ NORETURN static void fail_unmade(struct sim *s, const struct model_owed *o)
              model_queue_names[o->queue], buf_text(&others));
 }
 
-static void take_made(struct sim *s, const struct model_owed *o)
+static void add_made(struct sim *s, const struct model_owed *o, const struct job *row)
 {
-    const struct job *row = find_made(s, o->queue, o->source.params);
-
-    if (row == NULL && s->judging_crash) {
-        s->no_evidence = true;
-        return;
-    }
-    if (row == NULL)
-        fail_unmade(s, o);
     struct model_job *j = model_add(&s->model, row->id.v, o->queue, 0, s->now.wall_at);
 
     if (row->id.v > s->model.newest_id)
@@ -226,6 +227,68 @@ static void take_made(struct sim *s, const struct model_owed *o)
     j->bill.depth = o->source.depth;
     j->bill.topic = o->topic;
     s->model.links.made++;
+}
+
+/* Its id, if the store says that it is still to be made; else 0. */
+static int64_t find_target(const struct sim *s, const struct model_owed *o)
+{
+    for (size_t i = 0; i < s->links.n_targets; i++) {
+        const struct stored_target *t = &s->links.targets[i];
+        char bare[MODEL_PARAMS];
+
+        if (o->topic == 0 || t->queue != s->queues[o->queue].number || is_promised(s, t->id))
+            continue;
+        without_text(slice_of(t->params), bare);
+        if (strcmp(bare, o->source.params) == 0)
+            return t->id;
+    }
+    return 0;
+}
+
+/* What is published may come later; the rest is there with the commit that owes it.  Returns its id. */
+static int64_t take_made(struct sim *s, const struct model_owed *o)
+{
+    const struct job *row = find_made(s, o->queue, o->source.params);
+    int64_t promised = row == NULL ? find_target(s, o) : 0;
+
+    if (row != NULL) {
+        add_made(s, o, row);
+        return row->id.v;
+    }
+    if (promised != 0) {
+        ASSERT(s->model.links.n_promised < MODEL_PROMISED);
+        s->model.links.promised[s->model.links.n_promised++] = (struct model_promise){promised, *o};
+        return promised;
+    }
+    if (!s->judging_crash)
+        fail_unmade(s, o);
+    s->no_evidence = true;
+    return 0;
+}
+
+/* Those that are there have been made by this batch; the others must still be in the store, as check_links finds. */
+static void follow_promises(struct sim *s)
+{
+    struct model_links *l = &s->model.links;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->n_promised; i++) {
+        const struct model_promise *p = &l->promised[i];
+        const struct job *row = world_row(s, p->id);
+        char bare[MODEL_PARAMS];
+
+        if (row == NULL) {
+            l->promised[kept++] = *p;
+            continue;
+        }
+        without_text(row->params, bare);
+        if (row->queue != s->queues[p->owed.queue].number ||
+            strcmp(bare, p->owed.source.params) != 0)
+            sim_fail(s, "job %lld is another one than was promised: %s", (long long)p->id, bare);
+        add_made(s, &p->owed, row);
+        l->kept++;
+    }
+    l->n_promised = kept;
 }
 
 void judge_publish(struct sim *s, struct req *r)
@@ -244,12 +307,11 @@ void judge_publish(struct sim *s, struct req *r)
 
         if (!model_is_subscribed(&s->model, o.queue, r->link))
             continue;
-        const struct job *row = find_made(s, o.queue, r->params);
+        int64_t made = take_made(s, &o);
 
-        if (row != NULL && is_known(r) &&
-            strstr(buf_text(&r->op.reply), id_format(row->id.v, id)) == NULL)
+        if (made != 0 && is_known(r) &&
+            strstr(buf_text(&r->op.reply), id_format(made, id)) == NULL)
             sim_fail(s, "the reply does not name job %s: %s", id, buf_text(&r->op.reply));
-        take_made(s, &o);
     }
 }
 
@@ -408,7 +470,7 @@ static void follow(struct sim *s, enum when when)
         return;
     model_follow(&s->model);
     for (size_t i = 0; i < s->model.links.n_owed && !s->no_evidence; i++)
-        take_made(s, &s->model.links.owed[i]);
+        (void)take_made(s, &s->model.links.owed[i]);
     s->model.links.n_owed = 0;
     /* What was left by earlier batches is told when all else is. */
     if (when == OVER || !s->links.was_left)
@@ -424,6 +486,7 @@ void judge_links(struct sim *s)
 {
     bool resumed = s->model.n_reviving > 0;
 
+    follow_promises(s);
     follow_revived(s);
     follow(s, s->one_by_one ? WITHIN : OVER);
     if (resumed)

@@ -10,6 +10,8 @@ static size_t jobs_in(const struct sim *s, int queue)
 
     for (size_t i = 0; i < s->model.n_jobs; i++)
         n += s->model.jobs[i].queue == queue;
+    for (size_t i = 0; i < s->model.links.n_promised; i++)
+        n += s->model.links.promised[i].owed.queue == queue;
     return n;
 }
 

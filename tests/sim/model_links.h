@@ -30,6 +30,7 @@ enum {
     MODEL_LINKS = 3, /* ways in which a queue may be linked */
     MODEL_NOTES = 200,
     MODEL_OWED = 400,
+    MODEL_PROMISED = 400,
 };
 
 /* What an attempt has set: {"s1":value}; value 0: nothing. */
@@ -97,6 +98,12 @@ struct model_owed {
     struct model_source source;
 };
 
+/* A job of a publication that is still to be made: its id is fixed. */
+struct model_promise {
+    int64_t id;
+    struct model_owed owed;
+};
+
 struct model_join {
     bool there;
     int count; /* arrivals that it takes to fire */
@@ -115,6 +122,9 @@ struct model_links {
     size_t n_notes;
     struct model_owed owed[MODEL_OWED];
     size_t n_owed;
+    struct model_promise promised[MODEL_PROMISED];
+    size_t n_promised;
+    int64_t kept; /* promises, ever */
     int64_t released, doomed, revived, fired, made; /* ever */
 };
 

@@ -217,6 +217,11 @@ struct sim {
         struct model_join joins[MODEL_JOINS];
         bool left;     /* some releases are still to be worked off */
         bool was_left; /* the same before */
+        struct stored_target {
+            int64_t queue, id;
+            char params[MODEL_PARAMS];
+        } targets[MODEL_PROMISED]; /* of publications that are still to be worked off */
+        size_t n_targets;
     } links;
     int64_t definitions;
 };

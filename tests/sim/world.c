@@ -58,6 +58,14 @@ uint32_t world_settle_rows(const struct sim *s)
     return rows[s->seed % 3];
 }
 
+/* Params are of some 20 to 300 bytes, topics have up to three queues. */
+static struct fanout world_fanout(const struct sim *s)
+{
+    static const struct fanout most[] = {{1, 1}, {2, 200}, {0, 0}};
+
+    return most[s->seed / 3 % 3];
+}
+
 /* Whatever the disk has lost was not acknowledged: no commit is told as lost. */
 static void check_nothing_lost(struct sim *s, const struct store_config *config)
 {
@@ -87,7 +95,8 @@ void world_open(struct sim *s)
                                    .event_ctx = s,
                                    .waiting_max = SIM_WAITING,
                                    .subscriptions_max = 1000,
-                                   .settle_rows = world_settle_rows(s)};
+                                   .settle_rows = world_settle_rows(s),
+                                   .fanout = world_fanout(s)};
     struct err err = ERR_INIT;
 
     s->now.steady_at = s->at->opened_at = s->at->opened_wall_at = s->now.wall_at;

@@ -13,6 +13,7 @@
 #include "store/store_copy.h"
 #include "store/store_emits.h"
 #include "store/store_endings.h"
+#include "store/store_fanout.h"
 #include "store/store_links.h"
 #include "store/store_logs.h"
 #include "store/store_meta.h"
@@ -192,10 +193,33 @@ static void add_waiter(int64_t id, int64_t awaited)
         fx.store, &(struct stored_release){.target = SIGNAL, .state = -1, .cursor = 7}, &err));
 }
 
+/* A publication and an end that are still to be worked off. */
+static void add_fanouts(void)
+{
+    const struct spread_target targets[] = {{queue, 4720}, {queue, 4722}};
+
+    ok(store_spread_add(fx.store,
+                        &(struct stored_spread){.id = 4720,
+                                                .key = SLICE("k\xff"),
+                                                .content = 1,
+                                                .params = SLICE("{\"a\":1}"),
+                                                .body = SLICE("b\0y"),
+                                                .bill = SLICE("{\"topic\":\"t\"}"),
+                                                .targets = targets,
+                                                .n_targets = ARRAY_LEN(targets),
+                                                .place = 1},
+                        &err));
+    ok(store_follow_add(
+        fx.store,
+        &(struct stored_follow){.id = 4721, .job = 6, .queue = queue, .state = JOB_DONE, .whole = true},
+        &err));
+}
+
 static void add_links(void)
 {
     const int64_t jobs[] = {5, 6};
 
+    add_fanouts();
     ok(store_signal_put(fx.store,
                         &(struct stored_signal){.id = SIGNAL,
                                                 .name = SLICE("dump ä"),
@@ -425,7 +449,8 @@ static const char *const tables[] = {"queues",   "workers",  "jobs",      "ended
                                      "payload",  "shared",   "progress",  "claims",    "keys",
                                      "counts",   "logs",     "log_times", "queue_log", "work",
                                      "emitters", "emits",    "cursors",   "waits",     "releases",
-                                     "undone",   "revivals", "signals",   "joins",     "arrivals"};
+                                     "undone",   "revivals", "spreads",   "follows",   "signals",
+                                     "joins",    "arrivals"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)

@@ -33,6 +33,7 @@ static void open_all(struct fixture *f)
                                    .subscriptions_max = 20,
                                    .member = &f->member,
                                    .settle_rows = SETTLE_ROWS,
+                                   .fanout = f->fanout,
                                    .clock = tick};
     struct err err = ERR_INIT;
 
@@ -54,6 +55,7 @@ static struct fixture *make(const struct fixture *host)
         f->is_guest = true;
         f->place = host->place;
         f->now = host->now;
+        f->fanout = host->fanout;
     } else if (pg_is_wanted()) {
         pg_schema_make(&f->place);
     }

@@ -360,6 +360,40 @@ static void what_is_emitted_to_a_topic_is_staged_for_each_and_released_with_the_
     assert_sound(f);
 }
 
+/* A body in 60 queues is one body. */
+static void what_is_emitted_with_a_body_to_many_is_stored_once(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g = begin(f);
+    struct test_op *many = publish_much(f);
+    struct emitting m = op_emit(f, g, "news");
+
+    m.items[1].params = slice_make(NULL, 0);
+    m.items[1].body = many->op.publish.params;
+    m.t->op.emit.jobs = &m.items[1];
+    m.t->op.emit.n_jobs = 1;
+    int64_t before = store_bytes(f);
+
+    assert_int_equal(ids_in(well(run_op(f, m.t))), QUEUES);
+    assert_true(store_bytes(f) - before < 4 * PARAMS_BYTES);
+    finish(f, g);
+    for (int i = 0; i < QUEUES; i += 20) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        assert_true(well(run_op(f, op_claim(f, name, 1)))->op.reply.size > PARAMS_BYTES);
+    }
+    assert_sound(f);
+    assert_size(f, id_at(m.t, 3), 0);
+    struct test_op *patch = op_act(f, ACT_PATCH, id_at(m.t, 3));
+
+    patch->op.act.params = SLICE("{\"own\":1}");
+    (void)well(run_op(f, patch));
+    assert_size(f, id_at(m.t, 3), 9);
+    assert_true(well(run_op(f, op_claim(f, "q3", 1)))->op.reply.size > PARAMS_BYTES); /* the body stays */
+    assert_sound(f);
+}
+
 static void an_emit_to_a_topic_is_repeated_as_it_was(void **state)
 {
     struct fixture *f = *state;
@@ -712,6 +746,7 @@ int main(void)
         ENGINE_TEST(a_publish_is_known_again_by_its_key),
         ENGINE_TEST(a_chain_leads_to_all_who_are_subscribed),
         ENGINE_TEST(what_is_emitted_to_a_topic_is_staged_for_each_and_released_with_the_rest),
+        ENGINE_TEST(what_is_emitted_with_a_body_to_many_is_stored_once),
         ENGINE_TEST(an_emit_to_a_topic_is_repeated_as_it_was),
         ENGINE_TEST(an_emit_that_nobody_is_subscribed_to_is_refused_at_its_place),
         ENGINE_TEST(keys_of_emits_to_a_topic_are_those_of_its_queues),

@@ -39,7 +39,8 @@ ON CONFLICT (node) DO UPDATE SET alive_until_at = 1,
 -- name: copy_analyze
 -- only: postgres
 ANALYZE queues, workers, jobs, ended, endings, payload, shared, progress, claims, keys, counts, logs, log_times, queue_log,
-    work, emitters, emits, cursors, waits, releases, undone, revivals, signals, joins, arrivals;
+    work, emitters, emits, cursors, waits, releases, undone, revivals, spreads, follows, signals, joins,
+    arrivals;
 
 -- name: copy_read_meta
 SELECT key, value FROM meta ORDER BY key;
@@ -191,18 +192,19 @@ TRUNCATE payload;
 
 -- name: copy_read_shared
 -- store: sqlite
-SELECT id, params FROM shared WHERE id > $1 ORDER BY id LIMIT $2;
+SELECT id, params, body FROM shared WHERE id > $1 ORDER BY id LIMIT $2;
 -- store: postgres
-SELECT id, params
+SELECT id, params, body
 FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
-      FROM (SELECT *, octet_length(params) AS size FROM shared WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
+      FROM (SELECT *, COALESCE(octet_length(params), 0) + COALESCE(octet_length(body), 0) AS size
+            FROM shared WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
 WHERE before < 4194304 ORDER BY id;
 
 -- name: copy_add_shared
 -- store: sqlite
-INSERT INTO shared (id, params) SELECT r.c1, r.c2 FROM rows($1) AS r;
+INSERT INTO shared (id, params, body) SELECT r.c1, r.c2, r.c3 FROM rows($1) AS r;
 -- store: postgres
-INSERT INTO shared (id, params) SELECT * FROM unnest($1::bigint[], $2::text[]);
+INSERT INTO shared (id, params, body) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[]);
 
 -- name: copy_clear_shared
 -- store: sqlite
@@ -527,6 +529,53 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[]);
 DELETE FROM revivals;
 -- store: postgres
 TRUNCATE revivals;
+
+-- name: copy_read_spreads
+-- store: sqlite
+SELECT id, key, content, chained, priority, labels, bill, targets, place
+FROM spreads WHERE id > $1 ORDER BY id LIMIT $2;
+-- store: postgres
+SELECT id, key, content, chained, priority, labels, bill, targets, place
+FROM (SELECT *, SUM(size) OVER (ORDER BY id) - size AS before
+      FROM (SELECT *, COALESCE(octet_length(labels), 0) + octet_length(bill) + octet_length(targets) AS size
+            FROM spreads WHERE id > $1 ORDER BY id LIMIT $2) AS page) AS sized
+WHERE before < 4194304 ORDER BY id;
+
+-- name: copy_add_spreads
+-- store: sqlite
+INSERT INTO spreads (id, key, content, chained, priority, labels, bill, targets, place)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO spreads (id, key, content, chained, priority, labels, bill, targets, place)
+SELECT * FROM unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[],
+    $8::bytea[], $9::bigint[]);
+
+-- name: copy_clear_spreads
+-- store: sqlite
+DELETE FROM spreads;
+-- store: postgres
+TRUNCATE spreads;
+
+-- name: copy_read_follows
+SELECT id, job, queue, state, step, whole, dests, place
+FROM follows WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: copy_add_follows
+-- store: sqlite
+INSERT INTO follows (id, job, queue, state, step, whole, dests, place)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8
+FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO follows (id, job, queue, state, step, whole, dests, place)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[],
+    $7::text[], $8::bigint[]);
+
+-- name: copy_clear_follows
+-- store: sqlite
+DELETE FROM follows;
+-- store: postgres
+TRUNCATE follows;
 
 -- name: copy_read_signals
 SELECT id, name, level, changed_at

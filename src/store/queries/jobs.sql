@@ -58,9 +58,9 @@ FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST(
 
 -- name: shared_add
 -- store: sqlite
-INSERT OR ROLLBACK INTO shared (id, params) VALUES ($1, $2);
+INSERT OR ROLLBACK INTO shared (id, params, body) VALUES ($1, $2, $3);
 -- store: postgres
-INSERT INTO shared (id, params) VALUES ($1, $2);
+INSERT INTO shared (id, params, body) VALUES ($1, $2, $3);
 
 -- Params of its own count before shared ones.
 -- name: payload_change
@@ -89,7 +89,8 @@ DELETE FROM payload WHERE id = $1;
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
        p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       p.body, p.labels, p.options, p.result, p.bill, p.assigned
+       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options, p.result,
+       p.bill, p.assigned
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
@@ -97,7 +98,8 @@ WHERE j.id = $1;
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
        p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       p.body, p.labels, p.options, p.result, p.bill, p.assigned
+       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options, p.result,
+       p.bill, p.assigned
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id = $1;
 
@@ -142,7 +144,8 @@ FROM ended WHERE id = $1;
 -- name: jobs_take
 -- store: sqlite
 SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
-       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)), p.body, p.labels, p.options,
+       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options,
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,
@@ -151,7 +154,8 @@ FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON
 WHERE j.state = 4;
 -- store: postgres
 SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
-       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)), p.body, p.labels, p.options,
+       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
+       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options,
        CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
        CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
                                        ORDER BY l.first DESC LIMIT 1) END,

@@ -98,7 +98,8 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
                    AND (SELECT j.state FROM jobs AS j WHERE j.state = 4 AND j.queue = q.id LIMIT 1) IS NOT NULL),
        COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0), EXISTS (SELECT 1 FROM releases),
        (SELECT MIN(alive_until_at) FROM servers WHERE alive_until_at >= now_at AND node <> $1),
-       EXISTS (SELECT 1 FROM revivals)
+       EXISTS (SELECT 1 FROM revivals),
+       EXISTS (SELECT 1 FROM spreads) OR EXISTS (SELECT 1 FROM follows)
 FROM clock;
 
 -- name: server_dead

@@ -44,7 +44,19 @@ SELECT 'job ' || p.id || ' shares params ' || p.shared || ', which are not there
 WHERE p.shared IS NOT NULL AND NOT EXISTS (SELECT 1 FROM shared AS s WHERE s.id = p.shared)
 UNION ALL
 SELECT 'shared params ' || s.id || ' are of no job' FROM shared AS s
-WHERE NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.shared = s.id) LIMIT 100;
+WHERE NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.shared = s.id)
+  AND NOT EXISTS (SELECT 1 FROM spreads AS p WHERE p.id = s.id) LIMIT 100;
+
+-- name: verify_fanouts
+SELECT 'publication ' || p.id || ' is at target ' || p.place || ' of ' || LENGTH(p.targets) / 16 FROM spreads AS p
+WHERE p.place < 0 OR p.place >= LENGTH(p.targets) / 16
+UNION ALL
+SELECT 'what publication ' || p.id || ' brings is not there' FROM spreads AS p
+WHERE NOT EXISTS (SELECT 1 FROM shared AS s WHERE s.id = p.id)
+UNION ALL
+SELECT 'the end of job ' || f.job || ' leads on, and the job is gone' FROM follows AS f
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = f.job)
+  AND NOT EXISTS (SELECT 1 FROM ended AS j WHERE j.id = f.job) LIMIT 100;
 
 -- name: verify_claims
 SELECT 'job ' || id || ' runs under claim ' || token || ', which is not recorded' FROM jobs

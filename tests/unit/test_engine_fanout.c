@@ -1,0 +1,360 @@
+/*
+ * Large fan-outs: decided by one commit, carried out by those that follow.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "core/bill.h"
+#include "engine_fixture.h"
+#include "store/store_fanout.h"
+#include "store/store_jobs.h"
+#include "testing.h"
+
+enum { ROWS = 10, QUEUES = 25, SMALL_PARAMS = 30, LARGE_PARAMS = 6000 };
+
+/* ---- words ---- */
+
+static struct test_op *well(struct test_op *t)
+{
+    if (!t->answered || t->op.err.code != E_OK)
+        fail_msg("refused: %s", t->op.err.msg);
+    return t;
+}
+
+static void name_of(int i, char name[static 20])
+{
+    snprintf(name, 20, "q%d", i);
+}
+
+static void set_max(struct fixture *f, size_t rows, size_t bytes)
+{
+    f->fanout = (struct fanout){rows, bytes};
+    fixture_crash(f);
+    batch_run(f); /* which finds that nothing is left of earlier times */
+}
+
+/* Queues that are subscribed to `news`; a commit makes no more than ROWS jobs. */
+static void begin(struct fixture *f)
+{
+    char name[20];
+
+    for (int i = 0; i < QUEUES; i++) {
+        name_of(i, name);
+        define_queue(f, name, "{\"subscribe\":[\"news\"]}");
+    }
+    set_max(f, ROWS, 0);
+}
+
+static const char *params_of(struct test_op *t, size_t size)
+{
+    char *text = arena_alloc(&t->op.arena, size + 1);
+
+    memset(text, 'x', size);
+    memcpy(text, "{\"x\":\"", 6);
+    memcpy(text + size - 2, "\"}", 3);
+    return text;
+}
+
+static struct test_op *op_publish(struct fixture *f, size_t size)
+{
+    struct test_op *t = op_make(f, OP_PUBLISH);
+
+    t->op.publish = (struct publish){.topic = SLICE("news"), .params = slice_of(params_of(t, size))};
+    return t;
+}
+
+static struct test_op *op_remove_queue(struct fixture *f, const char *name)
+{
+    struct test_op *t = op_make(f, OP_QUEUE);
+
+    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = slice_of(name)};
+    return t;
+}
+
+static int64_t id_at(const struct test_op *t, size_t place)
+{
+    struct slice ids, id;
+    int64_t value = 0;
+
+    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
+    struct json_iter it = json_items(ids);
+
+    for (size_t i = 0; i <= place; i++)
+        assert_true(json_next_item(&it, &id));
+    assert_true(id_parse(slice_make(id.data + 1, id.size - 2), &value));
+    return value;
+}
+
+static size_t ids_in(const struct test_op *t)
+{
+    struct slice ids;
+
+    assert_true(json_find(buf_slice(&t->op.reply), "ids", &ids));
+    return json_count_items(ids);
+}
+
+/* Jobs in all queues; none has two. */
+static int64_t made(struct fixture *f)
+{
+    int64_t n = 0;
+    char name[20];
+
+    for (int i = 0; i < QUEUES; i++) {
+        name_of(i, name);
+        int64_t here = kept_count(f, name, JOB_READY) + kept_count(f, name, JOB_RUNNING);
+
+        assert_true(here <= 1);
+        n += here;
+    }
+    return n;
+}
+
+static bool is_left(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    bool any = false;
+
+    assert_int_equal(store_fanout_any(f->store, &any, &err), E_OK);
+    return any;
+}
+
+/* Each batch makes no more than a commit may. */
+static int work_off(struct fixture *f)
+{
+    int batches = 0;
+
+    for (; is_left(f); batches++) {
+        int64_t before = made(f);
+
+        batch_run(f);
+        assert_in_range(made(f) - before, 1, ROWS);
+        assert_true(batches < 100);
+        assert_sound(f);
+    }
+    return batches;
+}
+
+static void assert_job(struct fixture *f, int64_t id, const char *queue, struct slice params)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct err err = ERR_INIT;
+    bool found = false;
+    struct job j;
+
+    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_true(found);
+    assert_true(slice_equal(j.params, params));
+    struct test_op *t = well(run_op(f, op_claim(f, queue, 1)));
+    struct granted g;
+
+    assert_int_equal(granted_of(t, &g, 1), 1);
+    assert_true(g.id == id);
+}
+
+/* ---- publications ---- */
+
+static void a_large_publish_is_told_at_once_and_made_by_the_commits_that_follow(void **state)
+{
+    static const size_t sizes[] = {SMALL_PARAMS, LARGE_PARAMS};
+    struct fixture *f = *state;
+    char name[20];
+
+    begin(f);
+    for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+        struct test_op *t = well(run_op(f, op_publish(f, sizes[k])));
+
+        assert_int_equal(t->op.status, 202);
+        assert_int_equal(ids_in(t), QUEUES);
+        assert_int_equal(made(f), ROWS);
+        assert_sound(f);
+        assert_next_us(f, 0);
+        assert_int_equal(work_off(f), 2);
+        assert_int_equal(made(f), QUEUES);
+        for (int i = 0; i < QUEUES; i++) {
+            name_of(i, name);
+            assert_job(f, id_at(t, (size_t)i), name, t->op.publish.params);
+        }
+        for (int i = 0; i < QUEUES; i++)
+            run_op(f, op_act(f, ACT_CANCEL, id_at(t, (size_t)i)));
+        f->now.wall_at += US_PER_HOUR; /* their leases end */
+        f->now.steady_at += US_PER_HOUR;
+        batch_run(f);
+        assert_int_equal(made(f), 0);
+    }
+}
+
+static void a_publish_that_is_cut_off_by_a_crash_reaches_each_once(void **state)
+{
+    struct fixture *f = *state;
+    char name[20];
+
+    begin(f);
+    struct test_op *t = well(run_op(f, op_publish(f, LARGE_PARAMS)));
+
+    fixture_crash(f);
+    assert_int_equal(made(f), ROWS);
+    batch_run(f);
+    assert_int_equal(made(f), 2 * ROWS);
+    fixture_crash(f);
+    assert_int_equal(work_off(f), 1);
+    fixture_crash(f);
+    assert_int_equal(made(f), QUEUES);
+    for (int i = 0; i < QUEUES; i++) {
+        name_of(i, name);
+        assert_job(f, id_at(t, (size_t)i), name, t->op.publish.params);
+    }
+}
+
+/* What the jobs carry stays for those that are still to be made, and goes with the last. */
+static void what_a_publication_brings_stays_until_its_last_job_is_gone(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f);
+    struct test_op *t = well(run_op(f, op_publish(f, SMALL_PARAMS)));
+
+    for (size_t i = 0; i < ROWS; i++)
+        well(run_op(f, op_act(f, ACT_DELETE, id_at(t, i))));
+    while (is_left(f))
+        batch_run(f);
+    assert_sound(f);
+    for (size_t i = ROWS; i < QUEUES; i++) {
+        CLEANUP(arena) struct arena arena = ARENA_INIT;
+        struct err err = ERR_INIT;
+        bool found = false;
+        struct job j;
+
+        assert_int_equal(store_job_load(f->store, id_at(t, i), &arena, &j, &found, &err), E_OK);
+        assert_true(found && j.params.size == SMALL_PARAMS);
+        well(run_op(f, op_act(f, ACT_DELETE, id_at(t, i))));
+        assert_sound(f); /* which finds params that are of no job */
+    }
+}
+
+static void a_publish_is_known_by_its_key_while_it_is_worked_off(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *t[4];
+
+    begin(f);
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        t[i] = op_publish(f, SMALL_PARAMS);
+        t[i]->op.publish.key = SLICE("k");
+        t[i]->op.publish.content = i == 2 ? 8 : 7;
+    }
+    well(run_op(f, t[0]));
+    assert_true(is_left(f));
+    well(run_op(f, t[1]));
+    assert_int_equal(t[1]->op.status, 200);
+    assert_string_equal(reply_of(t[1]), reply_of(t[0]));
+    assert_int_equal(run_op(f, t[2])->op.err.code, E_CONFLICT);
+    while (is_left(f))
+        batch_run(f);
+    well(run_op(f, t[3]));
+    assert_int_equal(t[3]->op.status, 200);
+    assert_string_equal(reply_of(t[3]), reply_of(t[0]));
+    assert_int_equal(made(f), QUEUES);
+    assert_sound(f);
+}
+
+/* Its job was promised: it is made without the key that somebody has taken meanwhile. */
+static void a_key_that_was_taken_meanwhile_keeps_no_job_from_being_made(void **state)
+{
+    struct fixture *f = *state;
+    struct submit_item item = item_of("default");
+    struct test_op *t = NULL;
+
+    begin(f);
+    t = op_publish(f, SMALL_PARAMS);
+    t->op.publish.key = SLICE("k");
+    item.key = SLICE("k/q24");
+    well(run_op(f, t));
+    well(run_op(f, op_submit(f, &item, 1)));
+    while (is_left(f))
+        batch_run(f);
+    assert_int_equal(made(f), QUEUES);
+    assert_sound(f);
+}
+
+static void a_queue_stays_as_long_as_a_publication_is_to_reach_it(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f);
+    struct test_op *t = well(run_op(f, op_publish(f, SMALL_PARAMS)));
+
+    assert_int_equal(kept_count(f, "q24", JOB_READY), 0);
+    assert_int_equal(run_op(f, op_remove_queue(f, "q24"))->op.err.code, E_CONFLICT);
+    while (is_left(f))
+        batch_run(f);
+    assert_int_equal(made(f), QUEUES);
+    well(run_op(f, op_act(f, ACT_DELETE, id_at(t, 24))));
+    well(run_op(f, op_remove_queue(f, "q24")));
+    assert_sound(f);
+}
+
+/* Several large ones share what a commit may make; small ones are not kept waiting by them. */
+static void a_small_publish_is_not_kept_waiting_by_a_large_one(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *small = op_make(f, OP_PUBLISH);
+
+    begin(f);
+    define_queue(f, "alone", "{}");
+    set_max(f, 64, 10); /* a publication to one queue is small */
+    struct test_op *first = op_publish(f, SMALL_PARAMS);
+
+    small->op.publish = (struct publish){.topic = SLICE("alone"), .params = SLICE("{}")};
+    batch_add(f, first);
+    batch_add(f, op_publish(f, SMALL_PARAMS));
+    batch_add(f, small);
+    batch_run(f);
+    assert_int_equal(ids_in(well(first)), QUEUES);
+    assert_int_equal(ids_in(well(small)), 1);
+    assert_int_equal(kept_count(f, "alone", JOB_READY), 1);
+    assert_int_equal(kept_count(f, "q1", JOB_READY), 1); /* the other large one waits */
+    assert_true(is_left(f));
+    while (is_left(f))
+        batch_run(f);
+    assert_int_equal(kept_count(f, "q1", JOB_READY), 2);
+    assert_sound(f);
+}
+
+static void what_one_server_has_left_is_gone_on_with_by_another(void **state)
+{
+    struct fixture *f = *state;
+
+    if (!pg_is_wanted())
+        skip();
+    begin(f);
+    struct fixture *other = fixture_join(f);
+
+    batch_run(other);
+    well(run_op(other, op_publish(other, LARGE_PARAMS)));
+    assert_int_equal(made(f), ROWS);
+    fixture_leave(other);
+    for (int i = 0; i < 100 && is_left(f); i++) {
+        fixture_pass(f, US_PER_S);
+        batch_run(f);
+    }
+    assert_int_equal(made(f), QUEUES);
+    assert_sound(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ENGINE_TEST(a_large_publish_is_told_at_once_and_made_by_the_commits_that_follow),
+        ENGINE_TEST(a_publish_that_is_cut_off_by_a_crash_reaches_each_once),
+        ENGINE_TEST(what_a_publication_brings_stays_until_its_last_job_is_gone),
+        ENGINE_TEST(a_publish_is_known_by_its_key_while_it_is_worked_off),
+        ENGINE_TEST(a_key_that_was_taken_meanwhile_keeps_no_job_from_being_made),
+        ENGINE_TEST(a_queue_stays_as_long_as_a_publication_is_to_reach_it),
+        ENGINE_TEST(a_small_publish_is_not_kept_waiting_by_a_large_one),
+        ENGINE_TEST(what_one_server_has_left_is_gone_on_with_by_another),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
