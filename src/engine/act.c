@@ -213,7 +213,7 @@ static enum err_code judge_retry(struct engine *e, const struct act *act, const 
         return err->code;
     if (telling)
         err_set(&ret->refused, E_CONFLICT,
-                "its end is still being told to those who wait for it: try again in a moment");
+                "its end is still being told to those it leads to: try again in a moment");
     else if (j->step == 0 && act->from.size > 0)
         err_set(&ret->refused, E_INVALID, "from: the job has no steps");
     if (ret->refused.code != E_OK || !merge_params(e, act, j, params, ret))
@@ -376,6 +376,8 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
 
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be changed");
+    if (j->holds & JOB_HOLD_LINKS)
+        return refuse(ret, j, "the end of its last step is still being told: try again in a moment");
     if (act->version.size > 0 && !slice_is(act->version, job_version(j, version))) {
         err_set(&ret->refused, E_PRECONDITION,
                 "the job has been changed meanwhile: look at it again first");
@@ -435,9 +437,15 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
 {
     struct queue *q = queue_by_id(e, j->queue);
 
+    bool left = false;
+
     (void)act;
     if (j->state == JOB_RUNNING)
         return refuse(ret, j, "cancel it first");
+    if (follow_is_left(e, j->id.v, &left, err) != E_OK)
+        return err->code;
+    if (left)
+        return refuse(ret, j, "its end is still being told: try again in a moment");
     if (engine_write(e, err) != E_OK || after_forget(e, j, err) != E_OK ||
         store_job_remove(e->store, j, err) != E_OK)
         return err->code;

@@ -186,8 +186,9 @@ static void take_row(void *ctx, const struct job *j)
         VEC_PUSH(&s->matches, j->id.v);
 }
 
+/* *ret_wait: where its end leads is still to be followed, and it must stay as it is until then. */
 static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct stretch *s,
-                            int64_t id, struct err *err)
+                            int64_t id, bool *ret_wait, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
     struct act act = {.kind = (enum act_kind)w->row.kind,
@@ -205,6 +206,11 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     if (!found ||
         !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */
         return E_OK;
+    if ((act.kind == ACT_DELETE || act.kind == ACT_RETRY) &&
+        follow_is_left(e, id, ret_wait, err) != E_OK)
+        return err->code;
+    if (*ret_wait)
+        return E_OK;
     if (act_apply(e, &act, &j, &result, err) != E_OK)
         return err->code;
     w->row.changed += result.changed;
@@ -212,13 +218,21 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     return E_OK;
 }
 
-static enum err_code act_on_all(struct engine *e, struct bulk_work *w, const struct stretch *s,
+static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct stretch *s,
                                 struct err *err)
 {
-    for (size_t i = 0; i < s->matches.count; i++)
-        if (!is_left_alone(e, s->matches.items[i]) &&
-            act_on(e, w, s, s->matches.items[i], err) != E_OK)
-            return leave_alone(e, s->matches.items[i], err);
+    bool wait = false;
+
+    for (size_t i = 0; i < s->matches.count && !wait; i++) {
+        int64_t id = s->matches.items[i];
+
+        if (!is_left_alone(e, id) && act_on(e, w, s, id, &wait, err) != E_OK)
+            return leave_alone(e, id, err);
+        if (wait) { /* the next chunk begins with it */
+            s->rows = CHUNK_ROWS;
+            s->last_id = id - 1;
+        }
+    }
     return E_OK;
 }
 

@@ -202,6 +202,7 @@ struct engine {
     bool has_fanouts;    /* some publications or ends may still have to be worked off: see links.h */
     bool has_releases;   /* some waits may still have to be looked at: see links.h */
     int64_t releases_at; /* steady: not before */
+    bool fanout_turn;         /* which kind comes first: see links.c */
     struct fanout fanout_max; /* what one commit may make of a fan-out */
 
     int64_t due_at;         /* wall: no scheduled job is due earlier */
@@ -247,7 +248,7 @@ struct engine {
     int64_t releases_past;             /* those up to this target were looked at */
     VEC(struct join_fire) fires;       /* to be written together */
     struct fanout fanout;              /* what it may still make */
-    bool fanouts_new;                  /* there were none before the batch */
+    int64_t fanouts_from;              /* ids of what it has put off begin here; 0: nothing */
 };
 
 /* Begins the batch's transaction if it has not begun: before the first write. */

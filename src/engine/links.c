@@ -37,8 +37,10 @@ static bool queue_leads(const struct engine *e, const struct link_end *end)
 
 void links_note(struct engine *e, const struct link_end *end)
 {
-    if (end->awaited || end->billed || queue_leads(e, end))
+    if (end->awaited || end->billed || queue_leads(e, end)) {
         VEC_PUSH(&e->link_ends, *end);
+        e->fanout.rows++; /* one job for each end is no more than the batch itself has brought */
+    }
 }
 
 /* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
@@ -99,18 +101,28 @@ static bool rests(const struct engine *e)
     return e->now.steady_at < e->resume_at;
 }
 
-/* Publications that earlier batches have left. */
+typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
+
+/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
+ * for all of the other. */
 static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
 {
-    bool over = !e->has_fanouts || e->fanouts_new || rests(e);
+    static fanout_work_fn *const kinds[] = {spread_work, follow_work};
+    size_t n_over = 0;
 
-    if (over)
+    if (!e->has_fanouts || rests(e))
         return E_OK;
     e->fanout = fanout_for_rest(&e->fanout, &e->fanout_max);
-    while (!over && !fanout_is_full(&e->fanout))
-        if (spread_work(e, &over, err) != E_OK || follow(e, room, err) != E_OK)
+    e->fanout_turn = !e->fanout_turn;
+    while (n_over < ARRAY_LEN(kinds) && !fanout_is_full(&e->fanout)) {
+        bool over = false;
+
+        if (kinds[(n_over + e->fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
+            follow(e, room, err) != E_OK)
             return err->code;
-    e->has_fanouts = !over || e->fanouts_new;
+        n_over += over;
+    }
+    e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds);
     return E_OK;
 }
 
@@ -163,5 +175,5 @@ void links_clear(struct engine *e)
     e->releases_past = 0;
     e->links_used = 0;
     e->fanout = e->fanout_max;
-    e->fanouts_new = false;
+    e->fanouts_from = 0;
 }

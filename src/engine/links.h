@@ -111,7 +111,8 @@ MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, str
 MUST_CHECK enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *room,
                                      struct err *err);
 
-/* Whether those who wait for the end of the job are still being told: until then it must not begin anew. */
+/* Whether those who wait for the end of the job are still being told, or it still leads somewhere: until then it must not
+ * begin anew. */
 MUST_CHECK enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling,
                                           struct err *err);
 
@@ -125,10 +126,20 @@ MUST_CHECK enum err_code signal_run(struct engine *e, struct op *op, struct err 
 MUST_CHECK enum err_code signal_raise(struct engine *e, struct slice name, int64_t count,
                                       int64_t *ret_level, struct err *err);
 
-/* ---- chains, joins and topics (chain.c, join.c, topic.c) ---- */
+/* ---- where ends lead (follow.c) ---- */
 
-/* The destinations of its queue, its step and the job itself. */
+/* The destinations of its queue, its step and the job itself: as many as belong into this commit; the others are durable,
+ * and followed by those that come. */
 MUST_CHECK enum err_code chain_ended(struct engine *e, const struct link_end *end, struct err *err);
+
+/* Goes on with an end that earlier commits have left; *ret_over: there is none. */
+MUST_CHECK enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err);
+
+/* Whether an end of the job still leads somewhere: until then it must neither begin anew nor be removed. */
+MUST_CHECK enum err_code follow_is_left(struct engine *e, int64_t job, bool *ret_left,
+                                        struct err *err);
+
+/* ---- chains, joins and topics (chain.c, join.c, topic.c) ---- */
 
 /* What a destination is given: params, result and cause. */
 struct chain_source {
@@ -141,6 +152,8 @@ struct chain_source {
     int priority;
 };
 
+MUST_CHECK enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
+                                          const struct chain_source *source, struct err *err);
 MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
                                       const struct chain_source *source, struct err *err);
 
@@ -206,8 +219,11 @@ MUST_CHECK enum err_code spread_count(struct engine *e, const struct queue *q, i
 /* Each queue's job of a publication has a key of its own; in the batch's arena. */
 struct slice topic_key(struct engine *e, struct slice key, const struct queue *q);
 
-/* There is something to be worked off. */
-void fanout_note(struct engine *e);
+/* Something is put off under that id, to be worked off by the next batches. */
+void fanout_note(struct engine *e, int64_t id);
+
+/* Whether what has that id, or is not there (0), is nothing for this batch. */
+bool fanout_is_late(const struct engine *e, int64_t id);
 
 /* Makes or renews a worker's own queue of a topic. */
 MUST_CHECK enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err);

@@ -29,7 +29,7 @@ enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling,
     if ((e->shared || e->has_releases) && store_release_find(e->store, job, &r, err) != E_OK)
         return err->code;
     *ret_telling = r.target != 0;
-    return E_OK;
+    return *ret_telling ? E_OK : follow_is_left(e, job, ret_telling, err);
 }
 
 /* ---- judging ---- */

@@ -11,10 +11,16 @@
 #include "store/store_fanout.h"
 #include "store/store_record.h"
 
-void fanout_note(struct engine *e)
+void fanout_note(struct engine *e, int64_t id)
 {
-    e->fanouts_new = e->fanouts_new || !e->has_fanouts;
+    if (e->fanouts_from == 0)
+        e->fanouts_from = id;
     e->has_fanouts = true;
+}
+
+bool fanout_is_late(const struct engine *e, int64_t id)
+{
+    return id == 0 || (e->fanouts_from != 0 && id >= e->fanouts_from);
 }
 
 /* ---- making jobs ---- */
@@ -99,7 +105,7 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err 
     struct stored_spread rest = *s;
 
     rest.place = now;
-    fanout_note(e);
+    fanout_note(e, s->id);
     if (engine_write(e, err) != E_OK || store_spread_add(e->store, &rest, err) != E_OK)
         return err->code;
     return make_some(e, s, now, s->id, err);
@@ -113,7 +119,7 @@ enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
 
     if (store_spread_next(e->store, 0, &e->arena, &s, err) != E_OK)
         return err->code;
-    *ret_over = s.id == 0;
+    *ret_over = fanout_is_late(e, s.id);
     if (*ret_over)
         return E_OK;
     size_t left = s.n_targets - s.place;

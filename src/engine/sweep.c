@@ -316,6 +316,21 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     return E_OK;
 }
 
+/* *ret_left: where one of its jobs leads is still to be followed. */
+static enum err_code is_followed(struct engine *e, const struct ending *ending, bool *ret_left,
+                                 struct err *err)
+{
+    bool any = e->has_fanouts;
+
+    *ret_left = false;
+    if (e->shared && store_fanout_any(e->store, &any, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < ending->n_jobs && any && !*ret_left; i++)
+        if (follow_is_left(e, ending->jobs[i], ret_left, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
 static enum err_code remove_ending(struct engine *e, const struct ending *ending, struct err *err)
 {
     if (engine_write(e, err) != E_OK)
@@ -333,6 +348,7 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
 {
     for (;;) {
         struct ending oldest;
+        bool left = false;
 
         if (store_ending_oldest(e->store, q->id, state, &e->arena, &oldest, err) != E_OK)
             return err->code;
@@ -340,7 +356,9 @@ static enum err_code retain_state(struct engine *e, struct queue *q, enum job_st
             return E_OK;
         int64_t due_at = oldest.finished_at + keep_us(q, state) + 1;
 
-        if (due_at > e->now.wall_at || *room == 0) {
+        if (due_at <= e->now.wall_at && is_followed(e, &oldest, &left, err) != E_OK)
+            return err->code;
+        if (due_at > e->now.wall_at || *room == 0 || left) {
             *next_at = due_at < *next_at ? due_at : *next_at;
             return E_OK;
         }

@@ -42,7 +42,8 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
             job_state_name(j->state), j->failures, j->lost, j->laters);
     SAME(queue, s->queues[j->queue].number)
     SAME(priority, j->priority)
-    SAME(holds, (j->held ? JOB_HOLD_HAND : 0) | (j->waiting ? JOB_HOLD_AFTER : 0))
+    SAME(holds, (j->held ? JOB_HOLD_HAND : 0) | (j->waiting ? JOB_HOLD_AFTER : 0) |
+                    (j->linked ? JOB_HOLD_LINKS : 0))
     SAME(cancelling, j->cancelling)
     SAME(attempt, j->attempt)
     SAME(failures, j->failures)
@@ -410,7 +411,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static int64_t next_instant(const struct sim *s)
 {
-    int64_t us = s->model.n_work > 0 || s->links.left || s->links.n_targets > 0 ? 0 : TIME_NEVER;
+    int64_t us = s->model.n_work > 0 || s->links.left || s->links.n_targets + s->links.n_follows > 0 ? 0 : TIME_NEVER;
     int64_t pause_us = s->shared ? SIM_DUE_PAUSE_US : 0;
 
     for (size_t i = 0; i < s->model.n_emitters; i++)

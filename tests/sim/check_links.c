@@ -90,6 +90,23 @@ static void read_spreads(struct sim *s)
     } while (spread.id != 0);
 }
 
+static void read_follows(struct sim *s)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct stored_follow f = {.id = 0};
+    struct err err = ERR_INIT;
+
+    do {
+        if (store_follow_next(s->at->store, f.id, &arena, &f, &err) != E_OK)
+            sim_fail(s, "the store cannot be read: %s", err.msg);
+        if (s->links.n_follows == MODEL_NOTES)
+            sim_fail(s, "too many ends are still to be followed");
+        if (f.id != 0)
+            s->links.follows[s->links.n_follows++] =
+                (struct model_left){f.job, f.step, (int)f.place};
+    } while (f.id != 0);
+}
+
 void world_read_links(struct sim *s)
 {
     struct reading r = {.sim = s};
@@ -109,6 +126,7 @@ void world_read_links(struct sim *s)
             sim_fail(s, "the store cannot be read: %s", err.msg);
     s->links.left = release.target != 0 || revival.target != 0;
     read_spreads(s);
+    read_follows(s);
 }
 
 /* ---- comparing ---- */
@@ -156,6 +174,30 @@ static const char *differ_promises(const struct sim *s)
     return NULL;
 }
 
+/* So is where ends lead that are still to be followed. */
+static const char *differ_follows(const struct sim *s)
+{
+    const struct model_links *want = &s->model.links;
+
+    if (want->n_notes != s->links.n_follows)
+        return DIFFER("%zu ends are still to be followed, it should be %zu", s->links.n_follows,
+                      want->n_notes);
+    for (size_t i = 0; i < want->n_notes; i++) {
+        const struct model_noted *n = &want->notes[i];
+        size_t found = 0;
+
+        for (size_t k = 0; k < s->links.n_follows; k++) {
+            const struct model_left *f = &s->links.follows[k];
+
+            found += f->job == n->source.job && f->step == n->step && f->place == n->place;
+        }
+        if (found != 1)
+            return DIFFER("the end of job %lld, step %d, is still to be followed %zu times",
+                          (long long)n->source.job, n->step, found);
+    }
+    return NULL;
+}
+
 const char *check_links(const struct sim *s)
 {
     for (int i = 0; i < MODEL_SIGNALS; i++)
@@ -168,7 +210,9 @@ const char *check_links(const struct sim *s)
         if (differs != NULL)
             return differs;
     }
-    return differ_promises(s);
+    const char *differs = differ_promises(s);
+
+    return differs != NULL ? differs : differ_follows(s);
 }
 
 /* ---- one job ---- */
@@ -259,4 +303,6 @@ void check_links_over(struct sim *s)
         sim_fail(s, "releases are left though nobody waits");
     if (s->links.n_targets > 0)
         sim_fail(s, "%zu jobs are still to be made", s->links.n_targets);
+    if (s->links.n_follows > 0)
+        sim_fail(s, "%zu ends are still to be followed", s->links.n_follows);
 }

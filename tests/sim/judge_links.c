@@ -258,6 +258,8 @@ static int64_t take_made(struct sim *s, const struct model_owed *o)
     if (promised != 0) {
         ASSERT(s->model.links.n_promised < MODEL_PROMISED);
         s->model.links.promised[s->model.links.n_promised++] = (struct model_promise){promised, *o};
+        if (promised > s->model.newest_id)
+            s->model.newest_id = promised;
         return promised;
     }
     if (!s->judging_crash)
@@ -464,22 +466,22 @@ static void check_none_left(const struct sim *s)
     }
 }
 
-static void follow(struct sim *s, enum when when)
+static void follow(struct sim *s, enum model_which which, enum when when)
 {
     if (s->no_evidence)
         return;
-    model_follow(&s->model);
+    model_follow(&s->model, which, s->now.wall_at);
     for (size_t i = 0; i < s->model.links.n_owed && !s->no_evidence; i++)
         (void)take_made(s, &s->model.links.owed[i]);
     s->model.links.n_owed = 0;
-    /* What was left by earlier batches is told when all else is. */
-    if (when == OVER || !s->links.was_left)
+    /* What was left by earlier batches is told when all else is; it may raise signals, too. */
+    if (when == OVER || (!s->links.was_left && !model_has_late(&s->model)))
         follow_waiting(s, when);
 }
 
 void judge_follow(struct sim *s)
 {
-    follow(s, WITHIN);
+    follow(s, MODEL_NEW_ENDS, WITHIN);
 }
 
 void judge_links(struct sim *s)
@@ -488,7 +490,8 @@ void judge_links(struct sim *s)
 
     follow_promises(s);
     follow_revived(s);
-    follow(s, s->one_by_one ? WITHIN : OVER);
+    follow(s, MODEL_NEW_ENDS, WITHIN);
+    follow(s, MODEL_LATE_ENDS, s->one_by_one ? WITHIN : OVER);
     if (resumed)
         follow_waiting(s, OVER);
     if (!s->one_by_one)
@@ -500,6 +503,8 @@ void judge_telling(struct sim *s)
     struct model *m = &s->model;
 
     m->n_telling = 0;
+    m->links.n_left = s->links.n_follows;
+    memcpy(m->links.left, s->links.follows, sizeof(m->links.left));
     for (size_t i = 0; i < m->n_jobs && (s->links.left || s->links.was_left); i++) {
         const struct job *row = world_row(s, m->jobs[i].id);
 

@@ -102,6 +102,7 @@ struct model_job {
     int failed_step;     /* 0: none */
     int attempts_before; /* of earlier steps */
     bool waiting;        /* held by what it is to come after */
+    bool linked;         /* held until the end of its last step has been followed */
     bool in_vain;        /* cancelled because something of that can no longer come, */
     int64_t hangs_on;    /* because of this job; 0: it is one of several */
     char assigned[MODEL_SET];
@@ -147,6 +148,7 @@ struct model_work {
     int64_t before_at;
     int target;   /* of MOVE */
     int64_t last; /* no job above is meant */
+    int64_t cursor; /* nor up to here */
     bool ended_phase;
 };
 
@@ -315,8 +317,17 @@ bool model_hopes_again(struct model *m, struct model_job *j);
 void model_note(struct model *m, const struct model_job *j, int queue, int step,
                 enum job_state state);
 
-/* Follows what was noted: signals rise, joins count, and jobs are owed. */
-void model_follow(struct model *m);
+/* Those of the batch, or those that earlier ones have left. */
+enum model_which { MODEL_NEW_ENDS, MODEL_LATE_ENDS };
+
+/* Follows what was noted, as far as the store says: signals rise, joins count, and jobs are owed. */
+void model_follow(struct model *m, enum model_which which, int64_t now_at);
+
+/* Whether earlier batches have left some. */
+bool model_has_late(const struct model *m);
+
+/* Whether an end of the job is still to be followed: until then it stays as it is. */
+bool model_is_left(const struct model *m, int64_t job);
 
 /* One arrives; false: the key cannot be filled.  *ret_count is 0 when it fired. */
 bool model_arrive(struct model *m, int join, const struct model_source *source, int *ret_key,

@@ -34,7 +34,7 @@ void model_place(struct model *m, struct model_job *j, int64_t now_at)
 {
     if (j->delay_us > 0 && j->due_at > now_at + j->delay_us) /* the clock was set back in between */
         j->due_at = j->due_max = now_at + j->delay_us;
-    if (j->held || j->waiting) {
+    if (j->held || j->waiting || j->linked) {
         model_must_move(m, j, JOB_EV_HOLD, JOB_HELD);
     } else if (j->due_at > now_at) {
         model_must_move(m, j, JOB_EV_DEFER, JOB_SCHEDULED);
@@ -64,7 +64,7 @@ static enum err_code act_cancel(struct model *m, struct model_job *j, const stru
 
 static enum err_code act_retry(struct model *m, struct model_job *j, const struct model_act *a)
 {
-    if (!job_state_ended(j->state))
+    if (!job_state_ended(j->state) || model_is_left(m, j->id))
         return E_CONFLICT;
     const struct model_step *step = j->step == 0 ? NULL : model_step_again(j, a->from, a->anew);
     int queue = step != NULL ? step->queue : j->queue;
@@ -87,7 +87,7 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     if (step != NULL)
         model_route_again(j, step);
     j->failures = j->lost = j->laters = 0;
-    j->held = j->waiting = j->cancelling = false;
+    j->held = j->waiting = j->linked = j->cancelling = false;
     j->result[0] = '\0';
     j->due_at = j->due_max = j->delay_us = j->finished_at = 0;
     j->done = j->total = j->expected_at = 0;
@@ -152,7 +152,7 @@ static enum err_code act_move(struct model *m, struct model_job *j, const struct
 
 static enum err_code act_patch(struct model *m, struct model_job *j, const struct model_act *a)
 {
-    if (!job_state_waits(j->state))
+    if (!job_state_waits(j->state) || j->linked)
         return E_CONFLICT;
     if (a->has_priority)
         j->priority = a->priority;
@@ -171,7 +171,7 @@ static enum err_code act_patch(struct model *m, struct model_job *j, const struc
 static enum err_code act_delete(struct model *m, struct model_job *j, const struct model_act *a)
 {
     (void)a;
-    if (j->state == JOB_RUNNING)
+    if (j->state == JOB_RUNNING || model_is_left(m, j->id))
         return E_CONFLICT;
     model_remove(m, j);
     return E_OK;
@@ -215,11 +215,36 @@ static bool work_means(const struct model_work *w, const struct model_job *j)
     return w->label < 0 || w->label == j->label;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Jobs in their order, up to the first whose end is still to be followed: the next step begins with that. */
+static bool work_on(struct model *m, struct model_work *w, int64_t *ids, size_t n, int64_t now_at)
+{
+    struct model_act act = {
+        .kind = w->kind, .target = w->target, .label = -1, .alone = true, .now_at = now_at};
+    bool stays = w->kind == ACT_RETRY || w->kind == ACT_DELETE;
+
+    if (n > 0)
+        qsort(ids, n, sizeof(ids[0]), by_id);
+    for (size_t i = 0; i < n; i++) {
+        if (stays && model_is_left(m, ids[i])) {
+            w->cursor = ids[i] - 1;
+            return false;
+        }
+        (void)model_act(m, model_find(m, ids[i]), &act);
+    }
+    w->cursor = 0;
+    return true;
+}
+
 void model_work_step(struct model *m, int64_t now_at)
 {
     struct model_work *w = &m->work[0];
-    struct model_act act = {
-        .kind = w->kind, .target = w->target, .label = -1, .alone = true, .now_at = now_at};
     int64_t ids[MODEL_JOBS_MAX];
     size_t n = 0;
     bool gone = w->queue >= 0 && !m->queues[w->queue].there;
@@ -227,10 +252,11 @@ void model_work_step(struct model *m, int64_t now_at)
                                   : w->kind != ACT_RETRY;
 
     for (size_t i = 0; i < m->n_jobs && touches && !gone; i++)
-        if (job_state_ended(m->jobs[i].state) == w->ended_phase && work_means(w, &m->jobs[i]))
+        if (job_state_ended(m->jobs[i].state) == w->ended_phase && m->jobs[i].id > w->cursor &&
+            work_means(w, &m->jobs[i]))
             ids[n++] = m->jobs[i].id;
-    for (size_t i = 0; i < n; i++)
-        (void)model_act(m, model_find(m, ids[i]), &act);
+    if (!work_on(m, w, ids, n, now_at))
+        return;
     if (!w->ended_phase) {
         w->ended_phase = true;
         return;

@@ -143,7 +143,8 @@ void model_note(struct model *m, const struct model_job *j, int queue, int step,
     *n = (struct model_noted){.source = {.job = j->id,
                                          .depth = j->bill.depth + 1,
                                          .label = j->label,
-                                         .priority = j->priority}};
+                                         .priority = j->priority},
+                              .step = step};
     memcpy(n->lists, lists, sizeof(lists));
     hand_on(j, queue, step, state, n->source.params);
 }
@@ -214,12 +215,89 @@ static void follow_list(struct model *m, int list, const struct model_source *so
         follow_dest(m, &model_lists[list].dests[i], source);
 }
 
-void model_follow(struct model *m)
+static int count_dests(const struct model_noted *n)
+{
+    return model_lists[n->lists[0]].n_dests + model_lists[n->lists[1]].n_dests +
+           model_lists[n->lists[2]].n_dests;
+}
+
+static void follow_at(struct model *m, const struct model_noted *n, int place)
+{
+    for (int k = 0; k < 3; k++) {
+        const struct model_list *list = &model_lists[n->lists[k]];
+
+        if (place < list->n_dests) {
+            follow_dest(m, &list->dests[place], &n->source);
+            return;
+        }
+        place -= list->n_dests;
+    }
+}
+
+static const struct model_left *find_left(const struct model *m, int64_t job, int step)
+{
+    for (size_t i = 0; i < m->links.n_left; i++)
+        if (m->links.left[i].job == job && m->links.left[i].step == step)
+            return &m->links.left[i];
+    return NULL;
+}
+
+/* A job that goes on with its next step stays as it is until its end is followed. */
+static void set_linked(struct model *m, const struct model_noted *n, bool linked, int64_t now_at)
+{
+    struct model_job *j = n->step == 0 ? NULL : model_find(m, n->source.job);
+
+    if (j == NULL || job_state_ended(j->state) || j->linked == linked)
+        return;
+    j->linked = linked;
+    model_place(m, j, now_at);
+}
+
+/* As far as the store says.  True: nothing is left of it. */
+static bool follow_note(struct model *m, struct model_noted *n, int64_t now_at)
+{
+    const struct model_left *left = find_left(m, n->source.job, n->step);
+    int upto = left == NULL ? count_dests(n) : left->place;
+
+    for (; n->place < upto; n->place++)
+        follow_at(m, n, n->place);
+    m->links.followed += n->late && left == NULL;
+    set_linked(m, n, left != NULL, now_at);
+    n->late = true;
+    return left == NULL;
+}
+
+void model_follow(struct model *m, enum model_which which, int64_t now_at)
+{
+    struct model_links *l = &m->links;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->n_notes; i++) {
+        bool skipped = which == MODEL_NEW_ENDS ? l->notes[i].late : !l->notes[i].late;
+
+        if (skipped || !follow_note(m, &l->notes[i], now_at))
+            l->notes[kept++] = l->notes[i];
+    }
+    l->n_notes = kept;
+}
+
+bool model_has_late(const struct model *m)
 {
     for (size_t i = 0; i < m->links.n_notes; i++)
-        for (int k = 0; k < 3; k++)
-            follow_list(m, m->links.notes[i].lists[k], &m->links.notes[i].source);
-    m->links.n_notes = 0;
+        if (m->links.notes[i].late)
+            return true;
+    return false;
+}
+
+bool model_is_left(const struct model *m, int64_t job)
+{
+    for (size_t i = 0; i < m->links.n_left; i++)
+        if (m->links.left[i].job == job)
+            return true;
+    for (size_t i = 0; i < m->links.n_notes; i++)
+        if (m->links.notes[i].source.job == job && m->links.notes[i].late)
+            return true;
+    return false;
 }
 
 /* ---- joins ---- */

@@ -89,6 +89,16 @@ struct model_source {
 struct model_noted {
     struct model_source source;
     int lists[3];
+    int step;  /* its number; 0: the job as a whole */
+    int place; /* destinations before have been followed */
+    bool late; /* earlier batches have left it */
+};
+
+/* What the store has of an end that is still to be followed. */
+struct model_left {
+    int64_t job;
+    int step;
+    int place;
 };
 
 /* A job that must have been made. */
@@ -118,13 +128,15 @@ struct model_join {
 struct model_links {
     int64_t signals[MODEL_SIGNALS];
     struct model_join joins[MODEL_JOINS];
-    struct model_noted notes[MODEL_NOTES]; /* of the batch */
+    struct model_noted notes[MODEL_NOTES]; /* of the batch, and what is left of others */
     size_t n_notes;
+    struct model_left left[MODEL_NOTES]; /* as the store has it after the batch */
+    size_t n_left;
     struct model_owed owed[MODEL_OWED];
     size_t n_owed;
     struct model_promise promised[MODEL_PROMISED];
     size_t n_promised;
-    int64_t kept; /* promises, ever */
+    int64_t kept, followed; /* promises, and ends later than by their batch, ever */
     int64_t released, doomed, revived, fired, made; /* ever */
 };
 

@@ -64,8 +64,8 @@ void sim_fail(const struct sim *s, const char *fmt, ...)
 struct shared {
     int64_t moves[JOB_STATE_COUNT][JOB_EVENT_COUNT];
     int64_t seeds, steps, submitted;
-    int64_t released, doomed, revived, fired, made, kept; /* by what ties jobs together */
-    int64_t refused, expired, succeeded, left;            /* under the contested name */
+    int64_t released, doomed, revived, fired, made, kept, followed; /* by what ties jobs together */
+    int64_t refused, expired, succeeded, left;                      /* under the contested name */
 };
 
 static void run_seed(uint64_t seed, const struct options *o, struct shared *total)
@@ -93,6 +93,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct shared *tota
     __atomic_fetch_add(&total->released, s->model.links.released, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->doomed, s->model.links.doomed, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->kept, s->model.links.kept, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&total->followed, s->model.links.followed, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->revived, s->model.links.revived, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->fired, s->model.links.fired, __ATOMIC_RELAXED);
     __atomic_fetch_add(&total->made, s->model.links.made, __ATOMIC_RELAXED);
@@ -139,13 +140,13 @@ static int check_coverage(const struct shared *total)
 static int check_links_coverage(const struct shared *total)
 {
     bool all = total->made > 0 && total->released > 0 && total->doomed > 0 && total->revived > 0 &&
-               total->fired > 0 && total->kept > 0;
+               total->fired > 0 && total->kept > 0 && total->followed > 0;
 
     if (!all)
         fprintf(
             stderr,
             "sim: no job was made by the end of another, let go, cancelled in vain or brought back, "
-            "no publication was worked off, or no join fired\n");
+            "no publication or end was worked off later, or no join fired\n");
     return all ? 0 : 1;
 }
 
@@ -254,14 +255,14 @@ int main(int argc, char **argv)
             return 1;
     }
     printf(
-        "%lld seeds, %lld steps, %lld jobs: %lld made by others (%lld later), %lld let go, %lld in "
-        "vain, %lld brought back, %lld joins fired; a name refused %lld, expired %lld, succeeded "
-        "%lld, left %lld times\n",
+        "%lld seeds, %lld steps, %lld jobs: %lld made by others (%lld later), %lld ends followed "
+        "later, %lld let go, %lld in vain, %lld brought back, %lld joins fired; a name refused "
+        "%lld, expired %lld, succeeded %lld, left %lld times\n",
         (long long)total->seeds, (long long)total->steps, (long long)total->submitted,
-        (long long)total->made, (long long)total->kept, (long long)total->released,
-        (long long)total->doomed, (long long)total->revived, (long long)total->fired,
-        (long long)total->refused, (long long)total->expired, (long long)total->succeeded,
-        (long long)total->left);
+        (long long)total->made, (long long)total->kept, (long long)total->followed,
+        (long long)total->released, (long long)total->doomed, (long long)total->revived,
+        (long long)total->fired, (long long)total->refused, (long long)total->expired,
+        (long long)total->succeeded, (long long)total->left);
     if (o.seeds < COVERAGE_SEEDS)
         return 0;
     return check_coverage(total) + check_links_coverage(total) + check_names_coverage(total) > 0;

@@ -222,6 +222,8 @@ struct sim {
             char params[MODEL_PARAMS];
         } targets[MODEL_PROMISED]; /* of publications that are still to be worked off */
         size_t n_targets;
+        struct model_left follows[MODEL_NOTES]; /* ends that are still to be followed */
+        size_t n_follows;
     } links;
     int64_t definitions;
 };

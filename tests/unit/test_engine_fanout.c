@@ -343,6 +343,217 @@ static void what_one_server_has_left_is_gone_on_with_by_another(void **state)
     assert_sound(f);
 }
 
+/* ---- ends ---- */
+
+enum { ENDS = 8, END_BYTES = 5000 };
+
+static struct test_op *op_finish_all(struct fixture *f, const struct granted *g, size_t n)
+{
+    struct test_op *t = op_finish(f, g[0].id, g[0].token, JOB_OUT_DONE);
+    struct finish_item *items = arena_array(&t->op.arena, n, sizeof(*items));
+
+    for (size_t i = 0; i < n; i++) {
+        items[i] = t->op.exchange.finish[0];
+        items[i].id = g[i].id;
+        items[i].token = g[i].token;
+    }
+    t->op.exchange.finish = items;
+    t->op.exchange.n_finish = n;
+    return t;
+}
+
+/* Jobs of 5,000 bytes that have been claimed from `work`; a commit makes about two of that size. */
+static void begin_ends(struct fixture *f, const char *definition, struct granted *ret)
+{
+    define_queue(f, "next", "{}");
+    define_queue(f, "work", definition);
+    set_max(f, 1000, 2 * END_BYTES - 1);
+    for (int i = 0; i < ENDS; i++) {
+        struct submit_item item = item_of("work");
+        struct test_op *t = op_submit(f, &item, 1);
+
+        ((struct submit_item *)(uintptr_t)t->op.submit.items)->params =
+            slice_of(params_of(t, END_BYTES));
+        well(run_op(f, t));
+    }
+    assert_int_equal(granted_of(well(run_op(f, op_claim(f, "work", ENDS))), ret, ENDS), ENDS);
+}
+
+static int64_t followed(struct fixture *f)
+{
+    return kept_count(f, "next", JOB_READY);
+}
+
+static void ends_that_lead_to_much_are_followed_by_several_commits(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+
+    begin_ends(f, "{\"on_success\":[{\"queue\":\"next\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_int_equal(followed(f), 2);
+    assert_sound(f);
+    assert_next_us(f, 0);
+    for (int64_t n = 2; n < ENDS; n = followed(f)) {
+        fixture_crash(f);
+        batch_run(f);
+        assert_in_range(followed(f) - n, 1, 2);
+        assert_sound(f);
+    }
+    assert_false(is_left(f));
+    assert_int_equal(followed(f), ENDS);
+    for (int i = 0; i < ENDS; i++) { /* each has its own cause, in their order */
+        char cause[60], id[ID_TEXT_SIZE];
+
+        snprintf(cause, sizeof(cause), "\"cause\":{\"id\":\"%s\"", id_format(g[i].id, id));
+        assert_true(reply_has(well(run_op(f, op_claim(f, "next", 1))), cause));
+    }
+}
+
+/* Where an end leads was decided when it came: by the queue as it was, with the params that it had. */
+static void an_end_that_is_put_off_leads_where_it_led_when_it_came(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    struct test_op *t;
+
+    begin_ends(f, "{\"on_success\":[{\"queue\":\"next\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_true(is_left(f));
+    t = run_op(f, op_act(f, ACT_RETRY, g[ENDS - 1].id));
+    assert_int_equal(t->op.err.code, E_CONFLICT);
+    assert_non_null(strstr(t->op.err.msg, "try again in a moment"));
+    t = run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id));
+    assert_int_equal(t->op.err.code, E_CONFLICT);
+    define_queue(f, "work", "{}");
+    while (is_left(f))
+        batch_run(f);
+    assert_int_equal(followed(f), ENDS);
+    well(run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id)));
+    assert_sound(f);
+}
+
+/* One end with several destinations, each with params of its own, is followed in parts. */
+static void the_destinations_of_one_end_are_followed_in_parts(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+
+    begin_ends(f,
+               "{\"on_success\":[{\"queue\":\"next\",\"params\":{\"n\":1}},"
+               "{\"queue\":\"next\",\"params\":{\"n\":2}},{\"signal\":\"s\",\"count\":1},"
+               "{\"queue\":\"next\",\"params\":{\"n\":3}},{\"queue\":\"next\"}]}",
+               g);
+    well(run_op(f, op_finish_all(f, g, 1)));
+    assert_int_equal(followed(f), 2);
+    while (is_left(f)) {
+        fixture_crash(f);
+        batch_run(f);
+        assert_sound(f);
+    }
+    assert_int_equal(followed(f), 4);
+    for (int n = 1; n <= 3; n++) {
+        char param[20];
+
+        snprintf(param, sizeof(param), "\"n\":%d", n);
+        assert_true(reply_has(well(run_op(f, op_claim(f, "next", 1))), param));
+    }
+    assert_false(reply_has(well(run_op(f, op_claim(f, "next", 1))), "\"n\":"));
+}
+
+static void bulk_actions_and_retention_wait_for_ends_that_are_put_off(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+
+    begin_ends(f, "{\"keep\":{\"done\":\"1s\"},\"on_success\":[{\"queue\":\"next\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    fixture_pass(f, US_PER_MIN);
+    well(run_op(f, op_bulk(f, ACT_DELETE, "work")));
+    for (int i = 0; i < 20; i++)
+        batch_run(f);
+    assert_false(is_left(f));
+    assert_int_equal(followed(f), ENDS);
+    for (int i = 0; i < ENDS; i++)
+        assert_int_equal(state_of(f, g[i].id), JOB_NONE);
+    assert_sound(f);
+}
+
+/* A topic behind an end: the publication is put off in turn. */
+static void an_end_may_lead_to_a_large_publication(void **state)
+{
+    struct fixture *f = *state;
+
+    begin(f);
+    define_queue(f, "work", "{\"on_success\":[{\"topic\":\"news\",\"params\":{\"x\":1}}]}");
+    submit_one(f, "work");
+    struct granted g = claim_one(f, "work");
+
+    well(run_op(f, op_finish(f, g.id, g.token, JOB_OUT_DONE)));
+    assert_in_range(made(f), 1, ROWS + 1); /* an end brings a row more */
+    fixture_crash(f);
+    assert_int_equal(work_off(f), 2);
+    assert_int_equal(made(f), QUEUES);
+    assert_true(reply_has(well(run_op(f, op_claim(f, "q24", 1))), "\"x\":1"));
+    assert_sound(f);
+}
+
+/* ---- steps ---- */
+
+static int64_t submit_route(struct fixture *f)
+{
+    struct submit_item item = item_of("work");
+    struct test_op *t = op_submit(f, &item, 1);
+    struct submit_item *made_of = (struct submit_item *)(uintptr_t)t->op.submit.items;
+    const struct route_step steps[] = {
+        {.number = 1,
+         .name = SLICE("1"),
+         .queue = SLICE("work"),
+         .on_success = SLICE("[{\"queue\":\"next\"}]")},
+        {.number = 2, .name = SLICE("2"), .queue = SLICE("work")}};
+    struct bill bill = {.steps = (struct route_step *)(uintptr_t)steps, .n_steps = 2};
+
+    made_of->params = slice_of(params_of(t, END_BYTES));
+    made_of->bill = bill_format(&bill, &t->op.arena);
+    made_of->step = 1;
+    return well(run_op(f, t))->op.submit.first_id;
+}
+
+/* Its next step might change what the end of the last one hands on. */
+static void a_job_whose_step_is_still_to_be_followed_waits_with_the_next(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    int64_t last = 0;
+
+    define_queue(f, "next", "{}");
+    define_queue(f, "work", "{}");
+    set_max(f, 1000, 2 * END_BYTES - 1);
+    for (int i = 0; i < ENDS; i++)
+        last = submit_route(f);
+    assert_int_equal(granted_of(well(run_op(f, op_claim(f, "work", ENDS))), g, ENDS), ENDS);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_int_equal(followed(f), 2);
+    assert_int_equal(kept_count(f, "work", JOB_READY), 2);
+    assert_int_equal(kept_count(f, "work", JOB_HELD), ENDS - 2);
+    assert_int_equal(state_of(f, last), JOB_HELD);
+    struct test_op *patch = op_act(f, ACT_PATCH, last);
+
+    patch->op.act.params = SLICE("{}");
+    assert_int_equal(run_op(f, patch)->op.err.code, E_CONFLICT);
+    well(run_op(f, op_act(f, ACT_RELEASE, last)));
+    assert_int_equal(state_of(f, last), JOB_HELD); /* nobody's hand holds it */
+    well(run_op(f, op_act(f, ACT_CANCEL, g[ENDS - 2].id)));
+    while (is_left(f)) {
+        fixture_crash(f);
+        batch_run(f);
+        assert_sound(f);
+    }
+    assert_int_equal(followed(f), ENDS);
+    assert_int_equal(kept_count(f, "work", JOB_READY), ENDS - 1);
+    assert_int_equal(kept_count(f, "work", JOB_CANCELLED), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -354,6 +565,12 @@ int main(void)
         ENGINE_TEST(a_queue_stays_as_long_as_a_publication_is_to_reach_it),
         ENGINE_TEST(a_small_publish_is_not_kept_waiting_by_a_large_one),
         ENGINE_TEST(what_one_server_has_left_is_gone_on_with_by_another),
+        ENGINE_TEST(ends_that_lead_to_much_are_followed_by_several_commits),
+        ENGINE_TEST(an_end_that_is_put_off_leads_where_it_led_when_it_came),
+        ENGINE_TEST(the_destinations_of_one_end_are_followed_in_parts),
+        ENGINE_TEST(bulk_actions_and_retention_wait_for_ends_that_are_put_off),
+        ENGINE_TEST(an_end_may_lead_to_a_large_publication),
+        ENGINE_TEST(a_job_whose_step_is_still_to_be_followed_waits_with_the_next),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
