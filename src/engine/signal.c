@@ -125,6 +125,7 @@ enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *ro
     CLEANUP(wait_page) struct wait_page page = VEC_INIT;
     size_t limit = *room;
     int64_t level = 0;
+    int64_t least = 0;
     size_t at = 0;
 
     *ret_left = limit == 0;
@@ -136,6 +137,10 @@ enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *ro
     if (level < 0)
         release_rest(e);
     if (level <= 0) /* nobody waits for nothing */
+        return E_OK;
+    if (store_waits_least(e->store, r->target, &least, err) != E_OK)
+        return err->code;
+    if (least == 0 || least > level) /* those who wait for more are not read with each raise */
         return E_OK;
     if (store_waits_on(e->store, r->target, r->cursor, limit, wait_page_take, &page, err) != E_OK ||
         look_at_page(e, &page, &level, &at, err) != E_OK)

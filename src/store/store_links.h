@@ -43,6 +43,10 @@ MUST_CHECK enum err_code store_waits_on(struct store *s, int64_t target, int64_t
                                         size_t limit, store_wait_fn *on_wait, void *ctx,
                                         struct err *err);
 
+/* The lowest level of the signal that anybody waits for; 0: nobody does. */
+MUST_CHECK enum err_code store_waits_least(struct store *s, int64_t signal, int64_t *ret_level,
+                                           struct err *err);
+
 /* Those on one step of a target, in the order of (waiter, seq), at most `limit`. */
 MUST_CHECK enum err_code store_waits_on_step(struct store *s, int64_t target, int step,
                                              size_t limit, store_wait_fn *on_wait, void *ctx,

@@ -80,6 +80,17 @@ enum err_code store_waits_on(struct store *s, int64_t target, int64_t above_wait
                       db_i((int64_t)limit));
 }
 
+enum err_code store_waits_least(struct store *s, int64_t signal, int64_t *ret_level,
+                                struct err *err)
+{
+    struct taken_int got = {0};
+
+    if (db_do_rows(s->db, SQL_WAITS_LEAST, take_one_int, &got, err, db_i(signal)) != E_OK)
+        return err->code;
+    *ret_level = got.value;
+    return E_OK;
+}
+
 enum err_code store_waits_on_step(struct store *s, int64_t target, int step, size_t limit,
                                   store_wait_fn *on_wait, void *ctx, struct err *err)
 {

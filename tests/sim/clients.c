@@ -236,7 +236,8 @@ static struct req *make_act(struct sim *s)
     enum act_kind kind = (enum act_kind)chance(s, ACT_COUNT);
     struct model_job *j = chance(s, 4) == 0 ? any_job(s) : any_job_in(s, wants[kind]);
 
-    if (j != NULL && j->waiting && s->links.left) /* it may be let go before or after */
+    /* It may be let go before or after. */
+    if (j != NULL && j->waiting && (s->links.left || s->links.n_follows > 0))
         j = NULL;
     if (j != NULL && kind == ACT_RETRY && j->n_record > MODEL_RECORD_MAX / 3)
         kind = ACT_DELETE;

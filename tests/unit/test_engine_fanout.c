@@ -3,6 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -10,6 +11,7 @@
 #include "engine_fixture.h"
 #include "store/store_fanout.h"
 #include "store/store_jobs.h"
+#include "store/store_links.h"
 #include "testing.h"
 
 enum { ROWS = 10, QUEUES = 25, SMALL_PARAMS = 30, LARGE_PARAMS = 6000 };
@@ -554,6 +556,57 @@ static void a_job_whose_step_is_still_to_be_followed_waits_with_the_next(void **
     assert_int_equal(kept_count(f, "work", JOB_CANCELLED), 1);
 }
 
+/* ---- raises ---- */
+
+enum { WAITERS = 1200 }; /* more than a commit looks at */
+
+static void raise_to(struct fixture *f, int64_t count)
+{
+    struct test_op *t = op_make(f, OP_SIGNAL);
+
+    t->op.signal = (struct signal_op){
+        .kind = SIGNAL_OP_RAISE, .name = SLICE("s"), .count = count};
+    well(run_op(f, t));
+}
+
+static bool is_telling(struct fixture *f)
+{
+    struct err err = ERR_INIT;
+    bool any = false;
+
+    assert_int_equal(store_release_any(f->store, &any, &err), E_OK);
+    return any;
+}
+
+/* Who waits for more is not looked at with each raise. */
+static void a_raise_that_reaches_nobody_looks_at_nobody(void **state)
+{
+    static const struct after_cond cond = {
+        .kind = AFTER_SIGNAL, .signal = {"s", 1}, .count = 3};
+    struct fixture *f = *state;
+    struct submit_item *items = mem_zalloc(WAITERS * sizeof(*items));
+
+    for (int i = 0; i < WAITERS; i++) {
+        items[i] = item_of("default");
+        items[i].after = &cond;
+        items[i].n_after = 1;
+    }
+    well(run_op(f, op_submit(f, items, WAITERS)));
+    free(items);
+    batch_run(f);
+    for (int i = 0; i < 2; i++) {
+        raise_to(f, 1);
+        assert_false(is_telling(f));
+    }
+    assert_int_equal(kept_count(f, "default", JOB_HELD), WAITERS);
+    raise_to(f, 1);
+    assert_true(is_telling(f));
+    for (int i = 0; i < 10 && is_telling(f); i++)
+        batch_run(f);
+    assert_int_equal(kept_count(f, "default", JOB_READY), WAITERS);
+    assert_sound(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -570,6 +623,7 @@ int main(void)
         ENGINE_TEST(the_destinations_of_one_end_are_followed_in_parts),
         ENGINE_TEST(bulk_actions_and_retention_wait_for_ends_that_are_put_off),
         ENGINE_TEST(an_end_may_lead_to_a_large_publication),
+        ENGINE_TEST(a_raise_that_reaches_nobody_looks_at_nobody),
         ENGINE_TEST(a_job_whose_step_is_still_to_be_followed_waits_with_the_next),
     };
 

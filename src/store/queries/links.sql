@@ -27,6 +27,12 @@ WHERE target = $1 AND waiter > $2 ORDER BY waiter, seq LIMIT $3;
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
 WHERE (target, waiter) > ($1, $2) AND target <= $1 ORDER BY target, waiter, seq LIMIT $3;
 
+-- name: waits_least
+-- store: sqlite
+SELECT level FROM waits WHERE target = $1 AND kind = 2 ORDER BY level LIMIT 1;
+-- store: postgres
+SELECT level FROM waits WHERE (target, level) > ($1, 0) AND target <= $1 AND kind = 2 ORDER BY target, level LIMIT 1;
+
 -- name: waits_on_step
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
 WHERE target = $1 AND step = $2 AND step <> 0 ORDER BY waiter, seq LIMIT $3;

@@ -48,7 +48,7 @@ WHERE NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.shared = s.id)
   AND NOT EXISTS (SELECT 1 FROM spreads AS p WHERE p.id = s.id) LIMIT 100;
 
 -- name: verify_fanouts
-SELECT 'publication ' || p.id || ' is at target ' || p.place || ' of ' || LENGTH(p.targets) / 16 FROM spreads AS p
+SELECT 'publication ' || p.id || ' is at target ' || p.place || ' of ' || (LENGTH(p.targets) / 16) FROM spreads AS p
 WHERE p.place < 0 OR p.place >= LENGTH(p.targets) / 16
 UNION ALL
 SELECT 'what publication ' || p.id || ' brings is not there' FROM spreads AS p
@@ -164,7 +164,7 @@ WHERE NOT EXISTS (SELECT 1 FROM ended AS j WHERE j.id = u.waiter AND j.state = 8
 SELECT 'arrivals of join ' || a.join_id || ', which does not exist' FROM arrivals AS a
 WHERE NOT EXISTS (SELECT 1 FROM joins AS n WHERE n.id = a.join_id)
 UNION ALL
-SELECT 'join ' || join_id || ' has ' || n || ' arrivals and ' || LENGTH(jobs) / 8 || ' jobs' FROM arrivals
+SELECT 'join ' || join_id || ' has ' || n || ' arrivals and ' || (LENGTH(jobs) / 8) || ' jobs' FROM arrivals
 WHERE n < 1 OR LENGTH(jobs) > 8 * n
 LIMIT 100;
 

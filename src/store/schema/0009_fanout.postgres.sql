@@ -34,6 +34,9 @@ CREATE TABLE follows (
 
 CREATE INDEX follows_job ON follows (job);
 
+-- The lowest level of a signal that anybody waits for: one that rises below it is told to nobody.
+CREATE INDEX waits_level ON waits (target, level) WHERE kind = 2;
+
 -- It goes with the last one that uses it.  Two servers may remove the last two at once: who comes second waits for the
 -- first, and then sees that nobody is left.
 CREATE OR REPLACE FUNCTION shared_gone() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -38,6 +38,9 @@ CREATE TABLE follows (
 
 CREATE INDEX follows_job ON follows (job);
 
+-- The lowest level of a signal that anybody waits for: one that rises below it is told to nobody.
+CREATE INDEX waits_level ON waits (target, level) WHERE kind = 2;
+
 -- It goes with the last one that uses it.
 CREATE TRIGGER shared_gone AFTER DELETE ON payload WHEN OLD.shared IS NOT NULL
 BEGIN
