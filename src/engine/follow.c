@@ -289,25 +289,32 @@ static enum err_code close_follow(struct engine *e, const struct stored_follow *
     return f->whole || f->step == 0 ? E_OK : set_held(e, f->job, JOB_EV_WAKE, err);
 }
 
-enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err)
+static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct stored_follow f = {.id = 0};
-    struct cause c = {.e = e, .end = &f, .arena = &arena};
+    struct cause c = {.e = e, .end = f, .arena = &arena};
     bool leads = false;
 
-    if (store_follow_next(e->store, 0, &e->arena, &f, err) != E_OK)
+    if (engine_write(e, err) != E_OK || look(&c, NULL, &leads, err) != E_OK ||
+        (leads && follow_some(&c, &f->place, err) != E_OK))
         return err->code;
+    fanout_use(&e->fanout, 1, 0); /* the row itself: behind the rest, so that something is done */
+    return f->place < count_dests(&c) ? store_follow_place(e->store, f->id, f->place, err)
+                                      : close_follow(e, f, err);
+}
+
+enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err)
+{
+    struct stored_follow f = {.id = 0};
+
+    do
+        if (store_follow_next(e->store, f.id, &e->arena, &f, err) != E_OK)
+            return err->code;
+    while (f.id != 0 && is_left_alone(e, f.job));
     *ret_over = fanout_is_late(e, f.id);
     if (*ret_over)
         return E_OK;
-    if (engine_write(e, err) != E_OK || look(&c, NULL, &leads, err) != E_OK)
-        return err->code;
-    if (leads && follow_some(&c, &f.place, err) != E_OK)
-        return err->code;
-    fanout_use(&e->fanout, 1, 0); /* the row itself: behind what it leads to, so that something is done */
-    return f.place < count_dests(&c) ? store_follow_place(e->store, f.id, f.place, err)
-                                     : close_follow(e, &f, err);
+    return go_on(e, &f, err) == E_OK ? E_OK : leave_alone(e, f.job, err);
 }
 
 enum err_code follow_is_left(struct engine *e, int64_t job, bool *ret_left, struct err *err)
