@@ -11,7 +11,8 @@ from waybill import Server
 
 TEXT = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
-pytestmark = [pytest.mark.skipif(not faketime.is_there(), reason="needs the package faketime"),
+pytestmark = [pytest.mark.skipif(not faketime.is_usable(),
+                                 reason="needs the package faketime, and no thread sanitizer"),
               pytest.mark.embedded("on PostgreSQL the database's clock is the time")]
 
 

@@ -36,7 +36,7 @@ class Nemesis:
         self.net, self.servers = run.net, run.servers
         self.cluster = run.cluster
         self.kinds = BOTH + (SHARED if self.cluster else EMBEDDED)
-        if not faketime.is_there():
+        if not faketime.is_usable():
             self.kinds.remove("clock_off")
         self.tables = None
 
