@@ -395,8 +395,9 @@ const struct option_spec serve_options[] = {
     {
         .name = "client-stall",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Cut off clients that send no byte of a body, or take none of a reply, for D, 1s to "
-                "24h (default 30s)",
+        .help =
+            "Cut off clients that send no byte of a body, or take none of a reply, for D, 1s to "
+            "24h (default 30s)",
     },
     {
         .name = "worker-silence",

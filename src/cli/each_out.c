@@ -35,9 +35,12 @@ static enum err_code watch_fd(struct each_out *o, uv_loop_t *loop, struct err *e
 enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd, struct each_marks *marks,
                             const struct each_out_hooks *hooks, struct err *err)
 {
-    *o = (struct each_out){
-        .fd = fd, .marks = marks, .hooks = *hooks, .data = BUF_INIT(DATA_MAX),
-        .kind = SAFE_EXACT, .last = '\n'};
+    *o = (struct each_out){.fd = fd,
+                           .marks = marks,
+                           .hooks = *hooks,
+                           .data = BUF_INIT(DATA_MAX),
+                           .kind = SAFE_EXACT,
+                           .last = '\n'};
     if (watch_fd(o, loop, err) != E_OK)
         return err->code;
     uv_prepare_init(loop, &o->prepare);

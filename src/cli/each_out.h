@@ -52,7 +52,7 @@ struct each_out {
     VEC(struct each_out_line) lines;
     size_t lines_out; /* of lines */
     bool failed;
-    bool is_optional; /* when it has failed, what would have gone there counts as printed */
+    bool is_optional;    /* when it has failed, what would have gone there counts as printed */
     enum safe_kind kind; /* SAFE_EXACT unless it is a terminal (output.h) */
     char last;           /* byte written; a newline at first */
 };

@@ -20,7 +20,7 @@
 
 #define IDS_AHEAD_US (2 * US_PER_S)
 #define RESUME_US (1 * US_PER_S)
-#define PASS_ON_US US_PER_MS /* after damage that is passed over from now on */
+#define PASS_ON_US US_PER_MS         /* after damage that is passed over from now on */
 #define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
 
 enum {

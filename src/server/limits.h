@@ -22,7 +22,7 @@ enum {
     SUBSCRIBERS_MAX = 100,   /* of events */
     FOLLOWERS_MAX = 200,     /* of logs */
     LISTEN_BACKLOG = 1024,
-    READER_THREADS = 3,       /* the last for the Unix socket alone */
+    READER_THREADS = 3,      /* the last for the Unix socket alone */
     READS_PENDING_MAX = 500, /* of TCP, and as many of the Unix socket */
 };
 
@@ -114,9 +114,9 @@ enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 
 /* ---- time ---- */
 
-#define HEADER_US (30 * US_PER_S)      /* from connecting to the end of the first header */
-#define KEEP_ALIVE_US (75 * US_PER_S)  /* from a reply to the end of the next header */
-#define STALL_US (30 * US_PER_S)       /* without one byte of a body, or of a reply taken; the default */
+#define HEADER_US (30 * US_PER_S)     /* from connecting to the end of the first header */
+#define KEEP_ALIVE_US (75 * US_PER_S) /* from a reply to the end of the next header */
+#define STALL_US (30 * US_PER_S) /* without one byte of a body, or of a reply taken; the default */
 #define STALL_MIN_US US_PER_S
 #define STALL_MAX_US US_PER_DAY
 #define LINGER_US (30 * US_PER_S)      /* for what still comes behind a last answer */
@@ -131,7 +131,7 @@ enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 #define STOP_US (5 * US_PER_S)       /* for running requests, after TERM */
 #define STOP_SECONDS_MAX 9           /* then the process exits whatever happens; see serve.c */
 #define STOP_SPARE_US (US_PER_S / 2) /* of that, for closing the store */
-#define SILENCE_US US_PER_MIN        /* of the local worker, until it is taken for hung; the default */
+#define SILENCE_US US_PER_MIN /* of the local worker, until it is taken for hung; the default */
 #define SILENCE_MIN_US US_PER_S
 #define SILENCE_MAX_US US_PER_DAY
 #define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */

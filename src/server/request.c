@@ -501,8 +501,7 @@ static enum err_code check_readers(const struct request *r, enum way_in way_in, 
 {
     if (r->server->http.no_readings)
         return err_set(err, E_UNAVAILABLE, "the server is stopping");
-    return r->phase == REQUEST_STREAMING ? E_OK
-                                         : readers_check(&r->server->readers, way_in, err);
+    return r->phase == REQUEST_STREAMING ? E_OK : readers_check(&r->server->readers, way_in, err);
 }
 
 void request_read(struct request *r, void (*read)(struct reading *reading, struct store *store),

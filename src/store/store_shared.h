@@ -133,9 +133,8 @@ struct seen_worker {
 /* Says that this member lives, for so long, and when it has seen these workers; and looks around: one statement,
  * outside of transactions. */
 MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us,
-                                    const struct seen_worker *workers,
-                                    size_t n_workers, struct store_pulse *ret_pulse,
-                                    struct err *err);
+                                    const struct seen_worker *workers, size_t n_workers,
+                                    struct store_pulse *ret_pulse, struct err *err);
 
 /* Takes over the claims of members whose time has passed; how many claims came, and from whom: `names` has their
  * addresses with commas between, as many as fit.  In a transaction. */

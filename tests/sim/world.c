@@ -248,7 +248,7 @@ void world_renew(struct sim *s)
         j->lease_at = s->at->opened_at + j->lease_us;
     }
     if (s->shared)
-        return; /* its row tells when it was heard of */
+        return;                 /* its row tells when it was heard of */
     s->model.name.until_at = 0; /* by another clock */
     name_renew(s);
 }
