@@ -377,7 +377,8 @@ static enum err_code patch(struct engine *e, const struct act *act, const struct
     if (!job_state_waits(j->state))
         return refuse(ret, j, "only a waiting job can be changed");
     if (j->holds & JOB_HOLD_LINKS)
-        return refuse(ret, j, "the end of its last step is still being told: try again in a moment");
+        return refuse(ret, j,
+                      "the end of its last step is still being told: try again in a moment");
     if (act->version.size > 0 && !slice_is(act->version, job_version(j, version))) {
         err_set(&ret->refused, E_PRECONDITION,
                 "the job has been changed meanwhile: look at it again first");

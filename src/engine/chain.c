@@ -180,9 +180,7 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
     switch (dest->kind) {
     case DEST_QUEUE: return follow_queue(e, dest->name, &own, err);
     case DEST_TOPIC: return follow_topic(e, dest->name, &own, err);
-    case DEST_JOIN:
-        fanout_use(&e->fanout, 1, 0);
-        return join_arrive(e, dest->name, &own, err);
+    case DEST_JOIN: fanout_use(&e->fanout, 1, 0); return join_arrive(e, dest->name, &own, err);
     case DEST_SIGNAL:
         fanout_use(&e->fanout, 1, 0);
         return signal_raise(e, dest->name, dest->count, &level, err);

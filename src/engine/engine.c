@@ -25,13 +25,13 @@
 
 enum {
     SHRINK_PAGES = 256,
-    BATCH_ROWS = 10000, /* what is asked beyond goes into a transaction of its own */
+    BATCH_ROWS = 10000,              /* what is asked beyond goes into a transaction of its own */
     PUBLISH_ROWS = FANOUT_ROWS / 64, /* of one publication, at least: core/fanout.h */
-    KEPT_JOBS = 2048,   /* room for so many new jobs stays from batch to batch */
-    RACES_MAX = 10,     /* so often may another server be faster */
-    SHORT_MS = 50,      /* how long an op that runs alone waits for a lock … */
-    SHORT_TIMES = 10,   /* … which that many may do; */
-    SHORTEST_MS = 5,    /* the others wait for so long */
+    KEPT_JOBS = 2048,                /* room for so many new jobs stays from batch to batch */
+    RACES_MAX = 10,                  /* so often may another server be faster */
+    SHORT_MS = 50,                   /* how long an op that runs alone waits for a lock … */
+    SHORT_TIMES = 10,                /* … which that many may do; */
+    SHORTEST_MS = 5,                 /* the others wait for so long */
 };
 
 /* ---- ids and the transaction ---- */

@@ -197,11 +197,11 @@ struct engine {
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     bool watch_again;  /* what was told of ended jobs may have been missed */
 
-    bool revivals_new;   /* this batch has put one */
-    bool has_revivals;   /* some jobs may still have to be brought back: see revive.c */
-    bool has_fanouts;    /* some publications or ends may still have to be worked off: see links.h */
-    bool has_releases;   /* some waits may still have to be looked at: see links.h */
-    int64_t releases_at; /* steady: not before */
+    bool revivals_new; /* this batch has put one */
+    bool has_revivals; /* some jobs may still have to be brought back: see revive.c */
+    bool has_fanouts;  /* some publications or ends may still have to be worked off: see links.h */
+    bool has_releases; /* some waits may still have to be looked at: see links.h */
+    int64_t releases_at;      /* steady: not before */
     bool fanout_turn;         /* which kind comes first: see links.c */
     struct fanout fanout_max; /* what one commit may make of a fan-out */
 

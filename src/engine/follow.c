@@ -129,7 +129,8 @@ static struct slice told_params(const struct cause *c)
 
 static void parse_list(struct cause *c, struct slice dests, struct dest_list *ret)
 {
-    struct err ignored = ERR_INIT; /* it was checked when the job was made, or its queue was defined */
+    struct err ignored =
+        ERR_INIT; /* it was checked when the job was made, or its queue was defined */
 
     if (dests.size > 0 && dest_list_parse(dests, "", c->arena, ret, NULL, &ignored) != E_OK)
         *ret = (struct dest_list){.count = 0};
@@ -229,8 +230,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
 
     if (was.state == JOB_READY)
         ready_remove(&q->ready, (struct ready_ref){was.priority, job});
-    note_move(e, &now, was.state, q,
-              event == JOB_EV_HOLD ? "held" : "released");
+    note_move(e, &now, was.state, q, event == JOB_EV_HOLD ? "held" : "released");
     return E_OK;
 }
 

@@ -130,7 +130,8 @@ enum err_code links_settle(struct engine *e, struct err *err)
 {
     if (links_follow(e, err) != E_OK)
         return err->code;
-    bool over = !e->has_releases || e->now.steady_at < e->releases_at || e->releases_new || rests(e);
+    bool over = !e->has_releases || e->now.steady_at < e->releases_at || e->releases_new ||
+                rests(e);
     size_t room = room_of(e);
 
     if (room < rows_of(e) / 2)

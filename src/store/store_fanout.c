@@ -14,8 +14,8 @@ _Static_assert(sizeof(struct spread_target) == 16, "targets are kept as they are
 
 enum err_code store_spread_add(struct store *s, const struct stored_spread *spread, struct err *err)
 {
-    struct slice targets =
-        slice_make((const char *)spread->targets, spread->n_targets * sizeof(*spread->targets));
+    struct slice targets = slice_make((const char *)spread->targets,
+                                      spread->n_targets * sizeof(*spread->targets));
 
     if (db_do(s->db, SQL_SHARED_ADD, err, db_i(spread->id), db_t(spread->params),
               db_b(spread->body)) != E_OK)
@@ -97,8 +97,8 @@ static void count_targets(void *ctx, const struct db_row *row)
     struct slice bytes = db_col_blob(row, 0);
     struct spread_target target;
 
-    for (size_t at = (size_t)db_col_int(row, 1) * sizeof(target);
-         at + sizeof(target) <= bytes.size; at += sizeof(target)) {
+    for (size_t at = (size_t)db_col_int(row, 1) * sizeof(target); at + sizeof(target) <= bytes.size;
+         at += sizeof(target)) {
         memcpy(&target, bytes.data + at, sizeof(target));
         t->n += target.queue == t->queue;
     }

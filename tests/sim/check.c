@@ -411,7 +411,9 @@ static int64_t least(int64_t a, int64_t b)
 
 static int64_t next_instant(const struct sim *s)
 {
-    int64_t us = s->model.n_work > 0 || s->links.left || s->links.n_targets + s->links.n_follows > 0 ? 0 : TIME_NEVER;
+    int64_t us = s->model.n_work > 0 || s->links.left || s->links.n_targets + s->links.n_follows > 0
+                     ? 0
+                     : TIME_NEVER;
     int64_t pause_us = s->shared ? SIM_DUE_PAUSE_US : 0;
 
     for (size_t i = 0; i < s->model.n_emitters; i++)

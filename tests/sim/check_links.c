@@ -70,7 +70,8 @@ static void take_targets(struct sim *s, const struct stored_spread *spread)
             sim_fail(s, "too many jobs are still to be made");
         struct stored_target *t = &l->targets[l->n_targets++];
 
-        *t = (struct stored_target){.queue = spread->targets[i].queue, .id = spread->targets[i].job};
+        *t = (struct stored_target){.queue = spread->targets[i].queue,
+                                    .id = spread->targets[i].job};
         snprintf(t->params, sizeof(t->params), "%.*s", (int)spread->params.size,
                  spread->params.data);
     }
@@ -102,8 +103,8 @@ static void read_follows(struct sim *s)
         if (s->links.n_follows == MODEL_NOTES)
             sim_fail(s, "too many ends are still to be followed");
         if (f.id != 0)
-            s->links.follows[s->links.n_follows++] =
-                (struct model_left){f.job, f.step, (int)f.place};
+            s->links.follows[s->links.n_follows++] = (struct model_left){f.job, f.step,
+                                                                         (int)f.place};
     } while (f.id != 0);
 }
 

@@ -63,7 +63,7 @@ static bool all_ended(const struct sim *s)
     for (size_t i = 0; i < s->model.n_jobs; i++)
         if (!job_state_ended(s->model.jobs[i].state))
             return false;
-    return s->model.n_work == 0 && s->model.n_emitters == 0 && 
+    return s->model.n_work == 0 && s->model.n_emitters == 0 &&
            s->model.links.n_promised + s->model.links.n_notes == 0;
 }
 

@@ -311,8 +311,7 @@ void judge_publish(struct sim *s, struct req *r)
             continue;
         int64_t made = take_made(s, &o);
 
-        if (made != 0 && is_known(r) &&
-            strstr(buf_text(&r->op.reply), id_format(made, id)) == NULL)
+        if (made != 0 && is_known(r) && strstr(buf_text(&r->op.reply), id_format(made, id)) == NULL)
             sim_fail(s, "the reply does not name job %s: %s", id, buf_text(&r->op.reply));
     }
 }

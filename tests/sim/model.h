@@ -146,8 +146,8 @@ struct model_work {
     unsigned states;
     int label; /* filter; -1: any */
     int64_t before_at;
-    int target;   /* of MOVE */
-    int64_t last; /* no job above is meant */
+    int target;     /* of MOVE */
+    int64_t last;   /* no job above is meant */
     int64_t cursor; /* nor up to here */
     bool ended_phase;
 };

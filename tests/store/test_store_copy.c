@@ -209,10 +209,10 @@ static void add_fanouts(void)
                                                 .n_targets = ARRAY_LEN(targets),
                                                 .place = 1},
                         &err));
-    ok(store_follow_add(
-        fx.store,
-        &(struct stored_follow){.id = 4721, .job = 6, .queue = queue, .state = JOB_DONE, .whole = true},
-        &err));
+    ok(store_follow_add(fx.store,
+                        &(struct stored_follow){
+                            .id = 4721, .job = 6, .queue = queue, .state = JOB_DONE, .whole = true},
+                        &err));
 }
 
 static void add_links(void)

@@ -40,7 +40,7 @@ struct fixture {
     struct test_op *batch_last;
     uint32_t waiting_max;
     struct fanout fanout; /* what a commit makes of one; counts from the next opening on */
-    int64_t tick_us; /* so much time passes whenever the engine looks at the clock */
+    int64_t tick_us;      /* so much time passes whenever the engine looks at the clock */
 };
 
 /* For cmocka's setup and teardown: *state is a struct fixture. */

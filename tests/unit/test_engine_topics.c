@@ -390,7 +390,8 @@ static void what_is_emitted_with_a_body_to_many_is_stored_once(void **state)
     patch->op.act.params = SLICE("{\"own\":1}");
     (void)well(run_op(f, patch));
     assert_size(f, id_at(m.t, 3), 9);
-    assert_true(well(run_op(f, op_claim(f, "q3", 1)))->op.reply.size > PARAMS_BYTES); /* the body stays */
+    assert_true(well(run_op(f, op_claim(f, "q3", 1)))->op.reply.size >
+                PARAMS_BYTES); /* the body stays */
     assert_sound(f);
 }
 
