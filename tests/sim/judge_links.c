@@ -474,7 +474,7 @@ static void follow(struct sim *s, enum model_which which, enum when when)
         (void)take_made(s, &s->model.links.owed[i]);
     s->model.links.n_owed = 0;
     /* What was left by earlier batches is told when all else is; it may raise signals, too. */
-    if (when == OVER || (!s->links.was_left && !model_has_late(&s->model)))
+    if (when == OVER || (!s->links.was_left && !s->model.links.had_late))
         follow_waiting(s, when);
 }
 
@@ -502,6 +502,7 @@ void judge_telling(struct sim *s)
     struct model *m = &s->model;
 
     m->n_telling = 0;
+    model_note_late(m);
     m->links.n_left = s->links.n_follows;
     memcpy(m->links.left, s->links.follows, sizeof(m->links.left));
     for (size_t i = 0; i < m->n_jobs && (s->links.left || s->links.was_left); i++) {

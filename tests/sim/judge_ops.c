@@ -101,7 +101,7 @@ static void check_act_reply(const struct sim *s, const struct req *r, const stru
 
     expect_json(s, r);
     /* Else it may be let go before or after. */
-    if (!s->links.left && !s->links.was_left && !model_has_late(&s->model))
+    if (!s->links.left && !s->links.was_left && !s->model.links.had_late)
         expect_text(s, reply, "state", job_state_name(j->state));
     if (reply_id(s, reply, "id") != j->id)
         sim_fail(s, "the action is answered for another job: %s", buf_text(&r->op.reply));

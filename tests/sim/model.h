@@ -323,8 +323,8 @@ enum model_which { MODEL_NEW_ENDS, MODEL_LATE_ENDS };
 /* Follows what was noted, as far as the store says: signals rise, joins count, and jobs are owed. */
 void model_follow(struct model *m, enum model_which which, int64_t now_at);
 
-/* Whether earlier batches have left some. */
-bool model_has_late(const struct model *m);
+/* A batch begins: whether earlier ones have left some is remembered. */
+void model_note_late(struct model *m);
 
 /* Whether an end of the job is still to be followed: until then it stays as it is. */
 bool model_is_left(const struct model *m, int64_t job);

@@ -108,6 +108,8 @@ static enum err_code act_hold(struct model *m, struct model_job *j, const struct
 {
     if (!job_state_waits(j->state))
         return E_CONFLICT;
+    if (j->held) /* nothing is placed anew, also when the clock was set meanwhile */
+        return E_OK;
     j->held = true;
     model_place(m, j, a->now_at);
     return E_OK;

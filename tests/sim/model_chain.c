@@ -281,12 +281,11 @@ void model_follow(struct model *m, enum model_which which, int64_t now_at)
     l->n_notes = kept;
 }
 
-bool model_has_late(const struct model *m)
+void model_note_late(struct model *m)
 {
+    m->links.had_late = false;
     for (size_t i = 0; i < m->links.n_notes; i++)
-        if (m->links.notes[i].late)
-            return true;
-    return false;
+        m->links.had_late = m->links.had_late || m->links.notes[i].late;
 }
 
 bool model_is_left(const struct model *m, int64_t job)

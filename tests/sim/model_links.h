@@ -132,6 +132,7 @@ struct model_links {
     size_t n_notes;
     struct model_left left[MODEL_NOTES]; /* as the store has it after the batch */
     size_t n_left;
+    bool had_late; /* some were left when the batch began */
     struct model_owed owed[MODEL_OWED];
     size_t n_owed;
     struct model_promise promised[MODEL_PROMISED];
