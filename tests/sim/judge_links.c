@@ -26,6 +26,15 @@ enum err_code judge_bill(const struct sim *s, const struct model_sub *sub)
     return sound ? E_OK : E_INVALID;
 }
 
+/* The item that makes the job of item i: the first of its key. */
+static const struct model_sub *maker_of(const struct req *r, size_t i)
+{
+    for (size_t k = 0; k < i && r->subs[i].key >= 0; k++)
+        if (r->subs[k].key == r->subs[i].key)
+            return &r->subs[k];
+    return &r->subs[i];
+}
+
 enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids)
 {
     for (int k = 0; k < r->subs[i].bill.n_conds; k++) {
@@ -36,7 +45,8 @@ enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const in
             return E_INVALID;
         if (c.ref > 0)
             c.job = ids[c.ref - 1];
-        if (made_here ? c.step > 0 && model_step_find(&r->subs[c.ref - 1].bill, c.step) == NULL
+        if (made_here ? c.step > 0 &&
+                            model_step_find(&maker_of(r, (size_t)c.ref - 1)->bill, c.step) == NULL
                       : !model_cond_is_sound(&s->model, &c))
             return E_INVALID;
     }
