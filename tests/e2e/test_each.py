@@ -871,11 +871,18 @@ def test_a_slow_input_confirms_what_it_has(each):
     """The lines come one by one: what is stored runs when all of it was seen, and what comes later as it comes."""
     program = appending(each, "[ -e go ] || sleep 0.2\n")
     killed_halfway(each, program, lines=8)
+    before = ran(each)
     (each.dir / "go").touch()
     child = each.start("-j", "2", "--", program)
+    client = each.client()
     for n in range(1, 9):
+        if n == 8:  # a worker is there, and the queue is held back
+            eventually(lambda: [w for w in client.ok("GET", "/v1/workers")["workers"] if w["live"]], "the worker")
+            eventually(lambda: client.ok("GET", "/v1/queues/each")["state"] == "pause", "the queue that waits")
+            assert ran(each) == before, "a stored line ran before the input had confirmed it"
         child.stdin.write(f"{n}\n".encode())
         child.stdin.flush()
+    client.close()
     eventually(lambda: set(ran(each)) == {str(n) for n in range(1, 9)}, "the stored lines")
     child.stdin.write(b"9\n")
     child.stdin.flush()
