@@ -89,16 +89,21 @@ static void send_back(struct engine *e, const struct known_worker *w)
             op->hurry = e->stirred = true;
 }
 
-static enum err_code admit(struct engine *e, struct op *op, struct err *err)
+/* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does not name. */
+static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struct err *err)
 {
     const struct worker_info *info = &op->exchange.worker;
     struct known_worker *w = worker_find(e, info->name);
 
+    *ret_new = w == NULL;
     if (w == NULL || (!w->stale && slice_equal(w->row.instance, info->instance)))
         return E_OK;
     if ((w->stale || e->shared) && worker_refresh(e, w, err) != E_OK)
         return err->code;
-    if (w->row.instance.size == 0 || slice_equal(w->row.instance, info->instance))
+    if (slice_equal(w->row.instance, info->instance))
+        return E_OK;
+    *ret_new = true;
+    if (w->row.instance.size == 0)
         return E_OK;
     if (!succeeds(info, &w->row) && is_there(e, w))
         refuse(op, &w->row);
@@ -107,11 +112,53 @@ static enum err_code admit(struct engine *e, struct op *op, struct err *err)
     return E_OK;
 }
 
+static bool claims_jobs(const struct op *op)
+{
+    return op->kind == OP_EXCHANGE && op->exchange.parts & EXCHANGE_JOBS;
+}
+
+static bool are_rivals(const struct op *a, const struct op *b)
+{
+    const struct worker_info *x = &a->exchange.worker;
+    const struct worker_info *y = &b->exchange.worker;
+
+    return claims_jobs(b) && b->err.code == E_OK && slice_equal(x->name, y->name) &&
+           !slice_equal(x->instance, y->instance);
+}
+
+/* The row tells of earlier batches only.  A new instance gives way to one that came before it in this batch, and to the
+ * one that has the name, which has just been heard of. */
+static void give_way(struct engine *e, struct op **ops, size_t n, size_t i)
+{
+    const struct worker_info *info = &ops[i]->exchange.worker;
+    const struct known_worker *w = worker_find(e, info->name);
+
+    for (size_t k = 0; k < n && ops[i]->err.code == E_OK; k++) {
+        const struct worker_info *other = &ops[k]->exchange.worker;
+
+        if (k == i || !are_rivals(ops[i], ops[k]))
+            continue;
+        bool has_name = w != NULL && w->row.instance.size > 0 && is_of(ops[k], w);
+
+        if (has_name ? !succeeds(info, &w->row) : k < i)
+            refuse(ops[i], &(struct stored_worker){.name = other->name,
+                                                   .host = other->host,
+                                                   .pid = other->pid,
+                                                   .since_at = e->now.wall_at});
+    }
+}
+
 enum err_code instances_admit(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
-    for (size_t i = 0; i < n; i++)
-        if (ops[i]->kind == OP_EXCHANGE && ops[i]->exchange.parts & EXCHANGE_JOBS &&
-            admit(e, ops[i], err) != E_OK)
+    for (size_t i = 0; i < n; i++) {
+        bool is_new = false;
+
+        if (!claims_jobs(ops[i]) || ops[i]->exchange.worker.name.size == 0)
+            continue;
+        if (admit(e, ops[i], &is_new, err) != E_OK)
             return err->code;
+        if (is_new)
+            give_way(e, ops, n, i);
+    }
     return E_OK;
 }

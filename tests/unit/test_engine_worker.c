@@ -268,6 +268,57 @@ static void a_log_of_a_finish_comes_before_it_also_among_plain_ones(void **state
     assert_sound(f);
 }
 
+/* ---- instances that come in one batch ---- */
+
+static struct test_op *claim_as(struct fixture *f, const char *instance)
+{
+    struct test_op *t = op_claim(f, "default", 1);
+
+    t->op.exchange.worker = (struct worker_info){
+        .name = SLICE("w"), .host = SLICE("h"), .pid = 7, .instance = slice_of(instance)};
+    batch_add(f, t);
+    return t;
+}
+
+static void of_two_instances_in_one_batch_one_has_the_name(void **state)
+{
+    struct fixture *f = *state;
+
+    submit_one(f, "default");
+    submit_one(f, "default");
+    struct test_op *one = claim_as(f, "one");
+    struct test_op *two = claim_as(f, "two");
+    struct test_op *none = claim_as(f, "");
+
+    batch_run(f);
+    assert_int_equal(one->op.err.code, E_OK);
+    assert_int_equal(one->op.n_granted, 1);
+    assert_int_equal(two->op.err.code, E_CONFLICT);
+    assert_non_null(strstr(two->op.err.msg, "on host h, pid 7"));
+    assert_int_equal(none->op.err.code, E_CONFLICT);
+    assert_sound(f);
+}
+
+static void who_is_heard_of_again_in_the_batch_of_its_successor_keeps_the_name(void **state)
+{
+    struct fixture *f = *state;
+
+    claim_as(f, "one");
+    batch_run(f);
+    fixture_pass(f, 10 * US_PER_MIN);
+    struct test_op *two = claim_as(f, "two");
+    struct test_op *one = claim_as(f, "one");
+
+    batch_run(f);
+    assert_int_equal(two->op.err.code, E_CONFLICT);
+    assert_int_equal(one->op.err.code, E_OK);
+    fixture_pass(f, 10 * US_PER_MIN);
+    two = claim_as(f, "two");
+    batch_run(f);
+    assert_int_equal(two->op.err.code, E_OK);
+    assert_sound(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +332,8 @@ int main(void)
         ENGINE_TEST(a_claim_that_listens_does_not_change_what_a_worker_serves),
         ENGINE_TEST(a_broken_queue_is_shown_and_noted_once),
         ENGINE_TEST(a_log_of_a_finish_comes_before_it_also_among_plain_ones),
+        ENGINE_TEST(of_two_instances_in_one_batch_one_has_the_name),
+        ENGINE_TEST(who_is_heard_of_again_in_the_batch_of_its_successor_keeps_the_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
