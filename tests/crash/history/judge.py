@@ -10,6 +10,7 @@ the server only as far as it is certain: from a reply to the next request.
 """
 import json
 import sys
+from bisect import bisect
 from collections import Counter
 
 import links
@@ -17,6 +18,8 @@ from book import ENDED, Book, read
 
 LEASE_SLACK_S = 1.0   # between the commit of a grant and its reply, without faults, on a busy machine
 SILENCE_S = 3.0       # the longest pause of servers that nothing was done to
+RETRY_S = 0.5         # who was refused asks again within this
+BUSY = {None, "unavailable", "too_slow"}  # codes of refusals while the store is out of reach
 GENTLE = {"slow_link", "very_slow_link"}  # faults in which a reply comes later by round trips only
 # What is done to one server only, and to its connections; the others must go on.
 ALONE = {"stop_short", "stop_long", "slow_link", "very_slow_link", "lossy_link", "drop_out", "drop_in", "drop_both",
@@ -241,27 +244,44 @@ def reads(book):
 def silences(book):
     """(length, server, fault): how long servers were asked in vain while something was done to another one only."""
     asked = {}  # server: writes
-    for op in book.ops:
+    for op in sorted(book.ops, key=lambda op: op["t0"]):
         if "outcome" in op and op["op"] != "read":
             asked.setdefault(op["server"], []).append(op)
-    for fault in book.faults:
-        if fault["kind"] not in ALONE:
-            continue
-        for server, ops in asked.items():
-            if server != fault["target"]:
-                yield _longest_pause(ops, fault["t0"], fault["t1"]), server, fault
+    for server, ops in asked.items():
+        starts = [op["t0"] for op in ops]
+        slowest = max(op["t1"] - op["t0"] for op in ops)
+        for fault in book.faults:
+            if fault["kind"] not in ALONE or server == fault["target"]:
+                continue
+            first, last = bisect(starts, fault["t0"] - slowest), bisect(starts, fault["t1"])
+            yield _longest_pause(ops[first:last], fault["t0"], fault["t1"]), server, fault
+
+
+def _is_answered(op):
+    """By the engine; what clients are told while the store is out of reach is no answer."""
+    return op["outcome"] == "ok" or op["outcome"] == "fail" and op.get("code") not in BUSY
 
 
 def _longest_pause(ops, start, end):
-    """From the first request after an acknowledgement to the next acknowledgement, within these times."""
-    invoked = sorted(op["t0"] for op in ops if start <= op["t0"] < end)
-    acknowledged = [start, *sorted(op["t1"] for op in ops if op["outcome"] == "ok" and start < op["t1"] < end), end]
-    longest, at = 0.0, 0
-    for before, after in zip(acknowledged, acknowledged[1:]):
-        while at < len(invoked) and invoked[at] < before:
-            at += 1
-        if at < len(invoked):
-            longest = max(longest, after - invoked[at])
+    """The longest time within these in which requests were asked and none was answered.  While nobody asks, nobody is
+    kept waiting: clients may all be waiting for the server that has the fault."""
+    answers = [start, *sorted(op["t1"] for op in ops if _is_answered(op) and start < op["t1"] < end), end]
+    longest = 0.0
+    for before, after in zip(answers, answers[1:]):
+        if after - before > longest:
+            longest = max(longest, _longest_run(ops, before, after))
+    return longest
+
+
+def _longest_run(ops, start, end):
+    """The longest time within these in which requests were open, or were made again soon."""
+    longest, since, until = 0.0, start, float("-inf")
+    for op in (op for op in ops if op["t0"] < end and op["t1"] > start):
+        t0, t1 = max(op["t0"], start), min(op["t1"], end)
+        if t0 - until > RETRY_S:
+            since = t0
+        until = max(until, t1)
+        longest = max(longest, until - since)
     return longest
 
 

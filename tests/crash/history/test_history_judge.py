@@ -3,12 +3,13 @@
 import copy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from judge import PROPERTIES, judge  # noqa: E402
+from judge import PROPERTIES, judge, silences  # noqa: E402
 from sample import PERIOD_S, good  # noqa: E402
 
 pytestmark = pytest.mark.embedded("no server is asked")
@@ -310,6 +311,24 @@ def test_a_good_history_is_valid():
     assert verdict["lost"] == verdict["duplicated"] == verdict["unexpected"] == 0
     assert verdict["unknown"] == 2 and verdict["faults"] == {"slow_link": 1}
     assert 0 < verdict["max_silence_s"] < 1
+
+
+def asked(t0, t1, outcome="ok", code=None):
+    return {"op": "touch", "server": 1, "t0": t0, "t1": t1, "outcome": outcome, "code": code}
+
+
+@pytest.mark.parametrize("ops, longest", [
+    ([asked(1, 1, "unknown"), asked(6, 6.1)], 0.1),  # nobody asked in between
+    ([asked(1, 5.5, "unknown"), asked(6.1, 6.2)], 4.5),
+    ([asked(1 + n / 5, 1.1 + n / 5, "fail", "unavailable") for n in range(20)], 3.9),
+    ([asked(1 + n / 5, 1.1 + n / 5, "fail", "stale_lease") for n in range(20)], 0.1),
+    ([asked(1, 5), asked(2, 2.1)], 2.9),
+    ([asked(1, 5, "unknown"), asked(2, 2.1), asked(4, 9)], 4.9),
+])
+def test_a_server_is_silent_while_it_is_asked_in_vain(ops, longest):
+    fault = {"op": "fault", "kind": "stop_long", "t0": 0, "t1": 7, "target": 0}
+    lengths = [length for length, _, _ in silences(SimpleNamespace(ops=ops, faults=[fault]))]
+    assert lengths == [pytest.approx(longest)]
 
 
 def test_every_property_has_a_history_that_it_finds():
