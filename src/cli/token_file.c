@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/own_dir.h"
+
 enum err_code token_file_read(const char *file, struct buf *token, struct err *err)
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC);
@@ -14,13 +16,14 @@ enum err_code token_file_read(const char *file, struct buf *token, struct err *e
     char *room = buf_reserve(token, TOKEN_FILE_MAX);
 
     ASSERT(room != NULL);
-    ssize_t n = read(fd, room, TOKEN_FILE_MAX);
+    enum err_code code = own_check(fd, "the token file", file, err);
+    ssize_t n = code == E_OK ? read(fd, room, TOKEN_FILE_MAX) : -1;
 
-    if (n < 0)
-        err_errno(err, E_INVALID, "--token-file %s", file);
+    if (code == E_OK && n < 0)
+        code = err_errno(err, E_INVALID, "--token-file %s", file);
     close(fd);
-    if (n < 0)
-        return err->code;
+    if (code != E_OK)
+        return code;
     room[n] = '\0';
     room[strcspn(room, "\r\n")] = '\0';
     token->size = strlen(room);

@@ -9,5 +9,6 @@
 
 enum { TOKEN_FILE_MAX = 4096 };
 
-/* `token` has room for TOKEN_FILE_MAX + 1 bytes.  E_INVALID: "--token-file FILE: cause". */
+/* `token` has room for TOKEN_FILE_MAX + 1 bytes.  E_INVALID: "--token-file FILE: cause".  One that others can write
+ * is refused as own_check says. */
 MUST_CHECK enum err_code token_file_read(const char *file, struct buf *token, struct err *err);

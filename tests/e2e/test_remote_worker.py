@@ -38,6 +38,15 @@ def test_a_worker_with_a_token_file_says_that_it_is_connected(far, workers):
     assert len(lines) == 1 and f"connected to {url} as worker w" in lines[0], lines
 
 
+def test_a_token_file_that_others_can_write_is_refused(far, workers, servers):
+    far.token_file.chmod(0o606)
+    worker = workers(far, "w", url=f"http://127.0.0.1:{far.port}", args=["--token-file", far.token_file]).spawn()
+    assert worker.wait_exit() != 0 and "the token file" in worker.log_text(), worker.log_text()
+    server = servers("other", listen="0.0.0.0:0", args=["--token-file", far.token_file])
+    with pytest.raises(AssertionError, match="the token file"):
+        server.start()
+
+
 def test_a_worker_that_is_refused_names_the_token(far, workers, tmp_path):
     wrong = tmp_path / "wrong"
     wrong.write_text("another-token-0123456789\n")
