@@ -58,6 +58,10 @@ MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct sli
 MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id,
                                           struct err *err);
 
+/* query_last_line.c */
+MUST_CHECK enum err_code query_add_last_line(struct buf *b, struct query_view *v,
+                                             const struct job *j, struct err *err);
+
 /* query_plan.c */
 MUST_CHECK enum err_code query_plan(struct query_view *v, struct query *q, struct err *err);
 

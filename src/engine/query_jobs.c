@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "core/bill.h"
-#include "core/last_line.h"
 #include "engine/filter.h"
 #include "engine/job_json.h"
 #include "engine/query_internal.h"
@@ -18,7 +17,6 @@
 #include "store/store_jobs.h"
 #include "store/store_links.h"
 #include "store/store_list.h"
-#include "store/store_logs.h"
 #include "store/store_meta.h"
 #include "store/store_record.h"
 
@@ -198,24 +196,6 @@ static enum err_code say_after(struct query_view *v, const struct job *j, struct
 
 /* ---- one job ---- */
 
-/* What a failed job said last. */
-static enum err_code add_last_line(struct buf *b, struct query_view *v, const struct job *j,
-                                   struct err *err)
-{
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
-    CLEANUP(buf) struct buf line = BUF_INIT(LAST_LINE_MAX);
-    struct slice tail = {0};
-
-    if (j->state != JOB_FAILED)
-        return E_OK;
-    if (store_log_tail(v->store, j->id.v, LAST_LINE_TAIL, &arena, &tail, err) != E_OK)
-        return err->code;
-    last_line_add(&line, tail);
-    if (line.size > 0)
-        json_put_string(b, "last_line", buf_slice(&line));
-    return E_OK;
-}
-
 static enum err_code add_fields(struct buf *b, struct query_view *v, const struct query *q,
                                 const struct job *j, bool whole, struct err *err)
 {
@@ -231,7 +211,7 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
         return err->code;
     add_reason(b, &r);
-    return add_last_line(b, v, j, err);
+    return query_add_last_line(b, v, j, err);
 }
 
 /* Whose a staged job is, and what it waits for. */
