@@ -136,7 +136,9 @@ static void json_on_a_terminal_is_the_same_json(void **state)
         const char *want;
     } cases[] = {
         {SLICE("{\"a\":[\"ä € \\u001b\\n\"]}\n"), "{\"a\":[\"ä € \\u001b\\n\"]}\n"},
-        {SLICE("\"\xC2\x9B\x7F\xE2\x80\xAE\xE2\x81\xA6\""), "\"\\u009b\\u007f\\u202e\\u2066\""},
+        /* Each mark is closed: the compiler's tools refuse texts that turn what follows them. */
+        {SLICE("\"\xC2\x9B\x7F\xE2\x80\xAE\xE2\x81\xA6\xE2\x81\xA9\xE2\x80\xAC\""),
+         "\"\\u009b\\u007f\\u202e\\u2066\\u2069\\u202c\""},
         {SLICE("\"\033[1m\""), "\"\\u001b[1m\""},
         {SLICE("\"\xF0\x9F\x98\x80\""), "\"\xF0\x9F\x98\x80\""},
         {SLICE("\"\x9B\xE2\x82"), "\"\\ufffd\\ufffd\\ufffd"},
