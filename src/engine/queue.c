@@ -79,15 +79,19 @@ static void list_add(struct queue_list *list, struct queue *q)
     map_put(&list->by_id, q->id, q);
 }
 
+/* The others keep their order: the first queue of a topic is the same on all servers. */
 void queue_unlist(struct engine *e, struct queue *q)
 {
     struct queue_list *list = &e->queues;
 
     names_remove(&list->by_name, slice_of(q->name));
     map_remove(&list->by_id, q->id);
+    size_t kept = 0;
+
     for (size_t i = 0; i < list->count; i++)
-        if (list->items[i] == q)
-            list->items[i] = list->items[--list->count];
+        if (list->items[i] != q)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
     e->generation++;
 }
 

@@ -93,9 +93,18 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
     return E_OK;
 }
 
-enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err *err)
+/* Under a key the deciding commit makes the first job at least, however full it is: its key is the one place where two
+ * servers meet that publish under the same key at once. */
+static size_t part_now(const struct engine *e, const struct stored_spread *s)
 {
     size_t now = fanout_part(&e->fanout, &e->fanout_max, s->n_targets);
+
+    return now == 0 && s->key.size > 0 ? 1 : now;
+}
+
+enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err *err)
+{
+    size_t now = part_now(e, s);
 
     s->id = s->targets[0].job;
     s->place = 0;

@@ -209,8 +209,6 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
 {
     struct stored_spread spread = {.id = 0};
 
-    if (x->key.size == 0)
-        return E_OK;
     if (spread_of_key(e, x->key, &spread, err) != E_OK)
         return err->code;
     if (spread.id == 0)
@@ -219,7 +217,7 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
     p->n = spread.n_targets;
     p->plans = arena_array(&e->arena, p->n, sizeof(*p->plans));
     for (size_t i = 0; i < p->n; i++)
-        p->plans[i].id = spread.targets[i].job;
+        p->plans[i] = (struct plan){.id = spread.targets[i].job, .known = true};
     if (spread.content != x->content)
         err_set(refused, E_CONFLICT,
                 "the key '%.*s' belongs to a publication that has other content",
@@ -231,7 +229,7 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
 static enum err_code judge_keys(struct engine *e, struct publishing *p, struct err *refused,
                                 struct err *err)
 {
-    for (size_t i = 0; i < p->n && p->items[i].key.size > 0; i++) {
+    for (size_t i = 0; i < p->n; i++) {
         if (submit_judge_key(e, &p->items[i], &p->plans[i], err) != E_OK)
             return err->code;
         p->known = p->known || p->plans[i].known;
@@ -241,6 +239,24 @@ static enum err_code judge_keys(struct engine *e, struct publishing *p, struct e
         return E_OK;
     }
     return E_OK;
+}
+
+static enum err_code judge_known(struct engine *e, const struct publish *x, struct publishing *p,
+                                 struct err *refused, struct err *err)
+{
+    p->known = false;
+    if (judge_spread(e, x, p, refused, err) != E_OK)
+        return err->code;
+    return p->known ? E_OK : judge_keys(e, p, refused, err);
+}
+
+static bool is_known_in_part(const struct publishing *p)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        n += p->plans[i].known;
+    return n > 0 && n < p->n;
 }
 
 /* One that takes no such job refuses it for all: nobody is left out unnoticed. */
@@ -266,17 +282,18 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
 static enum err_code judge(struct engine *e, const struct publish *x, struct publishing *p,
                            struct err *refused, struct err *err)
 {
-    if (judge_spread(e, x, p, refused, err) != E_OK)
+    if (x->key.size > 0 && judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
-    if (p->known)
-        return E_OK;
-    if (p->n == 0) {
-        refuse_nobody(x->topic, E_NOT_FOUND, refused);
-        return E_OK;
-    }
-    if (judge_keys(e, p, refused, err) != E_OK)
+    /* Another server may have decided it after the row was looked for: now the row is there, or all of its keys. */
+    if (e->shared && refused->code == E_OK && is_known_in_part(p) &&
+        judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
-    return refused->code != E_OK || p->known ? E_OK : judge_queues(e, p, refused, err);
+    if (refused->code != E_OK || p->known)
+        return E_OK;
+    if (p->n > 0)
+        return judge_queues(e, p, refused, err);
+    refuse_nobody(x->topic, E_NOT_FOUND, refused);
+    return E_OK;
 }
 
 static enum err_code make_all(struct engine *e, const struct publish *x, struct publishing *p,

@@ -59,31 +59,50 @@ static void *run_slowly(void *ctx)
     return NULL;
 }
 
-/* Its batch, of which `last` is one, holds what it needs and sleeps in front of its commit. */
-static void stand_still(struct pair *p, struct test_op *last)
+/* Its batch, of which `last` is one, holds what it needs and sleeps in front of its commit, by SQL that sleeps. */
+static void stand(struct pair *p, const char *how, struct test_op *last)
 {
-    char sql[600];
+    char sql[1000];
 
     snprintf(sql, sizeof(sql),
              "CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS"
-             " $$ BEGIN PERFORM pg_sleep(8); RETURN NEW; END $$;"
+             " $$ BEGIN %s RETURN NEW; END $$;"
              "CREATE TRIGGER stand_still BEFORE UPDATE ON servers FOR EACH ROW"
              " WHEN (OLD.name = '%s' AND NEW.batch <> OLD.batch) EXECUTE FUNCTION stand_still()",
-             p->slow->dir);
+             how, p->slow->dir);
     pg_schema_run(&p->slow->place, sql);
     p->last = last;
     assert_int_equal(pthread_create(&p->thread, NULL, run_slowly, p), 0);
-    while (pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM pg_stat_activity"
-                                             " WHERE wait_event = 'PgSleep'") == 0)
+    while (pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM pg_locks"
+                                             " JOIN pg_stat_activity USING (pid)"
+                                             " WHERE wait_event = 'PgSleep'"
+                                             " AND relation = 'servers'::regclass") == 0)
         (void)usleep(1000);
+}
+
+static void stand_still(struct pair *p, struct test_op *last)
+{
+    stand(p, "PERFORM pg_sleep(8);", last);
+}
+
+/* Until somebody waits for what it holds. */
+#define UNTIL_ITS_LOCKS_ARE_WAITED_FOR                                         \
+    "FOR i IN 1..800 LOOP"                                                     \
+    " EXIT WHEN EXISTS (SELECT 1 FROM pg_locks"                                \
+    "   WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid)));" \
+    " PERFORM pg_sleep(0.01); END LOOP;"
+
+static void await_slow(struct pair *p)
+{
+    assert_int_equal(pthread_join(p->thread, NULL), 0);
+    pg_schema_run(&p->slow->place, "DROP TRIGGER stand_still ON servers");
+    assert_int_equal(p->last->op.err.code, E_OK);
 }
 
 static void wake(struct pair *p)
 {
     assert_false(atomic_load(&p->woke)); /* whatever came before was not held up */
-    assert_int_equal(pthread_join(p->thread, NULL), 0);
-    pg_schema_run(&p->slow->place, "DROP TRIGGER stand_still ON servers");
-    assert_int_equal(p->last->op.err.code, E_OK);
+    await_slow(p);
 }
 
 static void run_well(struct fixture *f, struct test_op *t)
@@ -240,12 +259,89 @@ static void what_it_holds_is_given_up_without_the_rest(void **state)
     assert_sound(p->quick);
 }
 
+/* ---- publications under one key ---- */
+
+enum { ROWS = 10, QUEUES = 25 };
+
+static void set_rows(struct fixture *f)
+{
+    f->fanout = (struct fanout){.rows = ROWS};
+    fixture_crash(f);
+    batch_run(f);
+}
+
+static void define_subscribed(struct fixture *f)
+{
+    char name[20];
+
+    for (int i = 0; i < QUEUES; i++) {
+        snprintf(name, sizeof(name), "q%d", i);
+        define_queue(f, name, "{\"subscribe\":[\"news\"]}");
+    }
+}
+
+static struct test_op *op_publish(struct fixture *f, const char *key)
+{
+    struct test_op *t = op_make(f, OP_PUBLISH);
+
+    t->op.publish = (struct publish){
+        .topic = SLICE("news"), .params = SLICE("{}"), .key = slice_of(key), .content = 7};
+    return t;
+}
+
+static void assert_published(struct pair *p, const struct test_op *again, int64_t jobs)
+{
+    assert_int_equal(again->op.err.code, E_OK);
+    assert_int_equal(p->last->op.status, 202);
+    assert_int_equal(again->op.status, 200);
+    assert_string_equal(reply_of(again), reply_of(p->last));
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(p->quick, US_PER_S);
+        batch_run(p->quick);
+    }
+    assert_int_equal(pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM jobs"), jobs);
+    assert_sound(p->quick);
+}
+
+/* One server makes all jobs at once, the commit of the other is full. */
+static void a_key_is_published_under_once_however_full_the_commits_are(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *again;
+
+    define_subscribed(p->slow);
+    set_rows(p->quick);
+    stand(p, UNTIL_ITS_LOCKS_ARE_WAITED_FOR, op_publish(p->slow, "k"));
+    batch_add(p->quick, op_publish(p->quick, ""));
+    again = run_op(p->quick, op_publish(p->quick, "k"));
+    await_slow(p);
+    assert_published(p, again, 2 * QUEUES);
+}
+
+/* The other commits after its row was looked for in vain, and before the keys are read. */
+static void who_publishes_again_is_told_all_ids_at_any_moment(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *again;
+
+    define_subscribed(p->slow);
+    set_rows(p->slow);
+    batch_run(p->quick);
+    stand(p, "LOCK TABLE keys IN ACCESS EXCLUSIVE MODE; " UNTIL_ITS_LOCKS_ARE_WAITED_FOR,
+          op_publish(p->slow, "k"));
+    again = run_op(p->quick, op_publish(p->quick, "k"));
+    await_slow(p);
+    assert_published(p, again, QUEUES);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         PEER_TEST(what_has_nothing_to_do_with_it_goes_on),
         PEER_TEST(a_waiter_that_it_holds_is_told_later),
         PEER_TEST(what_it_holds_is_given_up_without_the_rest),
+        PEER_TEST(a_key_is_published_under_once_however_full_the_commits_are),
+        PEER_TEST(who_publishes_again_is_told_all_ids_at_any_moment),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
