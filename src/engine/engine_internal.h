@@ -147,15 +147,16 @@ struct engine {
 
     struct queue_list queues;
     struct queue *lost_queue; /* see queue_new_lost */
-    struct map left_alone; /* jobs that the engine does nothing with by itself: see leave_alone */
-    bool by_itself;        /* of the batch: it is at what nobody asked for */
-    bool passes_on;        /* it has failed at a job that is passed over from now on */
-    uint64_t generation;   /* grows when a queue comes or goes */
-    int64_t definitions;   /* the number of the definitions, as in the store */
-    bool woken;            /* something became ready: waiting claims are to be looked at */
-    bool stirred;          /* some that wait are to be answered */
-    bool stale;            /* what memory holds of the store is to be read again */
-    bool queues_stale;     /* queues too */
+    struct map left_alone;   /* jobs that the engine does nothing with by itself: see leave_alone */
+    struct map left_fanouts; /* rows of publications and ends that are damaged, likewise */
+    bool by_itself;          /* of the batch: it is at what nobody asked for */
+    bool passes_on;          /* it has failed at a job that is passed over from now on */
+    uint64_t generation;     /* grows when a queue comes or goes */
+    int64_t definitions;     /* the number of the definitions, as in the store */
+    bool woken;              /* something became ready: waiting claims are to be looked at */
+    bool stirred;            /* some that wait are to be answered */
+    bool stale;              /* what memory holds of the store is to be read again */
+    bool queues_stale;       /* queues too */
     VEC(struct known_worker *) workers;
     struct names worker_names;
     struct claims claims;
@@ -648,6 +649,11 @@ bool bulk_is_due(const struct engine *e);
  * over, until the engine is opened again.  Returns the error, with which the batch fails this once. */
 enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);
 bool is_left_alone(const struct engine *e, int64_t job);
+
+/* Likewise a publication, or an end that leads on, by the id of its row; `what` it is goes into the log. */
+enum err_code fanout_leave_alone(struct engine *e, const char *what, int64_t id,
+                                 const struct err *err);
+bool fanout_is_left_alone(const struct engine *e, int64_t id);
 
 bool sweep_is_due(const struct engine *e);
 MUST_CHECK enum err_code sweep_run(struct engine *e, struct err *err);

@@ -153,6 +153,7 @@ void engine_close(struct engine *e)
     queues_free(e);
     queue_free(e->lost_queue);
     map_deinit(&e->left_alone);
+    map_deinit(&e->left_fanouts);
     claims_deinit(&e->claims);
     counts_deinit(&e->counts);
     arena_deinit(&e->arena);

@@ -303,14 +303,25 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
                                       : close_follow(e, f, err);
 }
 
+/* The first that can be read and is not passed over, nor its job. */
+static enum err_code next(struct engine *e, struct stored_follow *ret, struct err *err)
+{
+    ret->id = 0;
+    while (store_follow_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
+           (ret->id != 0 && is_left_alone(e, ret->job))) {
+        if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
+            return fanout_leave_alone(e, "end", ret->id, err);
+        *err = ERR_INIT;
+    }
+    return E_OK;
+}
+
 enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err)
 {
-    struct stored_follow f = {.id = 0};
+    struct stored_follow f;
 
-    do
-        if (store_follow_next(e->store, f.id, &e->arena, &f, err) != E_OK)
-            return err->code;
-    while (f.id != 0 && is_left_alone(e, f.job));
+    if (next(e, &f, err) != E_OK)
+        return err->code;
     *ret_over = fanout_is_late(e, f.id);
     if (*ret_over)
         return E_OK;

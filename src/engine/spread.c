@@ -122,23 +122,41 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err 
 
 /* ---- working off ---- */
 
-enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
+/* The first that can be read and is not passed over. */
+static enum err_code next(struct engine *e, struct stored_spread *ret, struct err *err)
 {
-    struct stored_spread s = {.id = 0};
+    ret->id = 0;
+    while (store_spread_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
+           (ret->id != 0 && fanout_is_left_alone(e, ret->id))) {
+        if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
+            return fanout_leave_alone(e, "publication", ret->id, err);
+        *err = ERR_INIT;
+    }
+    return E_OK;
+}
 
-    if (store_spread_next(e->store, 0, &e->arena, &s, err) != E_OK)
-        return err->code;
-    *ret_over = fanout_is_late(e, s.id);
-    if (*ret_over)
-        return E_OK;
-    size_t left = s.n_targets - s.place;
+static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err *err)
+{
+    size_t left = s->n_targets - s->place;
     size_t n = left < e->fanout.rows ? left : e->fanout.rows;
 
     fanout_use(&e->fanout, n, 0); /* what they carry is stored already */
     /* What they share goes with the row, unless they are written by then. */
-    if (make_some(e, &s, n, s.id, err) != E_OK || submit_flush(e, err) != E_OK)
+    if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
         return err->code;
-    return store_spread_step(e->store, &s, err);
+    return store_spread_step(e->store, s, err);
+}
+
+enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
+{
+    struct stored_spread s;
+
+    if (next(e, &s, err) != E_OK)
+        return err->code;
+    *ret_over = fanout_is_late(e, s.id);
+    if (*ret_over || go_on(e, &s, err) == E_OK)
+        return E_OK;
+    return fanout_leave_alone(e, "publication", s.id, err);
 }
 
 /* ---- questions ---- */

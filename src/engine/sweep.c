@@ -24,28 +24,50 @@ enum { DUE_ROWS = 500, RETAIN_ROWS = 500, ENDING_JOBS = 500, EXPIRE_JOBS = 1000 
 enum { LEFT_ALONE_MAX = 10000 };
 
 /* Whatever number a damaged store tells. */
-static int64_t key_of(int64_t job)
+static int64_t key_of(int64_t id)
 {
-    return job > 0 ? job : INT64_MAX;
+    return id > 0 ? id : INT64_MAX;
+}
+
+static bool is_in(const struct map *left, int64_t id)
+{
+    return left->count > 0 && map_find(left, key_of(id)) != NULL;
+}
+
+static enum err_code leave(struct engine *e, struct map *left, const char *what, int64_t id,
+                           const struct err *err)
+{
+    char text[ID_TEXT_SIZE];
+
+    if (!err->bad_row || is_in(left, id))
+        return err->code;
+    if (left->count >= LEFT_ALONE_MAX)
+        map_deinit(left);
+    map_put(left, key_of(id), e->lost_queue);
+    e->passes_on = true;
+    log_error("%s %s is passed over until the next start: %s", what, id_format(id, text), err->msg);
+    return err->code;
 }
 
 bool is_left_alone(const struct engine *e, int64_t job)
 {
-    return e->left_alone.count > 0 && map_find(&e->left_alone, key_of(job)) != NULL;
+    return is_in(&e->left_alone, job);
 }
 
 enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err)
 {
-    char id[ID_TEXT_SIZE];
+    return leave(e, &e->left_alone, "job", job, err);
+}
 
-    if (!err->bad_row || is_left_alone(e, job))
-        return err->code;
-    if (e->left_alone.count >= LEFT_ALONE_MAX)
-        map_deinit(&e->left_alone);
-    map_put(&e->left_alone, key_of(job), e->lost_queue);
-    e->passes_on = true;
-    log_error("job %s is passed over until the next start: %s", id_format(job, id), err->msg);
-    return err->code;
+bool fanout_is_left_alone(const struct engine *e, int64_t id)
+{
+    return is_in(&e->left_fanouts, id);
+}
+
+enum err_code fanout_leave_alone(struct engine *e, const char *what, int64_t id,
+                                 const struct err *err)
+{
+    return leave(e, &e->left_fanouts, what, id, err);
 }
 
 bool sweep_is_due(const struct engine *e)

@@ -41,7 +41,7 @@ static void take_targets(struct spread_taker *t, const struct db_row *row, struc
         memcpy(targets, bytes.data, n * sizeof(*targets));
     t->spread.targets = targets;
     t->spread.n_targets = n;
-    if (n == 0 || t->spread.place >= n)
+    if (n == 0 || bytes.size % sizeof(*targets) != 0 || t->spread.place >= n)
         db_row_refuse(row, "publication %lld has %zu targets and is at %zu",
                       (long long)t->spread.id, n, t->spread.place);
 }
@@ -63,6 +63,8 @@ static void take_spread(void *ctx, const struct db_row *row)
         .body = copy_text(db_col_blob(row, 10), t->arena),
     };
     take_targets(t, row, db_col_blob(row, 7));
+    if (db_col_null(row, 11))
+        db_row_refuse(row, "what publication %lld brings is not there", (long long)t->spread.id);
 }
 
 enum err_code store_spread_next(struct store *s, int64_t above, struct arena *arena,
@@ -70,8 +72,10 @@ enum err_code store_spread_next(struct store *s, int64_t above, struct arena *ar
 {
     struct spread_taker t = {.arena = arena};
 
-    if (db_do_rows(s->db, SQL_SPREAD_NEXT, take_spread, &t, err, db_i(above)) != E_OK)
+    if (db_do_rows(s->db, SQL_SPREAD_NEXT, take_spread, &t, err, db_i(above)) != E_OK) {
+        ret->id = t.spread.id;
         return err->code;
+    }
     *ret = t.spread;
     return E_OK;
 }
@@ -96,10 +100,11 @@ static void count_targets(void *ctx, const struct db_row *row)
     struct target_counter *t = ctx;
     struct slice bytes = db_col_blob(row, 0);
     struct spread_target target;
+    size_t n = bytes.size / sizeof(target);
+    size_t place = (size_t)db_col_int(row, 1);
 
-    for (size_t at = (size_t)db_col_int(row, 1) * sizeof(target); at + sizeof(target) <= bytes.size;
-         at += sizeof(target)) {
-        memcpy(&target, bytes.data + at, sizeof(target));
+    for (size_t i = place < n ? place : 0; i < n; i++) { /* of one that is damaged, all */
+        memcpy(&target, bytes.data + i * sizeof(target), sizeof(target));
         t->n += target.queue == t->queue;
     }
 }
@@ -151,7 +156,7 @@ static void take_follow(void *ctx, const struct db_row *row)
         .place = (size_t)db_col_int(row, 7),
     };
 
-    if (f.state != JOB_DONE && f.state != JOB_FAILED)
+    if ((f.state != JOB_DONE && f.state != JOB_FAILED) || db_col_int(row, 7) < 0)
         db_row_refuse(row, "the end of job %lld leads nowhere", (long long)f.job);
     t->follow = f;
 }
@@ -161,8 +166,10 @@ enum err_code store_follow_next(struct store *s, int64_t above, struct arena *ar
 {
     struct follow_taker t = {.arena = arena};
 
-    if (db_do_rows(s->db, SQL_FOLLOW_NEXT, take_follow, &t, err, db_i(above)) != E_OK)
+    if (db_do_rows(s->db, SQL_FOLLOW_NEXT, take_follow, &t, err, db_i(above)) != E_OK) {
+        ret->id = t.follow.id;
         return err->code;
+    }
     *ret = t.follow;
     return E_OK;
 }

@@ -42,7 +42,7 @@ struct stored_spread {
 MUST_CHECK enum err_code store_spread_add(struct store *s, const struct stored_spread *spread,
                                           struct err *err);
 
-/* The first above an id that no other server is at. */
+/* The first above an id that no other server is at.  Of one that is damaged (err->bad_row) ret->id is set. */
 MUST_CHECK enum err_code store_spread_next(struct store *s, int64_t above, struct arena *arena,
                                            struct stored_spread *ret, struct err *err);
 
@@ -74,7 +74,7 @@ struct stored_follow {
 MUST_CHECK enum err_code store_follow_add(struct store *s, const struct stored_follow *follow,
                                           struct err *err);
 
-/* The first above an id that no other server is at. */
+/* The first above an id that no other server is at.  Of one that is damaged (err->bad_row) ret->id is set. */
 MUST_CHECK enum err_code store_follow_next(struct store *s, int64_t above, struct arena *arena,
                                            struct stored_follow *ret, struct err *err);
 

@@ -2,6 +2,7 @@
 #include "engine_fixture.h"
 
 #include <dirent.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ static void open_all(struct fixture *f)
 {
     struct store_config store = {.dir = f->dir,
                                  .url = pg_is_wanted() ? f->place.url : NULL,
+                                 .damage = &f->damage,
                                  .mode = STORE_WRITE};
     struct engine_config engine = {.seed = 1,
                                    .waiting_max = f->waiting_max,
@@ -425,4 +427,20 @@ void assert_sound(struct fixture *f)
     struct err err = ERR_INIT;
 
     assert_int_equal(store_verify(f->store, STORE_CHECK_FULL, fail_at, NULL, &err), E_OK);
+}
+
+void damage_store(const struct fixture *f, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char file[100];
+
+    if (pg_is_wanted()) {
+        pg_schema_run(&f->place, sql);
+        return;
+    }
+    snprintf(file, sizeof(file), "%s/waybill.db", f->dir);
+    if (sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+        sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
 }

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/query.h"
 #include "pg_schema.h"
+#include "store/damage.h"
 #include "store/store.h"
 #include "store/store_shared.h"
 
@@ -31,7 +32,8 @@ struct fixture {
     char dir[64];
     struct pg_schema place; /* on PostgreSQL */
     struct store_member member;
-    bool is_guest; /* of another fixture's store */
+    bool is_guest;              /* of another fixture's store */
+    struct store_damage damage; /* that was found */
     struct store *store;
     struct engine *engine;
     struct now now;
@@ -103,6 +105,9 @@ void run_query(struct fixture *f, struct query *q);
 
 /* When the engine wants to be run next; on a shared store at the latest, as it beats in between. */
 void assert_next_us(struct fixture *f, int64_t us);
+
+/* SQL on a connection of its own: for damage. */
+void damage_store(const struct fixture *f, const char *sql);
 
 /* The full check: kept counts and the invariants between tables. */
 void assert_sound(struct fixture *f);

@@ -607,6 +607,76 @@ static void a_raise_that_reaches_nobody_looks_at_nobody(void **state)
     assert_sound(f);
 }
 
+/* ---- damage ---- */
+
+/* It fails a batch once; then whatever else is left is done, and nothing is tried again and again. */
+static void work_off_around_damage(struct fixture *f, uint64_t failed_before)
+{
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(f, 100 * US_PER_MS);
+        batch_run(f);
+    }
+    assert_in_range(engine_get_stats(f->engine)->rollbacks - failed_before, 1, 2);
+    assert_true(is_left(f));
+    assert_true(engine_next_us(f->engine, f->now) > 0);
+    assert_true(atomic_load(&f->damage.found)); /* for /readyz and the metrics */
+    damage_clear(&f->damage);
+}
+
+static void a_damaged_publication_is_passed_over_and_the_others_go_on(void **state)
+{
+    const char *damages[] = {
+        "UPDATE spreads SET place = 999", "UPDATE spreads SET place = -1",
+        "UPDATE spreads SET bill = 'no'", "DELETE FROM shared WHERE id IN (SELECT id FROM spreads)",
+        pg_is_wanted() ? "UPDATE spreads SET targets = CAST(REPEAT('1', 400) AS BYTEA)"
+                       : "UPDATE spreads SET targets = CAST(PRINTF('%.400c', '1') AS BLOB)"};
+    struct fixture *f = *state;
+
+    begin(f);
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        int64_t before = kept_count(f, "q24", JOB_READY);
+        uint64_t failed = engine_get_stats(f->engine)->rollbacks;
+
+        well(run_op(f, op_publish(f, SMALL_PARAMS)));
+        damage_store(f, damages[i]);
+        well(run_op(f, op_publish(f, SMALL_PARAMS)));
+        work_off_around_damage(f, failed);
+        assert_int_equal(kept_count(f, "q24", JOB_READY) - before, 1);
+    }
+}
+
+static void a_damaged_row_of_an_end_is_passed_over_and_the_others_go_on(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    char sql[100];
+
+    begin_ends(f, "{\"on_success\":[{\"queue\":\"next\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_int_equal(followed(f), 2);
+    snprintf(sql, sizeof(sql), "UPDATE follows SET state = 77 WHERE job = %lld",
+             (long long)g[3].id);
+    damage_store(f, sql);
+    work_off_around_damage(f, engine_get_stats(f->engine)->rollbacks);
+    assert_int_equal(followed(f), ENDS - 1);
+}
+
+static void an_end_whose_job_is_damaged_is_passed_over_and_the_others_go_on(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    char sql[100];
+
+    begin_ends(f, "{\"on_success\":[{\"queue\":\"next\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_int_equal(followed(f), 2);
+    snprintf(sql, sizeof(sql), "UPDATE payload SET params = 'no' WHERE id = %lld",
+             (long long)g[3].id);
+    damage_store(f, sql);
+    work_off_around_damage(f, engine_get_stats(f->engine)->rollbacks);
+    assert_int_equal(followed(f), ENDS - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +695,9 @@ int main(void)
         ENGINE_TEST(an_end_may_lead_to_a_large_publication),
         ENGINE_TEST(a_raise_that_reaches_nobody_looks_at_nobody),
         ENGINE_TEST(a_job_whose_step_is_still_to_be_followed_waits_with_the_next),
+        ENGINE_TEST(a_damaged_publication_is_passed_over_and_the_others_go_on),
+        ENGINE_TEST(a_damaged_row_of_an_end_is_passed_over_and_the_others_go_on),
+        ENGINE_TEST(an_end_whose_job_is_damaged_is_passed_over_and_the_others_go_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,14 +6,14 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: spread_next
 -- store: sqlite
-SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body
-FROM spreads AS p JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1;
+SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body, s.id
+FROM spreads AS p LEFT JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1;
 -- store: postgres
-SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body
-FROM spreads AS p JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1 FOR UPDATE OF p SKIP LOCKED;
+SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body, s.id
+FROM spreads AS p LEFT JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1 FOR UPDATE OF p SKIP LOCKED;
 
 -- name: spread_of_key
-SELECT id, key, content, chained, priority, labels, bill, targets, place, NULL, NULL FROM spreads WHERE key = $1;
+SELECT id, key, content, chained, priority, labels, bill, targets, place, NULL, NULL, id FROM spreads WHERE key = $1;
 
 -- name: spread_targets
 SELECT targets, place FROM spreads;
