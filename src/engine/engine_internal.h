@@ -201,6 +201,7 @@ struct engine {
     bool revivals_new; /* this batch has put one */
     bool has_revivals; /* some jobs may still have to be brought back: see revive.c */
     bool has_fanouts;  /* some publications or ends may still have to be worked off: see links.h */
+    bool fanouts_left; /* of those some are passed over, and stay until the next start */
     bool has_releases; /* some waits may still have to be looked at: see links.h */
     int64_t releases_at;      /* steady: not before */
     bool fanout_turn;         /* which kind comes first: see links.c */

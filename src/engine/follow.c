@@ -312,6 +312,7 @@ static enum err_code next(struct engine *e, struct stored_follow *ret, struct er
         if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
             return fanout_leave_alone(e, "end", ret->id, err);
         *err = ERR_INIT;
+        e->fanouts_left = true;
     }
     return E_OK;
 }
@@ -331,6 +332,5 @@ enum err_code follow_work(struct engine *e, bool *ret_over, struct err *err)
 enum err_code follow_is_left(struct engine *e, int64_t job, bool *ret_left, struct err *err)
 {
     *ret_left = false;
-    /* On an embedded store memory knows whether there are any. */
-    return e->shared || e->has_fanouts ? store_follow_has(e->store, job, ret_left, err) : E_OK;
+    return fanouts_may_be(e) ? store_follow_has(e->store, job, ret_left, err) : E_OK;
 }

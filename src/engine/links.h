@@ -222,6 +222,9 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
 /* Something is put off under that id, to be worked off by the next batches. */
 void fanout_note(struct engine *e, int64_t id);
 
+/* Whether there may be any, those that are passed over included: on an embedded store memory knows. */
+bool fanouts_may_be(const struct engine *e);
+
 /* Whether what has that id, or is not there (0), is nothing for this batch. */
 bool fanout_is_late(const struct engine *e, int64_t id);
 

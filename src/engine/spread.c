@@ -131,6 +131,7 @@ static enum err_code next(struct engine *e, struct stored_spread *ret, struct er
         if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
             return fanout_leave_alone(e, "publication", ret->id, err);
         *err = ERR_INIT;
+        e->fanouts_left = true;
     }
     return E_OK;
 }
@@ -161,21 +162,20 @@ enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
 
 /* ---- questions ---- */
 
-/* On an embedded store memory knows whether there are any. */
-static bool may_be_any(const struct engine *e)
+bool fanouts_may_be(const struct engine *e)
 {
-    return e->shared || e->has_fanouts;
+    return e->shared || e->has_fanouts || e->fanouts_left;
 }
 
 enum err_code spread_of_key(struct engine *e, struct slice key, struct stored_spread *ret,
                             struct err *err)
 {
     *ret = (struct stored_spread){.id = 0};
-    return may_be_any(e) ? store_spread_of_key(e->store, key, &e->arena, ret, err) : E_OK;
+    return fanouts_may_be(e) ? store_spread_of_key(e->store, key, &e->arena, ret, err) : E_OK;
 }
 
 enum err_code spread_count(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)
 {
     *ret_n = 0;
-    return may_be_any(e) ? store_spread_count(e->store, q->id, ret_n, err) : E_OK;
+    return fanouts_may_be(e) ? store_spread_count(e->store, q->id, ret_n, err) : E_OK;
 }
