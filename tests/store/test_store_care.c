@@ -37,6 +37,8 @@ static int setup(void **state)
     return 0;
 }
 
+#define TWO_TARGETS "x'0000000000000000000000000000000000000000000000000000000000000000'"
+
 struct damage {
     const char *sql;
     const char *finding;
@@ -58,9 +60,9 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"INSERT INTO payload (id) VALUES (4712)", "payload of job 4712 has no job"},
         {"UPDATE payload SET shared = 4713 WHERE id = 20", "job 20 shares params 4713, which are"},
         {"INSERT INTO shared VALUES (4713, '{}', NULL)", "shared params 4713 are of no job"},
-        {"INSERT INTO spreads VALUES (4714, NULL, 0, 0, 0, NULL, '{}', zeroblob(32), 1)",
+        {"INSERT INTO spreads VALUES (4714, NULL, 0, 0, 0, NULL, '{}', " TWO_TARGETS ", 1)",
          "what publication 4714 brings is not there"},
-        {"INSERT INTO spreads VALUES (4716, NULL, 0, 0, 0, NULL, '{}', zeroblob(32), 2)",
+        {"INSERT INTO spreads VALUES (4716, NULL, 0, 0, 0, NULL, '{}', " TWO_TARGETS ", 2)",
          "publication 4716 is at target 2 of 2"},
         {"INSERT INTO follows VALUES (4715, 4711, 1, 6, 0, 1, NULL, 0)",
          "the end of job 4711 leads on, and the job is gone"},
@@ -82,6 +84,15 @@ static void the_full_check_finds_what_does_not_fit_together(void **state)
         {"INSERT INTO waits VALUES (20, 0, 2, 99, 0, 0, 1, 0)", "signal 99, which does not exist"},
         {"UPDATE jobs SET state = 2, history = '{\"holds\":3}' WHERE id = 20",
          "job 20 is held and waits for nothing"},
+        {"UPDATE jobs SET state = 2, history = '{\"holds\":10,\"step\":1}' WHERE id = 20",
+         "job 20 is held and waits for nothing"},
+        {"UPDATE jobs SET state = 2, history = '{\"holds\":9}' WHERE id = 20",
+         "job 20 is held for the end of a step, and none is to be followed"},
+        {"INSERT INTO follows VALUES (4715, 20, 1, 6, 1, 0, NULL, 0)",
+         "the end of a step of job 20 is to be followed, and the job is not held for it"},
+        {"INSERT INTO follows VALUES (4715, 20, 1, 6, 1, 0, NULL, 0);"
+         "UPDATE jobs SET state = 2, history = '{\"holds\":1}' WHERE id = 20",
+         "the end of a step of job 20 is to be followed, and the job is not held for it"},
         {"INSERT INTO arrivals VALUES (77, '', 1, 0, '')", "arrivals of join 77, which does not"},
         {"UPDATE jobs SET history = '{\"step\":1}' WHERE id = 20",
          "job 20 is at a step and has no"},

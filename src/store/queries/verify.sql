@@ -137,16 +137,44 @@ SELECT 'cursor of job ' || job || ' has no job that may go on with it' FROM curs
 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = cursors.job)
   AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = cursors.job AND ended.state <> 6) LIMIT 100;
 
--- The tenth character of a history that begins with its holds is their number: 2, 3, 6 and 7 are held by `after`.
--- name: verify_waits
+-- A history begins with the holds, if there are any: 2 is `after`, 8 the end of a step that is to be followed.
+-- name: verify_holds
+-- store: sqlite
+WITH held AS (SELECT id, CAST(SUBSTR(history, 10) AS INTEGER) AS holds FROM jobs
+              WHERE state = 2 AND history LIKE '{"holds":%')
 SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
-WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND (j.state = 1 OR j.state = 2
-                      AND j.history LIKE '{"holds":%' AND SUBSTR(j.history, 10, 1) IN ('2', '3', '6', '7')))
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND j.state = 1)
+  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = w.waiter AND h.holds & 2 <> 0)
 UNION ALL
-SELECT 'job ' || j.id || ' is held and waits for nothing' FROM jobs AS j
-WHERE j.state = 2 AND j.history LIKE '{"holds":%' AND SUBSTR(j.history, 10, 1) IN ('2', '3', '6', '7')
-  AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = j.id)
+SELECT 'job ' || h.id || ' is held and waits for nothing' FROM held AS h
+WHERE h.holds & 2 <> 0 AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = h.id)
 UNION ALL
+SELECT 'job ' || h.id || ' is held for the end of a step, and none is to be followed' FROM held AS h
+WHERE h.holds & 8 <> 0 AND NOT EXISTS (SELECT 1 FROM follows AS f WHERE f.job = h.id)
+UNION ALL
+SELECT 'the end of a step of job ' || j.id || ' is to be followed, and the job is not held for it'
+FROM follows AS f JOIN jobs AS j ON j.id = f.job
+WHERE f.whole = 0 AND f.step > 0 AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = j.id AND h.holds & 8 <> 0)
+LIMIT 100;
+-- store: postgres
+WITH held AS (SELECT id, CAST(SUBSTRING(history FROM '^[{]"holds":([0-9]{1,9})') AS BIGINT) AS holds FROM jobs
+              WHERE state = 2)
+SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND j.state = 1)
+  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = w.waiter AND h.holds & 2 <> 0)
+UNION ALL
+SELECT 'job ' || h.id || ' is held and waits for nothing' FROM held AS h
+WHERE h.holds & 2 <> 0 AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = h.id)
+UNION ALL
+SELECT 'job ' || h.id || ' is held for the end of a step, and none is to be followed' FROM held AS h
+WHERE h.holds & 8 <> 0 AND NOT EXISTS (SELECT 1 FROM follows AS f WHERE f.job = h.id)
+UNION ALL
+SELECT 'the end of a step of job ' || j.id || ' is to be followed, and the job is not held for it'
+FROM follows AS f JOIN jobs AS j ON j.id = f.job
+WHERE f.whole = 0 AND f.step > 0 AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = j.id AND h.holds & 8 <> 0)
+LIMIT 100;
+
+-- name: verify_waits
 SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told' FROM waits AS w
 WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND j.awaited = 1)
   AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
