@@ -70,27 +70,42 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
     return u;
 }
 
-/* Held at first: what waits so may fail without having run. */
+/* Held at first: what waits so may fail without having run.  It is written with the batch's other jobs, so that those of
+ * one cause share their params, and ended then. */
 static enum err_code make_failed(struct engine *e, const struct submit_item *item, struct plan *p,
                                  const struct unfit *u, struct err *err)
 {
-    struct slice why = arena_copy(&e->arena, slice_of(u->why.msg));
-    bool found = false;
-    struct job j;
-
     if (p->id == 0)
         p->id = engine_new_id(e);
-    j = submit_make_job(e, item, p);
+    struct job j = submit_make_job(e, item, p);
+
     j.state = JOB_HELD;
-    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &j, 1, err) != E_OK)
+    if (engine_write(e, err) != E_OK)
         return err->code;
+    VEC_PUSH(&e->new_jobs, j);
+    VEC_PUSH(&e->unfit_jobs,
+             ((struct unfit_job){p->id, u->cause, arena_copy(&e->arena, slice_of(u->why.msg))}));
     note_move(e, &j, JOB_NONE, NULL, "submitted");
     e->tally.submitted++;
-    if (store_job_brief(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
-        return err->code;
-    if (!found)
-        return store_job_damaged(e->store, p->id, "it is gone", err);
-    return job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, why, err);
+    return E_OK;
+}
+
+enum err_code chain_end_unfit(struct engine *e, struct err *err)
+{
+    for (size_t i = 0; i < e->unfit_jobs.count; i++) {
+        const struct unfit_job *u = &e->unfit_jobs.items[i];
+        bool found = false;
+        struct job j;
+
+        if (store_job_brief(e->store, u->id, &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        if (!found)
+            return store_job_damaged(e->store, u->id, "it is gone", err);
+        if (job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, u->why, err) != E_OK)
+            return err->code;
+    }
+    VEC_CLEAR(&e->unfit_jobs);
+    return E_OK;
 }
 
 enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,

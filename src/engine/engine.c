@@ -120,6 +120,7 @@ void clear_batch(struct engine *e)
     if (e->new_jobs.capacity > KEPT_JOBS)
         VEC_DEINIT(&e->new_jobs);
     VEC_CLEAR(&e->new_jobs);
+    VEC_CLEAR(&e->unfit_jobs);
     VEC_CLEAR(&e->endings);
     VEC_CLEAR(&e->ended);
     VEC_CLEAR(&e->events);

@@ -166,6 +166,7 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->gone_queues);
     VEC_DEINIT(&e->looked_at);
     VEC_DEINIT(&e->new_jobs);
+    VEC_DEINIT(&e->unfit_jobs);
     VEC_DEINIT(&e->endings);
     VEC_DEINIT(&e->ended);
     VEC_DEINIT(&e->events);

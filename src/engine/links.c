@@ -44,7 +44,7 @@ void links_note(struct engine *e, const struct link_end *end)
 }
 
 /* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
- * grows by what that ends in turn. */
+ * grows by what that ends in turn, as what cannot be run does as soon as it is written. */
 static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
 {
     for (size_t i = 0; i < e->link_ends.count; i++) {
@@ -54,6 +54,8 @@ static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err
         if (!is_left_alone(e, end.job) && chain_ended(e, &end, err) != E_OK)
             return leave_alone(e, end.job, err);
         if (after_ended(e, &end, room, err) != E_OK)
+            return err->code;
+        if (i + 1 == e->link_ends.count && submit_flush(e, err) != E_OK)
             return err->code;
     }
     VEC_CLEAR(&e->link_ends);

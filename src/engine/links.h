@@ -162,6 +162,16 @@ MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *
 MUST_CHECK enum err_code chain_make(struct engine *e, const struct chain_source *source,
                                     struct plan *p, struct err *err);
 
+/* A job of the batch that cannot be run, and why. */
+struct unfit_job {
+    int64_t id;
+    enum job_cause cause;
+    struct slice why;
+};
+
+/* Ends those that cannot be run, once they are written. */
+MUST_CHECK enum err_code chain_end_unfit(struct engine *e, struct err *err);
+
 /* A destination is not there, or cannot be reached: told in the log of the queue, or else in the server's, one line a
  * second. */
 MUST_CHECK enum err_code chain_astray(struct engine *e, const struct chain_source *source,

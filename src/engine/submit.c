@@ -432,7 +432,7 @@ enum err_code submit_flush(struct engine *e, struct err *err)
     if (store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err) != E_OK)
         return err->code;
     e->new_jobs.count = 0;
-    return E_OK;
+    return chain_end_unfit(e, err);
 }
 
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)

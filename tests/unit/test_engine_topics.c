@@ -235,6 +235,40 @@ static void who_shares_params_is_changed_and_removed_alone(void **state)
     assert_sound(f); /* which finds params that are of no job */
 }
 
+/* Those that cannot be run are made as well, and fail: with the same params as the others. */
+static void what_cannot_be_run_in_many_queues_is_stored_once(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *many = publish_much(f);
+    struct submit_item item = item_of("work");
+
+    for (int i = 0; i < QUEUES; i++) {
+        char name[20];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        if (i % 3 > 0)
+            define_queue(f, name, "{\"subscribe\":[\"news\"],\"command\":[\"x\",\"{missing}\"]}");
+    }
+    define_queue(f, "told", "{}");
+    define_queue(f, "q1",
+                 "{\"subscribe\":[\"news\"],\"command\":[\"x\",\"{missing}\"],"
+                 "\"on_failure\":[{\"queue\":\"told\"}]}");
+    define_queue(f, "work", "{\"on_success\":[{\"topic\":\"news\"}]}");
+    item.params = many->op.publish.params;
+    well(run_op(f, op_submit(f, &item, 1)));
+    struct granted g = claim_one(f, "work");
+    int64_t before = store_bytes(f);
+
+    finish(f, g);
+    assert_true(store_bytes(f) - before < 8 * PARAMS_BYTES); /* once, and once for `told` */
+    assert_int_equal(ready(f, "q0"), 1);
+    assert_int_equal(kept_count(f, "q1", JOB_FAILED), 1);
+    assert_int_equal(kept_count(f, "q59", JOB_FAILED), 1);
+    assert_int_equal(ready(f, "told"), 1);
+    assert_true(well(run_op(f, op_claim(f, "q3", 1)))->op.reply.size > PARAMS_BYTES);
+    assert_sound(f);
+}
+
 static void a_subscription_may_end_in_a_pattern_and_counts_once(void **state)
 {
     struct fixture *f = *state;
@@ -740,6 +774,7 @@ int main(void)
         ENGINE_TEST(a_publish_makes_a_job_in_each_subscribed_queue),
         ENGINE_TEST(what_is_published_to_many_is_stored_once),
         ENGINE_TEST(who_shares_params_is_changed_and_removed_alone),
+        ENGINE_TEST(what_cannot_be_run_in_many_queues_is_stored_once),
         ENGINE_TEST(subscriptions_are_bounded_and_the_refusal_says_what_to_do),
         ENGINE_TEST(a_subscription_may_end_in_a_pattern_and_counts_once),
         ENGINE_TEST(a_publish_that_nobody_is_subscribed_to_is_not_found),
