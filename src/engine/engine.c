@@ -439,8 +439,16 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
     run_one_by_one(e, ops, n, &err);
 }
 
-/* About so many rows will be touched. */
-static size_t rows_of(const struct op *op)
+/* One to few queues is made at once, of another the targets are named at least. */
+static size_t rows_of_publish(const struct engine *e, const struct publish *x)
+{
+    size_t n = e->queues.count <= PUBLISH_ROWS ? 0 : topic_count(e, x->topic);
+
+    return n < PUBLISH_ROWS ? PUBLISH_ROWS : n;
+}
+
+/* Estimated row count. */
+static size_t rows_of(const struct engine *e, const struct op *op)
 {
     switch (op->kind) {
     case OP_SUBMIT: return op->submit.n_items;
@@ -449,7 +457,7 @@ static size_t rows_of(const struct op *op)
                (size_t)op->exchange.max;
     case OP_QUEUE: return op->queue.n_puts;
     case OP_EMIT: return op->emit.n_jobs;
-    case OP_PUBLISH: return PUBLISH_ROWS;
+    case OP_PUBLISH: return rows_of_publish(e, &op->publish);
     case OP_ACT:
     case OP_BULK:
     case OP_LOG:
@@ -475,7 +483,7 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
     for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->batch, op);
     for (size_t i = 0; i < e->batch.count; i++) {
-        rows += rows_of(e->batch.items[i]);
+        rows += rows_of(e, e->batch.items[i]);
         if (rows < BATCH_ROWS || i + 1 == e->batch.count)
             continue;
         run_batch(e, e->batch.items + first, i + 1 - first);

@@ -188,6 +188,9 @@ MUST_CHECK enum err_code join_define(struct engine *e, const struct queue_put *p
 MUST_CHECK enum err_code join_arrive(struct engine *e, struct slice name,
                                      const struct chain_source *source, struct err *err);
 
+/* How many queues are subscribed. */
+size_t topic_count(const struct engine *e, struct slice topic);
+
 /* A job in each subscribed queue, of which there are *ret_n. */
 MUST_CHECK enum err_code topic_publish(struct engine *e, struct slice topic,
                                        const struct chain_source *source, size_t *ret_n,

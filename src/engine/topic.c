@@ -26,15 +26,26 @@ static bool is_subscribed(const struct queue *q, struct slice topic)
     return false;
 }
 
-static size_t subscribed(struct engine *e, struct slice topic, struct queue ***ret_queues)
+size_t topic_count(const struct engine *e, struct slice topic)
 {
-    struct queue **queues = arena_array(&e->arena, e->queues.count + 1, sizeof(*queues));
     size_t n = 0;
 
     for (size_t i = 0; i < e->queues.count; i++)
+        n += is_subscribed(e->queues.items[i], topic);
+    return n;
+}
+
+/* Their jobs have no ids yet. */
+static size_t subscribed(struct engine *e, struct slice topic, struct spread_target **ret_targets)
+{
+    size_t n = topic_count(e, topic);
+    struct spread_target *targets = arena_array(&e->arena, n + 1, sizeof(*targets));
+    size_t at = 0;
+
+    for (size_t i = 0; i < e->queues.count && at < n; i++)
         if (is_subscribed(e->queues.items[i], topic))
-            queues[n++] = e->queues.items[i];
-    *ret_queues = queues;
+            targets[at++].queue = e->queues.items[i]->id;
+    *ret_targets = targets;
     return n;
 }
 
@@ -43,9 +54,8 @@ static size_t subscribed(struct engine *e, struct slice topic, struct queue ***r
 enum err_code topic_publish(struct engine *e, struct slice topic, const struct chain_source *source,
                             size_t *ret_n, struct err *err)
 {
-    struct queue **queues = NULL;
-    size_t n = subscribed(e, topic, &queues);
-    struct spread_target *targets = arena_array(&e->arena, n + 1, sizeof(*targets));
+    struct spread_target *targets = NULL;
+    size_t n = subscribed(e, topic, &targets);
     struct bill bill = {.parent = source->job, .depth = source->depth, .topic = topic};
     struct stored_spread spread = {.chained = true,
                                    .params = source->params,
@@ -56,7 +66,7 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
                                    .n_targets = n};
 
     for (size_t i = 0; i < n; i++)
-        targets[i] = (struct spread_target){queues[i]->id, engine_new_id(e)};
+        targets[i].job = engine_new_id(e);
     *ret_n = n;
     return n == 0 ? E_OK : spread_make(e, &spread, err);
 }
@@ -87,24 +97,18 @@ static struct slice bill_for(struct engine *e, const struct submit_item *item)
     return bill_format(&bill, &e->arena);
 }
 
-/* One item for each subscribed queue. */
-static size_t items_for(struct engine *e, const struct submit_item *item,
-                        struct submit_item **ret_items)
+/* The item as one for a queue; `bill` is that of all of them. */
+static struct submit_item item_for(struct engine *e, const struct submit_item *item,
+                                   struct slice bill, int64_t queue)
 {
-    struct queue **queues = NULL;
-    size_t n = subscribed(e, item->topic, &queues);
-    struct submit_item *items = arena_array(&e->arena, n + 1, sizeof(*items));
-    struct slice bill = bill_for(e, item);
+    const struct queue *q = queue_by_id(e, queue);
+    struct submit_item own = *item;
 
-    for (size_t i = 0; i < n; i++) {
-        items[i] = *item;
-        items[i].queue = slice_of(queues[i]->name);
-        items[i].key = topic_key(e, item->key, queues[i]);
-        items[i].bill = bill;
-        items[i].topic = slice_make(NULL, 0);
-    }
-    *ret_items = items;
-    return n;
+    own.queue = slice_of(q->name);
+    own.key = topic_key(e, item->key, q);
+    own.bill = bill;
+    own.topic = slice_make(NULL, 0);
+    return own;
 }
 
 static void refuse_nobody(struct slice topic, enum err_code code, struct err *refused)
@@ -137,17 +141,20 @@ static void expansion_cleanup(struct expansion *x)
 static enum err_code expand_one(struct engine *e, const struct submit_item *item, size_t place,
                                 struct expansion *x, struct err *refused)
 {
-    struct submit_item *items = NULL;
-    size_t n = items_for(e, item, &items);
+    struct spread_target *targets = NULL;
+    size_t n = subscribed(e, item->topic, &targets);
+    struct slice bill = bill_for(e, item);
 
     if (n == 0) {
         refuse_nobody(item->topic, E_INVALID, refused);
         return refused->code;
     }
-    VEC_PUSH(&x->firsts, items[0]);
+    VEC_PUSH(&x->firsts, item_for(e, item, bill, targets[0].queue));
     for (size_t i = 1; i < n; i++) {
-        items[i].ref = slice_make(NULL, 0); /* means the first one */
-        VEC_PUSH(&x->others, items[i]);
+        struct submit_item own = item_for(e, item, bill, targets[i].queue);
+
+        own.ref = slice_make(NULL, 0); /* means the first one */
+        VEC_PUSH(&x->others, own);
         VEC_PUSH(&x->from, place);
     }
     if (x->firsts.count + x->others.count > OP_ITEMS_MAX)
@@ -195,9 +202,11 @@ bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
 
 /* ---- by request ---- */
 
+/* There may be many of them in a batch, to many queues each: little is kept of a target. */
 struct publishing {
-    struct submit_item *items;
-    struct plan *plans;
+    struct submit_item item; /* of all of them, but for queue and key */
+    struct slice bill;
+    struct spread_target *targets;
     size_t n;
     bool known; /* it was published before, under this key */
 };
@@ -215,9 +224,9 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
         return E_OK;
     p->known = true;
     p->n = spread.n_targets;
-    p->plans = arena_array(&e->arena, p->n, sizeof(*p->plans));
+    p->targets = arena_array(&e->arena, p->n, sizeof(*p->targets));
     for (size_t i = 0; i < p->n; i++)
-        p->plans[i] = (struct plan){.id = spread.targets[i].job, .known = true};
+        p->targets[i] = spread.targets[i];
     if (spread.content != x->content)
         err_set(refused, E_CONFLICT,
                 "the key '%.*s' belongs to a publication that has other content",
@@ -230,12 +239,16 @@ static enum err_code judge_keys(struct engine *e, struct publishing *p, struct e
                                 struct err *err)
 {
     for (size_t i = 0; i < p->n; i++) {
-        if (submit_judge_key(e, &p->items[i], &p->plans[i], err) != E_OK)
+        struct submit_item item = item_for(e, &p->item, p->bill, p->targets[i].queue);
+        struct plan plan = {.id = 0};
+
+        if (submit_judge_key(e, &item, &plan, err) != E_OK)
             return err->code;
-        p->known = p->known || p->plans[i].known;
-        if (p->plans[i].refused.code == E_OK)
+        p->targets[i].job = plan.id;
+        p->known = p->known || plan.known;
+        if (plan.refused.code == E_OK)
             continue;
-        *refused = p->plans[i].refused;
+        *refused = plan.refused;
         return E_OK;
     }
     return E_OK;
@@ -255,7 +268,7 @@ static bool is_known_in_part(const struct publishing *p)
     size_t n = 0;
 
     for (size_t i = 0; i < p->n; i++)
-        n += p->plans[i].known;
+        n += p->targets[i].job != 0;
     return n > 0 && n < p->n;
 }
 
@@ -264,15 +277,16 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
                                   struct err *err)
 {
     for (size_t i = 0; i < p->n; i++) {
+        struct submit_item item = item_for(e, &p->item, p->bill, p->targets[i].queue);
+        struct plan plan;
         struct quote quote;
 
-        if (submit_judge(e, &p->items[i], SUBMIT_KEYS_LATER, &p->plans[i], err) != E_OK)
+        if (submit_judge(e, &item, SUBMIT_KEYS_LATER, &plan, err) != E_OK)
             return err->code;
-        if (p->plans[i].refused.code == E_OK)
+        if (plan.refused.code == E_OK)
             continue;
-        *refused = p->plans[i].refused;
-        (void)err_wrap(refused, "queue %s, which is subscribed",
-                       quote_text(&quote, p->items[i].queue));
+        *refused = plan.refused;
+        (void)err_wrap(refused, "queue %s, which is subscribed", quote_text(&quote, item.queue));
         return E_OK;
     }
     return E_OK;
@@ -299,20 +313,17 @@ static enum err_code judge(struct engine *e, const struct publish *x, struct pub
 static enum err_code make_all(struct engine *e, const struct publish *x, struct publishing *p,
                               struct err *err)
 {
-    struct spread_target *targets = arena_array(&e->arena, p->n, sizeof(*targets));
     struct stored_spread spread = {.key = x->key,
                                    .content = x->content,
                                    .params = x->params,
                                    .labels = x->labels,
                                    .priority = x->priority,
-                                   .bill = p->items[0].bill,
-                                   .targets = targets,
+                                   .bill = p->bill,
+                                   .targets = p->targets,
                                    .n_targets = p->n};
 
-    for (size_t i = 0; i < p->n; i++) {
-        p->plans[i].id = engine_new_id(e);
-        targets[i] = (struct spread_target){p->plans[i].queue->id, p->plans[i].id};
-    }
+    for (size_t i = 0; i < p->n; i++)
+        p->targets[i].job = engine_new_id(e);
     return spread_make(e, &spread, err);
 }
 
@@ -321,24 +332,23 @@ static void add_reply(struct op *op, const struct publishing *p)
     op->status = p->known ? 200 : 202;
     buf_add_str(&op->reply, "{\"ids\":[");
     for (size_t i = 0; i < p->n; i++)
-        if (p->plans[i].id != 0)
-            submit_add_id(&op->reply, p->plans[i].id);
+        if (p->targets[i].job != 0)
+            submit_add_id(&op->reply, p->targets[i].job);
     buf_add_str(&op->reply, "]}");
 }
 
 enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct publish *x = &op->publish;
-    struct submit_item item = {.topic = x->topic,
-                               .params = x->params,
-                               .labels = x->labels,
-                               .priority = x->priority,
-                               .key = x->key,
-                               .content = x->content};
-    struct publishing p = {.items = NULL};
+    struct publishing p = {.item = {.topic = x->topic,
+                                    .params = x->params,
+                                    .labels = x->labels,
+                                    .priority = x->priority,
+                                    .key = x->key,
+                                    .content = x->content}};
 
-    p.n = items_for(e, &item, &p.items);
-    p.plans = arena_array(&e->arena, p.n + 1, sizeof(*p.plans));
+    p.bill = bill_for(e, &p.item);
+    p.n = subscribed(e, x->topic, &p.targets);
     if (judge(e, x, &p, &op->err, err) != E_OK)
         return err->code;
     if (op->err.code != E_OK)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/json.h"
 #include "core/bill.h"
@@ -322,6 +323,50 @@ static void a_small_publish_is_not_kept_waiting_by_a_large_one(void **state)
     while (is_left(f))
         batch_run(f);
     assert_int_equal(kept_count(f, "q1", JOB_READY), 2);
+    assert_sound(f);
+}
+
+enum { MANY_QUEUES = 1000, MANY_PUBLISHES = 100 };
+
+static void subscribe_many(struct fixture *f)
+{
+    struct test_op *t = op_make(f, OP_QUEUE);
+    struct queue_put *puts = arena_array(&t->op.arena, MANY_QUEUES, sizeof(*puts));
+
+    for (int i = 0; i < MANY_QUEUES; i++) {
+        char name[20];
+
+        name_of(i, name);
+        puts[i] = (struct queue_put){.name = slice_of(arena_strdup(&t->op.arena, slice_of(name))),
+                                     .definition = SLICE("{\"subscribe\":[\"news\"]}")};
+    }
+    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = puts, .n_puts = MANY_QUEUES};
+    well(run_op(f, t));
+}
+
+static long peak_kib(void)
+{
+    struct rusage usage;
+
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* Little is kept of each target, and a transaction names 10,000 of them, not those of all who publish at the time. */
+static void publishes_to_many_queues_take_little_memory_together(void **state)
+{
+    struct fixture *f = *state;
+
+    subscribe_many(f);
+    long before = peak_kib();
+    int64_t commits = engine_get_stats(f->engine)->commits;
+
+    for (int i = 0; i < MANY_PUBLISHES; i++)
+        batch_add(f, op_publish(f, SMALL_PARAMS));
+    batch_run(f);
+    assert_true(engine_get_stats(f->engine)->commits - commits >=
+                MANY_QUEUES * MANY_PUBLISHES / 10000);
+    assert_in_range(peak_kib() - before, 0, 40 << 10);
     assert_sound(f);
 }
 
@@ -706,6 +751,8 @@ static void a_publication_that_is_passed_over_still_keeps_its_queues(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        /* The first one: it looks at the most memory that was ever used. */
+        ENGINE_TEST(publishes_to_many_queues_take_little_memory_together),
         ENGINE_TEST(a_large_publish_is_told_at_once_and_made_by_the_commits_that_follow),
         ENGINE_TEST(a_publish_that_is_cut_off_by_a_crash_reaches_each_once),
         ENGINE_TEST(what_a_publication_brings_stays_until_its_last_job_is_gone),
