@@ -204,10 +204,10 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
 }
 
 enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
-                           const struct chain_source *source, struct err *err)
+                           const struct chain_source *source, size_t *place, struct err *err)
 {
-    for (size_t i = 0; i < dests->count; i++)
-        if (chain_follow_one(e, &dests->items[i], source, err) != E_OK)
+    for (; *place < dests->count && !fanout_is_full(&e->fanout); (*place)++)
+        if (chain_follow_one(e, &dests->items[*place], source, err) != E_OK)
             return err->code;
     return E_OK;
 }

@@ -2,7 +2,8 @@
  * Joins: meeting points that lead on once so many have arrived with the same key.
  *
  * What has arrived is a row a key, counted and cleared in the commits that bring the arrivals: the one that completes
- * the number fires.  On a shared store who arrives holds the key.  How often a join has fired is a number of the join as
+ * the number fires.  Destinations beyond what belongs into that commit are a durable row, which keeps what they are given
+ * (`spreads`); the commits that follow go on with it.  On a shared store who arrives holds the key.  How often a join has fired is a number of the join as
  * a whole: it is written last.
  */
 /* SPDX-License-Identifier: MIT */
@@ -15,7 +16,9 @@
 #include "engine/job_json.h"
 #include "engine/links.h"
 #include "engine/submit.h"
+#include "store/store_fanout.h"
 #include "store/store_links.h"
+#include "store/store_record.h"
 
 #define PARAMS_MAX (4 * JOB_BYTES_MAX)
 
@@ -64,6 +67,58 @@ static void add_arrivals(struct buf *b, struct slice name, const struct stored_a
     buf_add_str(b, "]}}");
 }
 
+/* Where it leads is decided now, whatever becomes of its definition. */
+static enum err_code put_off(struct engine *e, const struct dest_list *dests, size_t place,
+                             const struct chain_source *source, struct err *err)
+{
+    CLEANUP(buf) struct buf json = BUF_INIT(PARAMS_MAX);
+
+    dest_list_json(dests, &json);
+    struct bill bill = {.parent = source->job,
+                        .depth = source->depth,
+                        .on_success = buf_slice(&json)};
+    struct stored_spread row = {
+        .id = engine_new_id(e),
+        .fired = true,
+        .cause_queue = source->queue,
+        .priority = source->priority,
+        .params = source->params,
+        .labels = source->labels,
+        .bill = bill_format(&bill, &e->arena),
+        .targets = arena_array(&e->arena, dests->count, sizeof(struct spread_target)),
+        .n_targets = dests->count,
+        .place = place,
+    };
+
+    fanout_note(e, row.id);
+    fanout_use(&e->fanout, 1, row.params.size);
+    return store_spread_add(e->store, &row, err);
+}
+
+enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    struct dest_list dests;
+    struct bill bill;
+
+    bill_parse(spread->bill, &e->arena, &bill);
+    struct chain_source source = {.params = spread->params,
+                                  .labels = spread->labels,
+                                  .job = bill.parent,
+                                  .queue = spread->cause_queue,
+                                  .depth = bill.depth,
+                                  .priority = spread->priority};
+
+    if (dest_list_parse(bill.on_success, "", &e->arena, &dests, NULL, &ignored) != E_OK ||
+        dests.count != spread->n_targets)
+        return store_job_damaged(e->store, spread->id, "where its join leads is gone", err);
+    if (engine_write(e, err) != E_OK ||
+        chain_follow(e, &dests, &source, &spread->place, err) != E_OK)
+        return err->code;
+    fanout_use(&e->fanout, 1, 0); /* the row itself: behind the rest, so that something is done */
+    return store_spread_step(e->store, spread, err);
+}
+
 static enum err_code fire(struct engine *e, const struct stored_join *join,
                           const struct join_def *def, const struct stored_arrivals *a,
                           const struct chain_source *source, struct err *err)
@@ -71,6 +126,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     CLEANUP(buf) struct buf told = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf params = BUF_INIT(PARAMS_MAX);
     struct chain_source own = *source;
+    size_t place = 0;
 
     VEC_PUSH(&e->fires, ((struct join_fire){.join = join->id, .times = 1}));
     if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK)
@@ -79,7 +135,9 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     json_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
                     buf_slice(&told));
     own.params = arena_copy(&e->arena, buf_slice(&params));
-    return chain_follow(e, &def->then, &own, err);
+    if (chain_follow(e, &def->then, &own, &place, err) != E_OK)
+        return err->code;
+    return place == def->then.count ? E_OK : put_off(e, &def->then, place, &own, err);
 }
 
 /* Who arrives is kept, up to a number. */

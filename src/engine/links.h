@@ -154,8 +154,11 @@ struct chain_source {
 
 MUST_CHECK enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
                                           const struct chain_source *source, struct err *err);
+
+/* From *place on, as many as belong into this commit. */
 MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
-                                      const struct chain_source *source, struct err *err);
+                                      const struct chain_source *source, size_t *place,
+                                      struct err *err);
 
 /* Makes the job of the plan in its queue, in whatever state that is; one that cannot be run fails at once, with the
  * reason. */
@@ -179,6 +182,10 @@ MUST_CHECK enum err_code chain_astray(struct engine *e, const struct chain_sourc
 
 /* Writes how often joins have fired in this batch, in the order of their numbers. */
 MUST_CHECK enum err_code joins_write(struct engine *e, struct err *err);
+
+/* Goes on with the destinations of a join that has fired; up to spread->place they have been followed. */
+MUST_CHECK enum err_code join_go_on(struct engine *e, struct stored_spread *spread,
+                                    struct err *err);
 
 MUST_CHECK enum err_code join_run(struct engine *e, struct op *op, struct err *err);
 

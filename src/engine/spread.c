@@ -138,6 +138,8 @@ static enum err_code next(struct engine *e, struct stored_spread *ret, struct er
 
 static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err *err)
 {
+    if (s->fired)
+        return join_go_on(e, s, err);
     size_t left = s->n_targets - s->place;
     size_t n = left < e->fanout.rows ? left : e->fanout.rows;
 

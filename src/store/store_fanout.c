@@ -12,6 +12,13 @@ _Static_assert(sizeof(struct spread_target) == 16, "targets are kept as they are
 
 /* ---- publications ---- */
 
+enum { KIND_PUBLISHED, KIND_CHAINED, KIND_FIRED }; /* `chained`, as it is stored */
+
+static int kind_of(const struct stored_spread *spread)
+{
+    return spread->fired ? KIND_FIRED : spread->chained ? KIND_CHAINED : KIND_PUBLISHED;
+}
+
 enum err_code store_spread_add(struct store *s, const struct stored_spread *spread, struct err *err)
 {
     struct slice targets = slice_make((const char *)spread->targets,
@@ -21,9 +28,9 @@ enum err_code store_spread_add(struct store *s, const struct stored_spread *spre
               db_b(spread->body)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_SPREAD_ADD, err, db_i(spread->id), db_t(spread->key),
-                 db_i((int64_t)spread->content), db_i(spread->chained), db_i(spread->priority),
-                 db_t(spread->labels), db_t(spread->bill), db_b(targets),
-                 db_i((int64_t)spread->place));
+                 db_i(spread->fired ? spread->cause_queue : (int64_t)spread->content),
+                 db_i(kind_of(spread)), db_i(spread->priority), db_t(spread->labels),
+                 db_t(spread->bill), db_b(targets), db_i((int64_t)spread->place));
 }
 
 struct spread_taker {
@@ -54,7 +61,9 @@ static void take_spread(void *ctx, const struct db_row *row)
         .id = db_col_int(row, 0),
         .key = copy_text(db_col_text(row, 1), t->arena),
         .content = (uint64_t)db_col_int(row, 2),
-        .chained = db_col_int(row, 3) != 0,
+        .chained = db_col_int(row, 3) == KIND_CHAINED,
+        .fired = db_col_int(row, 3) == KIND_FIRED,
+        .cause_queue = db_col_int(row, 2),
         .priority = (int)db_col_int(row, 4),
         .labels = take_json(row, 5, "labels", t->arena),
         .bill = take_json(row, 6, "bill", t->arena),

@@ -30,6 +30,9 @@ struct stored_spread {
     struct slice key; /* empty: none */
     uint64_t content;
     bool chained; /* by the end of a job: what cannot be run fails at once */
+    bool
+        fired; /* by a join: its bill has the destinations, each of which is a target without queue and job */
+    int64_t cause_queue; /* of one that was fired: its log tells what leads nowhere; 0: none */
     int priority;
     struct slice params, body; /* of all its jobs, stored once */
     struct slice labels, bill;

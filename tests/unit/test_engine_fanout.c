@@ -548,6 +548,115 @@ static void an_end_may_lead_to_a_large_publication(void **state)
     assert_sound(f);
 }
 
+/* ---- joins ---- */
+
+enum { FIRED = 6 };
+
+static void put_join(struct fixture *f, const char *definition)
+{
+    struct test_op *t = op_make(f, OP_QUEUE);
+    struct queue_put put = {.name = SLICE("meet"), .definition = slice_of(definition)};
+
+    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .joins = &put, .n_joins = 1};
+    well(run_op(f, t));
+}
+
+/* A join that leads to `next` six times, each time with params of its own. */
+static void define_join(struct fixture *f)
+{
+    define_queue(f, "next", "{}");
+    put_join(f, "{\"count\":1,\"then\":[{\"queue\":\"next\",\"params\":{\"n\":0}},"
+                "{\"queue\":\"next\",\"params\":{\"n\":1}},"
+                "{\"queue\":\"next\",\"params\":{\"n\":2}},"
+                "{\"queue\":\"next\",\"params\":{\"n\":3}},"
+                "{\"queue\":\"next\",\"params\":{\"n\":4}},"
+                "{\"queue\":\"next\",\"params\":{\"n\":5}}]}");
+}
+
+static struct test_op *op_arrive(struct fixture *f)
+{
+    struct test_op *t = op_make(f, OP_JOIN);
+
+    t->op.join = (struct join_op){.kind = JOIN_OP_ARRIVE,
+                                  .name = SLICE("meet"),
+                                  .params = slice_of(params_of(t, END_BYTES))};
+    return t;
+}
+
+/* Each destination once, in their order, with its own params and those of the arrival. */
+static void assert_fired(struct fixture *f)
+{
+    assert_false(is_left(f));
+    assert_int_equal(followed(f), FIRED);
+    for (int n = 0; n < FIRED; n++) {
+        char param[20];
+
+        snprintf(param, sizeof(param), "\"n\":%d", n);
+        struct test_op *t = well(run_op(f, op_claim(f, "next", 1)));
+
+        assert_true(reply_has(t, param));
+        assert_true(reply_has(t, "\"join\":{\"name\":\"meet\""));
+        assert_true(t->op.reply.size > END_BYTES);
+    }
+    assert_sound(f);
+}
+
+static void a_join_that_leads_to_much_is_followed_by_several_commits(void **state)
+{
+    struct fixture *f = *state;
+
+    define_join(f);
+    set_max(f, 1000, 2 * END_BYTES - 1);
+    assert_true(reply_has(well(run_op(f, op_arrive(f))), "\"fired\":true"));
+    assert_int_equal(followed(f), 2);
+    assert_sound(f);
+    put_join(f, "{\"count\":1,\"then\":[{\"signal\":\"s\"}]}"); /* it was decided before */
+    for (int64_t n = followed(f); is_left(f); n = followed(f)) {
+        fixture_crash(f);
+        batch_run(f);
+        assert_in_range(followed(f) - n, 1, 2);
+        assert_sound(f);
+    }
+    assert_fired(f);
+}
+
+/* What they are given is kept for them: the job that brought it may go. */
+static void an_end_may_lead_to_a_join_that_leads_to_much(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+
+    define_join(f);
+    begin_ends(f, "{\"on_success\":[{\"join\":\"meet\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, 1)));
+    assert_int_equal(followed(f), 2);
+    well(run_op(f, op_act(f, ACT_DELETE, g[0].id)));
+    for (int i = 0; i < 10 && is_left(f); i++)
+        batch_run(f);
+    assert_fired(f);
+}
+
+static void what_a_join_leads_to_is_gone_on_with_by_another_server(void **state)
+{
+    struct fixture *f = *state;
+
+    if (!pg_is_wanted())
+        skip();
+    define_join(f);
+    set_max(f, 1000, 2 * END_BYTES - 1);
+    struct fixture *other = fixture_join(f);
+
+    batch_run(other);
+    well(run_op(other, op_arrive(other)));
+    assert_true(is_left(f));
+    fixture_leave(other);
+    for (int i = 0; i < 100 && is_left(f); i++) {
+        fixture_pass(f, US_PER_S);
+        batch_run(f);
+    }
+    assert_fired(f);
+}
+
 /* ---- steps ---- */
 
 static int64_t submit_route(struct fixture *f)
@@ -766,6 +875,9 @@ int main(void)
         ENGINE_TEST(the_destinations_of_one_end_are_followed_in_parts),
         ENGINE_TEST(bulk_actions_and_retention_wait_for_ends_that_are_put_off),
         ENGINE_TEST(an_end_may_lead_to_a_large_publication),
+        ENGINE_TEST(a_join_that_leads_to_much_is_followed_by_several_commits),
+        ENGINE_TEST(an_end_may_lead_to_a_join_that_leads_to_much),
+        ENGINE_TEST(what_a_join_leads_to_is_gone_on_with_by_another_server),
         ENGINE_TEST(a_raise_that_reaches_nobody_looks_at_nobody),
         ENGINE_TEST(a_job_whose_step_is_still_to_be_followed_waits_with_the_next),
         ENGINE_TEST(a_damaged_publication_is_passed_over_and_the_others_go_on),

@@ -8,8 +8,8 @@ ALTER TABLE shared ADD COLUMN body BYTEA;
 CREATE TABLE spreads (
     id BIGINT PRIMARY KEY,      -- of its first job, and of what its jobs share
     key BYTEA UNIQUE,           -- that it was published under
-    content BIGINT NOT NULL,    -- hash of what was published under the key
-    chained BIGINT NOT NULL,    -- 1: by the end of a job
+    content BIGINT NOT NULL,    -- hash of what was published under the key; of a firing the queue of its cause
+    chained BIGINT NOT NULL,    -- 1: by the end of a job; 2: a join has fired, to the destinations in the bill
     priority BIGINT NOT NULL,
     labels TEXT COLLATE "C",    -- JSON object
     bill TEXT COLLATE "C" NOT NULL, -- JSON, core/bill.h

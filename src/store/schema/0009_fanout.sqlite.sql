@@ -15,8 +15,8 @@ ALTER TABLE shared_new RENAME TO shared;
 CREATE TABLE spreads (
     id INTEGER PRIMARY KEY,     -- of its first job, and of what its jobs share
     key TEXT UNIQUE,            -- that it was published under
-    content INTEGER NOT NULL,   -- hash of what was published under the key
-    chained INTEGER NOT NULL,   -- 1: by the end of a job
+    content INTEGER NOT NULL,   -- hash of what was published under the key; of a firing the queue of its cause
+    chained INTEGER NOT NULL,   -- 1: by the end of a job; 2: a join has fired, to the destinations in the bill
     priority INTEGER NOT NULL,
     labels TEXT,                -- JSON object
     bill TEXT NOT NULL,         -- JSON, core/bill.h
