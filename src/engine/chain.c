@@ -148,13 +148,6 @@ static struct slice lay_over(struct engine *e, struct slice params, struct slice
     return arena_copy(&e->arena, buf_slice(&all));
 }
 
-/* Whether the last job that was made carries the very same: then it is stored once. */
-static bool is_stored(const struct engine *e, struct slice params)
-{
-    return e->new_jobs.count > 0 &&
-           e->new_jobs.items[e->new_jobs.count - 1].params.data == params.data;
-}
-
 static enum err_code follow_queue(struct engine *e, struct slice name,
                                   const struct chain_source *source, struct err *err)
 {
@@ -162,10 +155,8 @@ static enum err_code follow_queue(struct engine *e, struct slice name,
     struct plan plan = {.queue = q};
     struct err why = ERR_INIT;
 
-    if (q != NULL) {
-        fanout_use(&e->fanout, 1, is_stored(e, source->params) ? 0 : source->params.size);
+    if (q != NULL)
         return chain_make(e, source, &plan, err);
-    }
     queue_unknown(e, name, E_NOT_FOUND, &why);
     return chain_astray(e, source, why.msg, err);
 }
@@ -192,13 +183,13 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
     int64_t level;
 
     own.params = lay_over(e, source->params, dest->params);
+    /* The source's params are counted by whoever made them. */
+    fanout_use(&e->fanout, 1, own.params.data == source->params.data ? 0 : own.params.size);
     switch (dest->kind) {
     case DEST_QUEUE: return follow_queue(e, dest->name, &own, err);
     case DEST_TOPIC: return follow_topic(e, dest->name, &own, err);
-    case DEST_JOIN: fanout_use(&e->fanout, 1, 0); return join_arrive(e, dest->name, &own, err);
-    case DEST_SIGNAL:
-        fanout_use(&e->fanout, 1, 0);
-        return signal_raise(e, dest->name, dest->count, &level, err);
+    case DEST_JOIN: return join_arrive(e, dest->name, &own, err);
+    case DEST_SIGNAL: return signal_raise(e, dest->name, dest->count, &level, err);
     }
     return E_OK;
 }

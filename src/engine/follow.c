@@ -182,6 +182,8 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
     for (; *place < count_dests(c) && !fanout_is_full(&e->fanout); (*place)++)
         if (chain_follow_one(e, dest_at(c, *place), &source, err) != E_OK)
             return err->code;
+    /* They are in memory until the commit, wherever they went.  Counted last, so that something is done. */
+    fanout_use(&e->fanout, 0, source.params.size);
     return E_OK;
 }
 

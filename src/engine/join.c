@@ -137,6 +137,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     own.params = arena_copy(&e->arena, buf_slice(&params));
     if (chain_follow(e, &def->then, &own, &place, err) != E_OK)
         return err->code;
+    fanout_use(&e->fanout, 0, own.params.size);
     return place == def->then.count ? E_OK : put_off(e, &def->then, place, &own, err);
 }
 

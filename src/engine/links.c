@@ -37,10 +37,8 @@ static bool queue_leads(const struct engine *e, const struct link_end *end)
 
 void links_note(struct engine *e, const struct link_end *end)
 {
-    if (end->awaited || end->billed || queue_leads(e, end)) {
+    if (end->awaited || end->billed || queue_leads(e, end))
         VEC_PUSH(&e->link_ends, *end);
-        e->fanout.rows++; /* one job for each end is no more than the batch itself has brought */
-    }
 }
 
 /* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
@@ -91,6 +89,8 @@ enum err_code links_follow(struct engine *e, struct err *err)
 
     if (!has_news(e))
         return E_OK;
+    /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
+    e->fanout.rows += e->link_ends.count;
     enum err_code code = follow(e, &room, err);
 
     e->links_used += all - room;
