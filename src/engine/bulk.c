@@ -17,6 +17,9 @@
 
 enum { CHUNK_ROWS = 500 };
 
+#define REST_US \
+    (20 * US_PER_MS) /* an end that another server follows is looked at again after so long */
+
 /* A piece of work walks the living first, then the ended, as far as its action concerns them. */
 enum bulk_phase { BULK_LIVE, BULK_ENDED };
 
@@ -209,6 +212,11 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     if ((act.kind == ACT_DELETE || act.kind == ACT_RETRY) &&
         follow_is_left(e, id, ret_wait, err) != E_OK)
         return err->code;
+    if (*ret_wait && e->fanouts_left && !e->has_fanouts) { /* it is passed over: in vain */
+        *ret_wait = false;
+        w->row.refused++;
+        return E_OK;
+    }
     if (*ret_wait)
         return E_OK;
     if (act_apply(e, &act, &j, &result, err) != E_OK)
@@ -231,6 +239,7 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct st
         if (wait) { /* the next chunk begins with it */
             s->rows = CHUNK_ROWS;
             s->last_id = id - 1;
+            e->bulk_at = e->now.steady_at + REST_US;
         }
     }
     return E_OK;
@@ -285,9 +294,14 @@ static enum err_code note_emptied(struct engine *e, const struct queue *q,
     return queue_note(e, q, "emptied", slice_of(text), err);
 }
 
+int64_t bulk_due_at(const struct engine *e)
+{
+    return e->work.count > 0 || e->has_work ? e->bulk_at : TIME_NEVER;
+}
+
 bool bulk_is_due(const struct engine *e)
 {
-    return e->work.count > 0 || e->has_work;
+    return bulk_due_at(e) <= e->now.steady_at;
 }
 
 /* On a shared store any server may be at a piece: what memory holds of it is old. */

@@ -194,6 +194,7 @@ struct engine {
     bool alone;        /* of the batch: no other server's runs beside it */
     bool is_unsettled; /* some staged jobs may have to be released or dropped */
     bool has_work;     /* some chunked work may be unfinished */
+    int64_t bulk_at;   /* steady: it goes on not before */
     bool passed_over;  /* of the batch: others hold jobs that are ready; they may stay so */
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     bool watch_again;  /* what was told of ended jobs may have been missed */
@@ -646,7 +647,10 @@ void retain_note(struct engine *e, const struct queue *q, const struct job *j);
 /* Notes the batch's endings for retention. */
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
+/* Steady; TIME_NEVER: there is no piece of work. */
+int64_t bulk_due_at(const struct engine *e);
 bool bulk_is_due(const struct engine *e);
+
 /* A job that the store is damaged at would stop the sweep, or whoever follows ends, for good: from now on it is passed
  * over, until the engine is opened again.  Returns the error, with which the batch fails this once. */
 enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);

@@ -86,13 +86,15 @@ int64_t sweep_next_steady_at(const struct engine *e)
 
     if (bulk_is_due(e) || e->settling.count > 0 || e->is_unsettled || links_are_due(e))
         return e->now.steady_at;
-    int64_t links_at = links_due_at(e);
+    int64_t next_at = links_due_at(e);
 
+    if (bulk_due_at(e) < next_at)
+        next_at = bulk_due_at(e);
     if (first == NULL || first->check_at == TIME_NEVER)
-        return links_at;
+        return next_at;
     int64_t leases_at = e->now.steady_at + (first->check_at - engine_lease_at(e));
 
-    return links_at < leases_at ? links_at : leases_at;
+    return next_at < leases_at ? next_at : leases_at;
 }
 
 int64_t sweep_next_wall_at(const struct engine *e)

@@ -520,8 +520,10 @@ static void bulk_actions_and_retention_wait_for_ends_that_are_put_off(void **sta
     well(run_op(f, op_finish_all(f, g, ENDS)));
     fixture_pass(f, US_PER_MIN);
     well(run_op(f, op_bulk(f, ACT_DELETE, "work")));
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(f, 20 * US_PER_MS);
         batch_run(f);
+    }
     assert_false(is_left(f));
     assert_int_equal(followed(f), ENDS);
     for (int i = 0; i < ENDS; i++)
@@ -843,6 +845,13 @@ static void an_end_that_is_passed_over_still_keeps_its_job(void **state)
     work_off_around_damage(f, engine_get_stats(f->engine)->rollbacks, ENDS);
     assert_int_equal(run_op(f, op_act(f, ACT_RETRY, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
     assert_int_equal(run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
+    well(run_op(f, op_bulk(f, ACT_DELETE, "work")));
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(f, 20 * US_PER_MS);
+        batch_run(f);
+    }
+    assert_int_equal(kept_count(f, "work", JOB_DONE), ENDS - 2); /* and it does not wait for ever */
+    assert_true(engine_next_us(f->engine, f->now) > 20 * US_PER_MS);
 }
 
 static void a_publication_that_is_passed_over_still_keeps_its_queues(void **state)

@@ -334,6 +334,53 @@ static void who_publishes_again_is_told_all_ids_at_any_moment(void **state)
     assert_published(p, again, QUEUES);
 }
 
+/* ---- ends that another server follows ---- */
+
+/* A job in `work` has ended and leads to more than a commit makes. */
+static void leave_an_end(struct fixture *f)
+{
+    CLEANUP(buf) struct buf def = BUF_INIT(10000);
+
+    define_queue(f, "next", "{}");
+    buf_add_str(&def, "{\"on_success\":[{\"queue\":\"next\"}");
+    for (int i = 0; i < QUEUES; i++)
+        buf_addf(&def, ",{\"queue\":\"next\",\"params\":{\"i\":%d}}", i);
+    buf_add_str(&def, "]}");
+    define_queue(f, "work", buf_text(&def));
+    set_rows(f);
+    struct granted g = running(f);
+
+    run_well(f, op_done(f, &g));
+    assert_int_equal(pg_schema_number(&f->place, "SELECT COUNT(*) FROM follows"), 1);
+}
+
+static void a_bulk_that_waits_for_an_end_pauses(void **state)
+{
+    struct pair *p = *state;
+    struct submit_item item = item_of("default");
+
+    leave_an_end(p->slow);
+    stand_still(p, op_submit(p->slow, &item, 1)); /* that batch goes on with the end */
+    run_well(p->quick, op_bulk(p->quick, ACT_DELETE, "work"));
+    for (int i = 0; i < 3; i++) /* the living, the ended */
+        batch_run(p->quick);
+    uint64_t commits = engine_get_stats(p->quick->engine)->commits;
+
+    for (int i = 0; i < 10; i++)
+        batch_run(p->quick);
+    assert_int_equal(engine_get_stats(p->quick->engine)->commits - commits, 0);
+    assert_in_range(engine_next_us(p->quick->engine, p->quick->now), 1, 20 * US_PER_MS);
+    assert_int_equal(kept_count(p->quick, "work", JOB_DONE), 1);
+    wake(p);
+    for (int i = 0; i < 20; i++) {
+        fixture_pass(p->quick, US_PER_S);
+        batch_run(p->quick);
+    }
+    assert_int_equal(kept_count(p->quick, "work", JOB_DONE), 0);
+    assert_int_equal(kept_count(p->quick, "next", JOB_READY), QUEUES + 1);
+    assert_sound(p->quick);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +389,7 @@ int main(void)
         PEER_TEST(what_it_holds_is_given_up_without_the_rest),
         PEER_TEST(a_key_is_published_under_once_however_full_the_commits_are),
         PEER_TEST(who_publishes_again_is_told_all_ids_at_any_moment),
+        PEER_TEST(a_bulk_that_waits_for_an_end_pauses),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
