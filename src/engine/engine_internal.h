@@ -605,11 +605,13 @@ MUST_CHECK enum err_code worker_refresh(struct engine *e, struct known_worker *w
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
 /* Those of whom the next beat tells; *ret_n of them, in the batch's arena. */
-const struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n);
+struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n);
+
+/* The beat has told of some of them. */
+void workers_are_said(struct engine *e, const struct seen_worker *seen, size_t n);
 
 /* It is granted jobs: other servers must know in time that it is there. */
 MUST_CHECK enum err_code worker_say(struct engine *e, struct slice name, struct err *err);
-void workers_are_said(struct engine *e);
 
 /* Another server has written the row of a worker. */
 void worker_changed(struct engine *e, int64_t number);

@@ -356,11 +356,11 @@ static enum err_code beat(struct engine *e, struct err *err)
     if (!store_is_member(e->store))
         return join(e, err);
     size_t n = 0;
-    const struct seen_worker *workers = workers_unsaid(e, &n);
+    struct seen_worker *workers = workers_unsaid(e, &n);
 
     if (store_beat(e->store, alive_us(e), workers, n, &pulse, err) != E_OK)
         return err->code;
-    workers_are_said(e);
+    workers_are_said(e, workers, n);
     if (!store_is_member(e->store))
         return join(e, err);
     clocks_of_store(e, pulse.now_at);

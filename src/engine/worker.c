@@ -198,11 +198,19 @@ static bool is_unsaid(const struct known_worker *w)
     return w->heard_at - w->row.seen_at >= SAY_US;
 }
 
-void workers_are_said(struct engine *e)
+void workers_are_said(struct engine *e, const struct seen_worker *seen, size_t n)
 {
-    for (size_t i = 0; i < e->workers.count; i++)
-        if (is_unsaid(e->workers.items[i]))
-            e->workers.items[i]->row.seen_at = e->workers.items[i]->heard_at;
+    size_t at = 0; /* they come in the order of the workers */
+
+    for (size_t i = 0; i < e->workers.count && at < n; i++) {
+        struct stored_worker *row = &e->workers.items[i]->row;
+
+        if (row->id != seen[at].id)
+            continue;
+        if (seen[at].is_said)
+            row->seen_at = seen[at].at;
+        at++;
+    }
 }
 
 void worker_changed(struct engine *e, int64_t number)
@@ -230,7 +238,7 @@ static void see_waiting(struct engine *e)
     }
 }
 
-const struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
+struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
 {
     struct seen_worker *seen = arena_array(&e->arena, e->workers.count + 1, sizeof(*seen));
 
@@ -240,7 +248,7 @@ const struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
         const struct known_worker *w = e->workers.items[i];
 
         if (is_unsaid(w))
-            seen[(*ret_n)++] = (struct seen_worker){w->row.id, w->heard_at};
+            seen[(*ret_n)++] = (struct seen_worker){.id = w->row.id, .at = w->heard_at};
     }
     return seen;
 }

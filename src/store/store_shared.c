@@ -349,8 +349,30 @@ enum err_code store_servers_list(struct store *s, store_peer_fn *on_peer, void *
 
 struct pulse_taker {
     struct store_pulse *pulse;
+    struct seen_worker *workers;
+    size_t n_workers;
     bool member;
 };
+
+/* Those whose numbers are not in the text. */
+static void take_said(struct pulse_taker *t, struct slice passed_over)
+{
+    const char *at = passed_over.data;
+    const char *end = at + passed_over.size;
+
+    for (size_t i = 0; i < t->n_workers; i++)
+        t->workers[i].is_said = true;
+    while (at < end) {
+        int64_t id = 0;
+
+        for (; at < end && *at != ' '; at++)
+            id = 10 * id + (*at - '0');
+        at++;
+        for (size_t i = 0; i < t->n_workers; i++)
+            if (t->workers[i].id == id)
+                t->workers[i].is_said = false;
+    }
+}
 
 static void take_pulse(void *ctx, const struct db_row *row)
 {
@@ -370,15 +392,16 @@ static void take_pulse(void *ctx, const struct db_row *row)
         .revivals = db_col_int(row, 10) != 0,
         .fanouts = db_col_int(row, 11) != 0,
     };
+    take_said(t, db_col_text(row, 12));
 }
 
-enum err_code store_beat(struct store *s, int64_t alive_us, const struct seen_worker *workers,
+enum err_code store_beat(struct store *s, int64_t alive_us, struct seen_worker *workers,
                          size_t n_workers, struct store_pulse *ret_pulse, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct db_value *values = arena_array(&arena, 2 * n_workers + 1, sizeof(*values));
     struct db_rows seen = {values, n_workers, 2};
-    struct pulse_taker t = {.pulse = ret_pulse};
+    struct pulse_taker t = {.pulse = ret_pulse, .workers = workers, .n_workers = n_workers};
 
     for (size_t i = 0; i < n_workers; i++) {
         values[2 * i] = db_i(workers[i].id);

@@ -128,13 +128,14 @@ struct store_pulse {
 struct seen_worker {
     int64_t id;
     int64_t at;
+    bool is_said; /* by the beat: false of those whose rows another server was at */
 };
 
 /* Says that this member lives, for so long, and when it has seen these workers; and looks around: one statement,
  * outside of transactions. */
-MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us,
-                                    const struct seen_worker *workers, size_t n_workers,
-                                    struct store_pulse *ret_pulse, struct err *err);
+MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, struct seen_worker *workers,
+                                    size_t n_workers, struct store_pulse *ret_pulse,
+                                    struct err *err);
 
 /* Takes over the claims of members whose time has passed; how many claims came, and from whom: `names` has their
  * addresses with commas between, as many as fit.  In a transaction. */

@@ -368,10 +368,14 @@ static void a_bulk_that_waits_for_an_end_pauses(void **state)
 
     for (int i = 0; i < 10; i++)
         batch_run(p->quick);
-    assert_int_equal(engine_get_stats(p->quick->engine)->commits - commits, 0);
-    assert_in_range(engine_next_us(p->quick->engine, p->quick->now), 1, 20 * US_PER_MS);
-    assert_int_equal(kept_count(p->quick, "work", JOB_DONE), 1);
+    int64_t next_us = engine_next_us(p->quick->engine, p->quick->now);
+    int64_t kept = kept_count(p->quick, "work", JOB_DONE);
+
+    commits = engine_get_stats(p->quick->engine)->commits - commits;
     wake(p);
+    assert_int_equal(kept, 1);
+    assert_int_equal(commits, 0);
+    assert_in_range(next_us, 1, 20 * US_PER_MS);
     for (int i = 0; i < 20; i++) {
         fixture_pass(p->quick, US_PER_S);
         batch_run(p->quick);
@@ -379,6 +383,43 @@ static void a_bulk_that_waits_for_an_end_pauses(void **state)
     assert_int_equal(kept_count(p->quick, "work", JOB_DONE), 0);
     assert_int_equal(kept_count(p->quick, "next", JOB_READY), QUEUES + 1);
     assert_sound(p->quick);
+}
+
+/* ---- workers ---- */
+
+static void claim_as_worker(struct fixture *f)
+{
+    struct test_op *t = op_claim(f, "default", 1);
+
+    t->op.exchange.worker = (struct worker_info){
+        .name = SLICE("w"), .host = SLICE("h"), .pid = 7, .instance = SLICE("one")};
+    run_well(f, t);
+}
+
+static int64_t told_at(struct fixture *f)
+{
+    return pg_schema_number(&f->place, "SELECT MAX(seen_at) FROM workers");
+}
+
+static void a_worker_whose_row_it_holds_is_told_of_with_a_later_beat(void **state)
+{
+    struct pair *p = *state;
+    struct submit_item item = item_of("default");
+
+    claim_as_worker(p->quick);
+    fixture_pass(p->quick, 3 * US_PER_S);
+    claim_as_worker(p->quick);
+    int64_t heard_at = p->quick->now.wall_at;
+
+    stand(p, "PERFORM 1 FROM workers FOR UPDATE; PERFORM pg_sleep(8);",
+          op_submit(p->slow, &item, 1));
+    fixture_pass(p->quick, 11 * US_PER_S);
+    batch_run(p->quick);
+    wake(p);
+    assert_true(told_at(p->slow) < heard_at);
+    fixture_pass(p->quick, 11 * US_PER_S);
+    batch_run(p->quick);
+    assert_true(told_at(p->slow) == heard_at);
 }
 
 int main(void)
@@ -390,6 +431,7 @@ int main(void)
         PEER_TEST(a_key_is_published_under_once_however_full_the_commits_are),
         PEER_TEST(who_publishes_again_is_told_all_ids_at_any_moment),
         PEER_TEST(a_bulk_that_waits_for_an_end_pauses),
+        PEER_TEST(a_worker_whose_row_it_holds_is_told_of_with_a_later_beat),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,7 +99,9 @@ SELECT (SELECT COUNT(*) FROM me), now_at, (SELECT MIN(due_at) FROM jobs WHERE st
        COALESCE((SELECT value FROM meta WHERE key = 'changes'), 0), EXISTS (SELECT 1 FROM releases),
        (SELECT MIN(alive_until_at) FROM servers WHERE alive_until_at >= now_at AND node <> $1),
        EXISTS (SELECT 1 FROM revivals),
-       EXISTS (SELECT 1 FROM spreads) OR EXISTS (SELECT 1 FROM follows)
+       EXISTS (SELECT 1 FROM spreads) OR EXISTS (SELECT 1 FROM follows),
+       (SELECT STRING_AGG(CAST(id AS TEXT), ' ') FROM workers
+        WHERE id IN (SELECT id FROM told) AND id NOT IN (SELECT id FROM held))
 FROM clock;
 
 -- name: server_dead
