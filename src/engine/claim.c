@@ -48,7 +48,7 @@ bool exchange_is_sound(struct engine *e, struct op *op)
 {
     const struct exchange *x = &op->exchange;
 
-    if (op->err.code != E_OK)
+    if (op->err.code != E_OK || emit_is_too_much(e, x, &op->err))
         return false;
     if (!(x->parts & EXCHANGE_JOBS))
         return true;

@@ -281,6 +281,28 @@ enum err_code emit_run(struct engine *e, struct op *op, struct err *err)
 
 /* ---- what a finish emits ---- */
 
+struct fanout emit_cost(const struct engine *e, const struct exchange *x)
+{
+    struct fanout all = {0, 0};
+
+    for (size_t i = 0; i < x->n_finish; i++) {
+        struct fanout one = topic_cost(e, x->finish[i].emit, x->finish[i].n_emit);
+
+        all.rows += one.rows;
+        all.bytes += one.bytes;
+    }
+    return all;
+}
+
+bool emit_is_too_much(const struct engine *e, const struct exchange *x, struct err *refused)
+{
+    if (x->n_emit == 0 || x->n_finish < 2)
+        return false;
+    struct fanout cost = emit_cost(e, x);
+
+    return topic_is_too_much(&cost, refused) && err_wrap(refused, "finish") != E_OK;
+}
+
 static bool refuse_emitted(const struct topic_list *list, const struct plan *plans, size_t i,
                            struct err *refused)
 {

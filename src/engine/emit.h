@@ -38,6 +38,10 @@ MUST_CHECK enum err_code emitter_find(struct engine *e, const struct job *job,
 
 MUST_CHECK enum err_code emit_run(struct engine *e, struct op *op, struct err *err);
 
+/* What all finishes of a request emit.  Too much together is refused as a whole: one by one they may be taken. */
+struct fanout emit_cost(const struct engine *e, const struct exchange *x);
+bool emit_is_too_much(const struct engine *e, const struct exchange *x, struct err *refused);
+
 /* What a finish emits, judged before anything is written: n plans in the batch's arena, or refused. */
 MUST_CHECK enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
                                            struct plan **ret_plans, struct err *refused,

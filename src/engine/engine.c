@@ -453,10 +453,10 @@ static size_t rows_of(const struct engine *e, const struct op *op)
     switch (op->kind) {
     case OP_SUBMIT: return op->submit.n_items;
     case OP_EXCHANGE:
-        return op->exchange.n_finish + op->exchange.n_touch + op->exchange.n_emit +
-               (size_t)op->exchange.max;
+        return op->exchange.n_finish + op->exchange.n_touch + (size_t)op->exchange.max +
+               (op->exchange.n_emit == 0 ? 0 : emit_cost(e, &op->exchange).rows);
     case OP_QUEUE: return op->queue.n_puts;
-    case OP_EMIT: return op->emit.n_jobs;
+    case OP_EMIT: return topic_cost(e, op->emit.jobs, op->emit.n_jobs).rows;
     case OP_PUBLISH: return rows_of_publish(e, &op->publish);
     case OP_ACT:
     case OP_BULK:

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/bill.h"
+#include "core/fanout.h"
 #include "core/job.h"
 #include "engine/submit.h"
 #include "store/store_fanout.h"
@@ -212,6 +213,12 @@ struct topic_list {
     const size_t
         *from; /* which of those that were there each comes from; NULL: they are the same */
 };
+
+/* What becomes of them: so many jobs, which by themselves carry so much (params and bodies are stored once). */
+struct fanout topic_cost(const struct engine *e, const struct submit_item *items, size_t n);
+
+/* Whether that is more than one request may emit; then `refused` says so. */
+bool topic_is_too_much(const struct fanout *cost, struct err *refused);
 
 /* False: one of them is refused, *ret_bad says which. */
 bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,

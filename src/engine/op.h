@@ -26,7 +26,7 @@ enum {
     OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */
     OP_CLAIM_MAX = 1000,  /* jobs granted to one claim */
     OP_CLAIM_QUEUES_MAX = 1000,
-    OP_EMIT_MAX = 1000, /* jobs of one emit */
+    OP_EMIT_MAX = 1000, /* jobs of one emit; with one for each that is subscribed, OP_ITEMS_MAX */
 };
 
 #define OP_REPLY_MAX ((size_t)64 << 20)

@@ -125,6 +125,42 @@ size_t topic_place(const struct topic_list *list, size_t i)
     return list->from == NULL ? i : list->from[i];
 }
 
+struct fanout topic_cost(const struct engine *e, const struct submit_item *items, size_t n)
+{
+    struct fanout cost = {0, 0};
+    struct slice topic = {0};
+    size_t subscribers = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct submit_item *item = &items[i];
+
+        if (item->topic.size == 0) {
+            cost.rows++;
+            continue;
+        }
+        if (!slice_equal(item->topic, topic))
+            subscribers = topic_count(e, item->topic);
+        topic = item->topic;
+        cost.rows += subscribers;
+        cost.bytes += subscribers * (item->labels.size + item->options.size + item->bill.size);
+    }
+    return cost;
+}
+
+bool topic_is_too_much(const struct fanout *cost, struct err *refused)
+{
+    if (cost->rows > OP_ITEMS_MAX)
+        err_set(refused, E_TOO_LARGE,
+                "with a job for each that is subscribed %zu are emitted, at most %d are allowed",
+                cost->rows, OP_ITEMS_MAX);
+    else if (cost->bytes > FANOUT_BYTES)
+        err_set(refused, E_TOO_LARGE,
+                "labels, options and steps are stored for each that is subscribed: they have %zu "
+                "bytes, at most %zu MiB are allowed",
+                cost->bytes, FANOUT_BYTES >> 20);
+    return refused->code != E_OK;
+}
+
 struct expansion {
     VEC(struct submit_item) firsts; /* one for each that was there */
     VEC(struct submit_item) others;
@@ -157,10 +193,6 @@ static enum err_code expand_one(struct engine *e, const struct submit_item *item
         VEC_PUSH(&x->others, own);
         VEC_PUSH(&x->from, place);
     }
-    if (x->firsts.count + x->others.count > OP_ITEMS_MAX)
-        return err_set(refused, E_TOO_LARGE,
-                       "with a job for each that is subscribed they are more than %d",
-                       OP_ITEMS_MAX);
     return E_OK;
 }
 
@@ -185,9 +217,17 @@ bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
     CLEANUP(expansion) struct expansion x = {.firsts = {0}};
     bool any = false;
 
-    for (size_t i = 0; i < n; i++)
-        any = any || items[i].topic.size > 0;
+    for (size_t i = 0; i < n && !any; i++) {
+        any = items[i].topic.size > 0;
+        *ret_bad = i;
+    }
     *ret_list = (struct topic_list){items, n, NULL};
+    if (any) {
+        struct fanout cost = topic_cost(e, items, n);
+
+        if (topic_is_too_much(&cost, refused))
+            return false;
+    }
     for (size_t i = 0; i < n && any; i++) {
         *ret_bad = i;
         if (items[i].topic.size == 0)

@@ -99,6 +99,21 @@ static size_t ids_in(const struct test_op *t)
     return json_count_items(ids);
 }
 
+static struct test_op *op_finish_all(struct fixture *f, const struct granted *g, size_t n)
+{
+    struct test_op *t = op_finish(f, g[0].id, g[0].token, JOB_OUT_DONE);
+    struct finish_item *items = arena_array(&t->op.arena, n, sizeof(*items));
+
+    for (size_t i = 0; i < n; i++) {
+        items[i] = t->op.exchange.finish[0];
+        items[i].id = g[i].id;
+        items[i].token = g[i].token;
+    }
+    t->op.exchange.finish = items;
+    t->op.exchange.n_finish = n;
+    return t;
+}
+
 /* Jobs in all queues; none has two. */
 static int64_t made(struct fixture *f)
 {
@@ -370,6 +385,99 @@ static void publishes_to_many_queues_take_little_memory_together(void **state)
     assert_sound(f);
 }
 
+/* ---- emits ---- */
+
+enum { EMITTERS = 11 }; /* with a job for each subscriber they emit more than a request may */
+
+static void begin_emitters(struct fixture *f, struct granted *ret)
+{
+    subscribe_many(f);
+    define_queue(f, "work", "{}");
+    for (int i = 0; i < EMITTERS; i++)
+        submit_one(f, "work");
+    assert_int_equal(granted_of(well(run_op(f, op_claim(f, "work", EMITTERS))), ret, EMITTERS),
+                     EMITTERS);
+}
+
+static const struct submit_item *items_to_news(struct test_op *t, size_t n, size_t labels)
+{
+    struct submit_item *items = arena_array(&t->op.arena, n, sizeof(*items));
+
+    for (size_t i = 0; i < n; i++) {
+        items[i] = item_of("");
+        items[i].topic = SLICE("news");
+        if (labels > 0)
+            items[i].labels = slice_of(params_of(t, labels));
+    }
+    return items;
+}
+
+static struct test_op *op_emit_news(struct fixture *f, struct granted g, size_t n, size_t labels)
+{
+    struct test_op *t = op_make(f, OP_EMIT);
+
+    t->op.emit = (struct emit){
+        .id = g.id, .token = g.token, .seq = 1, .jobs = items_to_news(t, n, labels), .n_jobs = n};
+    return t;
+}
+
+static struct test_op *op_finish_with_news(struct fixture *f, const struct granted *g, size_t n)
+{
+    struct test_op *t = op_finish_all(f, g, n);
+
+    for (size_t i = 0; i < n; i++) {
+        struct finish_item *item = (struct finish_item *)(uintptr_t)&t->op.exchange.finish[i];
+
+        item->emit = items_to_news(t, 1, 0);
+        item->n_emit = 1;
+    }
+    t->op.exchange.n_emit = n;
+    return t;
+}
+
+static void an_emit_counts_with_a_job_for_each_that_is_subscribed(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[EMITTERS];
+    struct test_op *t;
+
+    begin_emitters(f, g);
+    t = run_op(f, op_emit_news(f, g[0], EMITTERS, 0));
+    assert_int_equal(t->op.err.code, E_TOO_LARGE);
+    assert_non_null(strstr(t->op.err.msg, "11000 are emitted, at most 10000"));
+    t = run_op(f, op_emit_news(f, g[0], 1, 40000));
+    assert_int_equal(t->op.err.code, E_TOO_LARGE);
+    assert_non_null(strstr(t->op.err.msg, "at most 32 MiB"));
+    int64_t commits = engine_get_stats(f->engine)->commits;
+
+    for (int i = 0; i < EMITTERS; i++)
+        batch_add(f, op_emit_news(f, g[i], 1, 0));
+    batch_run(f);
+    assert_int_equal(engine_get_stats(f->engine)->commits - commits, 2);
+    assert_int_equal(kept_count(f, "q0", JOB_STAGED), EMITTERS);
+    assert_sound(f);
+}
+
+/* Refused as a whole, so that who finishes tells one by one. */
+static void finishes_that_emit_too_much_together_are_taken_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[EMITTERS];
+    struct test_op *t;
+
+    begin_emitters(f, g);
+    t = run_op(f, op_finish_with_news(f, g, EMITTERS));
+    assert_int_equal(t->op.err.code, E_TOO_LARGE);
+    assert_non_null(strstr(t->op.err.msg, "at most 10000"));
+    assert_int_equal(kept_count(f, "work", JOB_RUNNING), EMITTERS);
+    assert_int_equal(kept_count(f, "q0", JOB_READY), 0);
+    well(run_op(f, op_finish_with_news(f, g, EMITTERS - 1)));
+    well(run_op(f, op_finish_with_news(f, &g[EMITTERS - 1], 1)));
+    assert_int_equal(kept_count(f, "work", JOB_DONE), EMITTERS);
+    assert_int_equal(kept_count(f, "q0", JOB_READY), EMITTERS);
+    assert_sound(f);
+}
+
 static void what_one_server_has_left_is_gone_on_with_by_another(void **state)
 {
     struct fixture *f = *state;
@@ -394,21 +502,6 @@ static void what_one_server_has_left_is_gone_on_with_by_another(void **state)
 /* ---- ends ---- */
 
 enum { ENDS = 8, END_BYTES = 5000 };
-
-static struct test_op *op_finish_all(struct fixture *f, const struct granted *g, size_t n)
-{
-    struct test_op *t = op_finish(f, g[0].id, g[0].token, JOB_OUT_DONE);
-    struct finish_item *items = arena_array(&t->op.arena, n, sizeof(*items));
-
-    for (size_t i = 0; i < n; i++) {
-        items[i] = t->op.exchange.finish[0];
-        items[i].id = g[i].id;
-        items[i].token = g[i].token;
-    }
-    t->op.exchange.finish = items;
-    t->op.exchange.n_finish = n;
-    return t;
-}
 
 /* Jobs of 5,000 bytes that have been claimed from `work`; a commit makes about two of that size. */
 static void begin_ends(struct fixture *f, const char *definition, struct granted *ret)
@@ -878,6 +971,8 @@ int main(void)
         ENGINE_TEST(a_key_that_was_taken_meanwhile_keeps_no_job_from_being_made),
         ENGINE_TEST(a_queue_stays_as_long_as_a_publication_is_to_reach_it),
         ENGINE_TEST(a_small_publish_is_not_kept_waiting_by_a_large_one),
+        ENGINE_TEST(an_emit_counts_with_a_job_for_each_that_is_subscribed),
+        ENGINE_TEST(finishes_that_emit_too_much_together_are_taken_one_by_one),
         ENGINE_TEST(what_one_server_has_left_is_gone_on_with_by_another),
         ENGINE_TEST(ends_that_lead_to_much_are_followed_by_several_commits),
         ENGINE_TEST(an_end_that_is_put_off_leads_where_it_led_when_it_came),
