@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/fanout.h"
 
-enum { SMALL_PARTS = 64 }; /* a publication to no more than that part of a commit's rows is small */
+enum { SMALL_PARTS = 64 }; /* a publication of no more than that part of a commit is small */
 
 struct fanout fanout_max(size_t rows, size_t bytes)
 {
@@ -19,13 +19,22 @@ void fanout_use(struct fanout *left, size_t rows, size_t bytes)
     left->bytes -= bytes < left->bytes ? bytes : left->bytes;
 }
 
-size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n)
+size_t fanout_room(const struct fanout *left, size_t each)
 {
-    if (n <= max->rows / SMALL_PARTS)
-        return n;
+    size_t n = each == 0 ? left->rows : left->bytes / each;
+
     if (fanout_is_full(left))
         return 0;
-    return n < left->rows ? n : left->rows;
+    return n == 0 ? 1 : n < left->rows ? n : left->rows;
+}
+
+size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n, size_t each)
+{
+    size_t room = fanout_room(left, each);
+
+    if (n <= max->rows / SMALL_PARTS && n * each <= max->bytes / SMALL_PARTS)
+        return n;
+    return n < room ? n : room;
 }
 
 struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max)

@@ -26,9 +26,12 @@ bool fanout_is_full(const struct fanout *left);
 /* Jobs have been made, which carry so much; less than nothing is never left. */
 void fanout_use(struct fanout *left, size_t rows, size_t bytes);
 
-/* How many of n jobs that carry the same belong into this commit.  The few of a small publication always do: rows that
- * are worked off later would cost more than they. */
-size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n);
+/* How many jobs belong into this commit that by themselves carry `each`: one at least, unless it is full. */
+size_t fanout_room(const struct fanout *left, size_t each);
+
+/* How many of n jobs, the same with what they share.  The few of a small publication always do: rows that are worked off
+ * later would cost more than they. */
+size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n, size_t each);
 
 /* Work that earlier commits have left gets at least half of what a commit may make, whatever the batch has brought. */
 struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max);

@@ -183,8 +183,10 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
     int64_t level;
 
     own.params = lay_over(e, source->params, dest->params);
-    /* The source's params are counted by whoever made them. */
-    fanout_use(&e->fanout, 1, own.params.data == source->params.data ? 0 : own.params.size);
+    /* The source's params are counted by whoever made them; labels are stored with each job. */
+    fanout_use(&e->fanout, 1,
+               source->labels.size +
+                   (own.params.data == source->params.data ? 0 : own.params.size));
     switch (dest->kind) {
     case DEST_QUEUE: return follow_queue(e, dest->name, &own, err);
     case DEST_TOPIC: return follow_topic(e, dest->name, &own, err);

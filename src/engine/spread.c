@@ -97,7 +97,7 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
  * servers meet that publish under the same key at once. */
 static size_t part_now(const struct engine *e, const struct stored_spread *s)
 {
-    size_t now = fanout_part(&e->fanout, &e->fanout_max, s->n_targets);
+    size_t now = fanout_part(&e->fanout, &e->fanout_max, s->n_targets, s->labels.size);
 
     return now == 0 && s->key.size > 0 ? 1 : now;
 }
@@ -108,7 +108,7 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err 
 
     s->id = s->targets[0].job;
     s->place = 0;
-    fanout_use(&e->fanout, now, s->params.size + s->body.size);
+    fanout_use(&e->fanout, now, s->params.size + s->body.size + now * s->labels.size);
     if (now == s->n_targets)
         return make_some(e, s, now, 0, err);
     struct stored_spread rest = *s;
@@ -141,9 +141,10 @@ static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err
     if (s->fired)
         return join_go_on(e, s, err);
     size_t left = s->n_targets - s->place;
-    size_t n = left < e->fanout.rows ? left : e->fanout.rows;
+    size_t room = fanout_room(&e->fanout, s->labels.size);
+    size_t n = left < room ? left : room;
 
-    fanout_use(&e->fanout, n, 0); /* what they carry is stored already */
+    fanout_use(&e->fanout, n, n * s->labels.size); /* what they share is stored already */
     /* What they share goes with the row, unless they are written by then. */
     if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
         return err->code;

@@ -32,13 +32,16 @@ static void of_a_publication_as_much_is_made_as_there_is_room(void **state)
     struct fanout left = max;
 
     (void)state;
-    assert_int_equal(fanout_part(&left, &max, 1000), 1000);
-    assert_int_equal(fanout_part(&left, &max, 1001), 1000);
+    assert_int_equal(fanout_part(&left, &max, 1000, 0), 1000);
+    assert_int_equal(fanout_part(&left, &max, 1001, 0), 1000);
     fanout_use(&left, 900, 0);
-    assert_int_equal(fanout_part(&left, &max, 100), 100);
-    assert_int_equal(fanout_part(&left, &max, 101), 100);
+    assert_int_equal(fanout_part(&left, &max, 100, 0), 100);
+    assert_int_equal(fanout_part(&left, &max, 101, 0), 100);
+    assert_int_equal(fanout_part(&left, &max, 100, FANOUT_BYTES / 20), 20);
+    assert_int_equal(fanout_part(&left, &max, 100, 2 * FANOUT_BYTES), 1);
     fanout_use(&left, 0, FANOUT_BYTES);
-    assert_int_equal(fanout_part(&left, &max, 101), 0);
+    assert_int_equal(fanout_part(&left, &max, 101, 0), 0);
+    assert_int_equal(fanout_part(&left, &max, 101, 1), 0);
 }
 
 static void a_small_publication_is_made_at_once_whatever_else_there_is(void **state)
@@ -47,9 +50,11 @@ static void a_small_publication_is_made_at_once_whatever_else_there_is(void **st
     const struct fanout left = {0};
 
     (void)state;
-    assert_int_equal(fanout_part(&left, &max, 1), 1);
-    assert_int_equal(fanout_part(&left, &max, FANOUT_ROWS / 64), FANOUT_ROWS / 64);
-    assert_int_equal(fanout_part(&left, &max, FANOUT_ROWS / 64 + 1), 0);
+    assert_int_equal(fanout_part(&left, &max, 1, 0), 1);
+    assert_int_equal(fanout_part(&left, &max, FANOUT_ROWS / 64, 0), FANOUT_ROWS / 64);
+    assert_int_equal(fanout_part(&left, &max, FANOUT_ROWS / 64 + 1, 0), 0);
+    assert_int_equal(fanout_part(&left, &max, 2, FANOUT_BYTES / 128), 2);
+    assert_int_equal(fanout_part(&left, &max, 2, FANOUT_BYTES / 128 + 1), 0);
 }
 
 static void what_is_left_by_others_gets_half_at_least(void **state)

@@ -314,6 +314,26 @@ static void a_queue_stays_as_long_as_a_publication_is_to_reach_it(void **state)
     assert_sound(f);
 }
 
+/* Labels are stored with each job: they count for each. */
+static void what_each_job_of_a_publication_carries_counts_for_each(void **state)
+{
+    struct fixture *f = *state;
+    struct test_op *t = NULL;
+
+    begin(f);
+    set_max(f, 1000, 4 * LARGE_PARAMS + 1000);
+    t = op_publish(f, SMALL_PARAMS);
+    t->op.publish.labels = slice_of(params_of(t, LARGE_PARAMS));
+    well(run_op(f, t));
+    assert_int_equal(made(f), 4);
+    for (int64_t n = made(f); is_left(f); n = made(f)) {
+        batch_run(f);
+        assert_in_range(made(f) - n, 1, 5); /* the last one may pass the bytes */
+    }
+    assert_int_equal(made(f), QUEUES);
+    assert_sound(f);
+}
+
 /* Several large ones share what a commit may make; small ones are not kept waiting by them. */
 static void a_small_publish_is_not_kept_waiting_by_a_large_one(void **state)
 {
@@ -970,6 +990,7 @@ int main(void)
         ENGINE_TEST(a_publish_is_known_by_its_key_while_it_is_worked_off),
         ENGINE_TEST(a_key_that_was_taken_meanwhile_keeps_no_job_from_being_made),
         ENGINE_TEST(a_queue_stays_as_long_as_a_publication_is_to_reach_it),
+        ENGINE_TEST(what_each_job_of_a_publication_carries_counts_for_each),
         ENGINE_TEST(a_small_publish_is_not_kept_waiting_by_a_large_one),
         ENGINE_TEST(an_emit_counts_with_a_job_for_each_that_is_subscribed),
         ENGINE_TEST(finishes_that_emit_too_much_together_are_taken_one_by_one),
