@@ -22,6 +22,8 @@
 
 #define PARAMS_MAX (4 * JOB_BYTES_MAX)
 
+enum { SMALL_DESTS = 4, SMALL_BYTES = 4096, SMALL_FIRES = 100 };
+
 struct arrival {
     struct slice key;
     int64_t count; /* under that key, since it fired last */
@@ -119,6 +121,29 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
     return store_spread_step(e->store, spread, err);
 }
 
+/* The first small firings of a batch are followed at once, however full the commit is: rows that are worked off later
+ * would cost more than they. */
+static bool is_small(const struct engine *e, const struct dest_list *dests, struct slice params)
+{
+    return dests->count <= SMALL_DESTS && params.size <= SMALL_BYTES &&
+           e->fires.count <= SMALL_FIRES;
+}
+
+static enum err_code lead_on(struct engine *e, const struct dest_list *dests,
+                             const struct chain_source *source, struct err *err)
+{
+    size_t place = 0;
+
+    if (is_small(e, dests, source->params))
+        for (; place < dests->count; place++)
+            if (chain_follow_one(e, &dests->items[place], source, err) != E_OK)
+                return err->code;
+    if (chain_follow(e, dests, source, &place, err) != E_OK)
+        return err->code;
+    fanout_use(&e->fanout, 0, source->params.size);
+    return place == dests->count ? E_OK : put_off(e, dests, place, source, err);
+}
+
 static enum err_code fire(struct engine *e, const struct stored_join *join,
                           const struct join_def *def, const struct stored_arrivals *a,
                           const struct chain_source *source, struct err *err)
@@ -126,7 +151,6 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     CLEANUP(buf) struct buf told = BUF_INIT(PARAMS_MAX);
     CLEANUP(buf) struct buf params = BUF_INIT(PARAMS_MAX);
     struct chain_source own = *source;
-    size_t place = 0;
 
     VEC_PUSH(&e->fires, ((struct join_fire){.join = join->id, .times = 1}));
     if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK)
@@ -135,10 +159,7 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     json_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
                     buf_slice(&told));
     own.params = arena_copy(&e->arena, buf_slice(&params));
-    if (chain_follow(e, &def->then, &own, &place, err) != E_OK)
-        return err->code;
-    fanout_use(&e->fanout, 0, own.params.size);
-    return place == def->then.count ? E_OK : put_off(e, &def->then, place, &own, err);
+    return lead_on(e, &def->then, &own, err);
 }
 
 /* Who arrives is kept, up to a number. */
