@@ -79,6 +79,15 @@ static void report_failures(const struct each_end *end)
     say_what_to_try(end->command, "--failed", "to run them again");
 }
 
+/* With an input that is wrong the same command would end here again. */
+static void say_how_to_go_on(enum err_code code)
+{
+    if (code == E_INVALID || code == E_TOO_LARGE)
+        fprintf(stderr, "with the input mended the same command goes on from here\n");
+    else if (code != E_CONFLICT)
+        fprintf(stderr, "the same command goes on from here\n");
+}
+
 int each_report(const struct cli *cli, const struct each_end *end)
 {
     if (end->out_fault == EPIPE)
@@ -100,7 +109,7 @@ int each_report(const struct cli *cli, const struct each_end *end)
         fprintf(stderr, "waybill: cannot write the output: %s\n", strerror(end->out_fault));
     else
         status = cli_fail(cli, &end->err);
-    fprintf(stderr, "the same command goes on from here\n");
+    say_how_to_go_on(end->err.code);
     return status;
 }
 

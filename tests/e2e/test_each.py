@@ -635,11 +635,20 @@ def test_a_line_that_has_changed_is_an_error(each):
     lines[4] = "five"
     done = each.run("-j", "1", "--", program, lines=lines)
     assert done.status == 4 and "line 5 is not what it was" in done.err and "five" in done.err, done
-    assert "--again" in done.err
+    assert "--again" in done.err and "goes on" not in done.err, done
     done = each.run("-j", "1", "--", program, lines=4)
-    assert done.status == 4 and "ends after line 4" in done.err, done
+    assert done.status == 4 and "ends after line 4" in done.err and "goes on" not in done.err, done
     done = each.run("-j", "1", "--again", "--", program, lines=lines)
     assert done.status == 0 and ran(each)[-8:] == [str(line) for line in lines], done
+
+
+def test_after_a_wrong_line_the_same_command_goes_on_with_the_input_mended(each):
+    command = ("--colsep", ",", "-k", "--", "echo", "{2}", "{1}", "{3}")
+    done = each.run(*command, lines=["a,b,c", "d,e"])
+    assert done.status != 0 and "line 2: has 2 columns, and the command wants {3}" in done.err, done
+    assert done.err.endswith("\nwith the input mended the same command goes on from here\n"), done
+    mended = each.run(*command, lines=["a,b,c", "d,e,f"])
+    assert mended.status == 0 and done.out + mended.out == "b a c\ne d f\n", (done, mended)
 
 
 def test_input_that_has_grown_is_taken(each):
