@@ -462,7 +462,10 @@ static void a_cancelled_one_waits_again_and_comes_back_with_its_cause(void **sta
     int64_t last = submit_after(f, success_of(id));
 
     finish(f, g, JOB_OUT_FAILED);
-    assert_int_equal(run_op(f, op_act(f, ACT_RETRY, id))->op.err.code, E_CONFLICT);
+    const struct test_op *early = run_op(f, op_act(f, ACT_RETRY, id));
+
+    assert_int_equal(early->op.err.code, E_CONFLICT);
+    assert_non_null(strstr(early->op.err.msg, "retry that, or this one with --alone"));
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
     run_op(f, op_act(f, ACT_RETRY, g.id));
     assert_int_equal(state_of(f, id), JOB_HELD);
