@@ -92,8 +92,7 @@ static enum err_code find_by_name(struct slice word, const char *path, char **re
             first = fault;
     }
     if (first.code == E_OK)
-        return err_set(err, E_NOT_FOUND, "cannot start %.*s: there is no such program in PATH (%s)",
-                       (int)word.size, word.data, path == NULL ? "" : path);
+        return err_set(err, E_NOT_FOUND, "no program %.*s in PATH", (int)word.size, word.data);
     *err = first;
     return err->code;
 }
