@@ -165,10 +165,10 @@ int cmd_wait(struct cli *cli)
     for (size_t i = 0; i < count; i++) {
         CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
         struct slice id = value_job(cli->args.words.items[i]);
-        struct progress_line *line = progress_line_new(cli, id);
         struct err err = ERR_INIT;
 
         job_watch_begin(id);
+        struct progress_line *line = progress_line_new(cli, id);
         enum err_code code = job_wait(cli, id, until_at, &reply, &err);
 
         job_watch_end();

@@ -234,12 +234,14 @@ void job_say_end(const struct cli *cli, const json_t *job)
     fputc('\n', stderr);
 }
 
-/* What a signal makes us say; written before the handler is there. */
-static char farewell[300];
+/* What a signal makes us say, of a job that runs and of one that waits; written before the handler is there. */
+static char farewells[2][300];
+static volatile sig_atomic_t waits;
 
 /* The shell is to see that a signal ended us: it comes again, with its usual effect. */
 static void on_interrupt(int number)
 {
+    const char *farewell = farewells[waits];
     ssize_t written = write(STDERR_FILENO, farewell, strlen(farewell));
 
     (void)written;
@@ -259,12 +261,21 @@ static void take_signals(void (*handler)(int))
 
 void job_watch_begin(struct slice id)
 {
-    snprintf(farewell, sizeof(farewell),
-             "%swaybill: job %.*s goes on; to see more of it: waybill log -f %.*s; to end it: "
-             "waybill cancel %.*s\n",
-             isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", (int)id.size, id.data, (int)id.size,
-             id.data, (int)id.size, id.data);
+    static const char *const words[] = {"goes on", "stays in the queue"};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        snprintf(farewells[i], sizeof(farewells[i]),
+                 "%swaybill: job %.*s %s; to see more of it: waybill log -f %.*s; to end it: "
+                 "waybill cancel %.*s\n",
+                 isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "", (int)id.size, id.data, words[i],
+                 (int)id.size, id.data, (int)id.size, id.data);
+    waits = 0;
     take_signals(on_interrupt);
+}
+
+void job_watch_note(const json_t *job)
+{
+    waits = job_state_waits(job_state_parse(slice_of(answer_text(job, "state"))));
 }
 
 void job_watch_end(void)

@@ -34,6 +34,7 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log);
 /* Says on standard error why a job has failed or was cancelled; nothing about others, or with --json. */
 void job_say_end(const struct cli *cli, const json_t *job);
 
-/* In between a signal that ends us says that the job goes on. */
+/* In between a signal that ends us says that the job goes on, or stays in the queue when it was last noted as waiting. */
 void job_watch_begin(struct slice id);
+void job_watch_note(const json_t *job);
 void job_watch_end(void);

@@ -12,6 +12,7 @@
 #include "base/id.h"
 #include "cli/answer.h"
 #include "cli/job_view.h"
+#include "cli/job_wait.h"
 #include "cli/output.h"
 #include "core/job_state.h"
 
@@ -167,6 +168,8 @@ static void look(struct progress_line *p)
     bool known = client_call(p->client, &r, &reply, &err) == E_OK;
 
     pthread_mutex_lock(&p->mutex);
+    if (known && !p->over)
+        job_watch_note(reply.json);
     if (known && !p->over && p->tells) {
         tell(p, reply.json);
     } else if (known && !p->over) {

@@ -18,6 +18,7 @@
 #include "store/store_links.h"
 #include "store/store_list.h"
 #include "store/store_meta.h"
+#include "store/store_queue_log.h"
 #include "store/store_record.h"
 
 #define CURSOR_MARK "j-"
@@ -30,7 +31,7 @@ enum { WINDOW_ROWS = 500, WINDOWS_MAX = 40, WAITS_SHOWN = 1000 };
 
 struct reason {
     const char *code;
-    char text[400];
+    char text[500];
     int64_t until_at;
 };
 
@@ -194,6 +195,32 @@ static enum err_code say_after(struct query_view *v, const struct job *j, struct
     return E_OK;
 }
 
+/* ---- a queue that starts nothing ---- */
+
+static void take_why(void *ctx, const struct queue_log_line *line)
+{
+    struct buf *why = ctx;
+
+    buf_add_slice(why, utf8_cut(line->text, REASON_TEXT));
+}
+
+/* Why it is so, and what ends it: for one job, lists have no room for that. */
+static enum err_code say_stopped(struct query_view *v, const struct job *j, struct reason *r,
+                                 struct err *err)
+{
+    const struct stored_queue *q = view_queue(v, j->queue);
+    CLEANUP(buf) struct buf why = BUF_INIT(REASON_TEXT);
+    struct slice name = utf8_cut(q->name, REASON_NAME);
+    const char *state = queue_state_name(q->state);
+
+    if (store_queue_log_newest(v->store, q->id, slice_of(state), take_why, &why, err) != E_OK)
+        return err->code;
+    say(r, "queue", "queue %.*s is on %s%s%s: it starts no jobs until 'waybill queue resume %.*s'",
+        (int)name.size, name.data, state, why.size > 0 ? ", " : "", buf_text(&why), (int)name.size,
+        name.data);
+    return E_OK;
+}
+
 /* ---- one job ---- */
 
 static enum err_code add_fields(struct buf *b, struct query_view *v, const struct query *q,
@@ -209,6 +236,9 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     json_add_bill(b, j, whole);
     json_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
+        return err->code;
+    if (whole && r.code != NULL && strcmp(r.code, "queue") == 0 &&
+        say_stopped(v, j, &r, err) != E_OK)
         return err->code;
     add_reason(b, &r);
     return query_add_last_line(b, v, j, err);

@@ -144,6 +144,16 @@ def test_what_a_job_waits_for_is_told(shop):
     assert (ran.status, ran.out) == (0, "ran\n") and ran.err.count("on pause") == 1, ran
 
 
+@pytest.mark.parametrize("verb", [["add", "--wait"], ["wait"], ["log", "-f"]])
+def test_of_a_paused_queue_it_is_told_why_and_what_to_do(shop, verb):
+    queue = shop.queue("echo ran")
+    shop.admin.ok("POST", f"/v1/queues/{queue}/pause", {})
+    watching = Watching(shop, *verb, queue if verb[0] == "add" else add(shop, queue))
+    watching.said(f"queue {queue} is on pause, by request: it starts no jobs until 'waybill queue resume {queue}'")
+    ran = watching.interrupt()
+    assert re.search(r"job \w+ stays in the queue; ", ran.err) and "goes on" not in ran.err, ran
+
+
 @pytest.mark.parametrize("verb", [["wait"], ["log", "-f"]])
 def test_each_reason_is_told(shop, verb):
     unserved = shop.queue()

@@ -42,7 +42,9 @@ static void a_job_that_waits_says_why(void **state)
     assert_shows(f, QUERY_JOB, held, "\"code\":\"held\"");
     assert_shows(f, QUERY_JOB, ready, "no live worker for default");
     run_op(f, op_queue_state(f, "default", QUEUE_PAUSE));
-    assert_shows(f, QUERY_JOB, ready, "queue default is on pause");
+    assert_shows(f, QUERY_JOB, ready,
+                 "queue default is on pause, by request: it starts no jobs until 'waybill "
+                 "queue resume default'");
     run_op(f, op_queue_state(f, "default", QUEUE_UP));
     run_op(f, op_claim(f, "default", 0));
     assert_shows(f, QUERY_JOB, ready, "waits for a free worker of default");
