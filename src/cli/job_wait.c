@@ -167,6 +167,7 @@ static enum err_code follow_log(struct watch *w, struct following *f, struct err
             w->away_at = 0;
         if (!wait_for_server(w, reply.status, err))
             return err->code;
+        log_printer_lost_sight(f->log);
     }
 }
 

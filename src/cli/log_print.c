@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/answer.h"
 
 #define LOG_JSON_MAX ((size_t)128 << 20)
 #define PATH_SIZE 64
@@ -86,9 +87,16 @@ void log_printer_follow(struct log_printer *p)
     const struct client_config config = cli_client_config(p->cli);
     struct err err = ERR_INIT;
 
-    if ((p->times || sets_attempts_apart(p)) && p->client == NULL &&
+    if ((p->times || p->tells_attempts || sets_attempts_apart(p)) && p->client == NULL &&
         client_open(&config, &p->client, &err) != E_OK)
         p->client = NULL;
+}
+
+void log_printer_lost_sight(struct log_printer *p)
+{
+    p->tells_attempts = !sets_attempts_apart(p) && !p->cli->json;
+    p->asked_at = 0;
+    log_printer_follow(p);
 }
 
 void log_printer_skip_to(struct log_printer *p, int64_t offset)
@@ -180,6 +188,45 @@ static void print_header(struct log_printer *p, int64_t attempt)
     p->mid_line = false;
 }
 
+/* False as well when it cannot be told. */
+static bool was_lost(struct log_printer *p, int64_t attempt)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+    char path[PATH_SIZE];
+    const struct client_request request = {.path = path, .patience_s = CLI_PATIENCE_S};
+    struct err err = ERR_INIT;
+    bool lost = false;
+    const json_t *entry;
+    size_t i;
+
+    snprintf(path, sizeof(path), "/v1/jobs/%s", p->id);
+    if (p->client == NULL || client_call(p->client, &request, &reply, &err) != E_OK)
+        return false;
+    json_array_foreach (json_object_get(reply.json, "progress"), i, entry)
+        if (answer_int(entry, "attempt") == attempt)
+            lost = strcmp(answer_text(entry, "state"), "lost") == 0;
+    return lost;
+}
+
+static void tell_attempt(struct log_printer *p, int64_t attempt)
+{
+    const char *how = was_lost(p, attempt - 1) ? "was lost" : "ended";
+
+    fflush(stdout);
+    fprintf(stderr, "waybill: attempt %" PRId64 " %s, attempt %" PRId64 " begins\n", attempt - 1,
+            how, attempt);
+}
+
+/* Of a place before where we are nothing is told: it is printed, or was skipped. */
+static void begin_attempt(struct log_printer *p, const json_t *mark)
+{
+    if (sets_attempts_apart(p))
+        print_header(p, part_of(mark, 0));
+    else if (p->next_attempt > 0 && part_of(mark, 1) >= p->offset)
+        tell_attempt(p, part_of(mark, 0));
+    p->next_attempt++;
+}
+
 void log_printer_add(struct log_printer *p, struct slice data)
 {
     struct err err = ERR_INIT;
@@ -187,7 +234,7 @@ void log_printer_add(struct log_printer *p, struct slice data)
     if (p->client != NULL && (p->times || clock_mono_us() - p->asked_at > ASK_US))
         (void)read_marks(p, p->client, &err); /* those that we have are better than none */
     const json_t *attempts = json_object_get(p->marks, "attempts");
-    bool several = sets_attempts_apart(p) && json_array_size(attempts) > 1;
+    bool several = (sets_attempts_apart(p) || p->tells_attempts) && json_array_size(attempts) > 1;
 
     for (const json_t *mark;
          several && data.size > 0 && (mark = json_array_get(attempts, p->next_attempt)) != NULL;) {
@@ -199,8 +246,7 @@ void log_printer_add(struct log_printer *p, struct slice data)
             print_piece(p, slice_make(data.data, (size_t)before));
             data = slice_make(data.data + before, data.size - (size_t)before);
         }
-        print_header(p, part_of(mark, 0));
-        p->next_attempt++;
+        begin_attempt(p, mark);
     }
     print_piece(p, data);
 }

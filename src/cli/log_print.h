@@ -27,6 +27,7 @@ struct log_printer {
     size_t next_attempt;   /* likewise */
     struct client *client; /* asks for marks while the log is followed; or NULL */
     int64_t asked_at;
+    bool tells_attempts; /* that one ended and another begins, on standard error */
 };
 
 /* `id` is a job's.  From that offset on; with times or on a terminal the marks are read now. */
@@ -41,6 +42,9 @@ MUST_CHECK enum err_code log_printer_attempt(struct log_printer *p, int64_t atte
 
 /* From here on the log is followed: what comes later may belong to another attempt. */
 void log_printer_follow(struct log_printer *p);
+
+/* The server was away: an attempt may have ended with it, and another begin where we are. */
+void log_printer_lost_sight(struct log_printer *p);
 
 void log_printer_skip_to(struct log_printer *p, int64_t offset);
 void log_printer_add(struct log_printer *p, struct slice data);

@@ -219,6 +219,10 @@ enum err_code client_transport_error(const struct client_target *t, CURL *curl, 
     case CURLE_WRITE_ERROR:
         return err_set(err, E_TOO_LARGE, "the answer of %s is larger than %zu MiB", t->url.text,
                        CLIENT_REPLY_MAX >> 20);
+    case CURLE_PARTIAL_FILE:
+    case CURLE_GOT_NOTHING:
+        return err_set(err, E_UNAVAILABLE, "the connection to the server (%s) was lost",
+                       t->url.text);
     default:
         return err_set(err, E_UNAVAILABLE, "the connection to %s broke: %s", t->url.text, problem);
     }

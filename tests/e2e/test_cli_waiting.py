@@ -198,6 +198,24 @@ def test_a_server_that_is_restarted_is_waited_for(shops, verb, ends):
     ran = watching.end()
     assert ran.status == 0 and ran.err.count("trying again") == 1 and "goes on" not in ran.err, ran
     assert ran.out.endswith("ended\n"), ran
+    if ends == "kill":
+        assert ") was lost; trying again" in ran.err and "outstanding" not in ran.err, ran
+
+
+@pytest.mark.parametrize("verb", [["add", "--wait"], ["log", "-f"]])
+def test_when_an_attempt_is_lost_with_its_server_the_next_one_is_announced(shops, verb):
+    shop = shops().start()
+    place = shop.place("go")
+    queue = shop.queue(HOLDS.format(place))
+    watching = Watching(shop, *verb, queue if verb[0] == "add" else add(shop, queue))
+    assert watching.printed(6) == b"begun\n"
+    shop.server.kill()
+    watching.said(") was lost; trying again")
+    shop.start()
+    watching.said("waybill: attempt 1 was lost, attempt 2 begins\n")
+    place.touch()
+    ran = watching.end()
+    assert (ran.status, ran.out) == (0, "begun\nended\n") and ran.err.count("begins") == 1, ran
 
 
 def test_wait_goes_on_after_a_restart_of_the_server(shops):
