@@ -125,9 +125,9 @@ static enum err_code keep_dests(struct definition_read *r, struct slice json,
     struct slice value;
 
     buf_add_char(&kept, '{');
-    if (def->on_success.count > 0 && json_find(json, "on_success", &value))
+    if (dest_list_is_sound(&def->on_success) && json_find(json, "on_success", &value))
         json_put_raw(&kept, "on_success", value);
-    if (def->on_failure.count > 0 && json_find(json, "on_failure", &value))
+    if (dest_list_is_sound(&def->on_failure) && json_find(json, "on_failure", &value))
         json_put_raw(&kept, "on_failure", value);
     buf_add_char(&kept, '}');
     return queue_def_canonical(buf_slice(&kept), out, r->err);

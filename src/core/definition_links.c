@@ -31,7 +31,8 @@ static void note_dest(struct definition_read *r, const struct definition_dests *
         .from = {r->file, line_of(dests, value)},
     };
 
-    VEC_PUSH(&r->d->refs, ref);
+    if (dest->name.size > 0) /* else it has a mistake, which is told */
+        VEC_PUSH(&r->d->refs, ref);
 }
 
 void definition_note_dests(struct definition_read *r, const struct definition_dests *dests)
@@ -68,6 +69,19 @@ static enum err_code check_new_join(const struct definition_read *r, const struc
     return E_OK;
 }
 
+/* Also of a join with a mistake elsewhere. */
+static void note_then(struct definition_read *r, struct yaml_value *v, struct slice whole)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct err ignored = ERR_INIT;
+    struct dest_list then;
+    struct slice value;
+
+    if (json_type_of(whole) == JSON_T_OBJECT && json_find(whole, "then", &value) &&
+        dest_list_parse(value, "then", &arena, &then, NULL, &ignored) == E_OK)
+        definition_note_dests(r, &(struct definition_dests){"join", v, whole, "then", &then});
+}
+
 /* Checks the join and makes it canonical.  *ret_line is where a mistake is. */
 static enum err_code read_join(struct definition_read *r, struct yaml_value *v, struct buf *out,
                                int *ret_line)
@@ -81,12 +95,12 @@ static enum err_code read_join(struct definition_read *r, struct yaml_value *v, 
     *ret_line = v->name_line;
     if (yaml_json(v, &json, r->err) != E_OK || json_check(buf_slice(&json), &whole, r->err) != E_OK)
         return r->err->code;
+    note_then(r, v, whole);
     if (join_def_parse(whole, &arena, &def, &fault_at, r->err) != E_OK) {
         if (fault_at != whole.data)
             *ret_line = yaml_line_at(v, (size_t)(fault_at - json.data));
         return r->err->code;
     }
-    definition_note_dests(r, &(struct definition_dests){"join", v, whole, "then", &def.then});
     return join_def_canonical(whole, out, r->err);
 }
 

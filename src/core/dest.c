@@ -53,6 +53,7 @@ struct dest_read {
     size_t index;
     bool listed; /* it is one of a list, and `index` says which */
     struct arena *arena;
+    const struct dest_faults *faults; /* or NULL */
     const char *fault_at;
     struct err *err;
 };
@@ -202,6 +203,17 @@ static enum err_code read_dest(struct dest_read *r, struct slice value, struct d
     return blame(r, NULL, value.data);
 }
 
+/* One of a list. */
+static enum err_code read_item(struct dest_read *r, struct slice item, struct dest *d)
+{
+    if (read_dest(r, item, d) == E_OK)
+        return E_OK;
+    if (r->faults == NULL || !r->faults->take(r->faults->ctx, r->fault_at))
+        return r->err->code;
+    d->name = (struct slice){0};
+    return E_OK;
+}
+
 static enum err_code read_list(struct dest_read *r, struct slice json, struct dest_list *list)
 {
     struct slice item;
@@ -219,8 +231,22 @@ static enum err_code read_list(struct dest_read *r, struct slice json, struct de
     list->items = arena_array(r->arena, list->count + 1, sizeof(*list->items));
     r->listed = true;
     for (struct json_iter it = json_items(json); json_next_item(&it, &item); r->index++)
-        if (read_dest(r, item, &list->items[r->index]) != E_OK)
+        if (read_item(r, item, &list->items[r->index]) != E_OK)
             return r->err->code;
+    return E_OK;
+}
+
+static enum err_code parse_list(struct slice json, struct dest_read *r, struct dest_list *ret_list,
+                                const char **fault_at)
+{
+    struct dest_list list = {0};
+
+    if (read_list(r, json, &list) != E_OK) {
+        if (fault_at != NULL)
+            *fault_at = r->fault_at;
+        return r->err->code;
+    }
+    *ret_list = list;
     return E_OK;
 }
 
@@ -228,15 +254,25 @@ enum err_code dest_list_parse(struct slice json, const char *what, struct arena 
                               struct dest_list *ret_list, const char **fault_at, struct err *err)
 {
     struct dest_read r = {.what = what, .arena = arena, .err = err};
-    struct dest_list list = {0};
 
-    if (read_list(&r, json, &list) != E_OK) {
-        if (fault_at != NULL)
-            *fault_at = r.fault_at;
-        return err->code;
-    }
-    *ret_list = list;
-    return E_OK;
+    return parse_list(json, &r, ret_list, fault_at);
+}
+
+enum err_code dest_list_parse_each(struct slice json, const struct dest_faults *faults,
+                                   struct arena *arena, struct dest_list *ret_list,
+                                   const char **fault_at, struct err *err)
+{
+    struct dest_read r = {.what = faults->what, .arena = arena, .faults = faults, .err = err};
+
+    return parse_list(json, &r, ret_list, fault_at);
+}
+
+bool dest_list_is_sound(const struct dest_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i].name.size == 0)
+            return false;
+    return list->count > 0;
 }
 
 /* ---- writing ---- */

@@ -46,6 +46,23 @@ MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, st
                                          struct dest_list *ret_list, const char **fault_at,
                                          struct err *err);
 
+/* Takes the error, a mistake in one destination of a list, and clears it; false: enough, it is the error. */
+typedef bool dest_fault_fn(void *ctx, const char *fault_at);
+
+struct dest_faults {
+    const char *what;
+    dest_fault_fn *take;
+    void *ctx;
+};
+
+/* As dest_list_parse; a destination with a mistake that was taken is in the list without a name. */
+MUST_CHECK enum err_code dest_list_parse_each(struct slice json, const struct dest_faults *faults,
+                                              struct arena *arena, struct dest_list *ret_list,
+                                              const char **fault_at, struct err *err);
+
+/* It is not empty, and all of them have a name. */
+bool dest_list_is_sound(const struct dest_list *list);
+
 /* Checks and makes canonical; *ret_json is in the arena, empty when the list is. */
 MUST_CHECK enum err_code dest_list_canonical(struct slice json, const char *what,
                                              struct arena *arena, struct slice *ret_json,

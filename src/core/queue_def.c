@@ -83,14 +83,14 @@ static enum err_code named(struct queue_read *r, const struct queue_key *parent,
 static enum err_code read_named(struct queue_read *r, const struct queue_key *parent,
                                 const struct queue_key *key, struct slice name, struct slice value)
 {
+    r->parent = parent;
     if (key != NULL)
         return read_member(r, key, value) == E_OK ? E_OK : named(r, parent, key, value);
     (void)unknown_member(r, parent, name);
     return parent->name[0] != '\0' ? err_wrap(r->err, "%s", parent->name) : r->err->code;
 }
 
-/* After a mistake: whether the others are wanted, too. */
-static bool goes_on(struct queue_read *r)
+bool queue_read_goes_on(struct queue_read *r)
 {
     if (r->faults == NULL || !r->faults->take(r->faults->ctx, r->fault_at, r->err))
         return false;
@@ -98,6 +98,17 @@ static bool goes_on(struct queue_read *r)
     r->fault_at = NULL;
     *r->err = ERR_INIT;
     return true;
+}
+
+bool queue_read_part_goes_on(struct queue_read *r, const struct queue_key *key)
+{
+    const struct err plain = *r->err;
+
+    (void)!named(r, r->parent, key, SLICE(""));
+    if (queue_read_goes_on(r))
+        return true;
+    *r->err = plain;
+    return false;
 }
 
 static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
@@ -117,7 +128,7 @@ static enum err_code read_object(struct queue_read *r, const struct queue_key *p
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &member);) {
         const struct queue_key *key = find_key(parent, name);
 
-        if (read_named(r, parent, key, name, member) != E_OK && !goes_on(r))
+        if (read_named(r, parent, key, name, member) != E_OK && !queue_read_goes_on(r))
             return r->err->code;
     }
     return E_OK;

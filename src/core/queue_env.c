@@ -73,7 +73,8 @@ enum err_code queue_env_read(struct queue_read *r, const struct queue_key *key, 
                        QUEUE_ENV_NAMES_MAX, json_count_members(value));
     buf_add_char(&out, '{');
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &variable);)
-        if (add_variable(r, name, variable, &size, &out) != E_OK)
+        if (add_variable(r, name, variable, &size, &out) != E_OK &&
+            !queue_read_part_goes_on(r, key))
             return r->err->code;
     buf_add_char(&out, '}');
     r->fault_at = NULL;

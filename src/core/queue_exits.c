@@ -107,8 +107,12 @@ enum err_code queue_exits_read(struct queue_read *r, const struct queue_key *key
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &word);) {
         struct retry_exit_rule rule;
 
-        if (read_rule(r, key, name, word, &rule) != E_OK || insert_rule(p, rule, r->err) != E_OK)
+        if (read_rule(r, key, name, word, &rule) != E_OK) {
+            if (!queue_read_part_goes_on(r, key))
+                return r->err->code;
+        } else if (insert_rule(p, rule, r->err) != E_OK) {
             return r->err->code;
+        }
     }
     r->fault_at = NULL;
     return E_OK;

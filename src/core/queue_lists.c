@@ -8,12 +8,22 @@
 #include "core/queue_values.h"
 #include "core/quote.h"
 
+static bool take_dest(void *ctx, const char *fault_at)
+{
+    struct queue_read *r = ctx;
+
+    r->fault_at = fault_at;
+    return queue_read_goes_on(r);
+}
+
 enum err_code queue_dests_read(struct queue_read *r, const struct queue_key *key,
                                struct slice value)
 {
     struct dest_list *list = (struct dest_list *)(void *)((char *)r->def + key->offset);
 
-    return dest_list_parse(value, key->name, r->arena, list, &r->fault_at, r->err);
+    const struct dest_faults faults = {.what = key->name, .take = take_dest, .ctx = r};
+
+    return dest_list_parse_each(value, &faults, r->arena, list, &r->fault_at, r->err);
 }
 
 static enum err_code read_topic(struct queue_read *r, struct slice value)
@@ -46,7 +56,8 @@ enum err_code queue_topics_read(struct queue_read *r, const struct queue_key *ke
     for (struct json_iter it = json_items(value); json_next_item(&it, &item);)
         if (read_topic(r, item) != E_OK) {
             r->fault_at = item.data;
-            return r->err->code;
+            if (!queue_read_part_goes_on(r, key))
+                return r->err->code;
         }
     return E_OK;
 }

@@ -195,7 +195,11 @@ static void every_mistake_can_be_had_at_once(void **state)
                                "  a: {slots: 0, tiemout: 5m,\n"
                                "      retry: {max: 1, frist: 3}}\n"
                                "  b: {on_success: [a, nowhere]}\n"
+                               "  c: {env: {A B: 1, C: 2}, retry: {exits: {0: never, 70-60: later}},\n"
+                               "      on_success: [zz, {topic: ''}, {join: none, x: 1}, {join: nojoin}],\n"
+                               "      subscribe: ['', .x]}\n"
                                "joins:\n"
+                               "  w: {then: [nope]}\n"
                                "  x: {count: 2, then: [{join: y}]}\n"
                                "  y: {count: 0}\n"
                                "server: {lisen: x, url: y}\n"
@@ -204,11 +208,23 @@ static void every_mistake_can_be_had_at_once(void **state)
         "q.yaml:2: queue 'a': slots: must be a whole number from 1 to 10000, not 0",
         "q.yaml:2: queue 'a': unknown key 'tiemout', did you mean 'timeout'?",
         "q.yaml:3: queue 'a': retry: unknown key 'frist', did you mean 'first'?",
-        "q.yaml:7: join 'y': count: ",
-        "q.yaml:8: unknown key 'lisen', did you mean 'listen'?",
-        "q.yaml:8: server.url: 'y' is not a URL like http://host:6769",
-        "q.yaml:9: unknown key 'qeues', did you mean 'queues'?",
+        "q.yaml:5: queue 'c': env: 'A B' is not a variable's name",
+        "q.yaml:5: queue 'c': env: C must be text, not 2",
+        "q.yaml:5: queue 'c': retry.exits: '0' is not an exit status",
+        "q.yaml:5: queue 'c': retry.exits: '70-60' is not an exit status",
+        "q.yaml:6: queue 'c': on_success[1].topic: a topic's name must not be empty",
+        "q.yaml:6: queue 'c': on_success[2]: unknown key 'x'",
+        "q.yaml:7: queue 'c': subscribe: a topic's name must not be empty",
+        "q.yaml:7: queue 'c': subscribe: a topic's name must not begin with a '.': '.x'",
+        "q.yaml:9: join 'w': count: is missing",
+        "q.yaml:11: join 'y': count: ",
+        "q.yaml:12: unknown key 'lisen', did you mean 'listen'?",
+        "q.yaml:12: server.url: 'y' is not a URL like http://host:6769",
+        "q.yaml:13: unknown key 'qeues', did you mean 'queues'?",
         "q.yaml:4: queue 'b': on_success[1]: there is no queue 'nowhere' in these files",
+        "q.yaml:6: queue 'c': on_success[0]: there is no queue 'zz' in these files",
+        "q.yaml:6: queue 'c': on_success[3]: there is no join 'nojoin' in these files",
+        "q.yaml:9: join 'w': then[0]: there is no queue 'nope' in these files",
     };
     struct definition_faults faults = {.items = VEC_INIT};
     CLEANUP(definitions) struct definitions d;
