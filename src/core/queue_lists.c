@@ -26,6 +26,20 @@ enum err_code queue_dests_read(struct queue_read *r, const struct queue_key *key
     return dest_list_parse_each(value, &faults, r->arena, list, &r->fault_at, r->err);
 }
 
+/* A `*` elsewhere would look like a pattern and match nothing.  Stores may have such subscriptions. */
+static enum err_code check_pattern(struct slice topic, struct err *err)
+{
+    const char *star = memchr(topic.data, '*', topic.size);
+    struct quote quote;
+
+    if (star == NULL || (star > topic.data && star[-1] == '.' && star + 1 == topic.data + topic.size))
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "%s: a '*' is only for the end, after a '.': site.* is all topics that begin "
+                   "with 'site.'",
+                   quote_text(&quote, topic));
+}
+
 static enum err_code read_topic(struct queue_read *r, struct slice value)
 {
     struct quote quote;
@@ -36,7 +50,9 @@ static enum err_code read_topic(struct queue_read *r, struct slice value)
     struct slice topic = arena_copy(r->arena, json_text(value, r->arena));
 
     r->def->subscribe[r->def->n_subscribe++] = topic;
-    return dest_name_check("topic", topic, r->err);
+    if (dest_name_check("topic", topic, r->err) != E_OK)
+        return r->err->code;
+    return r->stored ? E_OK : check_pattern(topic, r->err);
 }
 
 enum err_code queue_topics_read(struct queue_read *r, const struct queue_key *key,

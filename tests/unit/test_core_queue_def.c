@@ -711,6 +711,12 @@ static void queues_subscribe_to_topics(void **state)
     assert_slice_is(d.subscribe[1], "site.*");
     assert_int_equal(parse("{\"subscribe\":\"crawl\"}").n_subscribe, 1);
     assert_int_equal(parse("{}").n_subscribe, 0);
+    assert_refused("{\"subscribe\":[\"a\",\"x.*.y\"]}",
+                   "subscribe: 'x.*.y': a '*' is only for the end, after a '.': site.* is all "
+                   "topics that begin with 'site.'");
+    assert_refused("{\"subscribe\":\"x*\"}",
+                   "subscribe: 'x*': a '*' is only for the end, after a '.': site.* is all topics "
+                   "that begin with 'site.'");
     assert_canonical("{\"subscribe\":\"a b\"}", "{\"subscribe\":[\"a b\"]}");
     assert_refused("{\"subscribe\":3}",
                    "subscribe: must be the name of a topic or a list of them, not 3");
