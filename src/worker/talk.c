@@ -15,6 +15,7 @@
 #define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
 #define WAKE_AGAIN_US (20 * US_PER_MS)
 #define WAKE_LAST_US (1 * US_PER_S)
+#define SILENCE_US (10 * US_PER_S) /* of a server that has never answered */
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
 #define PAUSE_NEAR_CAP_US (500 * US_PER_MS) /* it answers, and only cannot now */
@@ -447,11 +448,30 @@ static void call_back(struct worker *w, int64_t now)
         send_short(w, 0);
 }
 
+/* One that takes connections and never answers is given up much later: it may only be slow. */
+static void look_for_answer(struct worker *w, int64_t now)
+{
+    struct talk *t = &w->talk;
+
+    if (t->met || t->away || t->silent_at == TIME_NEVER)
+        return;
+    if (t->silent_at == 0)
+        t->silent_at = now + SILENCE_US;
+    if (t->silent_at > now) {
+        worker_wake_at(w, t->silent_at);
+        return;
+    }
+    log_warn("%s has not answered for %d s; waiting for it", link_server(w->link),
+             (int)(SILENCE_US / US_PER_S));
+    t->silent_at = TIME_NEVER;
+}
+
 void talk_pump(struct worker *w)
 {
     struct talk *t = &w->talk;
     int64_t now = worker_now(w);
 
+    look_for_answer(w, now);
     if (t->resume_at > now) {
         worker_wake_at(w, t->resume_at);
         return;

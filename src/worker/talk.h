@@ -50,6 +50,7 @@ struct talk {
     int64_t pause_us;
     bool away; /* said so in the log */
     bool met;  /* the server has answered once */
+    int64_t silent_at; /* steady: when it is said that there is no answer yet; 0: not set, TIME_NEVER: was said */
 
     struct buf body; /* of the request being made */
 };

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -61,6 +62,15 @@ def test_a_worker_that_is_refused_names_the_token(far, workers, tmp_path):
 def test_a_token_file_that_cannot_be_read_ends_the_worker(far, workers, tmp_path):
     worker = workers(far, "w", args=["--token-file", tmp_path / "nothing"]).spawn()
     assert worker.wait_exit() == 2 and "nothing" in worker.log_text()
+
+
+def test_a_worker_says_that_its_server_does_not_answer(far, workers):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        worker = workers(far, "w", url=url, args=["--token-file", far.token_file]).spawn()
+        eventually(lambda: f"{url} has not answered for 10 s; waiting for it" in worker.log_text(), "the warning",
+                   20 * PATIENCE)
+        worker.kill()
 
 
 def test_a_server_that_does_not_answer_is_given_up(server):
