@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -88,13 +89,30 @@ int cli_usage(const struct cli *cli, const char *fmt, ...)
     return CLI_USAGE;
 }
 
+/* A whole line of a shell in quotes. */
+static bool begins_with_program(const char *word)
+{
+    CLEANUP(buf) struct buf first = BUF_INIT(PATH_MAX);
+    size_t size = strcspn(word, " ");
+
+    buf_add(&first, word, size);
+    return word[size] == ' ' && size > 0 && !first.overflowed &&
+           program_fault(buf_text(&first)) == 0;
+}
+
 void cli_hint_program(const struct cli *cli)
 {
     const struct args *a = &cli->args;
     const char *word = a->words.count > 0 ? a->words.items[0] : NULL;
 
-    if (word == NULL || !a->command->takes_program || a->program.count > 0 ||
-        program_fault(word) != 0)
+    if (word == NULL || !a->command->takes_program || a->program.count > 0)
+        return;
+    if (begins_with_program(word))
+        fprintf(stderr,
+                "no shell reads the command: without the quotes, waybill %s -- %s, or with a "
+                "shell, waybill %s -- sh -c …\n",
+                a->command->name, word, a->command->name);
+    if (program_fault(word) != 0)
         return;
     fprintf(stderr, "to run the program '%s': waybill %s -- %s …\n", word, a->command->name, word);
 }

@@ -573,6 +573,7 @@ const struct option_spec each_options[] = {
 };
 
 #define LINES_A_COMMAND "several lines a command: -N N"
+#define THE_BAR "the progress is shown on a terminal, always"
 
 /* Of xargs and GNU parallel. */
 const struct foreign_word each_foreign[] = {
@@ -588,6 +589,18 @@ const struct foreign_word each_foreign[] = {
     {"-d", .advice = "items between NULs: -0; columns of a line: --colsep S"},
     {"--delimiter", .advice = "items between NULs: -0; columns of a line: --colsep S"},
     {"-r", .advice = "without input nothing is run, so -r is not needed"},
+    {"--no-run-if-empty", .advice = "without input nothing is run, so that is not needed"},
+    {"--retries", .advice = "retries of a line after a failure: --retry N"},
+    {"--bar", .advice = THE_BAR},
+    {"--progress", .advice = THE_BAR},
+    {"--eta", .advice = THE_BAR},
+    {"--tag", .advice = "which line an output is of: --json, or --results DIR"},
+    {"-t", .advice = "to see the commands: --dry-run"},
+    {"--verbose", .advice = "to see the commands: --dry-run"},
+    {"-X", .advice = LINES_A_COMMAND},
+    {"-q", .advice = "no shell reads the command, so -q is not needed"},
+    {"--quote", .advice = "no shell reads the command, so --quote is not needed"},
+    {"--pipe", .advice = "a line is an argument, not input: each -- sh -c 'printf \"%s\\n\" \"$1\" | CMD' sh {}"},
     {"--delay", .advice = "starts spaced in time: --rate 10/1m"},
     {"--joblog", .advice = "a record of each line: --json, or --results DIR"},
     {"--resume", .advice = "the same command goes on where it was; --again begins anew"},

@@ -230,6 +230,22 @@ static enum err_code read_words(struct each_command *c, struct err *err)
     return E_OK;
 }
 
+/* A whole line of a shell in quotes; no program in PATH has such a name. */
+static bool is_shell_line(const struct each_command *c)
+{
+    return c->n_words == 1 && c->words[0][strcspn(c->words[0], " /")] == ' ';
+}
+
+static enum err_code check_line(const struct each_command *c, struct err *err)
+{
+    if (!is_shell_line(c) || !each_command_names_program(c))
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "'%.60s' is one word, and no shell reads the command: leave the quotes out, or "
+                   "give waybill each -- sh -c 'CMD \"$1\"' sh {}",
+                   c->words[0]);
+}
+
 enum err_code each_command_init(struct each_command *c, const char *const *words, size_t n_words,
                                 const struct each_cut *cut, struct err *err)
 {
@@ -245,7 +261,7 @@ enum err_code each_command_init(struct each_command *c, const char *const *words
         return err_set(err, E_INVALID, "the name of the program is empty");
     if (cut->lines > 1 && cut->separator.size > 0)
         return err_set(err, E_INVALID, "-N and --colsep exclude each other");
-    if (read_words(c, err) != E_OK)
+    if (read_words(c, err) != E_OK || check_line(c, err) != E_OK)
         return err->code;
     return check_template(c, err);
 }
@@ -586,8 +602,9 @@ enum err_code each_command_check_program(const struct each_command *c, struct er
     if (fault == 0)
         return E_OK;
     if (fault == ENOENT)
-        return err_set(err, E_NOT_FOUND, "there is no program '%.150s'%s", name,
-                       strchr(name, '/') != NULL ? "" : " in PATH");
+        return err_set(err, E_NOT_FOUND, "there is no program '%.150s'%s%s", name,
+                       strchr(name, '/') != NULL ? "" : " in PATH",
+                       is_shell_line(c) ? ": it is one word, leave the quotes out" : "");
     return err_set(err, E_FORBIDDEN, "the program '%.150s' cannot be started: %s", name,
                    strerror(fault));
 }

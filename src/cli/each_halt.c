@@ -13,6 +13,8 @@ static enum err_code bad(const char *text, struct err *err)
 
     if (text[0] >= '0' && text[0] <= '9')
         more = " (GNU parallel's 1 is soon, its 2 is now)";
+    else if (strcmp(text, "never") == 0)
+        more = " (without --halt all lines are run)";
     else if (strstr(text, "done=") != NULL || strstr(text, "success=") != NULL)
         more = " (only failures can be counted: fail=)";
     return err_set(err, E_INVALID,
