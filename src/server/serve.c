@@ -171,9 +171,9 @@ static void log_trouble(void *ctx, const struct err *err)
 static void log_adopted(void *ctx, const char *servers, int64_t claims)
 {
     (void)ctx;
-    log_warn("taken over from %s, not heard of any more: its leases (%lld claims) are judged here, "
-             "after a full period",
-             servers, (long long)claims);
+    log_warn("taken over from %s, not heard of any more: its leases (%lld claim%s) are judged "
+             "here, after a full period",
+             servers, (long long)claims, claims == 1 ? "" : "s");
 }
 
 /* What is shown and handed on must hold wherever it is read. */

@@ -249,7 +249,8 @@ static enum err_code start(struct worker_child *w, struct err *err)
     w->hung = false;
     pulse_begin(&w->pulse, w->lifeline, w->server->config->worker_silence_us, w->started_at);
     feel_pulse(&w->beat);
-    log_info("worker %s: started, pid %ld, %d slots", w->name, (long)pid, w->server->config->slots);
+    log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid,
+             w->server->config->slots, w->server->config->slots == 1 ? "" : "s");
     return E_OK;
 }
 
@@ -263,11 +264,12 @@ static bool sweep(struct worker_child *w)
     int64_t next_at = left > 0 ? now + SWEEP_US : w->start_at;
 
     if (left == 0 && w->ended > 0)
-        log_warn("worker %s: ended %u processes that it left", w->name, w->ended);
+        log_warn("worker %s: ended %u process%s that it left", w->name, w->ended,
+                 w->ended == 1 ? "" : "es");
     if (left == 0)
         w->ended = 0;
     if (left > 0 && now > w->start_at + SWEEP_MAX_US)
-        log_error("worker %s: %u processes that it left do not end", w->name, left);
+        log_error("worker %s: %u of the processes that it left do not end", w->name, left);
     else if (left > 0 || now < w->start_at) {
         timer_set(&w->server->http.timers, &w->again, next_at);
         return false;
@@ -344,7 +346,8 @@ static void end_rest(struct worker_child *w)
     while (orphans_end(&w->orphans, &w->ended) > 0 && clock_mono_us() < until_at)
         usleep(SWEEP_US);
     if (w->ended > 0)
-        log_warn("worker %s: ended %u processes that it left", w->name, w->ended);
+        log_warn("worker %s: ended %u process%s that it left", w->name, w->ended,
+                 w->ended == 1 ? "" : "es");
     w->ended = 0;
 }
 

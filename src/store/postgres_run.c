@@ -84,7 +84,8 @@ static enum err_code check_answer(struct pg_db *pg, enum sql sql, const PGresult
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK)
         return E_OK;
     pg_fail(pg, result, err);
-    return err_wrap(err, "%s", pg->host->texts[sql].name);
+    /* People know no statements: its name is for faults of ours. */
+    return err->code == E_INTERNAL ? err_wrap(err, "%s", pg->host->texts[sql].name) : err->code;
 }
 
 static void hand_over(struct pg_db *pg, struct db_call *call, PGresult *result)

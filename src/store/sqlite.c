@@ -151,7 +151,8 @@ static enum err_code run_one(struct sqlite_db *db, struct db_call *call, struct 
     }
     sqlite_fail(db, rc, err);
     sqlite3_reset(st->stmt);
-    return err_wrap(err, "%s", sql_texts[call->sql].name);
+    /* People know no statements: its name is for faults of ours. */
+    return err->code == E_INTERNAL ? err_wrap(err, "%s", sql_texts[call->sql].name) : err->code;
 }
 
 static void start_clock(struct sqlite_db *db)

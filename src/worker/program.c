@@ -292,8 +292,8 @@ enum err_code end_earlier_run(struct task *t, struct err *err)
         LEFTOVER_WAIT_US);
 
     if (left.ended > 0)
-        log_info("job %.*s: ended %u processes of an earlier run", (int)t->id.size, t->id.data,
-                 left.ended);
+        log_info("job %.*s: ended %u process%s of an earlier run", (int)t->id.size, t->id.data,
+                 left.ended, left.ended == 1 ? "" : "es");
     if (left.stay > 0)
         return err_set(err, E_UNAVAILABLE, "an earlier run of job %.*s is still there",
                        (int)t->id.size, t->id.data);

@@ -148,9 +148,10 @@ static enum err_code open_state(struct worker *w, struct err *err)
     struct leftover left = leftover_end(w->slots, LEFTOVER_WAIT_US);
 
     if (left.ended > 0)
-        log_info("ended %u processes that an earlier worker left", left.ended);
+        log_info("ended %u process%s that an earlier worker left", left.ended,
+                 left.ended == 1 ? "" : "es");
     if (left.stay > 0)
-        log_warn("%u processes that an earlier worker left cannot be ended", left.stay);
+        log_warn("%u of the processes that an earlier worker left cannot be ended", left.stay);
     return tree_new(&w->tree, err);
 }
 

@@ -2,6 +2,7 @@
 """Nothing that a job started survives a kill -9 of its worker, daemons included."""
 import contextlib
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -44,7 +45,7 @@ def killed():
 
 
 def test_serve_ends_what_its_dead_worker_left(shops, killed):
-    shop = shops().start()
+    shop = shops(slots=1).start()
     job_id, place, daemon = daemon_of(shop)
     killed.append(daemon)
     worker = Process(shop.admin.ok("GET", "/v1/server")["worker"]["pid"])
@@ -53,8 +54,9 @@ def test_serve_ends_what_its_dead_worker_left(shops, killed):
     place.touch()
     assert shop.ended(job_id)["state"] == "done"
     log = shop.server.log_text()
-    assert "processes that it left" in log, log
-    assert log.index("processes that it left") < log.rindex("started, pid")
+    ended = re.search(r"ended (1 process|(?!1 )\d+ processes) that it left", log)
+    assert ended and ended.start() < log.rindex("started, pid"), log
+    assert re.search(r"started, pid \d+, 1 slot$", log, re.M), log
 
 
 def test_serve_spares_children_that_it_did_not_start(directory, shops, killed):

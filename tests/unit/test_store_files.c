@@ -90,6 +90,7 @@ static void a_reader_whose_time_is_up_says_so(void **state)
     assert_true(fault_arm("read.slow:2:fail"));
     assert_int_equal(store_meta_get(reader, "x", &value, &err), E_OK);
     assert_int_equal(store_meta_get(reader, "x", &value, &err), E_TOO_SLOW);
+    assert_string_equal(err.msg, "the store took too long: narrow the request");
     assert_int_equal(store_meta_get(reader, "x", &value, &err), E_OK);
     assert_int_equal(store_meta_get(writer, "x", &value, &err), E_OK);
     store_close(reader);
