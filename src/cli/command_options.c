@@ -600,7 +600,9 @@ const struct foreign_word each_foreign[] = {
     {"-X", .advice = LINES_A_COMMAND},
     {"-q", .advice = "no shell reads the command, so -q is not needed"},
     {"--quote", .advice = "no shell reads the command, so --quote is not needed"},
-    {"--pipe", .advice = "a line is an argument, not input: each -- sh -c 'printf \"%s\\n\" \"$1\" | CMD' sh {}"},
+    {"--pipe",
+     .advice =
+         "a line is an argument, not input: each -- sh -c 'printf \"%s\\n\" \"$1\" | CMD' sh {}"},
     {"--delay", .advice = "starts spaced in time: --rate 10/1m"},
     {"--joblog", .advice = "a record of each line: --json, or --results DIR"},
     {"--resume", .advice = "the same command goes on where it was; --again begins anew"},

@@ -202,9 +202,9 @@ static bool was_lost(struct log_printer *p, int64_t attempt)
     snprintf(path, sizeof(path), "/v1/jobs/%s", p->id);
     if (p->client == NULL || client_call(p->client, &request, &reply, &err) != E_OK)
         return false;
-    json_array_foreach (json_object_get(reply.json, "progress"), i, entry)
-        if (answer_int(entry, "attempt") == attempt)
-            lost = strcmp(answer_text(entry, "state"), "lost") == 0;
+    json_array_foreach(json_object_get(reply.json, "progress"), i,
+                       entry) if (answer_int(entry, "attempt") == attempt)
+        lost = strcmp(answer_text(entry, "state"), "lost") == 0;
     return lost;
 }
 

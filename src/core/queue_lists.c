@@ -32,7 +32,8 @@ static enum err_code check_pattern(struct slice topic, struct err *err)
     const char *star = memchr(topic.data, '*', topic.size);
     struct quote quote;
 
-    if (star == NULL || (star > topic.data && star[-1] == '.' && star + 1 == topic.data + topic.size))
+    if (star == NULL ||
+        (star > topic.data && star[-1] == '.' && star + 1 == topic.data + topic.size))
         return E_OK;
     return err_set(err, E_INVALID,
                    "%s: a '*' is only for the end, after a '.': site.* is all topics that begin "

@@ -20,7 +20,7 @@ struct queue_def;
 struct queue_read {
     struct arena *arena; /* texts of `def` live there */
     struct queue_def *def;
-    const struct queue_key *parent; /* of the key that is read */
+    const struct queue_key *parent;  /* of the key that is read */
     bool stored;                     /* a command's bad template is noted in `def`, not refused */
     struct queue_def_faults *faults; /* NULL: the first mistake ends the reading */
     const char

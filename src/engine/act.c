@@ -257,7 +257,8 @@ static enum err_code wait_again(struct engine *e, const struct act *act, const s
         return err->code;
     if (never.is) {
         err_set(&ret->refused, E_CONFLICT,
-                "what it waits for cannot come: %s; retry that, or this one with --alone", never.why);
+                "what it waits for cannot come: %s; retry that, or this one with --alone",
+                never.why);
         return never.by == 0 ? E_OK : store_undone_put(e->store, j->id.v, never.by, err);
     }
     if (held) {

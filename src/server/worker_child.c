@@ -249,8 +249,8 @@ static enum err_code start(struct worker_child *w, struct err *err)
     w->hung = false;
     pulse_begin(&w->pulse, w->lifeline, w->server->config->worker_silence_us, w->started_at);
     feel_pulse(&w->beat);
-    log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid,
-             w->server->config->slots, w->server->config->slots == 1 ? "" : "s");
+    log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid, w->server->config->slots,
+             w->server->config->slots == 1 ? "" : "s");
     return E_OK;
 }
 

@@ -48,9 +48,9 @@ struct talk {
     int64_t beat_at;   /* steady: the next heartbeat */
     int64_t resume_at; /* steady: the server was away; nothing is sent before */
     int64_t pause_us;
-    bool away; /* said so in the log */
-    bool met;  /* the server has answered once */
-    int64_t silent_at; /* steady: when it is said that there is no answer yet; 0: not set, TIME_NEVER: was said */
+    bool away;         /* said so in the log */
+    bool met;          /* the server has answered once */
+    int64_t silent_at; /* steady: no answer until then is told; 0: not set, TIME_NEVER: was told */
 
     struct buf body; /* of the request being made */
 };

@@ -191,19 +191,20 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
 
 static void every_mistake_can_be_had_at_once(void **state)
 {
-    static const char text[] = "queues:\n"
-                               "  a: {slots: 0, tiemout: 5m,\n"
-                               "      retry: {max: 1, frist: 3}}\n"
-                               "  b: {on_success: [a, nowhere]}\n"
-                               "  c: {env: {A B: 1, C: 2}, retry: {exits: {0: never, 70-60: later}},\n"
-                               "      on_success: [zz, {topic: ''}, {join: none, x: 1}, {join: nojoin}],\n"
-                               "      subscribe: ['', .x]}\n"
-                               "joins:\n"
-                               "  w: {then: [nope]}\n"
-                               "  x: {count: 2, then: [{join: y}]}\n"
-                               "  y: {count: 0}\n"
-                               "server: {lisen: x, url: y}\n"
-                               "qeues: {}\n";
+    static const char text[] =
+        "queues:\n"
+        "  a: {slots: 0, tiemout: 5m,\n"
+        "      retry: {max: 1, frist: 3}}\n"
+        "  b: {on_success: [a, nowhere]}\n"
+        "  c: {env: {A B: 1, C: 2}, retry: {exits: {0: never, 70-60: later}},\n"
+        "      on_success: [zz, {topic: ''}, {join: none, x: 1}, {join: nojoin}],\n"
+        "      subscribe: ['', .x]}\n"
+        "joins:\n"
+        "  w: {then: [nope]}\n"
+        "  x: {count: 2, then: [{join: y}]}\n"
+        "  y: {count: 0}\n"
+        "server: {lisen: x, url: y}\n"
+        "qeues: {}\n";
     static const char *const messages[] = {
         "q.yaml:2: queue 'a': slots: must be a whole number from 1 to 10000, not 0",
         "q.yaml:2: queue 'a': unknown key 'tiemout', did you mean 'timeout'?",
