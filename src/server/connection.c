@@ -317,19 +317,27 @@ static void begin_to_send(struct connection *c)
     set_deadline(c, pace_move(&c->pace, 0, now_at));
 }
 
+/* A wrong token is answered late, unless many such answers wait already: then at once, as the last one.  A client that
+ * has hung up gets none: its place is for others. */
+static bool is_held_back(struct connection *c)
+{
+    struct request *r = c->request;
+    struct http *h = http_of(c);
+
+    if (r->delay_us > 0)
+        c->is_last |= !connection_delay(&h->connections, c, h->now_at + r->delay_us);
+    r->delay_us = 0;
+    c->is_over = c->is_delayed && c->hung_up;
+    return c->is_delayed;
+}
+
 static bool begin_reply(struct connection *c)
 {
     struct request *r = c->request;
     struct http *h = http_of(c);
 
-    if (r->phase == REQUEST_WORKING || c->is_delayed)
+    if (r->phase == REQUEST_WORKING || is_held_back(c))
         return false;
-    if (r->delay_us > 0) {
-        c->is_delayed = true;
-        set_deadline(c, h->now_at + r->delay_us);
-        r->delay_us = 0;
-        return false;
-    }
     c->is_last |= r->closes || !r->keeps_alive || h->stopping || c->is_surplus;
     c->lingers |= r->closes;
     c->state = CONNECTION_REPLY;

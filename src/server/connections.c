@@ -24,6 +24,7 @@ void connections_add(struct connections *cs, struct connection *c)
 void connections_remove(struct connections *cs, struct connection *c)
 {
     cs->unsent -= c->unsent;
+    cs->delayed -= c->is_delayed;
     c->next->prev = c->prev;
     c->prev->next = c->next;
 }
@@ -55,6 +56,16 @@ void connections_work(struct connections *cs)
     }
 }
 
+bool connection_delay(struct connections *cs, struct connection *c, int64_t until_at)
+{
+    if (cs->delayed >= c->port->connections_max / DELAYED_SHARE)
+        return false;
+    cs->delayed++;
+    c->is_delayed = true;
+    connection_set_deadline(cs, c, until_at);
+    return true;
+}
+
 static void end(struct connection *c)
 {
     c->is_over = true;
@@ -74,6 +85,7 @@ void connections_look(struct connections *cs, int64_t now_at)
                 connection_wake(c);
             else if (!connection_has_time(c))
                 end(c);
+            cs->delayed -= c->is_delayed;
             c->is_delayed = false;
         }
         if (c->deadline_at < earliest_at)

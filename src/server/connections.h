@@ -17,6 +17,7 @@ struct connections {
     struct connection *ready;
     struct connection **ready_end;
     int64_t look_at;      /* no deadline is before this */
+    unsigned delayed;     /* connections whose reply is held back */
     size_t unsent;        /* bytes of replies that clients have not taken */
     int64_t shed_told_at; /* the last line about it in the log */
 };
@@ -31,6 +32,9 @@ static inline void connection_set_deadline(struct connections *cs, struct connec
     if (at < cs->look_at)
         cs->look_at = at;
 }
+
+/* Holds the reply back until then.  False when one in DELAYED_SHARE of its kind is held back already. */
+bool connection_delay(struct connections *cs, struct connection *c, int64_t until_at);
 
 /* Ends those whose time is up, and lets those go on whose reply was held back. */
 void connections_look(struct connections *cs, int64_t now_at);

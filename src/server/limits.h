@@ -14,6 +14,7 @@ enum {
     /* Fewer where RLIMIT_NOFILE is low: see ports.c. */
     TCP_CONNECTIONS_MAX = 1000,
     UNIX_CONNECTIONS_MAX = 1000,
+    DELAYED_SHARE = 8,      /* 1 in 8 may wait for the answer to a wrong token */
     SPARE_CONNECTIONS = 16, /* above the maximum: answered 429 and closed */
     OWN_DESCRIPTORS = 160,  /* kept for the store, the threads, the worker and spools */
     SPOOLS_MAX = 64,

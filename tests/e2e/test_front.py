@@ -803,6 +803,59 @@ def test_ipv4_clients_of_an_ipv6_socket_are_told_apart(token_server):
     assert "from 127.0.0.1 " in server.log_text()
 
 
+WRONG = GET[:-2] + b"Authorization: Bearer wrong\r\n\r\n"
+
+
+def connections(client):
+    return client.metrics()["waybill_http_connections"]
+
+
+def refused_or_open(client):
+    """Requests that were refused or are not answered yet, without the one that asks."""
+    metrics = client.metrics()
+    refused = metrics['waybill_http_requests_total{class="4xx"}']
+    return refused + metrics["waybill_http_requests_open"] - 1
+
+
+def make_answers_slow(server, admin):
+    """From now on the answer to a wrong token waits for seconds."""
+    wires = [server.wire().send(WRONG) for _ in range(12)]
+    eventually(lambda: refused_or_open(admin) == 12, "twelve wrong tokens")
+    for wire in wires:
+        wire.close()
+    eventually(lambda: connections(admin) == 1, "the guessers to be gone")
+
+
+def test_a_guesser_who_has_left_keeps_no_connection(token_server):
+    server = token_server.start()
+    admin = server.unix()
+    make_answers_slow(server, admin)
+    with server.wire() as stays:
+        stays.send(WRONG)
+        eventually(lambda: admin.metrics()["waybill_http_requests_open"] == 2, "one that waits")
+        for _ in range(20):
+            server.wire().send(WRONG).close()
+        assert client_is_served(server)
+        eventually(lambda: connections(admin) == 3, "those that left to be gone")
+        assert not select.select([stays.sock], [], [], 0)[0], "the first was answered before"
+        assert stays.reply().status == 401
+
+
+def test_guessers_who_wait_leave_connections_to_others(token_server):
+    server = token_server.start(preexec_fn=few_files(272))  # 40 connections over TCP
+    admin = server.unix()
+    make_answers_slow(server, admin)
+    waiting = [server.wire().send(WRONG) for _ in range(5)]
+    eventually(lambda: admin.metrics()["waybill_http_requests_open"] == 6, "five that wait")
+    more = [server.wire() for _ in range(30)]
+    for wire in more:
+        refusal(wire.send(WRONG), 401)
+    assert server.tcp(TOKEN).get("/v1/counts").status == 200
+    assert not select.select([wire.sock for wire in waiting], [], [], 0)[0]
+    for wire in waiting + more:
+        wire.close()
+
+
 def client_is_served(server):
     return server.tcp().get("/v1/counts").status == 200
 
