@@ -81,17 +81,15 @@ static bool on_data(void *ctx, struct slice data)
     return !ferror(stdout);
 }
 
-/* From where the printer is, to the end or to another place. */
-static enum err_code print_part(struct cli *cli, struct slice id, int64_t to,
-                                struct log_printer *log, struct err *err)
+/* Asks once for what follows, to the end or to another place. */
+static enum err_code ask_for_part(struct cli *cli, struct slice id, int64_t to,
+                                  struct log_printer *log, struct err *err)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     char path[64];
     char range[64];
     struct client_request r = {.path = path, .on_data = on_data, .ctx = log};
 
-    if (log->offset >= to)
-        return E_OK; /* that attempt has printed nothing */
     snprintf(path, sizeof(path), "/v1/jobs/%.*s/log", (int)id.size, id.data);
     if (to < INT64_MAX)
         snprintf(range, sizeof(range), "%" PRId64 "-%" PRId64, log->offset, to - 1);
@@ -101,6 +99,21 @@ static enum err_code print_part(struct cli *cli, struct slice id, int64_t to,
         r.range = range;
     if (cli_call(cli, &r, &reply, err) != E_OK && err->code != E_RANGE)
         return err->code;
+    return E_OK;
+}
+
+/* From where the printer is, to the end or to another place.  The server cuts off a connection from which nothing is
+ * taken, as when a pager stands still: the rest is asked for again. */
+static enum err_code print_part(struct cli *cli, struct slice id, int64_t to,
+                                struct log_printer *log, struct err *err)
+{
+    while (log->offset < to) { /* not so for an attempt that has printed nothing */
+        int64_t before = log->offset;
+        enum err_code code = ask_for_part(cli, id, to, log, err);
+
+        if (code != E_UNAVAILABLE || log->offset == before)
+            return code;
+    }
     return E_OK;
 }
 

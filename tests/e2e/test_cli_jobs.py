@@ -204,6 +204,26 @@ def test_log_and_its_tail(server, client):
     assert call.result().out == text.decode() + "more\n"
 
 
+@pytest.mark.parametrize("args", [(), ("--attempt", "1"), ("--json",)])
+def test_a_log_is_whole_behind_a_pager_that_stood_still(servers, args):
+    server = servers(definitions="queues: {work: {keep: {log: 10M}}}\n", args=["--client-stall", "1s"]).start()
+    client = server.unix()
+    job_id = client.submit()
+    job = client.take()
+    text = b"".join(b"line %d\n" % n for n in range(400000))
+    for at in range(0, len(text), 1 << 20):
+        client.ok("POST", f"/v1/jobs/{job_id}/log?lease={job['lease']}&offset={at}", text[at:at + (1 << 20)])
+    env = plain_env(HOME=str(server.dir), WAYBILL_DATA=str(server.data))
+    with subprocess.Popen([BIN, "log", job_id, *args], stdout=subprocess.PIPE, env=env) as shown:
+        out = shown.stdout.read(1 << 10)
+        eventually(lambda: client.metrics()["waybill_http_connections"] == 1, "it to be cut off")
+        out += shown.stdout.read()
+    if "--json" in args:
+        out = "".join(json.loads(line)["text"] for line in out.splitlines()).encode()
+    assert shown.returncode == 0
+    assert out == text
+
+
 def test_the_verbs_on_one_job(server, client):
     job_id = add(server, "work", "--delay", "1h", "-p", "a=1")
     good(server, "now", job_id)
