@@ -69,7 +69,7 @@ bool text_has_control(struct slice utf8)
     for (const char *at = utf8.data; at < slice_end(utf8);) {
         size_t size = utf8_step(at, slice_end(utf8));
 
-        if (size > 0 && size <= 2 && !printable(at, size)) /* the longer ones are no controls */
+        if (is_control(at, size))
             return true;
         at += size == 0 ? 1 : size;
     }

@@ -12,11 +12,13 @@ from waybill import BIN, plain_env
 
 pytestmark = pytest.mark.embedded("about the screen")
 
-# Title, link, clear, answer back, colours by C1, right-to-left, bell.
-HOSTILE = "\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\x\x1b[2J\x1b[6n\x9b31m\u202egnp\u2066\x7f\b"
+# Title, link, clear, answer back, colours by C1, right-to-left, bell, other marks of direction, a line's end, a tag.
+HOSTILE = ("\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\x\x1b[2J\x1b[6n\x9b31m\u202egnp\u2066\x7f\b"
+           "\u200f\u061c\u2028\ufeff\U000e0041")
 # Our own: colours, a line drawn again, the page of `top`.
 OWN = re.compile(r"\x1b\[(0|1|2|7|31|32|33|34)m|\x1b\[[KJH]|\x1b\[2J|\x1b\[\?(1049|25|7)[hl]|\r")
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffd]")
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd"
+                    "\U000e0000-\U000e007f]")
 
 
 def shown(*args, status=0, **named):

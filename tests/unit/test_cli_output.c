@@ -35,7 +35,7 @@ static void control_characters_are_shown_and_never_obeyed(void **state)
                "31m"),
          "\\u009b31m"}, /* U+009B opens a sequence, too */
         {SLICE("\u202Egnp.exe \u2066\u2069\u202C"), "\\u202egnp.exe \\u2066\\u2069\\u202c"},
-        {SLICE("\u200E\u2065\u206A"), "\u200E\u2065\u206A"},
+        {SLICE("\u200D\u2065\u206A"), "\u200D\u2065\u206A"},
         {SLICE("\xC2\xA0"), "\xC2\xA0"},
         {SLICE("\xFF\xC3"), "\\xff\\xc3"},
     };
@@ -140,6 +140,7 @@ static void json_on_a_terminal_is_the_same_json(void **state)
         {SLICE("\"\xC2\x9B\x7F\xE2\x80\xAE\xE2\x81\xA6\xE2\x81\xA9\xE2\x80\xAC\""),
          "\"\\u009b\\u007f\\u202e\\u2066\\u2069\\u202c\""},
         {SLICE("\"\033[1m\""), "\"\\u001b[1m\""},
+        {SLICE("\"\xE2\x80\xA8\xF3\xA0\x81\x81\""), "\"\\u2028\\udb40\\udc41\""},
         {SLICE("\"\xF0\x9F\x98\x80\""), "\"\xF0\x9F\x98\x80\""},
         {SLICE("\"\x9B\xE2\x82"), "\"\\ufffd\\ufffd\\ufffd"},
     };
