@@ -104,6 +104,8 @@ bool queue_read_part_goes_on(struct queue_read *r, const struct queue_key *key)
 {
     const struct err plain = *r->err;
 
+    if (r->faults == NULL) /* nor is there a parent when a value of a job is read */
+        return false;
     (void)!named(r, r->parent, key, SLICE(""));
     if (queue_read_goes_on(r))
         return true;
