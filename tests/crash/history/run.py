@@ -38,7 +38,7 @@ SKIPPED = 77
 DRAIN_S = 60 * PATIENCE
 SHOWN = 8  # of what speaks against each property
 TOKEN = "a-token-for-tests-only"
-DISK = "64m"
+DISK = "256m"  # 30 minutes of history need about 70 of it
 
 
 class Run:
