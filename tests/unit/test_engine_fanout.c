@@ -578,6 +578,59 @@ static void ends_that_lead_to_much_are_followed_by_several_commits(void **state)
     }
 }
 
+/* Their params are in memory until the commit, although nothing is made of them. */
+static void ends_that_lead_to_a_signal_count_what_they_carry(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+
+    begin_ends(f, "{\"on_success\":[{\"signal\":\"green\"}]}", g);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    assert_true(is_left(f));
+    for (int i = 0; i < ENDS && is_left(f); i++)
+        batch_run(f);
+    assert_false(is_left(f));
+    assert_sound(f);
+}
+
+static int64_t failed_in_all(struct fixture *f)
+{
+    int64_t n = 0;
+    char name[20];
+
+    for (int i = 0; i < QUEUES; i++) {
+        name_of(i, name);
+        n += kept_count(f, name, JOB_FAILED);
+    }
+    return n;
+}
+
+/* They fail as they are made, and their ends lead nowhere. */
+static void what_a_fan_out_ends_in_turn_does_not_widen_its_commit(void **state)
+{
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    char name[20];
+
+    for (int i = 0; i < QUEUES; i++) {
+        name_of(i, name);
+        define_queue(f, name,
+                     "{\"subscribe\":[\"news\"],\"command\":[\"x\",\"{missing}\"],"
+                     "\"on_failure\":[{\"topic\":\"nobody\"}]}");
+    }
+    begin_ends(f, "{\"on_success\":[{\"topic\":\"news\"}]}", g);
+    set_max(f, ROWS, 0);
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    for (int64_t before = 0, now = failed_in_all(f); is_left(f);) {
+        batch_run(f);
+        before = now;
+        now = failed_in_all(f);
+        assert_in_range(now - before, 0, 2 * ROWS);
+    }
+    assert_int_equal(failed_in_all(f), QUEUES * ENDS);
+    assert_sound(f);
+}
+
 /* Where an end leads was decided when it came: by the queue as it was, with the params that it had. */
 static void an_end_that_is_put_off_leads_where_it_led_when_it_came(void **state)
 {
@@ -1003,6 +1056,8 @@ int main(void)
         ENGINE_TEST(finishes_that_emit_too_much_together_are_taken_one_by_one),
         ENGINE_TEST(what_one_server_has_left_is_gone_on_with_by_another),
         ENGINE_TEST(ends_that_lead_to_much_are_followed_by_several_commits),
+        ENGINE_TEST(ends_that_lead_to_a_signal_count_what_they_carry),
+        ENGINE_TEST(what_a_fan_out_ends_in_turn_does_not_widen_its_commit),
         ENGINE_TEST(an_end_that_is_put_off_leads_where_it_led_when_it_came),
         ENGINE_TEST(the_destinations_of_one_end_are_followed_in_parts),
         ENGINE_TEST(bulk_actions_and_retention_wait_for_ends_that_are_put_off),
