@@ -5,6 +5,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "cli/load.h"
+#include "load/load.h"
 
 extern const struct load_protocol beanstalk;

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "beanstalk.h"
-#include "cli/load_http.h"
+#include "load/http.h"
 #include "report.h"
 #ifdef HAVE_RABBITMQ
 #include "rabbit.h"

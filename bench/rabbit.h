@@ -9,7 +9,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "cli/load.h"
+#include "load/load.h"
 
 extern const struct load_protocol rabbit;
 

@@ -4,6 +4,6 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "cli/load.h"
+#include "load/load.h"
 
 void report_print(const struct load_report *report);

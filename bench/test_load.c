@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "beanstalk.h"
-#include "cli/load_http.h"
+#include "load/http.h"
 #ifdef HAVE_RABBITMQ
 #include "rabbit.h"
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "cli/cli.h"
 
 int main(int argc, char **argv)

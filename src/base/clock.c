@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 enum { BYTES_SHOWN = 40 };
 

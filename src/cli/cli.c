@@ -8,11 +8,11 @@
 #include <stdarg.h>
 #include <unistd.h>
 
-#include "base/log.h"
-#include "cli/cmd.h"
-#include "cli/help.h"
-#include "cli/job_names.h"
-#include "cli/program_find.h"
+#include "base/os/log.h"
+#include "cli/cmd/cmd.h"
+#include "cli/request/job_names.h"
+#include "cli/request/program_find.h"
+#include "cli/table/help.h"
 
 #define ERROR_MAX 2048
 

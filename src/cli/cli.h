@@ -11,10 +11,10 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "cli/args.h"
-#include "cli/output.h"
-#include "cli/screen.h"
-#include "worker/client.h"
+#include "cli/table/args.h"
+#include "cli/view/output.h"
+#include "cli/view/screen.h"
+#include "worker/client/client.h"
 
 /* Exit statuses; part of the public interface. */
 enum {

@@ -19,8 +19,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/siphash.h"
-#include "core/fanout.h"
-#include "core/job_state.h"
+#include "core/job/state.h"
+#include "core/route/fanout.h"
 #include "engine/op.h"
 
 struct engine;

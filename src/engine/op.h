@@ -17,10 +17,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "core/bill.h"
-#include "core/job.h"
-#include "core/queue_def.h"
-#include "store/store_logs.h"
+#include "core/job/job.h"
+#include "core/queue/def.h"
+#include "core/route/bill.h"
+#include "store/jobs/logs.h"
 
 enum {
     OP_ITEMS_MAX = 10000, /* jobs, finishes or touches in one request */

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/os/log.h"
 
 void damage_note(struct store_damage *d, const char *fmt, ...)
 {

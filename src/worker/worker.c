@@ -9,10 +9,10 @@
 
 #include <signal.h>
 
-#include "base/log.h"
-#include "worker/carrier.h"
-#include "worker/resident.h"
-#include "worker/worker_internal.h"
+#include "base/os/log.h"
+#include "worker/internal.h"
+#include "worker/run/carrier.h"
+#include "worker/run/resident.h"
 
 #define ENDING_US (2 * US_PER_S) /* from the end of the grace to the end of everything */
 #define SWEEP_ENTRIES 200

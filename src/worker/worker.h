@@ -19,8 +19,8 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "core/job.h"
-#include "worker/client.h"
+#include "core/job/job.h"
+#include "worker/client/client.h"
 
 #define WORKER_GRACE_US (60 * INT64_C(1000000))
 #define WORKER_LEASE_US (60 * INT64_C(1000000))

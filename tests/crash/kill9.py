@@ -189,7 +189,7 @@ def main():
     parser.add_argument("--operations", type=int, default=1000, help="acknowledged before a kill")
     parser.add_argument("--actors", type=int, default=6)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--fault", help="a fault point, see src/base/fault.h")
+    parser.add_argument("--fault", help="a fault point, see src/base/os/fault.h")
     parser.add_argument("--counts", default="1-20", help="hits of the fault point, FIRST-LAST")
     args = parser.parse_args()
     if args.seed is None:

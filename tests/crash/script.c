@@ -4,8 +4,8 @@
 #include <sqlite3.h>
 
 #include "base/id.h"
-#include "base/json.h"
-#include "core/lease.h"
+#include "base/json/json.h"
+#include "core/job/lease.h"
 #include "engine/engine.h"
 #include "script_requests.h"
 #include "store/store.h"

@@ -13,7 +13,7 @@
 
 #include "base/compiler.h"
 #include "powercut_vfs.h"
-#include "store/sqlite_log_writer.h"
+#include "store/sqlite/log_writer.h"
 
 enum { SEEDS = 64 };
 

@@ -21,7 +21,7 @@
 #include "dump.h"
 #include "powercut_vfs.h"
 #include "script.h"
-#include "store/sqlite_wal.h"
+#include "store/sqlite/wal.h"
 #include "store/store.h"
 
 enum { STEPS_MAX = 100 };

@@ -5,9 +5,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/json.h"
-#include "core/bill.h"
-#include "core/join_def.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
+#include "core/route/join_def.h"
 #include "driver.h"
 
 static const struct slice seeds[] = {

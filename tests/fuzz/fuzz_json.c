@@ -8,7 +8,7 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "driver.h"
 
 static const struct slice seeds[] = {

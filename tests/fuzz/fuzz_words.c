@@ -8,14 +8,14 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/utf8.h"
-#include "core/template.h"
-#include "core/word.h"
+#include "base/json/json.h"
+#include "base/text/utf8.h"
+#include "core/program/template.h"
+#include "core/program/word.h"
 #include "driver.h"
-#include "worker/account.h"
-#include "worker/line_reader.h"
-#include "worker/output.h"
+#include "worker/run/account.h"
+#include "worker/run/line_reader.h"
+#include "worker/run/output.h"
 
 static const struct slice seeds[] = {
     SLICE("echo {x} \"{x}\" '{{x}' ${HOME} {y:-it's} `echo {x}` $(echo \"{x}\")\n"

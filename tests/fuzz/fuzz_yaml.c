@@ -5,10 +5,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/json.h"
-#include "core/definition.h"
-#include "core/join_def.h"
-#include "core/queue_def.h"
+#include "base/json/json.h"
+#include "core/definition/definition.h"
+#include "core/queue/def.h"
+#include "core/route/join_def.h"
 #include "driver.h"
 
 static const struct slice seeds[] = {

@@ -2,14 +2,14 @@
  * The store against the model, and what must hold between its parts.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
+#include "store/jobs/claims.h"
+#include "store/jobs/jobs.h"
+#include "store/jobs/logs.h"
+#include "store/jobs/record.h"
+#include "store/meta.h"
 #include "store/store.h"
-#include "store/store_claims.h"
-#include "store/store_jobs.h"
-#include "store/store_logs.h"
-#include "store/store_meta.h"
-#include "store/store_record.h"
 
 static char difference[3000];
 

@@ -2,11 +2,11 @@
  * What ties jobs together, in the store against the model.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
-#include "store/store_fanout.h"
-#include "store/store_jobs.h"
-#include "store/store_links.h"
+#include "store/jobs/jobs.h"
+#include "store/links/fanout.h"
+#include "store/links/links.h"
 
 static char difference[3000];
 

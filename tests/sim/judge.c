@@ -7,7 +7,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
-#include "store/store_logs.h"
+#include "store/jobs/logs.h"
 
 #define REST_US US_PER_S /* after failed batches the engine does nothing by itself for so long */
 

@@ -2,7 +2,7 @@
  * Who is answered when a batch is through, with what, and who goes on waiting.
  */
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
 
 /* ---- cancels ---- */

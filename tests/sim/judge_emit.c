@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
 
 /* ---- ids in the reply ---- */

@@ -6,7 +6,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
 
 /* ---- what a job brings ---- */

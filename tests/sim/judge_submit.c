@@ -3,7 +3,7 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "sim.h"
 
 /* A known job that has ended is run again, if that was asked for and its queue takes it. */

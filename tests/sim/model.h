@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/job.h"
-#include "core/queue_def.h"
+#include "core/job/job.h"
+#include "core/queue/def.h"
 #include "engine/op.h"
 #include "model_links.h"
 

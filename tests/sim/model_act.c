@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model.h"
 
 /* ---- actions ---- */

@@ -7,7 +7,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "model.h"
 
 void model_lay(char *out, size_t size, const char *base, const char *over)

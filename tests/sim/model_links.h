@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/bill.h"
-#include "core/dest.h"
-#include "core/job_state.h"
+#include "core/job/state.h"
+#include "core/route/bill.h"
+#include "core/route/dest.h"
 
 enum {
     MODEL_QUEUES = 5,

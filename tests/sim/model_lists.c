@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/json.h"
-#include "core/join_def.h"
+#include "base/json/json.h"
+#include "core/route/join_def.h"
 #include "model.h"
 
 const char *const model_queue_names[MODEL_QUEUES] = {"alpha", "beta", "gamma", "a queue",

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/os/log.h"
 #include "sim.h"
 
 enum { STEPS = 300, SEEDS = 700, POSTGRES_SEEDS = 8, COVERAGE_SEEDS = 200, SKIPPED = 77 };

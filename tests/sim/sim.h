@@ -27,14 +27,14 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "base/vec.h"
-#include "core/lease.h"
+#include "core/job/lease.h"
 #include "engine/engine.h"
 #include "engine/op.h"
 #include "model.h"
 #include "pg_schema.h"
-#include "store/store_emits.h"
-#include "store/store_shared.h"
-#include "store/store_work.h"
+#include "store/jobs/emits.h"
+#include "store/shared.h"
+#include "store/work.h"
 
 enum {
     SIM_ITEMS = 6,   /* of one request */

@@ -10,15 +10,15 @@
 #include <cmocka.h>
 
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
 #include "base/vec.h"
-#include "core/lease.h"
+#include "core/job/lease.h"
 #include "engine/engine.h"
 #include "powercut_vfs.h"
+#include "store/meta.h"
 #include "store/store.h"
-#include "store/store_meta.h"
-#include "store/store_work.h"
+#include "store/work.h"
 
 #define BEGIN_AT (INT64_C(1760000000) * US_PER_S)
 

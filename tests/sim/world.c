@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
 
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "powercut_vfs.h"
 #include "sim.h"
-#include "store/sqlite_wal.h"
+#include "store/jobs/list.h"
+#include "store/queues.h"
+#include "store/sqlite/wal.h"
 #include "store/store.h"
-#include "store/store_list.h"
-#include "store/store_queues.h"
 
 #define BEGIN_AT (INT64_C(1760000000) * US_PER_S)
 #define DISK_NAME "sim"

@@ -3,9 +3,9 @@
 
 #include <sqlite3.h>
 
-#include "store/store_claims.h"
-#include "store/store_meta.h"
-#include "store/store_queues.h"
+#include "store/jobs/claims.h"
+#include "store/meta.h"
+#include "store/queues.h"
 
 struct fixture fx;
 

@@ -16,11 +16,11 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
-#include "core/job.h"
+#include "core/job/job.h"
 #include "pg_schema.h"
 #include "powercut_vfs.h"
+#include "store/jobs/jobs.h"
 #include "store/store.h"
-#include "store/store_jobs.h"
 
 #define FIXTURE_DIR "/data"
 #define FIXTURE_FILE FIXTURE_DIR "/waybill.db"

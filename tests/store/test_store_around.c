@@ -3,12 +3,12 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
-#include "store/store_claims.h"
-#include "store/store_logs.h"
-#include "store/store_meta.h"
-#include "store/store_queue_log.h"
-#include "store/store_queues.h"
-#include "store/store_work.h"
+#include "store/jobs/claims.h"
+#include "store/jobs/logs.h"
+#include "store/meta.h"
+#include "store/queue_log.h"
+#include "store/queues.h"
+#include "store/work.h"
 #include "store_fixture.h"
 
 static void a_named_number_is_kept(void **state)

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/store_logs.h"
-#include "store/store_meta.h"
+#include "store/jobs/logs.h"
+#include "store/meta.h"
 #include "store_fixture.h"
 
 static int64_t queue;

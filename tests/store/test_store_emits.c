@@ -2,9 +2,9 @@
  * Emits: staged jobs, whose they are, how they are let go; cursors.
  */
 /* SPDX-License-Identifier: MIT */
-#include "store/store_emits.h"
-#include "store/store_meta.h"
-#include "store/store_record.h"
+#include "store/jobs/emits.h"
+#include "store/jobs/record.h"
+#include "store/meta.h"
 #include "store_fixture.h"
 
 enum { OWNER = 1, TOKEN = 500 };

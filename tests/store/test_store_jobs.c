@@ -2,9 +2,9 @@
  * Jobs in the store: made, claimed, moved, ended, revived, removed.
  */
 /* SPDX-License-Identifier: MIT */
-#include "store/store_logs.h"
-#include "store/store_ready.h"
-#include "store/store_record.h"
+#include "store/jobs/logs.h"
+#include "store/jobs/ready.h"
+#include "store/jobs/record.h"
 #include "store_fixture.h"
 
 static int64_t queue;

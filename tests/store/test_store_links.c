@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "store/store_links.h"
+#include "store/links/links.h"
 #include "store_fixture.h"
 
 static int64_t queue;

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <sqlite3.h>
 
-#include "store/store_meta.h"
+#include "store/meta.h"
 #include "store_fixture.h"
 
 static int64_t meta(const char *key)

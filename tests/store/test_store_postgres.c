@@ -9,12 +9,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/fault.h"
-#include "store/db_module.h"
-#include "store/store_claims.h"
-#include "store/store_internal.h"
-#include "store/store_meta.h"
-#include "store/store_shared.h"
+#include "base/os/fault.h"
+#include "store/db/module.h"
+#include "store/internal.h"
+#include "store/jobs/claims.h"
+#include "store/meta.h"
+#include "store/shared.h"
 #include "store_fixture.h"
 
 enum { WITHIN_S = 20, BIG = 1 << 20 };

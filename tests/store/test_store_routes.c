@@ -3,9 +3,9 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"
-#include "store/store_emits.h"
-#include "store/store_ready.h"
-#include "store/store_record.h"
+#include "store/jobs/emits.h"
+#include "store/jobs/ready.h"
+#include "store/jobs/record.h"
 #include "store_fixture.h"
 
 static int64_t queue;

@@ -2,10 +2,10 @@
  * What is found by order: ready and due jobs, endings, lists; and what is found by name: records, keys.
  */
 /* SPDX-License-Identifier: MIT */
-#include "store/store_endings.h"
-#include "store/store_list.h"
-#include "store/store_ready.h"
-#include "store/store_record.h"
+#include "store/jobs/endings.h"
+#include "store/jobs/list.h"
+#include "store/jobs/ready.h"
+#include "store/jobs/record.h"
 #include "store_fixture.h"
 
 static int64_t queue;

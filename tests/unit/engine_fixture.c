@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fault.h"
 #include "base/id.h"
-#include "base/json.h"
-#include "core/lease.h"
-#include "store/store_jobs.h"
+#include "base/json/json.h"
+#include "base/os/fault.h"
+#include "core/job/lease.h"
+#include "store/jobs/jobs.h"
 #include "testing.h"
 
 enum { SETTLE_ROWS = 1000 }; /* on all stores, so that tests can count */

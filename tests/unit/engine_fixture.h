@@ -13,11 +13,11 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "engine/engine.h"
-#include "engine/query.h"
+#include "engine/reads/query.h"
 #include "pg_schema.h"
 #include "store/damage.h"
+#include "store/shared.h"
 #include "store/store.h"
-#include "store/store_shared.h"
 
 /* 2026-01-01T00:00:00Z */
 #define START_AT INT64_C(1767225600000000)

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "testing.h"
-#include "worker/clear.h"
-#include "worker/proc.h"
+#include "worker/process/clear.h"
+#include "worker/process/proc.h"
 
 char test_dir[64];
 

@@ -9,8 +9,8 @@
 
 #include <sys/types.h>
 
-#include "worker/spawn.h"
-#include "worker/tree.h"
+#include "worker/process/spawn.h"
+#include "worker/process/tree.h"
 
 #define DEADLINE_US (20 * INT64_C(1000000))
 

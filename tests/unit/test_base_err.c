@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "base/err.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "testing.h"
 
 static void an_error_keeps_code_and_message(void **state)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "testing.h"
 
 static int disarm(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/file.h"
+#include "base/os/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

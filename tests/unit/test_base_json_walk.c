@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <float.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "testing.h"
 
 static struct slice checked(const char *text)

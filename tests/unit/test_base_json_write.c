@@ -2,7 +2,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "testing.h"
 
 static void quotes_backslashes_and_controls_are_escaped(void **state)

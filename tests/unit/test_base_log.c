@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/log.h"
+#include "base/os/log.h"
 #include "testing.h"
 
 /* What a process of its own writes to standard error while it runs `body`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/nearest.h"
+#include "base/text/nearest.h"
 #include "testing.h"
 
 static const char *const words[] = {"queue", "params", "priority", "delay", "labels", "due_at",

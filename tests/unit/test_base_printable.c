@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/printable.h"
-#include "base/utf8.h"
+#include "base/text/printable.h"
+#include "base/text/utf8.h"
 #include "testing.h"
 
 static bool is_printable(uint32_t code)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "testing.h"
 
 static void every_character_is_encoded_and_read_back(void **state)

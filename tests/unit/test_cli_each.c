@@ -8,13 +8,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "cli/each_bar.h"
-#include "cli/each_command.h"
-#include "cli/each_halt.h"
-#include "cli/each_lines.h"
-#include "cli/each_marks.h"
-#include "cli/each_order.h"
-#include "cli/each_words.h"
+#include "each/halt.h"
+#include "each/line/command.h"
+#include "each/line/marks.h"
+#include "each/line/words.h"
+#include "each/lines.h"
+#include "each/order.h"
+#include "each/show/bar.h"
 
 /* ---- lines ---- */
 

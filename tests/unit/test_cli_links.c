@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/job_whole.h"
-#include "cli/link_text.h"
-#include "cli/link_view.h"
+#include "cli/request/job_whole.h"
+#include "cli/request/link_text.h"
+#include "cli/view/link_view.h"
 #include "testing.h"
 
 #define ID "05D8K3Q9XW2RT"

@@ -12,12 +12,12 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "cli/job_view.h"
-#include "cli/progress_line.h"
-#include "cli/queue_view.h"
-#include "cli/rates.h"
-#include "cli/screen.h"
-#include "cli/worker_view.h"
+#include "cli/live/progress_line.h"
+#include "cli/live/rates.h"
+#include "cli/view/job_view.h"
+#include "cli/view/queue_view.h"
+#include "cli/view/screen.h"
+#include "cli/view/worker_view.h"
 
 static void json_cleanup(json_t **json)
 {

@@ -7,11 +7,11 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "cli/args.h"
-#include "cli/completion.h"
-#include "cli/help.h"
-#include "cli/screen.h"
-#include "cli/value.h"
+#include "cli/table/args.h"
+#include "cli/table/completion.h"
+#include "cli/table/help.h"
+#include "cli/table/value.h"
+#include "cli/view/screen.h"
 
 #define WORDS_MAX 16
 #define ID "05D8K3Q9XW2RT"

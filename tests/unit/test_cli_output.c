@@ -10,15 +10,15 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/printable.h"
 #include "base/rng.h"
-#include "base/utf8.h"
-#include "cli/answer.h"
-#include "cli/filter.h"
-#include "cli/job_view.h"
-#include "cli/job_wait.h"
-#include "cli/output.h"
-#include "cli/screen.h"
+#include "base/text/printable.h"
+#include "base/text/utf8.h"
+#include "cli/live/job_wait.h"
+#include "cli/request/filter.h"
+#include "cli/view/answer.h"
+#include "cli/view/job_view.h"
+#include "cli/view/output.h"
+#include "cli/view/screen.h"
 
 static void control_characters_are_shown_and_never_obeyed(void **state)
 {

@@ -2,7 +2,7 @@
 #include "testing.h"
 
 #include "base/compiler.h"
-#include "cli/top_page.h"
+#include "cli/live/top_page.h"
 
 #define A "05D8K3Q9XW2RA"
 #define B "05D8K3Q9XW2RB"

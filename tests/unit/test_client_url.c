@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "worker/client.h"
-#include "worker/client_url.h"
+#include "worker/client/client.h"
+#include "worker/client/url.h"
 
 static const struct {
     const char *text;

@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/attempt.h"
+#include "core/job/attempt.h"
 #include "testing.h"
 
 #define NOW (INT64_C(1800000000) * US_PER_S)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
-#include "core/bill.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

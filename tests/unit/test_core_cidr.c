@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <arpa/inet.h>
 
-#include "core/cidr.h"
+#include "core/definition/cidr.h"
 #include "testing.h"
 
 static struct cidr parse(const char *text)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "core/definition.h"
-#include "core/queue_def.h"
+#include "base/json/json.h"
+#include "core/definition/definition.h"
+#include "core/queue/def.h"
 #include "testing.h"
 
 static const struct definition_source in_etc = {.file = "q.yaml", .dir = "/etc/waybill"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
-#include "core/definition.h"
+#include "base/json/json.h"
+#include "core/definition/definition.h"
 #include "testing.h"
 
 static void add(struct definitions *d, const char *file, const char *text)

@@ -9,10 +9,10 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "core/definition.h"
-#include "core/queue_keys.h"
-#include "core/queue_values.h"
-#include "core/word.h"
+#include "core/definition/definition.h"
+#include "core/program/word.h"
+#include "core/queue/keys.h"
+#include "core/queue/values.h"
 #include "testing.h"
 
 #define TABLE_BEGIN "<!-- queue keys: begin -->\n"

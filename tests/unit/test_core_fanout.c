@@ -2,7 +2,7 @@
  * How much of a fan-out belongs into one commit.
  */
 /* SPDX-License-Identifier: MIT */
-#include "core/fanout.h"
+#include "core/route/fanout.h"
 
 #include "testing.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/job.h"
+#include "core/job/job.h"
 #include "testing.h"
 
 static void outcomes_have_the_names_of_the_design(void **state)

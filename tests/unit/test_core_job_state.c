@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "core/job_state.h"
+#include "core/job/state.h"
 #include "testing.h"
 
 /* The moves of a job, written down a second time: a state a line, an event a column. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
-#include "core/join_def.h"
+#include "base/json/json.h"
+#include "core/route/join_def.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

@@ -2,7 +2,7 @@
 #include "testing.h"
 
 #include "base/compiler.h"
-#include "core/last_line.h"
+#include "core/job/last_line.h"
 
 static const struct {
     const char *tail;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/lease.h"
+#include "core/job/lease.h"
 
 #include <string.h>
 

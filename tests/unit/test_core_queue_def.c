@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "core/queue_def.h"
-#include "core/template.h"
+#include "base/json/json.h"
+#include "core/program/template.h"
+#include "core/queue/def.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "core/retry.h"
+#include "core/job/retry.h"
 #include "testing.h"
 
 static struct retry_policy steady(void)

@@ -1,7 +1,7 @@
 /* Steps and records as they come from outside. */
 /* SPDX-License-Identifier: MIT */
-#include "base/json.h"
-#include "core/bill.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/store_url.h"
+#include "core/definition/store_url.h"
 
 #include "testing.h"
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "core/template.h"
+#include "base/json/json.h"
+#include "core/program/template.h"
 #include "testing.h"
 
 static struct arena arena;

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
-#include "core/template.h"
+#include "core/program/template.h"
 #include "testing.h"
 
 static struct arena arena;

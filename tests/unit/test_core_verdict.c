@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "core/verdict.h"
+#include "core/job/verdict.h"
 #include "testing.h"
 
 static struct verdict judged(struct verdict_facts facts)

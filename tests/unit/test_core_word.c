@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "base/id.h"
-#include "base/utf8.h"
-#include "core/word.h"
+#include "base/text/utf8.h"
+#include "core/program/word.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

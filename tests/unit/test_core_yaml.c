@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "core/yaml.h"
+#include "base/json/json.h"
+#include "core/definition/yaml.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "core/definition.h"
-#include "server/definition_files.h"
+#include "core/definition/definition.h"
+#include "server/process/definition_files.h"
 #include "testing.h"
 
 /* A directory of its own for each test: *state is its path. */

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
+#include "store/jobs/jobs.h"
 #include "testing.h"
 
 /* {"NAME":"xxx…"} of so many bytes in all. */

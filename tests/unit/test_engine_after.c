@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fault.h"
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/os/fault.h"
 #include "engine_fixture.h"
-#include "store/store_internal.h"
-#include "store/store_jobs.h"
-#include "store/store_links.h"
+#include "store/internal.h"
+#include "store/jobs/jobs.h"
+#include "store/links/links.h"
 #include "testing.h"
 
 /* ---- words ---- */

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/fault.h"
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/os/fault.h"
 #include "engine_fixture.h"
 #include "testing.h"
 

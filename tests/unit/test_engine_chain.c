@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "core/bill.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
-#include "store/store_links.h"
+#include "store/jobs/jobs.h"
+#include "store/links/links.h"
 #include "testing.h"
 
 /* ---- words ---- */

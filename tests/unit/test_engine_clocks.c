@@ -1,8 +1,8 @@
 /* Clocks that are set, and servers that were stopped for a while. */
 /* SPDX-License-Identifier: MIT */
-#include "base/fault.h"
 #include "base/id.h"
 #include "base/id_clock.h"
+#include "base/os/fault.h"
 #include "engine_fixture.h"
 #include "testing.h"
 

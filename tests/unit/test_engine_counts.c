@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "engine/counts.h"
+#include "engine/batch/counts.h"
 #include "engine_fixture.h"
 #include "testing.h"
 

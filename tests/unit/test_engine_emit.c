@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "engine_fixture.h"
-#include "store/store_emits.h"
+#include "store/jobs/emits.h"
 #include "testing.h"
 
 /* ---- words ---- */

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "base/json.h"
-#include "core/bill.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
 #include "engine_fixture.h"
-#include "store/store_fanout.h"
-#include "store/store_jobs.h"
-#include "store/store_links.h"
+#include "store/jobs/jobs.h"
+#include "store/links/fanout.h"
+#include "store/links/links.h"
 #include "testing.h"
 
 enum { ROWS = 10, QUEUES = 25, SMALL_PARAMS = 30, LARGE_PARAMS = 6000 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/json.h"
-#include "engine/filter.h"
+#include "base/json/json.h"
+#include "engine/jobs/filter.h"
 #include "testing.h"
 
 #define BIT(state) (1u << (state))

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "engine/job_json.h"
+#include "base/json/json.h"
+#include "engine/reads/job_json.h"
 #include "testing.h"
 
 /* 2026-01-01T00:00:00Z, in the middle of the ids of that instant */

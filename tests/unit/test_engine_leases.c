@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "engine_fixture.h"
-#include "store/store_claims.h"
+#include "store/jobs/claims.h"
 #include "testing.h"
 
 static void count_claim(void *ctx, const struct stored_claim *c)

@@ -3,7 +3,7 @@
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "engine/names.h"
+#include "engine/batch/names.h"
 #include "testing.h"
 
 static void a_name_finds_what_was_put_under_it(void **state)

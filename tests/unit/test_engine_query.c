@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/id.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "engine_fixture.h"

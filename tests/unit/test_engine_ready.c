@@ -3,9 +3,9 @@
 
 #include "base/compiler.h"
 #include "base/rng.h"
-#include "engine/ready.h"
+#include "engine/jobs/ready.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
+#include "store/jobs/jobs.h"
 #include "testing.h"
 
 enum { QUEUE = 77, ALL_MAX = 3 * READY_MAX };

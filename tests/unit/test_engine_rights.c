@@ -3,10 +3,10 @@
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
-#include "base/json.h"
-#include "core/bill.h"
+#include "base/json/json.h"
+#include "core/route/bill.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
+#include "store/jobs/jobs.h"
 #include "testing.h"
 
 #define NOBODY "{\"limits\":{\"memory\":\"1G\",\"user\":\"nobody\"}}"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "engine_fixture.h"
 #include "testing.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
-#include "store/store_shared.h"
+#include "store/jobs/jobs.h"
+#include "store/shared.h"
 #include "testing.h"
 
 /* What the servers have told each other since the last look, each line for a run of its own. */

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/fault.h"
-#include "base/json.h"
+#include "base/json/json.h"
+#include "base/os/fault.h"
 #include "base/rng.h"
 #include "engine_fixture.h"
-#include "store/store_logs.h"
+#include "store/jobs/logs.h"
 #include "testing.h"
 
 static void assert_shows(struct fixture *f, enum query_kind kind, int64_t id, const char *text)

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "engine_fixture.h"
-#include "store/store_endings.h"
+#include "store/jobs/endings.h"
 #include "testing.h"
 
 /* Runs until nothing is left to do at this instant. */

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"
 #include "engine_fixture.h"
-#include "store/store_queues.h"
+#include "store/queues.h"
 #include "testing.h"
 
 #define FETCH "{\"command\":[\"./fetch\",\"{url}\",\"{depth:-1}\",\"{id}\"],\"own_command\":true}"

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
-#include "core/bill.h"
+#include "core/route/bill.h"
 #include "engine_fixture.h"
-#include "store/store_jobs.h"
+#include "store/jobs/jobs.h"
 #include "testing.h"
 
 #define WEEK_US (7 * US_PER_DAY)

@@ -3,8 +3,8 @@
 
 #include <arpa/inet.h>
 
-#include "server/auth.h"
-#include "server/auth_guard.h"
+#include "server/request/auth.h"
+#include "server/request/auth_guard.h"
 #include "testing.h"
 
 #define TOKEN "0123456789abcdef"

@@ -2,11 +2,11 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "server/http_framing.h"
-#include "server/http_head.h"
+#include "server/http/framing.h"
+#include "server/http/head.h"
+#include "server/http/pace.h"
+#include "server/http/target.h"
 #include "server/limits.h"
-#include "server/pace.h"
-#include "server/target.h"
 #include "testing.h"
 
 /* ---- heads ---- */

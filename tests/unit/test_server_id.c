@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/server_id.h"
+#include "server/process/server_id.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,8 +7,8 @@
 #include <sys/eventfd.h>
 
 #include "base/clock.h"
-#include "server/inbox.h"
-#include "server/timers.h"
+#include "server/threads/inbox.h"
+#include "server/threads/timers.h"
 #include "testing.h"
 
 struct numbered {

@@ -4,12 +4,12 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
-#include "core/lease.h"
-#include "server/content.h"
-#include "server/job_filter.h"
+#include "core/job/lease.h"
 #include "server/limits.h"
-#include "server/parse_exchange.h"
-#include "server/parse_submit.h"
+#include "server/parse/content_hash.h"
+#include "server/parse/exchange.h"
+#include "server/parse/job_filter.h"
+#include "server/parse/submit.h"
 #include "testing.h"
 
 #define ID "0AHY0AM680000"

@@ -2,9 +2,9 @@
 #include <stdio.h>
 
 #include "base/siphash.h"
-#include "server/content.h"
-#include "server/parse_exchange.h"
-#include "server/parse_submit.h"
+#include "server/parse/content_hash.h"
+#include "server/parse/exchange.h"
+#include "server/parse/submit.h"
 #include "testing.h"
 
 #define ID "0AHY0AM680000"

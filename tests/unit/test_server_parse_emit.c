@@ -4,8 +4,8 @@
 
 #include "base/siphash.h"
 #include "server/limits.h"
-#include "server/parse_emit.h"
-#include "server/parse_exchange.h"
+#include "server/parse/emit.h"
+#include "server/parse/exchange.h"
 #include "testing.h"
 
 #define ID "0AHY0AM680000"

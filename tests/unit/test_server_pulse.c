@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "server/pulse.h"
+#include "server/process/pulse.h"
 #include "testing.h"
 
 #define LIMIT_US (60 * US_PER_S)

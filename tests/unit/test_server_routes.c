@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "base/json.h"
-#include "server/http_range.h"
-#include "server/routes.h"
+#include "base/json/json.h"
+#include "server/http/range.h"
+#include "server/request/routes.h"
 #include "testing.h"
 
 static enum err_code match(const char *method, const char *path, struct route_match *m,

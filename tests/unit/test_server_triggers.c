@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
-#include "core/definition.h"
-#include "server/triggers.h"
+#include "core/definition/definition.h"
+#include "server/request/triggers.h"
 #include "testing.h"
 
 static const char definitions_text[] = "triggers:\n"

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/fault.h"
+#include "base/os/fault.h"
+#include "store/meta.h"
 #include "store/store.h"
-#include "store/store_meta.h"
 #include "testing.h"
 
 static char dir[64];

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
-#include "store/history.h"
+#include "store/jobs/history.h"
 #include "testing.h"
 
 /* What the row itself keeps, for a job read back. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "store/sqlite_rows.h"
+#include "store/sqlite/rows.h"
 #include "testing.h"
 
 static int setup(void **state)

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
-#include "core/queue_def.h"
+#include "core/queue/def.h"
 #include "testing.h"
-#include "worker/account.h"
+#include "worker/run/account.h"
 
 static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
 {

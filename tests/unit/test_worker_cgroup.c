@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/cgroup.h"
+#include "worker/process/cgroup.h"
 
 /* A plain directory with the files of a cgroup that matter here. */
 static void make_root(const char *controllers, const char *enabled)

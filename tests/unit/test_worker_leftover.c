@@ -9,7 +9,7 @@
 
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/leftover.h"
+#include "worker/process/leftover.h"
 
 /* The same test may run beside itself: ids and leases are its own. */
 static char job_text[16];

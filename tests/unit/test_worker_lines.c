@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "testing.h"
-#include "worker/line_reader.h"
+#include "worker/run/line_reader.h"
 
 enum { LIMIT = 10 };
 

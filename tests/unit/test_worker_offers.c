@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "testing.h"
-#include "worker/offers.h"
+#include "worker/talk/offers.h"
 
 #define QUEUE(name, definition) "{\"name\":\"" name "\",\"definition\":" definition "}"
 #define LIST(number, queues) "{\"definitions\":" number ",\"queues\":[" queues "]}"

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/rng.h"
+#include "base/text/base64.h"
 #include "testing.h"
-#include "worker/output.h"
+#include "worker/run/output.h"
 
 /* A server's log, as far as it is sent there. */
 struct server {

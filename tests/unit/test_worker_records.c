@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/records.h"
+#include "worker/process/records.h"
 
 static int directory(void)
 {

@@ -12,8 +12,8 @@
 
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/clear.h"
-#include "worker/slot.h"
+#include "worker/process/clear.h"
+#include "worker/run/slot.h"
 
 static struct slots *slots;
 

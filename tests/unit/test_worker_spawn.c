@@ -12,10 +12,10 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "base/fault.h"
+#include "base/os/fault.h"
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/proc.h"
+#include "worker/process/proc.h"
 
 /* Runs it to its end; what it printed is in the file `out`. */
 static const char *output_of(struct spawn *s)

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/proc.h"
+#include "worker/process/proc.h"
 
 static struct tree *tree;
 

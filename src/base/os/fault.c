@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/os/fault.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+enum action { KILL, FAIL, FAIL_ALL };
+
+static const char *const actions[] = {[KILL] = "kill", [FAIL] = "fail", [FAIL_ALL] = "fail-all"};
+
+static struct {
+    char name[64];
+    uint64_t count;
+    enum action action;
+    atomic_uint_fast64_t hits;
+} plan;
+
+atomic_bool fault_armed;
+
+static bool parse_action(const char *text, enum action *ret_action)
+{
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+        if (strcmp(text, actions[i]) == 0) {
+            *ret_action = (enum action)i;
+            return true;
+        }
+    return false;
+}
+
+static bool parse_count(const char *text, uint64_t *ret_count, const char **ret_rest)
+{
+    char *rest;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    *ret_count = strtoull(text, &rest, 10);
+    *ret_rest = rest;
+    return errno == 0 && *ret_count > 0;
+}
+
+bool fault_arm(const char *text)
+{
+    const char *rest;
+
+    atomic_store(&fault_armed, false);
+    if (text == NULL)
+        return true;
+    size_t name_size = strcspn(text, ":");
+
+    if (name_size == 0 || name_size >= sizeof(plan.name) || text[name_size] == '\0' ||
+        !parse_count(text + name_size + 1, &plan.count, &rest))
+        return false;
+    plan.action = KILL;
+    if (*rest != '\0' && (*rest != ':' || !parse_action(rest + 1, &plan.action)))
+        return false;
+    memcpy(plan.name, text, name_size);
+    plan.name[name_size] = '\0';
+    atomic_store(&plan.hits, 0);
+    atomic_store(&fault_armed, true);
+    return true;
+}
+
+bool fault_init(void)
+{
+    const char *text = getenv("WAYBILL_FAULT");
+
+    if (fault_arm(text))
+        return true;
+    fprintf(stderr, "waybill: WAYBILL_FAULT='%s' is not NAME:COUNT[:kill|fail|fail-all]\n", text);
+    return false;
+}
+
+bool fault_hit_armed(const char *name)
+{
+    if (strcmp(name, plan.name) != 0)
+        return false;
+    uint64_t hit = atomic_fetch_add(&plan.hits, 1) + 1;
+
+    switch (plan.action) {
+    case KILL:
+        if (hit == plan.count)
+            raise(SIGKILL);
+        return false;
+    case FAIL: return hit == plan.count;
+    case FAIL_ALL: return hit >= plan.count;
+    }
+    return false;
+}

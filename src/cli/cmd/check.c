@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include <jansson.h>
+
+#include "base/json/json.h"
+#include "cli/checkup/health.h"
+#include "cli/checkup/store_check.h"
+#include "cli/cli.h"
+#include "cli/cmd/cmd.h"
+#include "core/definition/definition.h"
+#include "server/process/definition_files.h"
+#include "server/process/settings.h"
+#include "server/server.h"
+
+/* What came of one file; of all of them together when `file` is NULL. */
+struct file_result {
+    const char *file;
+    size_t queues, joins; /* that it has added */
+    struct definition_faults faults;
+};
+
+static void add_errors(struct buf *line, const struct definition_faults *faults)
+{
+    json_put_string(line, "error", slice_of(faults->items.items[0].msg));
+    json_add_key(line, "errors");
+    buf_add_char(line, '[');
+    for (size_t i = 0; i < faults->items.count; i++) {
+        json_add_comma(line);
+        json_add_string(line, slice_of(faults->items.items[i].msg));
+    }
+    buf_add_char(line, ']');
+}
+
+static void print_result_json(const struct file_result *r)
+{
+    CLEANUP(buf) struct buf line = BUF_INIT((size_t)1 << 20);
+    bool ok = r->faults.items.count == 0;
+
+    buf_add_char(&line, '{');
+    if (r->file != NULL)
+        json_put_string(&line, "file", slice_of(r->file));
+    json_put_bool(&line, "ok", ok);
+    if (ok) {
+        json_put_int(&line, "queues", (int64_t)r->queues);
+        json_put_int(&line, "joins", (int64_t)r->joins);
+    } else {
+        add_errors(&line, &r->faults);
+    }
+    buf_add_char(&line, '}');
+    puts(buf_text(&line));
+}
+
+static void print_result(struct cli *cli, const struct file_result *r)
+{
+    if (cli->json) {
+        print_result_json(r);
+        return;
+    }
+    for (size_t i = 0; i < r->faults.items.count; i++)
+        (void)cli_fail(cli, &r->faults.items.items[i]);
+    if (r->faults.items.count > 0)
+        return;
+    printf("%s: ok, %zu queue%s", r->file, r->queues, r->queues == 1 ? "" : "s");
+    if (r->joins > 0)
+        printf(", %zu join%s", r->joins, r->joins == 1 ? "" : "s");
+    printf("\n");
+}
+
+/* Mistakes are gathered; one that ends the reading, as there are too many, comes last. */
+static void read_one(struct definitions *d, struct file_result *r)
+{
+    struct err err = ERR_INIT;
+
+    r->queues = d->queues.count;
+    r->joins = d->joins.count;
+    d->faults = &r->faults;
+    if (definitions_read(d, r->file, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+    r->queues = d->queues.count - r->queues;
+    r->joins = d->joins.count - r->joins;
+}
+
+/* What only all files together can have wrong: where their names lead, and what the server is told. */
+static void judge_all(struct definitions *d, bool whole, struct file_result *r)
+{
+    const struct server_config config = {.listen = NULL};
+    struct err err = ERR_INIT;
+
+    d->faults = &r->faults;
+    if (whole && definitions_check_names(d, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+    err = ERR_INIT;
+    if (settings_check(&config, d, &err) != E_OK)
+        VEC_PUSH(&r->faults.items, err);
+}
+
+/* All that is wrong is told at once.  Names are judged when every file could be read: else those would be missed that
+ * stand in the others. */
+static int check_files(struct cli *cli)
+{
+    CLEANUP(definitions) struct definitions d;
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    size_t n = cli->args.words.count;
+    struct file_result *results = arena_array(&arena, n + 1, sizeof(*results));
+    struct file_result *all = &results[n];
+    size_t faults = 0;
+    bool whole = true;
+
+    definitions_init(&d);
+    for (size_t i = 0; i < n; i++) {
+        results[i] = (struct file_result){.file = cli->args.words.items[i]};
+        read_one(&d, &results[i]);
+        whole &= !results[i].faults.unread;
+    }
+    *all = (struct file_result){.file = NULL};
+    judge_all(&d, whole, all);
+    for (size_t i = 0; i <= n; i++)
+        faults += results[i].faults.items.count;
+    for (size_t i = 0; i <= n; i++) {
+        bool shown = i < n ? all->faults.items.count == 0 || results[i].faults.items.count > 0
+                           : all->faults.items.count > 0;
+
+        if (shown)
+            print_result(cli, &results[i]);
+        definition_faults_deinit(&results[i].faults);
+    }
+    d.faults = NULL;
+    return faults == 0 ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_check(struct cli *cli)
+{
+    bool store = args_has(&cli->args, "store");
+
+    if (args_has(&cli->args, "full") && !store)
+        return cli_usage(cli, "--full goes with --store");
+    if (cli->args.words.count > 0 && store)
+        return cli_usage(cli, "say files or --store, not both");
+    if (cli->args.words.count > 0)
+        return check_files(cli);
+    return store ? store_check_run(cli) : health_check(cli);
+}

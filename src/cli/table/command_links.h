@@ -1,0 +1,11 @@
+/*
+ * The verbs of topics, signals and joins, for the table of commands.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "cli/table/command.h"
+
+extern const struct command topic_verbs[];
+extern const struct command signal_verbs[];
+extern const struct command join_verbs[];

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/view/job_what.h"
+
+#include <string.h>
+
+#include "base/text/utf8.h"
+#include "cli/view/answer.h"
+#include "cli/view/command_text.h"
+
+/* As much of it as there is room for. */
+static void add_start(struct buf *b, struct slice text)
+{
+    buf_add_slice(b, utf8_cut(text, b->limit - b->size));
+}
+
+static void add_params(struct buf *b, json_t *params)
+{
+    for (void *it = json_object_iter(params); it != NULL && b->size < b->limit;
+         it = json_object_iter_next(params, it)) {
+        const char *key = json_object_iter_key(it);
+        const char *text = json_string_value(json_object_iter_value(it));
+        CLEANUP(mem) char *json = text == NULL ? answer_json(params, key) : NULL;
+
+        if (b->size > 0)
+            buf_add_char(b, ' ');
+        add_start(b, slice_of(key));
+        add_start(b, SLICE("="));
+        add_start(b, slice_of(text != NULL ? text : json != NULL ? json : ""));
+    }
+}
+
+void job_what(const json_t *job, struct buf *out)
+{
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+    CLEANUP(buf) struct buf command = BUF_INIT((size_t)1 << 20);
+
+    command_add_text(&command, json_object_get(job, "command"));
+    add_start(&what, buf_slice(&command));
+    if (what.size == 0)
+        add_params(&what, json_object_get(job, "params"));
+    if (what.size == 0)
+        add_start(&what, slice_of(answer_text(job, "key")));
+    buf_add_slice(out, buf_slice(&what));
+}

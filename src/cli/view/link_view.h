@@ -1,0 +1,19 @@
+/*
+ * What ties a job to others, for people: conditions and destinations in the words of a line, the steps of a route.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "cli/view/screen.h"
+
+/* `parse, topic:alarm, join:report, signal:dump:3`; from JSON as the server shows it. */
+void dests_add(struct buf *out, const json_t *dests);
+
+/* `05D8…:failure, 05D8…/4, signal:dump:10`; the first of them when they are many. */
+void conditions_add(struct buf *out, const json_t *conditions);
+
+/* The steps of a job, each with what has become of it. */
+void steps_print(const json_t *job, const struct screen *s);

@@ -1,0 +1,142 @@
+/*
+ * A job as the store keeps it: one row, in `jobs` while it lives and in `ended` afterwards.
+ *
+ * Texts are borrowed: whoever filled the struct says how long they live (the arena of the batch or of
+ * the request).  Instants are 0 when there is none.  Enum numbers are persisted: never renumber.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/id.h"
+#include "base/slice.h"
+#include "core/job/state.h"
+
+#define JOB_PRIORITY_MIN (-1000)
+#define JOB_PRIORITY_MAX 1000
+#define JOB_BYTES_MAX ((size_t)16 << 20) /* params, body, labels and the rest of one job */
+
+/* How the last attempt ended, as its worker (or the sweep) told. */
+enum job_outcome {
+    JOB_OUT_NONE,
+    JOB_OUT_DONE,
+    JOB_OUT_FAILED,
+    JOB_OUT_LATER,
+    JOB_OUT_RETURNED,
+    JOB_OUT_CANCELLED,
+    JOB_OUT_LOST,
+    JOB_OUT_COUNT
+};
+
+enum job_cause {
+    JOB_CAUSE_NONE,
+    JOB_CAUSE_EXIT,
+    JOB_CAUSE_SIGNAL,
+    JOB_CAUSE_TIMEOUT,
+    JOB_CAUSE_MEMORY,
+    JOB_CAUSE_LOST,
+    JOB_CAUSE_START,
+    JOB_CAUSE_PROTOCOL,
+    JOB_CAUSE_CANCELLED,
+    JOB_CAUSE_DEPENDENCY,
+    JOB_CAUSE_COUNT
+};
+
+#define JOB_VERSION_SIZE 17
+
+struct job {
+    struct job_id id;
+    int64_t queue; /* its number in the store */
+    enum job_state state;
+    int priority;
+    unsigned holds;  /* enum job_hold bits */
+    bool cancelling; /* cancel was asked for while it ran */
+
+    int64_t due_at;
+    int64_t delay_us; /* what due_at was reckoned by, from then on; 0: somebody gave the instant */
+    int64_t started_at; /* of the current or last attempt */
+    int64_t finished_at;
+    int64_t lease_until_at;
+
+    int64_t token;      /* of the current or last claim */
+    int64_t prev_token; /* of the claim before: its finish may still be repeated */
+    enum job_outcome outcome;
+
+    int attempt;  /* claims begun, not those returned */
+    int returned; /* those */
+    int failures;
+    int lost;
+    int laters;
+
+    /* Of jobs with a bill (core/bill.h). */
+    bool billed;         /* its end, or that of a step, means something to others */
+    int step;            /* number of the step it is at; 0: it has no route */
+    int failed_step;     /* the step that failed: only final ones are left to run; 0: none */
+    int attempts_before; /* of earlier steps: `attempt` goes on counting */
+    bool awaited;        /* jobs may wait for its end */
+
+    bool emitted; /* shared stores: the attempt that runs has emitted something */
+    bool watched; /* shared stores: somebody waits for its end, at some server */
+
+    int64_t worker; /* number in the store, 0 for none */
+    bool exited;
+    int exit; /* exit status, or -N for signal N */
+    enum job_cause cause;
+    int64_t done, total; /* progress counts; total 0 when unknown */
+    int64_t expected_at; /* when its program thinks that it will be done */
+
+    struct slice key;
+    struct slice params;  /* JSON object, as it came */
+    struct slice body;    /* bytes; data NULL when there is none */
+    struct slice labels;  /* JSON object, or empty */
+    struct slice options; /* JSON object of rarely used fields: retry, timeout, command; or empty */
+    struct slice text;    /* status line */
+    struct slice unit;    /* of done and total */
+    struct slice result;  /* JSON, or empty */
+    int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
+    struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
+    struct slice bill;    /* JSON, or empty: core/bill.h */
+    struct slice assigned; /* JSON object of what its steps have set so far, or empty */
+    int64_t shared; /* new jobs: params and body are in the store already, under this id; else 0 */
+};
+
+/* One entry of a job's record: an attempt that has ended. */
+struct progress_entry {
+    int seq;       /* which attempt of the job it was; below 0: it was handed in with the job */
+    int number;    /* step, 1 for a job without steps */
+    int attempt;   /* of the step */
+    int64_t token; /* which claim it was */
+    enum job_outcome outcome;
+    enum job_cause cause;
+    bool exited;
+    int exit;
+    int64_t queue;
+    int64_t worker;
+    int64_t started_at;
+    int64_t ended_at;
+    struct slice text;
+    struct slice set; /* JSON object, or empty */
+};
+
+/* Grows with each grant, whoever grants: a number of the job's own. */
+int64_t job_fence(const struct job *j);
+
+/* The entry of the attempt that ended last, read off the job's own row. */
+struct progress_entry job_last_entry(const struct job *j);
+
+const char *job_outcome_name(enum job_outcome o);
+enum job_outcome job_outcome_parse(struct slice name); /* JOB_OUT_NONE when unknown */
+const char *job_cause_name(enum job_cause c);
+enum job_cause job_cause_parse(struct slice name); /* JOB_CAUSE_NONE when unknown */
+
+/* The id carries the time of creation, to the millisecond. */
+static inline int64_t job_created_at(const struct job *j)
+{
+    return id_time(j->id.v);
+}
+
+/* Names what people can change of a waiting job (params, labels, priority, due time): another one when any of it has
+ * changed. */
+const char *job_version(const struct job *j, char text[static JOB_VERSION_SIZE]);

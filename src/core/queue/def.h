@@ -1,0 +1,146 @@
+/*
+ * What a queue is: its definition as written by people, checked and filled with the defaults.
+ *
+ * A definition is kept in the store as canonical JSON (keys in the order of the table in queue_keys.c,
+ * only those that were given).  queue_def_parse reads both that and what comes from outside; the table
+ * is the single source of keys, types, bounds, help and documentation.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/job/retry.h"
+#include "core/route/dest.h"
+
+struct template_command;
+
+#define QUEUE_NAME_MAX 200
+#define QUEUE_SLOTS_ALL 0
+
+/* Numbers are persisted. */
+enum queue_state { QUEUE_UP = 1, QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN };
+
+const char *queue_state_name(enum queue_state s);
+bool queue_state_parse(struct slice name, enum queue_state *ret_state);
+
+static inline bool queue_state_takes(enum queue_state s)
+{
+    return s == QUEUE_UP || s == QUEUE_PAUSE;
+}
+
+static inline bool queue_state_starts(enum queue_state s)
+{
+    return s == QUEUE_UP || s == QUEUE_DRAIN;
+}
+
+struct queue_limits {
+    int64_t memory; /* bytes; 0: none */
+    int64_t cpu_us;
+    int64_t files;
+    int64_t nice;
+    bool niced;
+    struct slice user;
+};
+
+struct queue_def {
+    struct slice command; /* canonical JSON: a string (sh -c) or an array of strings; empty: none */
+    const struct template_command *template; /* the command's; NULL when there is none */
+    struct slice fault;   /* of a stored definition: why its command cannot be run; else empty */
+    struct slice dir;     /* of the definition file: programs with a slash are relative to it */
+    struct slice workdir; /* where programs run; empty: a directory for each job */
+    struct slice env;     /* canonical JSON object of strings, or empty */
+    struct slice description; /* for people */
+    int slots;                /* at once on one worker; QUEUE_SLOTS_ALL: all of the worker's */
+    int64_t timeout_us;       /* 0: none */
+    struct retry_policy retry;
+    int stop_after; /* so many failures in a row pause the queue; 0: never */
+    bool strict;
+    bool resident;
+    bool own_command;
+    bool may_emit_command; /* what its jobs emit may bring a command */
+    int64_t idle_us;       /* a resident program is stopped after so long without work */
+    struct queue_limits limits;
+    int64_t keep_done_us; /* retention of done, cancelled and relayed jobs */
+    int64_t keep_failed_us;
+    int64_t keep_log; /* bytes of log kept for a job */
+
+    struct dest_list on_success, on_failure; /* where the end of a job in it leads */
+    struct slice *subscribe;                 /* topics, or prefixes of them: topic_matches */
+    size_t n_subscribe;
+
+    /* Of a worker's own queue of a topic, made by the engine; else empty. */
+    struct slice subscriber_topic, subscriber_worker;
+    int64_t subscriber_lifetime_us; /* so long may the worker be away */
+};
+
+/* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the arena.
+ * E_INVALID: the message begins with the dotted key and, for an unknown one, names the nearest. */
+MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
+                                         struct queue_def *ret_def, struct err *err);
+
+/* The same for one that was accepted when it was stored: where the rules for commands have become
+ * stricter since, `fault` says what is wrong with it.  `subscriber` is taken from here alone. */
+MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
+                                                struct queue_def *ret_def, struct err *err);
+
+/* Takes a mistake in one member; false: enough, it is the error. */
+typedef bool queue_def_fault_fn(void *ctx, const char *fault_at, const struct err *err);
+
+struct queue_def_faults {
+    queue_def_fault_fn *take;
+    void *ctx;
+    size_t count; /* out: that were taken */
+};
+
+/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame.  With
+ * `faults`, which may be NULL, mistakes in members go there and the other members are read, too. */
+MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
+                                            struct queue_def *ret_def,
+                                            struct queue_def_faults *faults, const char **fault_at,
+                                            struct err *err);
+
+/* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
+MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
+
+/* The definition of a worker's own queue: `json` is the canonical definition of the topic's queue, or empty. */
+struct queue_subscriber {
+    struct slice topic;
+    struct slice worker;
+    int64_t lifetime_us;
+};
+void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
+                          struct buf *out);
+
+/* One value alone, as steps bring it: `key` is one of the first level ("command", "timeout", "retry").
+ * *ret_json is canonical and in the arena.  E_INVALID: what is wrong, without the key's name unless the value is
+ * an object ("retry.first: …"). */
+MUST_CHECK enum err_code queue_def_value(const char *key, struct slice json, struct arena *arena,
+                                         struct slice *ret_json, struct err *err);
+
+/* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's).  E_INVALID: the
+ * message begins with the dotted key, "retry.first: …". */
+MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
+                                            struct retry_policy *ret_policy, struct err *err);
+
+/* `limits` alone, as a job carries them: canonical, or empty when there are none.  Slices in the arena. */
+MUST_CHECK enum err_code queue_limits_parse(struct slice json, struct arena *arena,
+                                            struct queue_limits *ret_limits, struct err *err);
+struct slice queue_limits_format(const struct queue_limits *limits, struct arena *arena);
+
+/* What holds for a command that came with `own` limits into a queue: of each the stricter, and the user it came
+ * with; the queue's where it has none. */
+struct queue_limits queue_limits_for(const struct queue_limits *own,
+                                     const struct queue_limits *queue);
+
+/* "there is no queue 'X', did you mean 'Y'?" */
+enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,
+                                 enum err_code code, struct err *err);
+
+/* 1 to QUEUE_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'. */
+MUST_CHECK enum err_code queue_name_check(struct slice name, struct err *err);

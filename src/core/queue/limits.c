@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/json/json.h"
+#include "core/queue/def.h"
+
+/* 0 is no limit. */
+static int64_t lower(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+struct queue_limits queue_limits_for(const struct queue_limits *own,
+                                     const struct queue_limits *queue)
+{
+    struct queue_limits l = {
+        .memory = lower(own->memory, queue->memory),
+        .cpu_us = lower(own->cpu_us, queue->cpu_us),
+        .files = lower(own->files, queue->files),
+        .nice = own->nice,
+        .niced = own->niced || queue->niced,
+        .user = own->user.size > 0 ? own->user : queue->user,
+    };
+
+    if (queue->niced && (!own->niced || queue->nice > own->nice))
+        l.nice = queue->nice;
+    return l;
+}
+
+struct slice queue_limits_format(const struct queue_limits *l, struct arena *arena)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(4096);
+    char length[DURATION_TEXT_SIZE];
+
+    buf_add_char(&out, '{');
+    if (l->memory > 0)
+        json_put_int(&out, "memory", l->memory);
+    if (l->cpu_us > 0)
+        json_put_string(&out, "cpu", slice_of(duration_format(l->cpu_us, length)));
+    if (l->files > 0)
+        json_put_int(&out, "files", l->files);
+    if (l->niced)
+        json_put_int(&out, "nice", l->nice);
+    if (l->user.size > 0)
+        json_put_string(&out, "user", l->user);
+    buf_add_char(&out, '}');
+    ASSERT(!out.overflowed);
+    return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
+}
+
+enum err_code queue_limits_parse(struct slice json, struct arena *arena,
+                                 struct queue_limits *ret_limits, struct err *err)
+{
+    CLEANUP(buf) struct buf whole = BUF_INIT(json.size + sizeof("{\"limits\":}"));
+    struct queue_def def;
+
+    if (json.size == 0) {
+        *ret_limits = (struct queue_limits){0};
+        return E_OK;
+    }
+    buf_addf(&whole, "{\"limits\":%.*s}", (int)json.size, json.data);
+    if (queue_def_parse(arena_copy(arena, buf_slice(&whole)), arena, &def, err) != E_OK)
+        return err->code;
+    *ret_limits = def.limits;
+    return E_OK;
+}

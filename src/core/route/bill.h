@@ -1,0 +1,167 @@
+/*
+ * A job's bill: its route, where its end leads, what it waits for and where it came from.
+ *
+ * Most jobs have none.  It is made when the job is made, kept as canonical JSON beside what the job carries, and
+ * changes only when steps are added:
+ *
+ *   {"steps":[{"number":1,"name":"extract","queue":"shelf","command":…,"params":{…},"timeout":…,"retry":{…},
+ *              "limits":{…},"on_error":"continue","final":true,"on_success":[…],"on_failure":[…]}],
+ *    "options":{…},"skip":[3],"on_success":[…],"on_failure":[…],
+ *    "after":[{"job":"ID","step":4,"on":"success"},{"signal":"NAME","count":10,"take":true}],
+ *    "changed":{"date":7},"parent":"ID","depth":3,"topic":"NAME"}
+ *
+ * Which step a job is at, and whether its route has failed, stands in its row (struct job).  The rules here are
+ * pure: they say what comes next.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "core/route/dest.h"
+
+enum {
+    ROUTE_STEPS_MAX = 1000,
+    STEP_NAME_MAX = 200,
+    STEP_NUMBER_MAX = 1000000,
+    CHAIN_DEPTH_MAX = 1000, /* a chain that is longer fails */
+    AFTER_MAX = 100000,     /* conditions of one job */
+};
+
+struct route_step {
+    int number; /* no other step of the route has it; an added one has the next that is free */
+    struct slice name;
+    struct slice queue;
+    struct slice command;                /* JSON, or empty: its queue's */
+    struct slice params;                 /* JSON object, or empty */
+    struct slice timeout;                /* JSON, or empty */
+    struct slice retry;                  /* JSON object, or empty */
+    struct slice limits;                 /* of a command that a job has emitted; or empty */
+    bool goes_on;                        /* on_error: continue */
+    bool final;                          /* runs also when the route has failed */
+    struct slice on_success, on_failure; /* canonical JSON of destinations, or empty */
+};
+
+struct bill {
+    struct route_step *steps;
+    size_t n_steps;
+    struct slice options; /* of the job: what holds for every step that does not say otherwise */
+    int *skip;            /* numbers of steps that had a status when the job was handed in */
+    size_t n_skip;
+    struct slice on_success, on_failure; /* of the job */
+    struct slice after;                  /* canonical JSON array, or empty */
+    struct slice
+        changed; /* JSON object: params that a person has changed, and up to which attempt what steps
+                             had set by that name does not count; or empty */
+    int64_t parent;     /* the job whose end made this one; 0: none */
+    int depth;          /* how many causes before it */
+    struct slice topic; /* that it was published to, or empty */
+};
+
+/* Reads the canonical JSON; what it names lives in the arena or in `json`. */
+void bill_parse(struct slice json, struct arena *arena, struct bill *ret_bill);
+
+/* Empty when there is nothing to say. */
+struct slice bill_format(const struct bill *bill, struct arena *arena);
+
+/* Whether one of its steps brings its own command. */
+bool bill_has_command(const struct bill *bill);
+
+/* Whether the end of such a job, or of one of its steps, means anything beyond itself. */
+bool bill_is_followed(const struct bill *bill);
+
+/* ---- steps as they come from outside ---- */
+
+/* Steps of a new job, or some that are added (`after_number` is the highest number in use, 0 for none): a list, or
+ * one step.  Understands seed 000's names too.  E_INVALID: "steps[6].queue: …". */
+MUST_CHECK enum err_code route_steps_parse(struct slice json, int after_number, struct arena *arena,
+                                           struct route_step **ret_steps, size_t *ret_n,
+                                           struct err *err);
+
+/* An entry of a record that is handed in with the job. */
+struct route_status {
+    int number;
+    bool has_status;              /* without one the step is still to be run */
+    int status;                   /* exit status, or -N for signal N */
+    int64_t started_at, ended_at; /* 0: not told */
+    struct slice text;
+    struct slice set; /* JSON object, or empty */
+};
+
+/* `progress` as it came, also in seed 000's names; each entry is of one of the steps.  E_INVALID:
+ * "progress[2].number: …". */
+MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct bill *bill,
+                                              struct arena *arena,
+                                              struct route_status **ret_entries, size_t *ret_n,
+                                              struct err *err);
+
+/* Notes in the bill which steps have a status in the record that the job is handed in with: they are not run. */
+void route_skip(struct bill *bill, const struct route_status *entries, size_t n,
+                struct arena *arena);
+
+/* ---- what comes next ---- */
+
+/* NULL when nothing is left. */
+const struct route_step *route_first(const struct bill *bill);
+
+/* The one after step `number`; of a route that has failed, the next final one. */
+const struct route_step *route_next(const struct bill *bill, int number, bool failed);
+
+/* Its place in the route, from 0; n_steps when there is no step of that number. */
+size_t route_place(const struct bill *bill, int number);
+
+/* NULL when there is no step of that number. */
+const struct route_step *route_find(const struct bill *bill, int number);
+
+/* By its number or by its name, the number first.  E_INVALID: none, or several, have the name. */
+MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step,
+                                      const struct route_step **ret_step, struct err *err);
+
+/* The place where the final steps at the end begin: what is added stands before them. */
+size_t route_end_of_work(const struct bill *bill);
+
+/* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  E_INVALID: the route has
+ * come to its final steps, or becomes too long. */
+MUST_CHECK enum err_code route_add(struct bill *bill, int at, struct slice steps,
+                                   struct arena *arena, struct err *err);
+
+/* The options in force at a step: its own timeout, retry (key by key) and command over the job's.  Empty when
+ * there are none. */
+struct slice route_options(const struct bill *bill, const struct route_step *step,
+                           struct arena *arena);
+
+/* ---- after ---- */
+
+enum after_kind { AFTER_JOB = 1, AFTER_SIGNAL };               /* persisted */
+enum after_on { AFTER_SUCCESS = 1, AFTER_FAILURE, AFTER_END }; /* persisted */
+
+struct after_cond {
+    enum after_kind kind;
+    enum after_on on;
+    int64_t job;       /* JOB: its id; 0 when it is named by its ref */
+    struct slice ref;  /* JOB of the same array */
+    struct slice step; /* JOB: a step's number or name; empty: the job itself */
+    struct slice signal;
+    int64_t count; /* SIGNAL: the level it must have */
+    bool take;     /* SIGNAL: the level is used up by the release */
+};
+
+/* `after` as it came: one condition or a list of them.  Where refs may be used, a text that is no id is one.
+ * E_INVALID: "after[3].on: …". */
+MUST_CHECK enum err_code after_parse(struct slice json, struct arena *arena,
+                                     struct after_cond **ret_conds, size_t *ret_n, struct err *err);
+
+/* As it is kept and shown: ids instead of refs, numbers instead of names of steps (`step_number`, 0: none). */
+void after_cond_json(const struct after_cond *cond, int64_t job, int step_number, struct buf *out);
+
+enum after_verdict { AFTER_OPEN, AFTER_HOLDS, AFTER_NEVER };
+
+/* What the end of a job, or of one of its steps, means for a condition on it.  `state` is a state that ended
+ * (for a step JOB_DONE or JOB_FAILED), JOB_NONE when the job is gone. */
+enum after_verdict after_judge_end(enum after_on on, int state);

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/cli.h"
+#include "cli/cmd/cmd.h"
+#include "each/each.h"
+#include "each/items.h"
+#include "each/line/words.h"
+
+#define SHELL_LINE_MAX ((size_t)256 << 20)
+#define SEPARATOR_ROOM 1024
+
+/* ---- --rate ---- */
+
+/* 10/1m, 5/s, 100/1h: so many starts in so long. */
+static enum err_code parse_rate(const char *text, struct each_options *o, struct err *err)
+{
+    char *end = NULL;
+
+    errno = 0;
+    long long starts = strtoll(text, &end, 10);
+    const char *per = *end == '/' ? end + 1 : NULL;
+    char with_number[64];
+
+    if (per == NULL || end == text || errno != 0 || starts < 1 || starts > 1000000)
+        return err_set(err, E_INVALID, "--rate: '%.40s' is not of the form 10/1m", text);
+    if (per[0] >= 'a' && per[0] <= 'z' && strlen(per) < sizeof(with_number) - 1) {
+        snprintf(with_number, sizeof(with_number), "1%s", per);
+        per = with_number;
+    }
+    if (duration_parse(slice_of(per), &o->rate_per_us, err) != E_OK)
+        return err_wrap(err, "--rate");
+    if (o->rate_per_us <= 0)
+        return err_set(err, E_INVALID, "--rate: '%.40s' has no length of time", text);
+    o->rate_starts = starts;
+    return E_OK;
+}
+
+/* ---- --dry-run ---- */
+
+static enum err_code print_command(const struct each_options *o, const struct each_item *item,
+                                   struct buf *out, struct err *err)
+{
+    buf_clear(out);
+    if ((o->json ? each_add_words(o->command, item, out, err)
+                 : each_add_shell(o->command, item, out, err)) != E_OK)
+        return err_wrap(err, "%s %lld", each_item_word(o->command), (long long)item->number);
+    buf_add_char(out, '\n');
+    if (o->json)
+        fwrite(out->data, 1, out->size, stdout);
+    else
+        output_log(o->outputs, buf_slice(out));
+    return E_OK;
+}
+
+static enum err_code print_commands(const struct each_options *o, struct each_items *items,
+                                    struct err *err)
+{
+    CLEANUP(buf) struct buf out = BUF_INIT(SHELL_LINE_MAX);
+    struct each_lines *l = &items->lines;
+    struct each_item item;
+    bool found = true;
+
+    while (!ferror(stdout)) {
+        if (each_items_next(items, &item, &found, err) != E_OK ||
+            (found && print_command(o, &item, &out, err) != E_OK))
+            return err->code;
+        if (found)
+            continue;
+        if (each_items_over(items))
+            break;
+        size_t size = 0;
+        char *room = each_lines_room(l, &size);
+        ssize_t n = read(o->in, room, size);
+
+        if (n < 0 && errno != EINTR)
+            return err_errno(err, E_INVALID, "read the input");
+        if (n > 0)
+            each_lines_added(l, (size_t)n);
+        else if (n == 0)
+            each_lines_end(l);
+    }
+    return E_OK;
+}
+
+static int dry_run(struct cli *cli, const struct each_options *o)
+{
+    struct each_items items;
+    struct err err = ERR_INIT;
+
+    each_items_init(&items, o->line_end, o->command->lines);
+    enum err_code code = print_commands(o, &items, &err);
+
+    each_items_deinit(&items);
+    return code == E_OK ? CLI_OK : cli_fail(cli, &err);
+}
+
+/* ---- the verb ---- */
+
+static int count_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* Behind `--`, too, where options are the program's: `::: a b` is no part of any command. */
+static enum err_code refuse_items(const struct args *a, struct err *err)
+{
+    for (size_t i = 0; i < a->program.count; i++) {
+        const char *word = a->program.items[i];
+        const char *advice = strncmp(word, ":::", 3) == 0 ? command_foreign(a->command, word, NULL)
+                                                          : NULL;
+
+        if (advice != NULL)
+            return err_set(err, E_INVALID, "'%.20s': %s", word, advice);
+    }
+    return E_OK;
+}
+
+static enum err_code check_results(const char *dir, struct err *err)
+{
+    if (dir == NULL || strchr(dir, '{') == NULL)
+        return E_OK;
+    return err_set(err, E_INVALID,
+                   "--results: '%.80s' is to be one directory, in which each line has a directory "
+                   "with its number",
+                   dir);
+}
+
+static enum err_code gather(const struct args *a, struct each_options *o, struct err *err)
+{
+    const char *rate = args_text(a, "rate");
+
+    o->slots = (int)args_int(a, "jobs", count_cores());
+    o->retries = args_int(a, "retry", 0);
+    o->timeout_us = args_duration_us(a, "timeout", 0);
+    o->line_end = args_has(a, "null") ? '\0' : '\n';
+    /* One after the other is an order, too, though ends come in batches. */
+    o->keeps_order = args_has(a, "keep-order") || (o->slots == 1 && o->retries == 0);
+    o->again = args_has(a, "again");
+    o->failed = args_has(a, "failed");
+    o->results = args_text(a, "results");
+    if (o->results != NULL && o->json)
+        return err_set(err, E_INVALID,
+                       "--results and --json exclude each other: the documents have the outputs");
+    if (check_results(o->results, err) != E_OK)
+        return err->code;
+    if (o->again && o->failed)
+        return err_set(err, E_INVALID, "--again begins anew, --failed goes on: give one of them");
+    if (args_has(a, "timeout") && o->timeout_us < US_PER_MS)
+        return err_set(err, E_INVALID, "--timeout: must be at least 1ms");
+    if (args_has(a, "halt") && each_halt_parse(args_text(a, "halt"), &o->halt, err) != E_OK)
+        return err->code;
+    return rate != NULL ? parse_rate(rate, o, err) : E_OK;
+}
+
+/* Descriptors that we open must not be taken for our input or output. */
+static void fill_standard_files(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    while (fd >= 0 && fd <= STDERR_FILENO)
+        fd = dup(fd);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Never closed: the process ends with it. */
+static enum err_code open_input(const char *file, int *ret_fd, struct err *err)
+{
+    int fd = file != NULL ? open(file, O_RDONLY | O_CLOEXEC) : *ret_fd;
+
+    if (fd < 0)
+        return err_errno(err, errno == ENOENT ? E_NOT_FOUND : E_INVALID, "--arg-file %s", file);
+    *ret_fd = fd;
+    return E_OK;
+}
+
+int cmd_each(struct cli *cli)
+{
+    const struct args *a = &cli->args;
+    CLEANUP(buf) struct buf separator = BUF_INIT(SEPARATOR_ROOM);
+    struct each_command command;
+    struct each_options options = {
+        .command = &command, .in = STDIN_FILENO, .json = cli->json, .outputs = cli->outputs};
+    struct err err = ERR_INIT;
+
+    fill_standard_files();
+    if (args_has(a, "list"))
+        return each_list_unfinished(cli);
+    if (args_text(a, "colsep") != NULL &&
+        each_separator_parse(args_text(a, "colsep"), &separator, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
+    const struct each_cut cut = {.separator = buf_slice(&separator),
+                                 .lines = (size_t)args_int(a, "lines", 1)};
+
+    if (refuse_items(a, &err) != E_OK ||
+        each_command_init(&command, a->program.items, a->program.count, &cut, &err) != E_OK ||
+        gather(a, &options, &err) != E_OK)
+        return cli_usage(cli, "%s", err.msg);
+    if (open_input(args_text(a, "arg-file"), &options.in, &err) != E_OK)
+        return cli_fail(cli, &err);
+    if (args_has(a, "dry-run"))
+        return dry_run(cli, &options);
+    if (args_has(a, "show"))
+        return each_show_failed(cli, &command);
+    if (each_command_check_program(&command, &err) != E_OK)
+        return cli_fail(cli, &err);
+    return each_run_all(cli, &options);
+}

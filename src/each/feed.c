@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+#include "each/feed.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "base/text/utf8.h"
+#include "cli/view/screen.h"
+#include "each/line/words.h"
+
+#define CHUNK_BYTES ((size_t)1 << 20)
+#define CHUNK_MAX ((size_t)48 << 20)
+#define EXCERPT_MAX 60
+#define AGAIN_MS 50
+#define AWAY_US (30 * US_PER_S)
+
+/* ---- life ---- */
+
+/* A descriptor of ours that is readable when the input is: the loop may set its flags. */
+static enum err_code watch_input(struct each_feed *f, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+
+    f->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (f->poll_fd < 0)
+        return err_errno(err, E_INTERNAL, "watch the input");
+    if (epoll_ctl(f->poll_fd, EPOLL_CTL_ADD, f->in, &event) < 0) {
+        close(f->poll_fd); /* a file */
+        f->poll_fd = -1;
+        return E_OK;
+    }
+    uv_poll_init(f->loop, &f->poll, f->poll_fd);
+    f->poll.data = f;
+    return E_OK;
+}
+
+enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct link *link,
+                             const struct each_feed_hooks *hooks, struct err *err)
+{
+    f->loop = loop;
+    f->link = link;
+    f->hooks = *hooks;
+    f->chunk = BUF_INIT(CHUNK_MAX);
+    f->bad = ERR_INIT;
+    uv_timer_init(loop, &f->pause);
+    f->pause.data = f;
+    return watch_input(f, err);
+}
+
+void each_feed_stop(struct each_feed *f)
+{
+    f->stopped = true;
+    uv_timer_stop(&f->pause);
+    if (f->polling)
+        uv_poll_stop(&f->poll);
+    f->polling = false;
+    if (f->under_way != NULL)
+        link_cancel(STEAL(f->under_way));
+}
+
+void each_feed_close(struct each_feed *f)
+{
+    uv_close((uv_handle_t *)&f->pause, NULL);
+    if (f->poll_fd >= 0)
+        uv_close((uv_handle_t *)&f->poll, NULL);
+}
+
+void each_feed_deinit(struct each_feed *f)
+{
+    if (f->poll_fd >= 0)
+        close(f->poll_fd);
+    each_items_deinit(&f->items);
+    buf_deinit(&f->chunk);
+}
+
+static void fail(struct each_feed *f, const struct err *err)
+{
+    each_feed_stop(f);
+    f->hooks.on_fail(f->hooks.ctx, err);
+}
+
+/* ---- the chunk ---- */
+
+static bool is_text(const struct each_item *item)
+{
+    for (size_t i = 0; i < item->n_lines; i++)
+        if (!utf8_valid(item->lines[i]))
+            return false;
+    return true;
+}
+
+/* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of them. */
+static enum err_code add_encoded(struct each_feed *f, const struct each_item *item, struct err *err)
+{
+    CLEANUP(buf) struct buf shown = BUF_INIT(CHUNK_MAX);
+
+    buf_add_str(&f->chunk, "\"command\":");
+    if (each_add_encoded(f->command, item, &f->chunk, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < item->n_lines; i++) {
+        if (i > 0)
+            buf_add_char(&shown, ' ');
+        clean_text(&shown, item->lines[i]);
+    }
+    buf_add_str(&f->chunk, ",\"params\":{\"line\":");
+    json_add_string(&f->chunk, buf_slice(&shown));
+    buf_add_char(&f->chunk, '}');
+    return E_OK;
+}
+
+/* The last job may have fewer lines than the queue's command is for. */
+static enum err_code add_text(struct each_feed *f, const struct each_item *item, struct err *err)
+{
+    if (f->own_command || item->n_lines < f->command->lines) {
+        buf_add_str(&f->chunk, "\"command\":");
+        each_command_add_template(f->command, item->n_lines, &f->chunk);
+        buf_add_char(&f->chunk, ',');
+    }
+    buf_add_str(&f->chunk, "\"params\":");
+    return each_command_add_params(f->command, item, &f->chunk, err);
+}
+
+/* On failure nothing was added. */
+static enum err_code add_job(struct each_feed *f, const struct each_item *item, struct err *err)
+{
+    size_t size = f->chunk.size;
+
+    buf_add_str(&f->chunk, f->count == 0 ? "[" : ",");
+    buf_addf(&f->chunk, "{\"queue\":\"" EACH_QUEUE "\",\"key\":\"%" PRId64 "\",", item->number);
+    if ((is_text(item) ? add_text(f, item, err) : add_encoded(f, item, err)) != E_OK) {
+        f->chunk.size = size;
+        return err_wrap(err, "line %" PRId64, f->items.lines.count);
+    }
+    buf_add_char(&f->chunk, '}');
+    return E_OK;
+}
+
+/* Takes lines that are here until the chunk is full; a line that cannot be taken ends the feeding, after
+ * those before it are handed in. */
+static void fill_chunk(struct each_feed *f)
+{
+    struct each_item item;
+    bool found = true;
+    int64_t room = f->hooks.room(f->hooks.ctx);
+
+    while (f->bad.code == E_OK && f->count < EACH_CHUNK_LINES && f->count < room &&
+           f->chunk.size < CHUNK_BYTES) {
+        if (each_items_next(&f->items, &item, &found, &f->bad) != E_OK || !found)
+            return;
+        if (add_job(f, &item, &f->bad) != E_OK)
+            return;
+        if (f->count++ == 0)
+            f->first = item.number;
+        f->hooks.on_line(f->hooks.ctx, item.number);
+    }
+}
+
+/* ---- sending ---- */
+
+static void send_chunk(struct each_feed *f);
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    send_chunk(timer->data);
+}
+
+/* Which of the jobs the server refuses, counted from 0; -1: it does not say. */
+static int64_t refused_index(struct slice reply)
+{
+    struct slice value = {NULL, 0};
+    struct err err;
+
+    if (json_check(reply, &value, &err) != E_OK || json_type_of(value) != JSON_T_OBJECT ||
+        !json_find(value, "error", &value) || json_type_of(value) != JSON_T_OBJECT ||
+        !json_find(value, "detail", &value) || json_type_of(value) != JSON_T_OBJECT ||
+        !json_find(value, "index", &value) || json_type_of(value) != JSON_T_INT)
+        return -1;
+    return json_int(value);
+}
+
+/* The beginning of a line as it was sent, for people. */
+static void add_excerpt(const struct each_feed *f, int64_t index, struct buf *out)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice jobs = {NULL, 0};
+    struct slice job = {NULL, 0};
+    struct slice line = {NULL, 0};
+    struct err err;
+
+    if (json_check(buf_slice(&f->chunk), &jobs, &err) != E_OK)
+        return;
+    struct json_iter it = json_items(jobs);
+
+    while (index-- >= 0)
+        if (!json_next_item(&it, &job))
+            return;
+    if (!json_find(job, "params", &line) || !json_find(line, "line", &line))
+        return;
+    struct slice text = json_text(line, &arena);
+
+    clean_text(out, utf8_cut(text, EXCERPT_MAX));
+}
+
+static void refused(struct each_feed *f, const struct link_reply *reply)
+{
+    CLEANUP(buf) struct buf excerpt = BUF_INIT(500);
+    int64_t index = refused_index(reply->text);
+    struct err err = reply->err;
+
+    if (index >= 0 && index < f->count)
+        add_excerpt(f, index, &excerpt);
+    if (err.code == E_CONFLICT && index >= 0)
+        (void)err_set(&err, E_CONFLICT,
+                      "%s %" PRId64 " is not what it was when this run began, now it is '%s': "
+                      "to begin anew, give --again",
+                      each_item_word(f->command), f->first + index, buf_text(&excerpt));
+    else if (index >= 0)
+        (void)err_wrap(&err, "%s %" PRId64 " ('%s')", each_item_word(f->command), f->first + index,
+                       buf_text(&excerpt));
+    fail(f, &err);
+}
+
+/* The server is not there: it may be so for a moment. */
+static bool send_again(struct each_feed *f)
+{
+    int64_t now_at = clock_mono_us();
+
+    if (f->away_since == 0)
+        f->away_since = now_at;
+    if (now_at - f->away_since > AWAY_US)
+        return false;
+    uv_timer_start(&f->pause, on_pause_over, AGAIN_MS, 0);
+    return true;
+}
+
+static void on_chunk_sent(void *ctx, const struct link_reply *reply)
+{
+    struct each_feed *f = ctx;
+    int64_t count = f->count;
+
+    f->under_way = NULL;
+    if (reply->err.code == E_UNAVAILABLE && send_again(f))
+        return;
+    if (reply->err.code != E_OK) {
+        refused(f, reply);
+        return;
+    }
+    f->away_since = 0;
+    f->sent += count;
+    f->count = 0;
+    buf_clear(&f->chunk);
+    f->hooks.on_chunk(f->hooks.ctx, f->first, count, reply->text);
+    each_feed_go(f);
+}
+
+static void send_chunk(struct each_feed *f)
+{
+    const struct link_call call = {
+        .method = "POST",
+        .path = "/v1/jobs",
+        .body = buf_slice(&f->chunk),
+        .done = on_chunk_sent,
+        .ctx = f,
+    };
+
+    f->under_way = link_send(f->link, &call);
+}
+
+/* ---- reading ---- */
+
+/* One piece of input; false when there is none now. */
+static bool read_piece(struct each_feed *f)
+{
+    size_t size = 0;
+    char *room = each_lines_room(&f->items.lines, &size);
+    ssize_t n = read(f->in, room, size);
+
+    if (n > 0) {
+        each_lines_added(&f->items.lines, (size_t)n);
+        f->bytes += n;
+        return true;
+    }
+    if (n == 0) {
+        each_lines_end(&f->items.lines);
+        return true;
+    }
+    if (errno != EINTR && errno != EAGAIN) {
+        (void)err_errno(&f->bad, E_INVALID, "read the input");
+        return true;
+    }
+    return false;
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    struct each_feed *f = poll->data;
+
+    (void)status;
+    (void)events;
+    uv_poll_stop(poll);
+    f->polling = false;
+    (void)read_piece(f); /* into the chunk it goes when the one before is out */
+    each_feed_go(f);
+}
+
+/* More input, from a file at once, otherwise when there is some.  False: not now. */
+static bool read_more(struct each_feed *f)
+{
+    if (f->poll_fd < 0)
+        return read_piece(f);
+    if (!f->polling)
+        uv_poll_start(&f->poll, UV_READABLE, on_readable);
+    f->polling = true;
+    return false;
+}
+
+static bool wants_more(const struct each_feed *f)
+{
+    return f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
+           f->chunk.size < CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
+}
+
+static void end(struct each_feed *f)
+{
+    if (f->bad.code != E_OK) {
+        struct err err = f->bad;
+
+        fail(f, &err);
+        return;
+    }
+    f->ended = true;
+    f->hooks.on_end(f->hooks.ctx);
+}
+
+void each_feed_go(struct each_feed *f)
+{
+    if (f->stopped || f->ended || f->under_way != NULL || uv_is_active((uv_handle_t *)&f->pause))
+        return;
+    fill_chunk(f);
+    while (wants_more(f) && read_more(f))
+        fill_chunk(f);
+    if (f->stopped)
+        return;
+    if (f->count > 0) {
+        buf_add_char(&f->chunk, ']');
+        send_chunk(f);
+    } else if (f->bad.code != E_OK || each_items_over(&f->items)) {
+        end(f);
+    }
+}

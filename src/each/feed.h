@@ -1,0 +1,73 @@
+/*
+ * Feeding a run: input is read, and handed to the run's server as jobs, one for each line or for several.
+ *
+ * A job has its number as its key, so that handing in what is there already does nothing, and
+ * other content for a known number is refused.  Chunks go one after the other: what the store has is
+ * always a beginning of the input.  No more is read than there is room for.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "each/items.h"
+#include "each/line/command.h"
+#include "worker/client/async_client.h"
+
+#define EACH_QUEUE "each"
+#define EACH_CHUNK_LINES 1000
+
+struct each_feed_hooks {
+    void *ctx;
+    int64_t (*room)(void *ctx); /* jobs that may be handed in now, besides those that were */
+    void (*on_line)(void *ctx, int64_t number); /* that job goes out with the next chunk */
+
+    /* The server has these jobs; `reply` is its answer, with "ids". */
+    void (*on_chunk)(void *ctx, int64_t first, int64_t count, struct slice reply);
+    void (*on_end)(void *ctx); /* all of the input is handed in */
+    void (*on_fail)(void *ctx, const struct err *err);
+};
+
+struct each_feed {
+    uv_loop_t *loop;
+    struct link *link;
+    const struct each_command *command;
+    struct each_feed_hooks hooks;
+    bool own_command; /* the jobs bring the command */
+
+    int in;
+    int poll_fd; /* watches `in` in the loop's stead; -1 for a file, which is always ready */
+    uv_poll_t poll;
+    uv_timer_t pause; /* before a chunk is sent again */
+    struct each_items items;
+    int64_t bytes; /* read so far */
+
+    struct buf chunk;
+    int64_t first; /* number in the chunk */
+    int64_t count; /* of its jobs */
+    int64_t sent;  /* jobs in chunks that went out */
+    struct link_request *under_way;
+    int64_t away_since; /* when the server was first found away; 0: it is there */
+    bool polling;
+    bool stopped;
+    bool ended;
+    struct err bad; /* what comes behind the chunk's last cannot be taken */
+};
+
+MUST_CHECK enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct link *link,
+                                        const struct each_feed_hooks *hooks, struct err *err);
+
+/* Reads and sends as far as there is room: to be called whenever there is more of it. */
+void each_feed_go(struct each_feed *f);
+
+/* Reads and sends no more.  Hooks are not called afterwards. */
+void each_feed_stop(struct each_feed *f);
+
+/* Closes its handles; the struct stays until the loop has run on. */
+void each_feed_close(struct each_feed *f);
+void each_feed_deinit(struct each_feed *f);

@@ -1,0 +1,90 @@
+/*
+ * A run under way, for each.c (its loop) and each_begin.c (how it begins) alone.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "each/each.h"
+#include "each/feed.h"
+#include "each/line/marks.h"
+#include "each/order.h"
+#include "each/run.h"
+#include "each/server.h"
+#include "each/show/out.h"
+#include "each/show/screen.h"
+#include "each/store.h"
+#include "worker/client/async_client.h"
+#include "worker/worker.h"
+
+#define EACH_GRACE_US (5 * INT64_C(1000000))
+
+struct each {
+    struct cli *cli;
+    const struct each_options *options;
+    struct each_run run;
+    struct each_server server;
+    struct each_marks marks;
+    struct each_line_list live; /* lines that had not ended when we began */
+
+    uv_loop_t loop;
+    uv_timer_t tick;
+    uv_timer_t halt; /* tells the worker to stop, from outside its own calls */
+    uv_signal_t signals[3];
+    uv_poll_t server_end; /* its standard output comes to its end */
+    struct link *link;
+    struct worker *worker;
+    struct each_feed feed;
+    struct each_order order;
+    struct each_out out;
+    struct each_out errors;       /* standard error of the programs */
+    bool is_one_output;           /* both descriptors lead to the same file, pipe or terminal */
+    int results_fd;               /* --results; -1: none */
+    struct link_request *reading; /* of a log, for the one whose turn it is */
+    int64_t read_from;            /* where its last attempt begins */
+    int64_t read_errors; /* where the standard error of that does; INT64_MAX: there is none */
+    struct link_request *asking; /* for the counts */
+    struct buf document;         /* of a line that has ended, with --json */
+
+    int64_t known;  /* lines that the store had when we began */
+    int64_t before; /* of those: had ended */
+    int64_t failed_before;
+    int64_t failing; /* programs that have failed in this sitting, where nothing is tried again */
+    int64_t done, failed, printed;
+    int64_t started_at;
+    int64_t news_at; /* when a job ended last */
+    int64_t stop_at; /* when stopping began; 0: it has not */
+    int64_t stopped_at;
+    struct each_screen screen;
+
+    struct err err; /* what ended it */
+    int signal;     /* what ended it */
+    int out_fault;
+    bool worker_stopped;
+    bool finished;
+    bool halted;      /* --halt */
+    bool unconfirmed; /* the queue is paused until the input is known to be the same */
+    struct link_request *confirming;
+};
+
+/* Whom the loop calls. */
+struct each_hooks {
+    struct each_out_hooks out;
+    struct each_out_hooks errors;
+    struct each_feed_hooks feed;
+    struct worker_hooks worker;
+    uv_signal_cb on_signal;
+    uv_poll_cb on_server_end;
+    uv_timer_cb on_tick;
+};
+
+/* Opens the run, its server and everything in the loop.  On failure nothing is in the loop. */
+MUST_CHECK enum err_code each_begin(struct each *e, const struct each_hooks *hooks,
+                                    struct err *err);
+
+/* What each_begin has put into the loop leaves it. */
+void each_leave_loop(struct each *e);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "each/show/bar.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "cli/view/screen.h"
+
+#define BAR_COLUMNS_MAX 30
+#define BAR_COLUMNS_MIN 5
+#define TEXT_SIZE 200
+
+void each_add_count(struct buf *out, int64_t n)
+{
+    char digits[24];
+    int size = snprintf(digits, sizeof(digits), "%" PRId64, n);
+
+    for (int i = 0; i < size; i++) {
+        if (i > 0 && (size - i) % 3 == 0 && digits[i - 1] != '-')
+            buf_add_char(out, ',');
+        buf_add_char(out, digits[i]);
+    }
+}
+
+static void add_rate(struct buf *out, double rate)
+{
+    if (rate >= 10)
+        each_add_count(out, (int64_t)(rate + 0.5));
+    else
+        buf_addf(out, "%.1f", rate);
+    buf_add_str(out, "/s");
+}
+
+static void add_counts(struct buf *out, const struct each_progress *p)
+{
+    each_add_count(out, p->done + p->failed);
+    if (p->total > 0) {
+        buf_add_str(out, p->is_estimated ? "/~" : "/");
+        each_add_count(out, p->total);
+    }
+}
+
+static void add_rest(struct buf *out, const struct each_progress *p)
+{
+    int64_t left = p->total - p->done - p->failed;
+    char text[SHORT_TEXT_SIZE];
+
+    if (p->failed > 0) {
+        buf_add_str(out, "  ");
+        each_add_count(out, p->failed);
+        buf_add_str(out, " failed");
+    }
+    buf_add_str(out, "  ");
+    each_add_count(out, p->running);
+    buf_add_str(out, " running  ");
+    add_rate(out, p->rate);
+    if (p->total > 0 && left > 0 && p->rate > 0 && (double)left / p->rate < 10000.0 * 86400)
+        buf_addf(out, "  %s left",
+                 age_format((int64_t)ceil((double)left / p->rate) * US_PER_S, text));
+}
+
+static int share(const struct each_progress *p, int of)
+{
+    int64_t ended = p->done + p->failed;
+
+    if (p->total <= 0)
+        return 0;
+    return ended >= p->total ? of : (int)((double)ended / (double)p->total * of);
+}
+
+/* "  45% [====>    ]", as wide as there is room; nothing when there is too little. */
+static void add_bar(struct buf *out, const struct each_progress *p, int room)
+{
+    int columns = room - (int)(sizeof("  100% []") - 1);
+
+    if (columns > BAR_COLUMNS_MAX)
+        columns = BAR_COLUMNS_MAX;
+    if (p->total <= 0 || columns < BAR_COLUMNS_MIN)
+        return;
+    int filled = share(p, columns);
+
+    buf_addf(out, "  %3d%% [", share(p, 100));
+    for (int i = 0; i < columns; i++)
+        buf_add_char(out, i < filled ? '=' : (i == filled ? '>' : ' '));
+    buf_add_char(out, ']');
+}
+
+void each_bar_add(struct buf *out, const struct each_progress *p, int width)
+{
+    CLEANUP(buf) struct buf counts = BUF_INIT(TEXT_SIZE);
+    CLEANUP(buf) struct buf rest = BUF_INIT(TEXT_SIZE);
+    CLEANUP(buf) struct buf line = BUF_INIT(TEXT_SIZE * 3);
+
+    add_counts(&counts, p);
+    add_rest(&rest, p);
+    buf_add_slice(&line, buf_slice(&counts));
+    add_bar(&line, p, width - (int)(counts.size + rest.size));
+    buf_add_slice(&line, buf_slice(&rest));
+    buf_add(out, buf_text(&line),
+            width > 0 && line.size > (size_t)width ? (size_t)width : line.size);
+}
+
+void each_result_add(struct buf *out, const struct each_result *r)
+{
+    double seconds = (double)r->took_us / (double)US_PER_S;
+    int64_t now = r->done + r->failed - r->before;
+
+    each_add_count(out, r->done);
+    buf_add_str(out, " done, ");
+    each_add_count(out, r->failed);
+    buf_add_str(out, " failed");
+    if (r->left > 0) {
+        buf_add_str(out, ", ");
+        each_add_count(out, r->left);
+        buf_add_str(out, " left");
+    }
+    if (r->before > 0) {
+        buf_add_str(out, "; ");
+        each_add_count(out, now);
+        buf_add_str(out, " of them now,");
+    }
+    buf_addf(out, " in %.*f s", seconds < 100 ? 1 : 0, seconds);
+    if (now > 0 && seconds > 0) {
+        buf_add_str(out, " (");
+        add_rate(out, (double)now / seconds);
+        buf_add_char(out, ')');
+    }
+    buf_add_char(out, '\n');
+}
+
+void each_rate_note(struct each_rate_meter *m, int64_t at, int64_t ended)
+{
+    unsigned newest = (m->next + EACH_SAMPLES - 1) % EACH_SAMPLES;
+
+    m->last = (struct each_sample){at, ended};
+    if (m->count == 0)
+        m->first = m->last;
+    if (m->count > 0 && at - m->samples[newest].at < US_PER_S)
+        return;
+    m->samples[m->next] = m->last;
+    m->next = (m->next + 1) % EACH_SAMPLES;
+    if (m->count < EACH_SAMPLES)
+        m->count++;
+}
+
+static double rate_since(const struct each_rate_meter *m, const struct each_sample *from)
+{
+    int64_t us = m->last.at - from->at;
+
+    return us <= 0 ? 0 : (double)(m->last.ended - from->ended) / (double)us * (double)US_PER_S;
+}
+
+double each_rate_now(const struct each_rate_meter *m)
+{
+    if (m->count == 0)
+        return 0;
+    double lately = rate_since(m, &m->samples[m->count < EACH_SAMPLES ? 0 : m->next]);
+
+    return lately > 0 ? lately : rate_since(m, &m->first);
+}

@@ -1,0 +1,29 @@
+/*
+ * The bar of a run on the terminal, which it may share with the run's output.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/compiler.h"
+#include "each/show/bar.h"
+
+struct each_screen {
+    bool has_bar; /* standard error is a terminal */
+    bool shares;  /* and standard output, too */
+    bool shown;
+    struct each_rate_meter meter;
+};
+
+void each_screen_init(struct each_screen *s);
+
+/* Takes the rate from what it is told.  `last` is the byte printed last: the bar stands on a line of its own. */
+void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last);
+void each_screen_erase(struct each_screen *s);
+
+/* The bar is gone, and what follows begins a line. */
+void each_screen_end(struct each_screen *s, char last);
+
+/* "waybill: …" on standard error, where the bar is not. */
+void each_screen_say(struct each_screen *s, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -1,0 +1,79 @@
+/*
+ * What a run's store knows, asked for before its loop begins: blocking calls to the run's server.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "each/feed.h"
+#include "each/line/command.h"
+#include "worker/client/client.h"
+
+struct each_definition {
+    const struct each_command *command;
+    const char *dir;    /* where the programs run, and are found from */
+    int64_t retries;    /* after the first attempt */
+    int64_t timeout_us; /* 0: none */
+};
+
+/* Tells the server what the queue is. */
+MUST_CHECK enum err_code each_store_define(struct client *c, const struct each_definition *d,
+                                           struct err *err);
+
+struct each_counts {
+    int64_t done, failed; /* failed: cancelled ones, too */
+    int64_t live;
+};
+
+MUST_CHECK enum err_code each_store_counts(struct client *c, struct each_counts *ret_counts,
+                                           struct err *err);
+
+/* The same from the text of an answer. */
+struct each_counts each_counts_of(const json_t *answer);
+
+#define EACH_PAUSE_PATH "/v1/queues/" EACH_QUEUE "/pause"
+#define EACH_RESUME_PATH "/v1/queues/" EACH_QUEUE "/resume"
+
+/* Starts no lines, until the queue is resumed. */
+MUST_CHECK enum err_code each_store_pause(struct client *c, bool pause, struct err *err);
+
+/* Lines in growing order. */
+struct each_line_list {
+    int64_t *items;
+    size_t count;
+    size_t capacity;
+};
+
+/* The lines whose jobs are in one of these states, with commas between. */
+MUST_CHECK enum err_code each_store_lines(struct client *c, const char *states,
+                                          struct each_line_list *lines, struct err *err);
+
+bool each_line_list_has(const struct each_line_list *l, int64_t line);
+
+/* Makes all failed ones ready again; returns when that is done. */
+MUST_CHECK enum err_code each_store_retry(struct client *c, struct err *err);
+
+/* A failed line, for people. */
+struct each_failure {
+    int64_t line;
+    char id[16];
+    char *input; /* the beginning of the line */
+    char *what;  /* "exit 3", "signal 9", "timeout" … */
+};
+
+struct each_failures {
+    struct each_failure *items;
+    size_t count;
+    size_t capacity;
+};
+
+void each_failures_deinit(struct each_failures *f);
+
+/* Up to `most` failed lines, the first of them; *ret_all is false when there are more. */
+MUST_CHECK enum err_code each_store_failures(struct client *c, size_t most,
+                                             struct each_failures *ret_failures, bool *ret_all,
+                                             struct err *err);

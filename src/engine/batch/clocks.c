@@ -1,0 +1,133 @@
+/*
+ * What the engine makes of clocks that are set, and of times in which it could not run.
+ *
+ * Delays and the pauses of retries are lengths: what is due by one moves with the wall clock (clocks_settle).  On a
+ * shared store, where every server sees the step, none waits longer than its length from then on.  Instants that
+ * people gave stay as they are.
+ *
+ * Leases go by a clock of their own, engine_lease_at: the steady one, and on a shared store the database's, which all
+ * servers can compare with.  That one may be set: all leases get a full period then, as after a pause.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/os/log.h"
+#include "engine/engine_internal.h"
+#include "store/jobs/ready.h"
+
+#define STEP_US US_PER_S                 /* less is not noticed */
+#define STEP_OF_STORE_US (10 * US_PER_S) /* … as a reply of the database may take a while */
+#define STEP_TOLD_US US_PER_MIN
+#define OUTAGE_LEAST_US (250 * US_PER_MS)
+
+static bool goes_by_store(const struct engine *e)
+{
+    return e->shared && e->config.clock_of_store;
+}
+
+int64_t engine_lease_at(const struct engine *e)
+{
+    return goes_by_store(e) ? e->now.wall_at : e->now.steady_at;
+}
+
+/* An outage counts for leases of up to four times its length: others can have been renewed around it.  Otherwise a disk
+ * that is slow now and then would keep all leases for ever. */
+static void note_outage(struct engine *e, int64_t us)
+{
+    int64_t size_us = OUTAGE_LEAST_US;
+
+    for (int i = 0; i < OUTAGE_SIZES && size_us <= us; i++, size_us *= 2)
+        e->outages[i] = engine_lease_at(e);
+}
+
+void clocks_outage(struct engine *e)
+{
+    note_outage(e, TIME_NEVER);
+}
+
+int64_t clocks_outage_at(const struct engine *e, int64_t lease_us)
+{
+    int64_t size_us = OUTAGE_LEAST_US;
+    int i = 0;
+
+    for (; i + 1 < OUTAGE_SIZES && size_us * 4 < lease_us; i++)
+        size_us *= 2;
+    return e->outages[i];
+}
+
+/* The leases' own clock was set: what was noted by it before means nothing now. */
+static void renew_claims(struct engine *e)
+{
+    int64_t now_at = engine_lease_at(e);
+
+    clocks_outage(e);
+    for (size_t i = 0; i < e->claims.heap.count; i++)
+        e->claims.heap.items[i]->check_at = now_at; /* all alike: the heap stays one */
+}
+
+static void tell_step(const struct engine *e, int64_t step_us)
+{
+    char length[DURATION_TEXT_SIZE];
+    int64_t size_us = step_us < 0 ? -step_us : step_us;
+    int64_t unit_us = size_us < 2 * US_PER_DAY ? US_PER_MIN : US_PER_DAY;
+
+    if (size_us >= STEP_TOLD_US)
+        log_warn("%s was set %s by %s", goes_by_store(e) ? "the database's clock" : "the clock",
+                 step_us < 0 ? "back" : "forward",
+                 duration_format((size_us + unit_us / 2) / unit_us * unit_us, length));
+}
+
+static void stepped(struct engine *e, int64_t step_us)
+{
+    tell_step(e, step_us);
+    e->step_us += step_us;
+    e->due_at = e->retain_at = e->subscribers_at = 0;
+    if (goes_by_store(e))
+        renew_claims(e);
+}
+
+enum err_code clocks_settle(struct engine *e, struct err *err)
+{
+    if (e->step_us == 0)
+        return E_OK;
+    e->settled_us = e->step_us;
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    return e->shared ? store_due_bound(e->store, e->now.wall_at, err)
+                     : store_due_shift(e->store, e->step_us, err);
+}
+
+void clocks_read(struct engine *e, struct now now)
+{
+    int64_t step_us = clock_step_us(e->given, now);
+
+    e->given = now;
+    e->now = shared_now(e, now);
+    if (!goes_by_store(e) && (step_us > STEP_US || step_us < -STEP_US))
+        stepped(e, step_us);
+    note_outage(e, e->away_us);
+    e->away_us = 0;
+    ids_tick(e);
+}
+
+void clocks_of_store(struct engine *e, int64_t now_at)
+{
+    if (!e->config.clock_of_store)
+        return;
+    int64_t step_us = now_at - e->now.wall_at;
+    bool is_step = e->ahead_us != 0 && (step_us > STEP_OF_STORE_US || step_us < -STEP_OF_STORE_US);
+
+    e->ahead_us = now_at - e->given.steady_at - e->given.asleep_us;
+    e->now.wall_at = now_at;
+    if (is_step)
+        stepped(e, step_us);
+    ids_tick(e);
+}
+
+void engine_was_away(struct engine *e, int64_t us)
+{
+    e->away_us = us;
+}
+
+bool engine_has_leases(const struct engine *e)
+{
+    return e->claims.heap.count > 0;
+}

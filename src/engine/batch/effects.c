@@ -1,0 +1,125 @@
+/*
+ * Effects: what a change of a job means for counts, ready lists and those who listen.
+ *
+ * note_move is called within the transaction and changes only what undo_batch takes back; apply_effects
+ * comes after the commit.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/engine_internal.h"
+#include "store/jobs/ready.h"
+
+void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what)
+{
+    if (e->config.on_event == NULL)
+        return;
+    VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
+                                         .at = e->now.wall_at,
+                                         .id = j->id.v,
+                                         .queue = slice_of(q->name),
+                                         .state = j->state,
+                                         .what = what}));
+}
+
+void note_over(struct engine *e, const struct job *j)
+{
+    if (e->waits != NULL)
+        VEC_PUSH(&e->ended, j->id.v);
+    if (j->watched)
+        news_tell_ended(e, j->id.v);
+}
+
+void note_removed(struct engine *e, const struct job *j)
+{
+    note_over(e, j);
+    links_note(e, &(struct link_end){
+                      .job = j->id.v, .state = JOB_NONE, .whole = true, .awaited = j->awaited});
+}
+
+void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
+               const char *what)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    if (from != JOB_NONE)
+        counts_add(&e->counts, from_queue->id, from, -1);
+    if (from == JOB_READY)
+        ready_remove(&from_queue->ready, (struct ready_ref){j->priority, j->id.v});
+    counts_add(&e->counts, q->id, j->state, 1);
+    if (j->state == JOB_READY) {
+        ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
+        q->made_ready = e->woken = true;
+    }
+    if (j->state == JOB_SCHEDULED && j->due_at < e->due_at)
+        e->due_at = j->due_at;
+    if (job_state_ended(j->state)) {
+        retain_note(e, q, j);
+        VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
+        note_over(e, j);
+        links_note(e, &(struct link_end){.job = j->id.v,
+                                         .queue = j->queue,
+                                         .state = j->state,
+                                         .whole = true,
+                                         .routed = j->step > 0,
+                                         .awaited = j->awaited,
+                                         .billed = j->billed});
+    }
+    note_event(e, j, q, what);
+}
+
+/* So many jobs may still run under the claim. */
+static void set_open(struct engine *e, struct live_claim *claim, size_t open)
+{
+    claim->open = open;
+    if (open > 0)
+        return;
+    VEC_PUSH(&e->dead_claims, claim->token);
+    claims_remove(&e->claims, claim);
+}
+
+/* A look at the leases came after everything that ends jobs: what it counted is what is left. */
+static void close_claims(struct engine *e)
+{
+    struct live_claim *claim;
+
+    for (size_t i = 0; i < e->closings.count; i++)
+        if ((claim = claims_find(&e->claims, e->closings.items[i].token)) != NULL)
+            set_open(e, claim, claim->open - 1);
+    for (size_t i = 0; i < e->looked_at.count; i++)
+        if ((claim = claims_find(&e->claims, e->looked_at.items[i].token)) != NULL)
+            set_open(e, claim, e->looked_at.items[i].open);
+}
+
+static void add_tallies(struct engine *e)
+{
+    struct engine_stats *s = &e->stats;
+
+    atomic_fetch_add(&s->submitted, e->tally.submitted);
+    atomic_fetch_add(&s->claimed, e->tally.claimed);
+    atomic_fetch_add(&s->done, e->tally.outcomes[JOB_OUT_DONE]);
+    atomic_fetch_add(&s->later, e->tally.outcomes[JOB_OUT_LATER]);
+    atomic_fetch_add(&s->returned, e->tally.outcomes[JOB_OUT_RETURNED]);
+    atomic_fetch_add(&s->lost, e->tally.outcomes[JOB_OUT_LOST]);
+    atomic_fetch_add(&s->cancelled, e->tally.cancelled);
+    atomic_fetch_add(&s->failed, e->tally.failed);
+    atomic_fetch_add(&s->retried, e->tally.retried);
+    atomic_fetch_add(&s->stale, e->tally.stale);
+    atomic_fetch_add(&s->deleted, e->tally.deleted);
+    atomic_fetch_add(&s->retained, e->tally.retained);
+}
+
+static void publish_events(struct engine *e)
+{
+    for (size_t i = 0; i < e->events.count; i++)
+        e->config.on_event(e->config.event_ctx, &e->events.items[i]);
+}
+
+void apply_effects(struct engine *e)
+{
+    for (size_t i = 0; i < e->new_claims.count; i++)
+        claims_add(&e->claims, e->new_claims.items[i]);
+    VEC_CLEAR(&e->new_claims);
+    close_claims(e);
+    cancels_apply(e);
+    add_tallies(e);
+    publish_events(e);
+}

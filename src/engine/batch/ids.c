@@ -1,0 +1,90 @@
+/*
+ * Ids: where they begin at start, and the clock they are made by (base/id_clock.h).
+ *
+ * A clock that is far ahead of the store's mark is refused until somebody says that it is right.  A mark that is far
+ * ahead of the clock is kept to, with a warning; whoever says that the clock is right has ids begin at it again, above
+ * all that exist up to a year from now.  Those of the wrong clock stay and sort as the newest; should ids
+ * ever come near them, the engine hands out no more.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/id_clock.h"
+#include "base/os/log.h"
+#include "engine/engine_internal.h"
+#include "store/meta.h"
+
+void ids_tick(struct engine *e)
+{
+    e->ids_at = id_clock_read(&e->id_clock, e->now.wall_at, e->given.steady_at);
+}
+
+enum err_code ids_require_room(const struct engine *e, struct err *err)
+{
+    if (id_gen_has_room(&e->ids) && id_time(e->ids.last) + US_PER_DAY < id_time(e->ids_end))
+        return E_OK;
+    return err_set(err, E_UNAVAILABLE,
+                   "no ids are left: the newest are of a clock that was wrong; remove the jobs of "
+                   "that time and restart the server");
+}
+
+static enum err_code refuse_leap(int64_t mark, int64_t wall_at, struct err *err)
+{
+    char clock[TIME_TEXT_SIZE];
+    char last[TIME_TEXT_SIZE];
+
+    if (id_time(mark) < ID_FIRST_AT + US_PER_DAY)
+        return err_set(err, E_UNAVAILABLE,
+                       "the clock says %s: set it, or start with --trust-clock if it is right",
+                       time_format(wall_at, clock));
+    return err_set(err, E_UNAVAILABLE,
+                   "the clock says %s, but the store's newest ids are of %.10s: set the clock, or "
+                   "start with --trust-clock if it is right",
+                   time_format(wall_at, clock), time_format(id_time(mark), last));
+}
+
+/* A wrong clock has left the mark far ahead, and the one of today is right. */
+static enum err_code come_back(struct engine *e, int64_t *floor, struct err *err)
+{
+    int64_t clock = id_at_time(e->now.wall_at);
+    int64_t below = 0;
+
+    if (store_ids_around(e->store, id_at_time(e->now.wall_at + ID_LEAP_US), &below, &e->ids_end,
+                         err) != E_OK)
+        return err->code;
+    *floor = below > clock ? below : clock;
+    if (!e->shared)
+        return E_OK;
+    return engine_write(e, err) != E_OK ? err->code
+                                        : store_meta_set(e->store, META_IDS, *floor, err);
+}
+
+static enum err_code meet_later_ids(struct engine *e, int64_t *floor, struct err *err)
+{
+    char clock[TIME_TEXT_SIZE];
+    char last[TIME_TEXT_SIZE];
+
+    log_warn("the store has ids of %.10s, the clock says %.10s: new ids are made %s",
+             time_format(id_time(*floor), last), time_format(e->now.wall_at, clock),
+             e->config.trust_clock
+                 ? "by the clock, which is trusted"
+                 : "above those; if the clock is right, restart with --trust-clock");
+    return e->config.trust_clock ? come_back(e, floor, err) : E_OK;
+}
+
+enum err_code ids_open(struct engine *e, int64_t floor, int64_t newest, struct err *err)
+{
+    if (id_clock_check(e->now.wall_at, err) != E_OK)
+        return err->code;
+    if (!e->config.trust_clock && id_start_judge(newest, e->now.wall_at) == ID_START_AHEAD)
+        return refuse_leap(newest, e->now.wall_at, err);
+    e->ids_end = INT64_MAX;
+    if (id_start_judge(floor, e->now.wall_at) == ID_START_BACK &&
+        meet_later_ids(e, &floor, err) != E_OK)
+        return err->code;
+    if (floor == 0)
+        floor = id_at_time(e->now.wall_at); /* the first mark tells when the store was made */
+    e->ids_mark = floor;
+    id_gen_init(&e->ids, e->node, floor);
+    id_clock_init(&e->id_clock, e->now.wall_at, e->given.steady_at);
+    e->ids_at = e->now.wall_at;
+    return E_OK;
+}

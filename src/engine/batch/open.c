@@ -1,0 +1,181 @@
+/*
+ * Opening and closing the engine: what memory holds is read from the store, and let go.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "store/jobs/claims.h"
+#include "store/jobs/ready.h"
+#include "store/meta.h"
+
+enum { RENEW_ROWS = 1000 };
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct engine *e = ctx;
+
+    if (claims_find(&e->claims, c->token) != NULL) /* twice, in a damaged store */
+        return;
+    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
+
+    claim->worker = c->worker;
+    claim->lease_us = c->lease_us;
+    claim->check_at = engine_lease_at(e) + c->lease_us;
+    claims_add(&e->claims, claim);
+}
+
+static enum err_code renew_claim(struct engine *e, const struct live_claim *claim, struct err *err)
+{
+    const struct touch_status silent = {.has_text = false};
+    enum touch_result result;
+
+    for (size_t i = 0; i < claim->n_jobs; i++)
+        if (store_job_touch(e->store, claim->jobs[i], claim->token, claim->check_at, &silent,
+                            &result, err) != E_OK &&
+            !err->bad_row) /* that job alone cannot be renewed, or judged */
+            return err->code;
+    *err = ERR_INIT;
+    return E_OK;
+}
+
+/* Deadlines in the store are of the clock of the process that wrote them: found leases get ours. */
+static enum err_code renew_leases(struct engine *e, struct err *err)
+{
+    size_t rows = 0;
+
+    for (size_t i = 0; i < e->claims.heap.count; i++) {
+        if ((rows == 0 && store_begin(e->store, err) != E_OK) ||
+            renew_claim(e, e->claims.heap.items[i], err) != E_OK)
+            return err->code;
+        rows += e->claims.heap.items[i]->n_jobs;
+        if (rows < RENEW_ROWS && i + 1 < e->claims.heap.count)
+            continue;
+        if (store_commit(e->store, err) != E_OK)
+            return err->code;
+        rows = 0;
+    }
+    return E_OK;
+}
+
+/* What a new store does not have yet. */
+static enum err_code add_default(struct engine *e, struct err *err)
+{
+    enum err_code code = leases_load(e, err);
+
+    if (code == E_OK)
+        code = queue_add_default(e, err);
+
+    if (code == E_OK && e->in_transaction)
+        code = store_commit(e->store, err);
+    if (code != E_OK)
+        store_rollback(e->store);
+    e->in_transaction = e->has_written = false;
+    return code;
+}
+
+/* The clock may have been set back while nobody ran. */
+static enum err_code bound_delays(struct engine *e, struct err *err)
+{
+    if (store_begin(e->store, err) == E_OK &&
+        store_due_bound(e->store, e->now.wall_at, err) == E_OK &&
+        store_commit(e->store, err) == E_OK)
+        return E_OK;
+    store_rollback(e->store);
+    return err->code;
+}
+
+static enum err_code load(struct engine *e, struct err *err)
+{
+    int64_t floor = 0;
+
+    if (store_meta_get(e->store, META_IDS, &floor, err) != E_OK ||
+        ids_open(e, floor, floor, err) != E_OK || queues_load(e, err) != E_OK ||
+        add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
+        store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
+        emitters_load(e, err) != E_OK || links_load(e, err) != E_OK)
+        return err->code;
+    if (bound_delays(e, err) != E_OK)
+        return err->code;
+    if (renew_leases(e, err) != E_OK) {
+        store_rollback(e->store);
+        return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code engine_open(struct store *store, const struct engine_config *config, struct now now,
+                          struct engine **ret_engine, struct err *err)
+{
+    struct engine *e = mem_zalloc(sizeof(*e));
+
+    e->store = store;
+    e->config = *config;
+    e->fanout = e->fanout_max = fanout_max(config->fanout.rows, config->fanout.bytes);
+    e->node = config->node;
+    e->now = e->given = now;
+    e->waiting_end = &e->waiting;
+    e->wake_at = TIME_NEVER;
+    rng_init(&e->rng, config->seed);
+    claims_init(&e->claims);
+    e->lost_queue = queue_new_lost();
+    if ((store_is_shared(store) ? shared_open(e, err) : load(e, err)) != E_OK) {
+        engine_close(e);
+        return err->code;
+    }
+    *ret_engine = e;
+    return E_OK;
+}
+
+void engine_set_url(struct engine *e, const char *url)
+{
+    e->url = url;
+}
+
+void engine_close(struct engine *e)
+{
+    if (e == NULL)
+        return;
+    for (struct op *op = e->waiting, *next; op != NULL; op = next) {
+        next = op->next;
+        exchange_close(e, op);
+        answer(op);
+    }
+    for (struct op *op = e->waits, *next; op != NULL; op = next) {
+        next = op->next;
+        answer(op);
+    }
+    clear_batch(e);
+    shared_close(e);
+    bulk_free(e);
+    emitters_free(e);
+    workers_free(e);
+    queues_free(e);
+    queue_free(e->lost_queue);
+    map_deinit(&e->left_alone);
+    map_deinit(&e->left_fanouts);
+    claims_deinit(&e->claims);
+    counts_deinit(&e->counts);
+    arena_deinit(&e->arena);
+    VEC_DEINIT(&e->batch);
+    VEC_DEINIT(&e->dead_claims);
+    cancels_free(e);
+    VEC_DEINIT(&e->new_claims);
+    VEC_DEINIT(&e->closings);
+    VEC_DEINIT(&e->touched);
+    VEC_DEINIT(&e->gone_queues);
+    VEC_DEINIT(&e->looked_at);
+    VEC_DEINIT(&e->new_jobs);
+    VEC_DEINIT(&e->unfit_jobs);
+    VEC_DEINIT(&e->endings);
+    VEC_DEINIT(&e->ended);
+    VEC_DEINIT(&e->events);
+    VEC_DEINIT(&e->new_cancels);
+    VEC_DEINIT(&e->told);
+    VEC_DEINIT(&e->link_ends);
+    VEC_DEINIT(&e->new_waits);
+    VEC_DEINIT(&e->raised);
+    VEC_DEINIT(&e->hopeful);
+    VEC_DEINIT(&e->fires);
+    free(e);
+}

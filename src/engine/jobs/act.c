@@ -1,0 +1,567 @@
+/*
+ * Actions of people on single jobs: cancel, retry, hold, release, clone, now, move, patch, delete.
+ *
+ * Each is safe to repeat: what already is as asked is answered as done.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/jobs/rights.h"
+#include "engine/links/links.h"
+#include "engine/links/route.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/emits.h"
+#include "store/jobs/ready.h"
+#include "store/jobs/record.h"
+#include "store/links/links.h"
+
+typedef enum err_code act_fn(struct engine *e, const struct act *act, const struct job *j,
+                             struct act_result *ret, struct err *err);
+
+static enum err_code refuse(struct act_result *ret, const struct job *j, const char *instead)
+{
+    err_set(&ret->refused, E_CONFLICT, "the job is %s: %s", job_state_name(j->state), instead);
+    return E_OK;
+}
+
+/* Writes a judged change of a live job. */
+static enum err_code change(struct engine *e, const struct job *was, const struct job *now,
+                            const char *what, struct act_result *ret, struct err *err)
+{
+    struct queue *from = queue_by_id(e, was->queue);
+    bool hit = false;
+
+    if (now->state == JOB_NONE)
+        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
+    if (engine_write(e, err) != E_OK || store_job_update(e->store, was, now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
+    if (was->state == JOB_READY)
+        ready_remove(&from->ready, (struct ready_ref){was->priority, was->id.v});
+    note_move(e, now, was->state, from, what);
+    ret->state = now->state;
+    ret->changed = true;
+    return E_OK;
+}
+
+/* A length is kept to, whatever happened to the clock while it did not count: before a start, or while held. */
+static void bound_delay(const struct engine *e, struct job *j)
+{
+    if (j->delay_us > 0 && j->due_at > e->now.wall_at + j->delay_us)
+        j->due_at = e->now.wall_at + j->delay_us;
+}
+
+void job_settle(struct engine *e, struct job *j)
+{
+    bound_delay(e, j);
+    enum job_event event = j->holds != 0                ? JOB_EV_HOLD
+                           : j->due_at > e->now.wall_at ? JOB_EV_DEFER
+                                                        : JOB_EV_WAKE;
+
+    if (event == JOB_EV_WAKE)
+        j->due_at = j->delay_us = 0;
+    j->state = job_state_next(j->state, event);
+}
+
+enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_event event,
+                            enum job_cause cause, struct slice why, struct err *err)
+{
+    struct job now = *was;
+    bool hit = false;
+
+    now.state = job_state_next(was->state, event);
+    if (!job_state_ended(now.state))
+        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
+    now.cause = cause;
+    now.finished_at = e->now.wall_at;
+    if (why.size > 0)
+        now.text = why;
+    if (engine_write(e, err) != E_OK || after_forget(e, was, err) != E_OK ||
+        store_job_end(e->store, was, &now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
+    note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
+    e->tally.cancelled += now.state == JOB_CANCELLED;
+    e->tally.failed += now.state == JOB_FAILED;
+    return E_OK;
+}
+
+static enum err_code cancel(struct engine *e, const struct act *act, const struct job *j,
+                            struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+    bool hit = false;
+
+    (void)act;
+    if (j->state == JOB_CANCELLED)
+        return E_OK;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "what has ended cannot be cancelled");
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    if (j->state == JOB_RUNNING) {
+        ret->cancelling = now.cancelling = true;
+        if (j->cancelling)
+            return E_OK;
+        ret->changed = true;
+        VEC_PUSH(&e->new_cancels, ((struct cancel_note){.lease = {j->id.v, j->token, job_fence(j)},
+                                                        .worker = j->worker}));
+        news_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
+        return store_job_update(e->store, j, &now, &hit, err);
+    }
+    ret->state = JOB_CANCELLED;
+    ret->changed = true;
+    return job_end_unrun(e, j, JOB_EV_CANCEL, JOB_CAUSE_CANCELLED, slice_make(NULL, 0), err);
+}
+
+/* Whether the queue takes the job with these params: as for one that is submitted. */
+static bool takes(const struct queue *q, const struct job *j, struct slice params,
+                  struct act_result *ret)
+{
+    return queue_takes(q, params, j->options, &ret->refused) == E_OK;
+}
+
+static bool fits(const struct job *j, struct slice params, struct slice labels,
+                 struct act_result *ret)
+{
+    size_t size = params.size + labels.size + j->body.size + j->options.size + j->key.size +
+                  j->bill.size + j->assigned.size;
+
+    if (size > JOB_BYTES_MAX)
+        err_set(&ret->refused, E_TOO_LARGE, "the job would be larger than %zu MiB",
+                JOB_BYTES_MAX >> 20);
+    return size <= JOB_BYTES_MAX;
+}
+
+/* The job's params with those of the act laid over them; false when that is too much. */
+static bool merge_params(struct engine *e, const struct act *act, const struct job *j,
+                         struct slice *ret_params, struct act_result *ret)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(2 * JOB_BYTES_MAX + 16);
+
+    *ret_params = j->params;
+    if (act->params.size == 0)
+        return true;
+    json_add_merged(&b, j->params, act->params);
+    if (!fits(j, buf_slice(&b), j->labels, ret))
+        return false;
+    *ret_params = arena_copy(&e->arena, buf_slice(&b));
+    return true;
+}
+
+/* The attempt that stands in the row goes into the record: the row is about to begin another. */
+static enum err_code keep_last_entry(struct engine *e, const struct job *j, struct err *err)
+{
+    struct progress_entry entry = job_last_entry(j);
+    enum job_outcome known = JOB_OUT_NONE;
+
+    if (j->attempt == 0 || j->outcome == JOB_OUT_NONE)
+        return E_OK;
+    if (store_progress_find(e->store, j->id.v, j->token, &known, err) != E_OK)
+        return err->code;
+    return known != JOB_OUT_NONE || j->outcome == JOB_OUT_RETURNED
+               ? E_OK
+               : store_progress_add(e->store, j->id.v, &entry, err);
+}
+
+/* How it begins again: of what happened before, only how the last claim ended stays known, as its finish may still be
+ * repeated. */
+static struct job begun_again(const struct job *j)
+{
+    return (struct job){
+        .id = j->id,
+        .queue = j->queue,
+        .state = job_state_next(j->state, JOB_EV_AGAIN),
+        .priority = j->priority,
+        .outcome = j->outcome,
+        .billed = j->billed,
+        .attempt = j->attempt,
+        .token = j->token,
+        .prev_token = j->prev_token,
+        .returned = j->returned,
+    };
+}
+
+static enum err_code revive(struct engine *e, const struct act *act, const struct job *j,
+                            const struct job *now, struct slice params, struct act_result *ret,
+                            struct err *err)
+{
+    if (engine_write(e, err) != E_OK || keep_last_entry(e, j, err) != E_OK ||
+        store_job_revive(e->store, now, err) != E_OK)
+        return err->code;
+    if (act->params.size > 0 &&
+        store_job_change_payload(e->store, j->id.v, params, slice_make(NULL, 0), err) != E_OK)
+        return err->code;
+    note_move(e, now, j->state, queue_by_id(e, j->queue), "retry");
+    ret->state = now->state;
+    ret->changed = true;
+    return E_OK;
+}
+
+/* How an ended job is run again; refused where that cannot be.  `again` is filled for one that has a route. */
+static enum err_code judge_retry(struct engine *e, const struct act *act, const struct job *j,
+                                 struct slice *params, struct route_again *again,
+                                 struct act_result *ret, struct err *err)
+{
+    bool telling = false;
+
+    if (!job_state_ended(j->state))
+        return refuse(ret, j, "only an ended job can be run again ('now' starts a waiting one)");
+    if (after_is_telling(e, j->id.v, &telling, err) != E_OK)
+        return err->code;
+    if (telling)
+        err_set(&ret->refused, E_CONFLICT,
+                "its end is still being told to those it leads to: try again in a moment");
+    else if (j->step == 0 && act->from.size > 0)
+        err_set(&ret->refused, E_INVALID, "from: the job has no steps");
+    if (ret->refused.code != E_OK || !merge_params(e, act, j, params, ret))
+        return E_OK;
+    if (j->step == 0) {
+        (void)takes(queue_by_id(e, j->queue), j, *params, ret);
+        return E_OK;
+    }
+    if (route_again(e, act, j, *params, again, &ret->refused, err) != E_OK)
+        return err->code;
+    if (ret->refused.code == E_OK)
+        (void)queue_takes(again->queue, again->params, again->options, &ret->refused);
+    return E_OK;
+}
+
+enum err_code act_judge_retry(struct engine *e, const struct act *act, const struct job *j,
+                              struct err *refused, struct err *err)
+{
+    struct act_result result = {.state = j->state, .refused = ERR_INIT};
+    struct route_again again;
+    struct slice params;
+
+    if (judge_retry(e, act, j, &params, &again, &result, err) != E_OK)
+        return err->code;
+    *refused = result.refused;
+    return E_OK;
+}
+
+/* What had been cancelled because of what it waits for waits for that again.  Where that cannot come it stays cancelled,
+ * and hangs on the job that is in the way now. */
+static enum err_code wait_again(struct engine *e, const struct act *act, const struct job *j,
+                                struct job *now, struct act_result *ret, struct err *err)
+{
+    struct after_never never = {.is = false};
+    bool held = false;
+
+    if (j->cause != JOB_CAUSE_DEPENDENCY)
+        return E_OK;
+    if (engine_write(e, err) != E_OK ||
+        (!act->alone && after_release(e, j, &held, &never, err) != E_OK))
+        return err->code;
+    if (never.is) {
+        err_set(&ret->refused, E_CONFLICT,
+                "what it waits for cannot come: %s; retry that, or this one with --alone",
+                never.why);
+        return never.by == 0 ? E_OK : store_undone_put(e->store, j->id.v, never.by, err);
+    }
+    if (held) {
+        now->holds |= JOB_HOLD_AFTER;
+        job_settle(e, now);
+    }
+    return store_undone_remove(e->store, j->id.v, err);
+}
+
+/* As it was judged. */
+static enum err_code begin_again(struct engine *e, const struct act *act, const struct job *j,
+                                 struct job *now, const struct route_again *again,
+                                 struct slice params, struct act_result *ret, struct err *err)
+{
+    const struct slice none = SLICE("");
+
+    if (j->step == 0)
+        return revive(e, act, j, now, params, ret, err);
+    now->queue = again->queue->id;
+    now->step = again->step;
+    now->attempts_before = j->attempt;
+    if (revive(e, act, j, now, params, ret, err) != E_OK ||
+        (again->step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
+        return err->code;
+    return store_job_set_route(e->store, j->id.v, again->options.size > 0 ? again->options : none,
+                               again->bill, again->assigned.size > 0 ? again->assigned : none, err);
+}
+
+static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct job now = begun_again(j);
+    struct route_again again;
+    struct slice params;
+
+    if (judge_retry(e, act, j, &params, &again, ret, err) != E_OK)
+        return err->code;
+    if (ret->refused.code == E_OK && wait_again(e, act, j, &now, ret, err) != E_OK)
+        return err->code;
+    if (ret->refused.code != E_OK)
+        return E_OK;
+    if (begin_again(e, act, j, &now, &again, params, ret, err) != E_OK)
+        return err->code;
+    return act->alone ? E_OK : revive_begin(e, j->id.v, err);
+}
+
+static enum err_code hold(struct engine *e, const struct act *act, const struct job *j,
+                          struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be held");
+    if (j->holds & JOB_HOLD_HAND)
+        return E_OK;
+    now.holds |= JOB_HOLD_HAND;
+    job_settle(e, &now);
+    return change(e, j, &now, "held", ret, err);
+}
+
+static enum err_code release(struct engine *e, const struct act *act, const struct job *j,
+                             struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "there is nothing to release");
+    if (!(j->holds & JOB_HOLD_HAND))
+        return E_OK;
+    now.holds &= ~(unsigned)JOB_HOLD_HAND;
+    job_settle(e, &now);
+    return change(e, j, &now, "released", ret, err);
+}
+
+static enum err_code start_now(struct engine *e, const struct act *act, const struct job *j,
+                               struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    (void)act;
+    if (job_state_ended(j->state))
+        return refuse(ret, j, "'retry' runs it again");
+    if (j->due_at == 0 || j->state == JOB_RUNNING)
+        return E_OK;
+    now.due_at = now.delay_us = 0;
+    job_settle(e, &now);
+    return change(e, j, &now, "now", ret, err);
+}
+
+static enum err_code move(struct engine *e, const struct act *act, const struct job *j,
+                          struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_find(e, act->queue);
+    struct job now = *j;
+
+    if (q == NULL) {
+        queue_unknown(e, act->queue, E_INVALID, &ret->refused);
+        return E_OK;
+    }
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be moved");
+    if (q->id == j->queue || !takes(q, j, route_sees(e, j, j->params), ret))
+        return E_OK;
+    now.queue = q->id;
+    return change(e, j, &now, "moved", ret, err);
+}
+
+static enum err_code patch(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct job now = *j;
+
+    char version[JOB_VERSION_SIZE];
+
+    if (!job_state_waits(j->state))
+        return refuse(ret, j, "only a waiting job can be changed");
+    if (j->holds & JOB_HOLD_LINKS)
+        return refuse(ret, j,
+                      "the end of its last step is still being told: try again in a moment");
+    if (act->version.size > 0 && !slice_is(act->version, job_version(j, version))) {
+        err_set(&ret->refused, E_PRECONDITION,
+                "the job has been changed meanwhile: look at it again first");
+        return E_OK;
+    }
+    if (!fits(j, act->params.size > 0 ? act->params : j->params,
+              act->labels.size > 0 ? act->labels : j->labels, ret))
+        return E_OK;
+    if (act->params.size > 0 && queue_fills(queue_by_id(e, j->queue), route_sees(e, j, act->params),
+                                            j->options, &ret->refused) != E_OK)
+        return E_OK;
+    if (act->has_priority)
+        now.priority = act->priority;
+    if (act->has_due) {
+        now.due_at = act->due_at;
+        now.delay_us = 0;
+    }
+    if (act->params.size + act->labels.size > 0 &&
+        (engine_write(e, err) != E_OK ||
+         store_job_change_payload(e->store, j->id.v, act->params, act->labels, err) != E_OK))
+        return err->code;
+    job_settle(e, &now);
+    return change(e, j, &now, "changed", ret, err);
+}
+
+static enum err_code clone(struct engine *e, const struct act *act, const struct job *j,
+                           struct act_result *ret, struct err *err)
+{
+    struct job copy = {
+        .id = {engine_new_id(e)},
+        .queue = j->queue,
+        .state = JOB_READY,
+        .priority = j->priority,
+        .body = j->body,
+        .labels = j->labels,
+        .options = j->options,
+    };
+
+    if (!merge_params(e, act, j, &copy.params, ret))
+        return E_OK;
+    if (j->bill.size > 0 && route_copy(e, j, &copy, &ret->refused) != E_OK)
+        return E_OK;
+    if (queue_takes(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
+                    &ret->refused) != E_OK)
+        return E_OK;
+    if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
+        return err->code;
+    note_move(e, &copy, JOB_NONE, NULL, "submitted");
+    e->tally.submitted++;
+    ret->id = copy.id.v;
+    ret->state = copy.state;
+    return E_OK;
+}
+
+static enum err_code remove_job(struct engine *e, const struct act *act, const struct job *j,
+                                struct act_result *ret, struct err *err)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    bool left = false;
+
+    (void)act;
+    if (j->state == JOB_RUNNING)
+        return refuse(ret, j, "cancel it first");
+    if (follow_is_left(e, j->id.v, &left, err) != E_OK)
+        return err->code;
+    if (left)
+        return refuse(ret, j, "its end is still being told: try again in a moment");
+    if (engine_write(e, err) != E_OK || after_forget(e, j, err) != E_OK ||
+        store_job_remove(e->store, j, err) != E_OK)
+        return err->code;
+    counts_add(&e->counts, q->id, j->state, -1);
+    if (j->state == JOB_READY)
+        ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
+    note_removed(e, j);
+    note_event(e, j, q, "deleted");
+    e->tally.deleted++;
+    e->removed_some = true;
+    ret->removed = ret->changed = true;
+    return E_OK;
+}
+
+static act_fn *const acts[ACT_COUNT] = {
+    [ACT_CANCEL] = cancel,   [ACT_RETRY] = retry, [ACT_HOLD] = hold,
+    [ACT_RELEASE] = release, [ACT_CLONE] = clone, [ACT_NOW] = start_now,
+    [ACT_MOVE] = move,       [ACT_PATCH] = patch, [ACT_DELETE] = remove_job,
+};
+
+/* It is nobody's but its owner's until that has ended and let it go. */
+static enum err_code refuse_staged(struct engine *e, const struct job *j, struct act_result *ret,
+                                   struct err *err)
+{
+    char text[ID_TEXT_SIZE];
+    int64_t owner = 0;
+
+    if (store_emit_owner(e->store, j->id.v, &owner, err) != E_OK)
+        return err->code;
+    err_set(&ret->refused, E_CONFLICT,
+            "the job is staged: it belongs to job %s, which has emitted it, until that ends",
+            id_format(owner, text));
+    return E_OK;
+}
+
+/* Params that are laid over the job's change nothing when there are none; a queue brings its user and its limits. */
+static const char *changes_run(struct engine *e, const struct act *act, const struct job *j)
+{
+    const struct queue *q;
+
+    switch (act->kind) {
+    case ACT_RETRY:
+    case ACT_CLONE:
+        return act->params.size > 0 && json_count_members(act->params) > 0 ? "params" : NULL;
+    case ACT_PATCH: return act->params.size > 0 ? "params" : NULL;
+    case ACT_MOVE:
+        q = queue_find(e, act->queue);
+        return q != NULL && q->id != j->queue ? "queue" : NULL;
+    case ACT_CANCEL:
+    case ACT_HOLD:
+    case ACT_RELEASE:
+    case ACT_NOW:
+    case ACT_DELETE:
+    case ACT_COUNT: break;
+    }
+    return NULL;
+}
+
+enum err_code act_apply(struct engine *e, const struct act *act, const struct job *j,
+                        struct act_result *ret, struct err *err)
+{
+    *ret = (struct act_result){.id = j->id.v, .state = j->state};
+    if (j->state == JOB_STAGED)
+        return refuse_staged(e, j, ret, err);
+    const char *changed = act->may_command ? NULL : changes_run(e, act, j);
+
+    if (changed != NULL)
+        rights_judge_change(e, j, changed, &ret->refused);
+    if (ret->refused.code != E_OK)
+        return E_OK;
+    return acts[act->kind](e, act, j, ret, err);
+}
+
+static void add_reply(struct op *op, const struct act_result *r)
+{
+    struct buf *b = &op->reply;
+
+    buf_add_char(b, '{');
+    json_add_id(b, "id", r->id);
+    if (r->removed) {
+        buf_add_str(b, ",\"deleted\":true}");
+        return;
+    }
+    json_put_string(b, "state", slice_of(job_state_name(r->state)));
+    if (r->cancelling)
+        buf_add_str(b, ",\"cancelling\":true");
+    buf_add_char(b, '}');
+    op->status = r->cancelling ? 202 : op->act.kind == ACT_CLONE ? 201 : 200;
+}
+
+enum err_code act_run(struct engine *e, struct op *op, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* a job may be large: it goes with its op */
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (links_follow(e, err) != E_OK || shared_hold_job(e, op->act.id, err) != E_OK ||
+        store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        char text[ID_TEXT_SIZE];
+
+        err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)",
+                id_format(op->act.id, text));
+        return E_OK;
+    }
+    if (act_apply(e, &op->act, &j, &result, err) != E_OK)
+        return err->code;
+    if (result.refused.code != E_OK) {
+        op->err = result.refused;
+        return E_OK;
+    }
+    op->act.result_id = result.id;
+    add_reply(op, &result);
+    return E_OK;
+}

@@ -1,0 +1,346 @@
+/*
+ * Actions over a filter: one durable row, worked off in chunks.
+ *
+ * A chunk looks at a stretch of ids, acts on those that match and moves the row's cursor, all in one
+ * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/jobs/bulk.h"
+#include "engine/jobs/filter.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/list.h"
+
+enum { CHUNK_ROWS = 500 };
+
+#define REST_US \
+    (20 * US_PER_MS) /* an end that another server follows is looked at again after so long */
+
+/* A piece of work walks the living first, then the ended, as far as its action concerns them. */
+enum bulk_phase { BULK_LIVE, BULK_ENDED };
+
+#define WAITING (1u << JOB_HELD | 1u << JOB_SCHEDULED | 1u << JOB_READY)
+#define ENDED (1u << JOB_DONE | 1u << JOB_FAILED | 1u << JOB_CANCELLED | 1u << JOB_RELAYED)
+
+static const struct {
+    const char *name;
+    unsigned states; /* in which it can change a job */
+    bool live, ended;
+} actions[ACT_COUNT] = {
+    [ACT_CANCEL] = {"cancel", WAITING | 1u << JOB_RUNNING, true, false},
+    [ACT_RETRY] = {"retry", ENDED, false, true},
+    [ACT_HOLD] = {"hold", WAITING, true, false},
+    [ACT_RELEASE] = {"release", 1u << JOB_HELD, true, false},
+    [ACT_NOW] = {"now", 1u << JOB_HELD | 1u << JOB_SCHEDULED, true, false},
+    [ACT_MOVE] = {"move", WAITING, true, false},
+    [ACT_DELETE] = {"delete", WAITING | ENDED, true, true},
+};
+
+bool bulk_action_means(enum act_kind kind, enum job_state state)
+{
+    return (actions[kind].states & 1u << state) != 0;
+}
+
+const char *bulk_action_name(int kind)
+{
+    return actions[kind].name;
+}
+
+bool bulk_action_parse(struct slice name, enum act_kind *ret_kind)
+{
+    for (unsigned k = 0; k < ACT_COUNT; k++)
+        if (actions[k].name != NULL && slice_is(name, actions[k].name)) {
+            *ret_kind = (enum act_kind)k;
+            return true;
+        }
+    return false;
+}
+
+static bool wants(const struct bulk_work *w, enum bulk_phase phase)
+{
+    return phase == BULK_LIVE ? actions[w->row.kind].live && filter_wants_live(&w->filter)
+                              : actions[w->row.kind].ended && filter_wants_ended(&w->filter);
+}
+
+/* ---- rows ---- */
+
+static bool is_alone(struct slice args)
+{
+    struct slice value;
+
+    return json_find(args, "alone", &value) && slice_is(value, "true");
+}
+
+static void take_work(void *ctx, const struct stored_work *row)
+{
+    struct engine *e = ctx;
+
+    if (row->finished_at != 0)
+        return;
+    struct bulk_work *w = mem_zalloc(sizeof(*w));
+
+    w->row = *row;
+    w->row.args = arena_copy(&w->arena, row->args);
+    filter_from_json(w->row.args, &w->arena, &w->filter, &w->queue);
+    w->alone = is_alone(w->row.args);
+    VEC_PUSH(&e->work, w);
+}
+
+enum err_code bulk_load(struct engine *e, struct err *err)
+{
+    return store_work_load(e->store, take_work, e, err);
+}
+
+static void work_free(struct bulk_work *w)
+{
+    arena_deinit(&w->arena);
+    free(w);
+}
+
+void bulk_free(struct engine *e)
+{
+    for (size_t i = 0; i < e->work.count; i++)
+        work_free(e->work.items[i]);
+    VEC_DEINIT(&e->work);
+}
+
+/* ---- the request ---- */
+
+static bool check(struct engine *e, struct op *op)
+{
+    const struct bulk *b = &op->bulk;
+    const struct queue *target = b->kind == ACT_MOVE ? queue_find(e, b->queue) : NULL;
+
+    if (b->filter.queue.size > 0 && queue_find(e, b->filter.queue) == NULL)
+        queue_unknown(e, b->filter.queue, E_INVALID, &op->err);
+    else if (b->kind == ACT_MOVE && target == NULL)
+        queue_unknown(e, b->queue, E_INVALID, &op->err);
+    else if (target != NULL && !queue_state_takes(target->state))
+        err_set(&op->err, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", target->name,
+                queue_state_name(target->state));
+    return op->err.code == E_OK;
+}
+
+enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret_id,
+                         struct err *err)
+{
+    CLEANUP(buf) struct buf args = BUF_INIT(OP_REPLY_MAX);
+
+    filter_to_json(&bulk->filter, bulk->queue, &args);
+    if (bulk->alone) {
+        args.size--; /* its end comes once more */
+        json_put_bool(&args, "alone", true);
+        buf_add_char(&args, '}');
+    }
+    int64_t last = e->ids.last;
+
+    if (e->shared && store_job_newest(e->store, &last, err) != E_OK)
+        return err->code;
+    struct stored_work row = {.id = engine_new_id(e),
+                              .kind = (int)bulk->kind,
+                              .args = buf_slice(&args),
+                              .last = last,
+                              .created_at = e->now.wall_at};
+
+    if (engine_write(e, err) != E_OK || store_work_add(e->store, &row, err) != E_OK)
+        return err->code;
+    take_work(e, &row);
+    *ret_id = row.id;
+    return E_OK;
+}
+
+enum err_code bulk_run(struct engine *e, struct op *op, struct err *err)
+{
+    int64_t id = 0;
+
+    if (!check(e, op))
+        return E_OK;
+    if (bulk_begin(e, &op->bulk, &id, err) != E_OK)
+        return err->code;
+    op->status = 202;
+    buf_add_char(&op->reply, '{');
+    json_add_id(&op->reply, "id", id);
+    buf_addf(&op->reply, ",\"action\":\"%s\",\"state\":\"working\"}", actions[op->bulk.kind].name);
+    return E_OK;
+}
+
+/* ---- a chunk ---- */
+
+struct stretch {
+    struct engine *e;
+    const struct bulk_work *work;
+    int64_t queue;
+    VEC(int64_t) matches;
+    int rows;
+    int64_t last_id;
+};
+
+static void take_row(void *ctx, const struct job *j)
+{
+    struct stretch *s = ctx;
+
+    s->rows++;
+    s->last_id = j->id.v;
+    if (j->state != JOB_NONE && filter_matches(&s->work->filter, s->queue, j))
+        VEC_PUSH(&s->matches, j->id.v);
+}
+
+/* *ret_wait: where its end leads is still to be followed, and it must stay as it is until then. */
+static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct stretch *s,
+                            int64_t id, bool *ret_wait, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
+    struct act act = {.kind = (enum act_kind)w->row.kind,
+                      .id = id,
+                      .queue = w->queue,
+                      .alone = w->alone,
+                      .may_command = true}; /* such actions are for the administrator */
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (shared_hold_job(e, id, err) != E_OK ||
+        store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found ||
+        !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */
+        return E_OK;
+    if ((act.kind == ACT_DELETE || act.kind == ACT_RETRY) &&
+        follow_is_left(e, id, ret_wait, err) != E_OK)
+        return err->code;
+    if (*ret_wait && e->fanouts_left && !e->has_fanouts) { /* it is passed over: in vain */
+        *ret_wait = false;
+        w->row.refused++;
+        return E_OK;
+    }
+    if (*ret_wait)
+        return E_OK;
+    if (act_apply(e, &act, &j, &result, err) != E_OK)
+        return err->code;
+    w->row.changed += result.changed;
+    w->row.refused += result.refused.code != E_OK;
+    return E_OK;
+}
+
+static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct stretch *s,
+                                struct err *err)
+{
+    bool wait = false;
+
+    for (size_t i = 0; i < s->matches.count && !wait; i++) {
+        int64_t id = s->matches.items[i];
+
+        if (!is_left_alone(e, id) && act_on(e, w, s, id, &wait, err) != E_OK)
+            return leave_alone(e, id, err);
+        if (wait) { /* the next chunk begins with it */
+            s->rows = CHUNK_ROWS;
+            s->last_id = id - 1;
+            e->bulk_at = e->now.steady_at + REST_US;
+        }
+    }
+    return E_OK;
+}
+
+static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch *s, struct err *err)
+{
+    enum store_stretch which = w->row.phase == BULK_LIVE              ? STRETCH_LIVE
+                               : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
+                                                                      : STRETCH_ENDED;
+
+    int64_t above = w->row.cursor < w->filter.first_id ? w->filter.first_id - 1 : w->row.cursor;
+
+    if (store_list_up(e->store, which, above, w->row.last, CHUNK_ROWS, take_row, s, err) != E_OK &&
+        !err->bad_row) /* what cannot be read is not among the matches */
+        return err->code;
+    *err = ERR_INIT;
+    return act_on_all(e, w, s, err);
+}
+
+static void advance(struct engine *e, struct bulk_work *w, const struct stretch *s)
+{
+    if (s->rows == CHUNK_ROWS) {
+        w->row.cursor = s->last_id;
+        return;
+    }
+    w->row.cursor = 0;
+    if (w->row.phase == BULK_LIVE) {
+        w->row.phase = BULK_ENDED;
+        return;
+    }
+    w->row.finished_at = e->now.wall_at;
+    VEC_PUSH(&e->ended, w->row.id);
+    news_tell_ended(e, w->row.id);
+}
+
+/* It removes whatever waits in a queue. */
+static bool empties(const struct bulk_work *w)
+{
+    const struct job_filter *f = &w->filter;
+
+    return w->row.kind == ACT_DELETE && (f->states == 0 || f->states & 1u << JOB_READY) &&
+           f->labels.size == 0 && f->text.size == 0 && f->ended_before_at == 0 && f->first_id == 0;
+}
+
+static enum err_code note_emptied(struct engine *e, const struct queue *q,
+                                  const struct bulk_work *w, struct err *err)
+{
+    char text[80];
+
+    snprintf(text, sizeof(text), "%lld jobs removed, by request", (long long)w->row.changed);
+    return queue_note(e, q, "emptied", slice_of(text), err);
+}
+
+int64_t bulk_due_at(const struct engine *e)
+{
+    return e->work.count > 0 || e->has_work ? e->bulk_at : TIME_NEVER;
+}
+
+bool bulk_is_due(const struct engine *e)
+{
+    return bulk_due_at(e) <= e->now.steady_at;
+}
+
+/* On a shared store any server may be at a piece: what memory holds of it is old. */
+static enum err_code load_next(struct engine *e, struct err *err)
+{
+    bulk_free(e);
+    if (store_work_next(e->store, take_work, e, err) != E_OK)
+        return err->code;
+    e->has_work = e->work.count > 0;
+    return E_OK;
+}
+
+/* One chunk of the oldest piece of work. */
+enum err_code bulk_step(struct engine *e, struct err *err)
+{
+    if (e->shared && load_next(e, err) != E_OK)
+        return err->code;
+    if (e->work.count == 0)
+        return E_OK;
+    struct bulk_work *w = e->work.items[0];
+    struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
+    struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};
+    enum err_code code = engine_write(e, err) == E_OK ? links_follow(e, err) : err->code;
+    bool gone = w->filter.queue.size > 0 && q == NULL;
+
+    if (code == E_OK && !gone && wants(w, (enum bulk_phase)w->row.phase))
+        code = walk(e, w, &s, err);
+    if (code == E_OK) {
+        advance(e, w, &s);
+        code = store_work_step(e->store, &w->row, err);
+    }
+    if (code == E_OK && w->row.finished_at != 0 && empties(w) && q != NULL)
+        code = note_emptied(e, q, w, err);
+    VEC_DEINIT(&s.matches);
+    if (code == E_OK && w->row.finished_at != 0) {
+        work_free(w);
+        for (size_t i = 1; i < e->work.count; i++)
+            e->work.items[i - 1] = e->work.items[i];
+        e->work.count--;
+    }
+    return code;
+}

@@ -1,0 +1,413 @@
+/*
+ * Claim: ready jobs are granted to those who ask, in the order they came.
+ *
+ * pick() (pick.c) is the one place that decides which jobs a claimer gets.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/links/route.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/claims.h"
+#include "store/jobs/ready.h"
+
+/* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times that. */
+#define GRANT_BYTES ((size_t)8 << 20)
+
+_Static_assert((GRANT_BYTES + JOB_BYTES_MAX) * 5 / 2 < OP_REPLY_MAX, "what is granted can be told");
+
+/* ---- what the claimer may ask for ---- */
+
+bool claim_is_outdated(const struct engine *e, const struct exchange *x)
+{
+    return x->has_definitions && x->definitions != e->definitions;
+}
+
+static bool resolve_queues(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+    struct queue **queues = op->queues;
+
+    if (queues == NULL)
+        op->queues = queues = arena_array(&op->arena, x->n_queues, sizeof(struct queue *));
+    op->generation = e->generation;
+    for (size_t i = 0; i < x->n_queues; i++) {
+        queues[i] = queue_find(e, x->queues[i].name);
+        if (queues[i] == NULL) {
+            queue_unknown(e, x->queues[i].name, E_INVALID, &op->err);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool exchange_is_sound(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    if (op->err.code != E_OK || emit_is_too_much(e, x, &op->err))
+        return false;
+    if (!(x->parts & EXCHANGE_JOBS))
+        return true;
+    ASSERT(x->max >= 0 && x->max <= OP_CLAIM_MAX && x->n_queues <= OP_CLAIM_QUEUES_MAX);
+    ASSERT(x->lease_us >= LEASE_MIN_US && x->lease_us <= LEASE_MAX_US);
+    /* Who is told of other definitions may name queues that are gone. */
+    return claim_is_outdated(e, x) || resolve_queues(e, op);
+}
+
+/* ---- granting ---- */
+
+struct granting {
+    const struct queue *queue;
+    size_t n_queues; /* how often it changed */
+};
+
+static void note_granted(struct engine *e, struct op *op, const struct job *j, struct granting *g)
+{
+    if (g->queue == NULL || g->queue->id != j->queue) {
+        g->queue = queue_by_id(e, j->queue);
+        g->n_queues++;
+    }
+    counts_add(&e->counts, j->queue, JOB_READY, -1);
+    counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
+    e->tally.claimed++;
+    op->n_granted++;
+    note_event(e, j, g->queue, "claimed");
+}
+
+/* It was picked, but would have made the reply too large. */
+static void put_back(struct engine *e, const struct job *j)
+{
+    ready_put_back(&queue_by_id(e, j->queue)->ready, (struct ready_ref){j->priority, j->id.v});
+}
+
+/* Notes the jobs that are the claimer's now and makes the claim that watches them. */
+static struct live_claim *take_granted(struct engine *e, struct op *op, const struct job *jobs,
+                                       size_t n)
+{
+    struct granting g = {.queue = NULL};
+    int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
+    size_t granted = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].state == JOB_RUNNING) {
+            ids[granted++] = jobs[i].id.v;
+            note_granted(e, op, &jobs[i], &g);
+        } else if (jobs[i].state == JOB_READY) {
+            put_back(e, &jobs[i]);
+        } else {
+            e->passed_over = e->shared; /* another server is at it */
+        }
+    if (granted == 0)
+        return NULL;
+    op->picked = jobs;
+    op->n_picked = n;
+    struct live_claim *live = claim_new(jobs[0].token, ids, granted);
+
+    live->queue = g.n_queues == 1 ? g.queue->id : 0;
+    return live;
+}
+
+/* The log of a job that was run before has one attempt behind the other: where this one begins is noted. */
+static enum err_code mark_attempts(struct engine *e, const struct job *jobs, size_t n,
+                                   struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct log_mark begins = {jobs[i].log_size, LOG_MARK_ATTEMPT, jobs[i].attempt};
+
+        if (jobs[i].state == JOB_RUNNING && jobs[i].attempt > 1 &&
+            store_log_mark(e->store, jobs[i].id.v, &begins, 1, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, size_t n,
+                           struct err *err)
+{
+    struct store_claim claim = {
+        .token = engine_new_id(e),
+        .node = e->node,
+        .worker = worker_number(e, op->exchange.worker.name),
+        .now_at = e->now.wall_at,
+        .lease_us = op->exchange.lease_us,
+        .until_at = lease_until_at(e, op->exchange.lease_us),
+        .bytes_max = GRANT_BYTES,
+    };
+
+    if (engine_write(e, err) != E_OK ||
+        store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK ||
+        mark_attempts(e, jobs, n, err) != E_OK)
+        return err->code;
+    struct live_claim *live = take_granted(e, op, jobs, n);
+
+    if (live == NULL)
+        return E_OK;
+    live->worker = claim.worker;
+    live->lease_us = claim.lease_us;
+    live->check_at = claim.until_at;
+    VEC_PUSH(&e->new_claims, live);
+    if (worker_say(e, op->exchange.worker.name, err) != E_OK)
+        return err->code;
+    return store_claim_add(e->store, &claim, live->jobs, live->n_jobs, err);
+}
+
+static enum err_code serve_claim(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+    size_t n = 0;
+
+    if (claim_is_outdated(e, x)) {
+        op->hurry = true;
+        return E_OK;
+    }
+    if (op->generation != e->generation && !resolve_queues(e, op)) {
+        op->hurry = true; /* one of its queues is gone: answered at once */
+        op->err = ERR_INIT;
+        return E_OK;
+    }
+    if (x->max == 0)
+        return E_OK; /* it listens only */
+    int64_t *ids = arena_array(&e->arena, (size_t)x->max, sizeof(*ids));
+
+    if (pick(e, op, ids, &n, err) != E_OK)
+        return err->code;
+    struct job *jobs = arena_array(&e->arena, n, sizeof(*jobs));
+
+    for (size_t i = 0; i < n; i++)
+        jobs[i].id.v = ids[i];
+    return n == 0 ? E_OK : grant(e, op, jobs, n, err);
+}
+
+/* Whether there is something for it: jobs, or that its queues or definitions have changed. */
+static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err *err)
+{
+    struct queue **queues = op->queues;
+
+    *ret_any = op->generation != e->generation || claim_is_outdated(e, &op->exchange);
+    for (size_t i = 0; op->exchange.max > 0 && i < op->exchange.n_queues && !*ret_any; i++) {
+        if (op->exchange.queues[i].max == 0 || !queue_starts(queues[i]))
+            continue;
+        if (queue_fill_ready(e, queues[i], !op->exchange.commands, err) != E_OK)
+            return false;
+        *ret_any = ready_first(&queues[i]->ready) != NULL;
+    }
+    return true;
+}
+
+static enum err_code serve_waiting(struct engine *e, struct err *err)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+        bool any;
+
+        if (op->deadline_at <= e->now.steady_at || op->hurry)
+            continue;
+        if (!any_ready(e, op, &any, err))
+            return err->code;
+        if (!any)
+            continue;
+        e->stirred = true;
+        if (op->alive != NULL && !op->alive(op)) {
+            op->deadline_at = 0; /* its client has left: it gets nothing */
+            continue;
+        }
+        if (serve_claim(e, op, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    if (e->woken && serve_waiting(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        struct op *op = ops[i];
+
+        if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) ||
+            op->err.code != E_OK)
+            continue;
+        if (worker_seen(e, op, err) != E_OK ||
+            (op->err.code == E_OK && serve_claim(e, op, err) != E_OK))
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* ---- what the claimer gets ---- */
+
+/* A step sees its own params over what was set before it, and counts its own attempts. */
+static struct slice show_step(struct engine *e, struct job *j)
+{
+    const struct route_step *step = NULL;
+    struct bill bill;
+
+    bill_parse(j->bill, &e->arena, &bill);
+    if (j->step > 0)
+        step = route_find(&bill, j->step);
+    if (step != NULL) {
+        j->params = route_params(j->params, j->assigned, step->params, &e->arena);
+        j->attempt -= j->attempts_before;
+    }
+    return route_claim_members(&bill, j, &e->arena);
+}
+
+static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant)
+{
+    const struct lease lease = {j->id.v, j->token, job_fence(j)};
+    char text[LEASE_TEXT_SIZE];
+    struct claimed_texts texts = {.lease = lease_format(&e->lease_key, &lease, text),
+                                  .grant = grant,
+                                  .url = e->url};
+    struct job step;
+
+    json_add_comma(b);
+    if (j->bill.size > 0) {
+        step = *j;
+        texts.more = show_step(e, &step);
+        j = &step;
+    }
+    json_add_claimed(b, j, &texts);
+}
+
+/* What is the same for neighbours is written once. */
+void claim_write(struct engine *e, struct op *op)
+{
+    CLEANUP(buf) struct buf common = BUF_INIT(OP_REPLY_MAX);
+    int64_t queue = 0;
+
+    for (size_t i = 0; i < op->n_picked; i++) {
+        const struct job *j = &op->picked[i];
+
+        if (j->state != JOB_RUNNING)
+            continue;
+        if (j->queue != queue) {
+            struct job told = *j;
+
+            queue = j->queue;
+            told.lease_until_at += e->later_us;
+            buf_clear(&common);
+            json_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
+        }
+        write_one(e, &op->reply, j, buf_slice(&common));
+    }
+}
+
+void claims_ungrant(struct engine *e)
+{
+    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+        op->picked = NULL;
+        op->n_picked = op->n_granted = 0;
+        op->hurry = false;
+    }
+}
+
+/* ---- a worker that has said what it holds ---- */
+
+/* What the worker says that it holds, in order. */
+struct held_list {
+    struct closing *items;
+    size_t count;
+};
+
+static int by_job_and_token(const void *a, const void *b)
+{
+    const struct closing *x = a;
+    const struct closing *y = b;
+
+    if (x->job != y->job)
+        return x->job < y->job ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static struct held_list held_of(struct engine *e, const struct exchange *x)
+{
+    struct held_list held = {arena_array(&e->arena, x->n_touch + 1, sizeof(*held.items)),
+                             x->n_touch};
+
+    for (size_t i = 0; i < x->n_touch; i++)
+        held.items[i] = (struct closing){x->touch[i].id, x->touch[i].token};
+    qsort(held.items, held.count, sizeof(*held.items), by_job_and_token);
+    return held;
+}
+
+static bool is_held(const struct held_list *held, int64_t id, int64_t token)
+{
+    struct closing wanted = {id, token};
+
+    return bsearch(&wanted, held->items, held->count, sizeof(wanted), by_job_and_token) != NULL;
+}
+
+static enum err_code return_unheld(struct engine *e, const struct held_list *held,
+                                   const struct live_claim *claim, struct err *err)
+{
+    struct attempt_end end = {.outcome = JOB_OUT_RETURNED, .now_at = e->now.wall_at};
+    const struct attempt_gain none = {0};
+
+    for (size_t i = 0; i < claim->n_jobs; i++) {
+        bool found = false;
+        struct job j;
+
+        if (is_held(held, claim->jobs[i], claim->token))
+            continue;
+        if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        if (found && j.state == JOB_RUNNING && j.token == claim->token &&
+            attempt_end_run(e, &j, &end, &none, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* Claims that other servers have granted are not in memory. */
+struct claim_list {
+    struct engine *e;
+    VEC(struct live_claim *) claims;
+};
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct claim_list *list = ctx;
+
+    VEC_PUSH(&list->claims, claim_new(c->token, c->jobs, c->n_jobs));
+}
+
+static enum err_code return_from_all(struct engine *e, const struct held_list *held, int64_t worker,
+                                     struct err *err)
+{
+    struct claim_list list = {.e = e};
+    enum err_code code = store_claims_of_worker(e->store, worker, take_claim, &list, err);
+
+    for (size_t i = 0; i < list.claims.count; i++) {
+        if (code == E_OK)
+            code = return_unheld(e, held, list.claims.items[i], err);
+        free(list.claims.items[i]);
+    }
+    VEC_DEINIT(&list.claims);
+    return code;
+}
+
+enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *err)
+{
+    int64_t worker = worker_number(e, op->exchange.worker.name);
+
+    if (worker == 0 && e->shared) { /* it may have come from another server */
+        if (worker_seen(e, op, err) != E_OK)
+            return err->code;
+        worker = worker_number(e, op->exchange.worker.name);
+    }
+    if (worker == 0)
+        return E_OK;
+    struct held_list held = held_of(e, &op->exchange);
+
+    if (e->shared)
+        return return_from_all(e, &held, worker, err);
+    for (size_t i = 0; i < e->claims.heap.count; i++)
+        if (e->claims.heap.items[i]->worker == worker &&
+            return_unheld(e, &held, e->claims.heap.items[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}

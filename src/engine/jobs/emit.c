@@ -1,0 +1,372 @@
+/*
+ * Emit: a running job makes jobs, and says how far it has come.
+ *
+ * Requests of an attempt are numbered from 1 on; one that was taken is answered again as it was.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/jobs/emit.h"
+
+#include <stdlib.h>
+
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/jobs/rights.h"
+#include "engine/links/links.h"
+#include "engine/reads/job_json.h"
+
+/* ---- may it emit? ---- */
+
+/* Refuses what does not come from the worker that runs the job. */
+static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j, struct err *err)
+{
+    const struct emit *x = &op->emit;
+    bool found = false;
+
+    if (store_job_outline(e->store, x->id, &e->arena, j, &found, err) != E_OK)
+        return err->code;
+    if (found && j->state == JOB_RUNNING && j->token == x->token)
+        return E_OK;
+    char text[ID_TEXT_SIZE];
+
+    if (!found) {
+        err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)", id_format(x->id, text));
+        return E_OK;
+    }
+    e->tally.stale++;
+    err_set(&op->err, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
+            job_state_name(j->state));
+    return E_OK;
+}
+
+/* On a shared store the job itself tells that its end is not a plain one. */
+static enum err_code mark_emitted(struct engine *e, const struct job *was, struct err *err)
+{
+    struct job now = *was;
+    bool hit = false;
+
+    if (!e->shared || was->emitted)
+        return E_OK;
+    now.emitted = true;
+    if (store_job_update(e->store, was, &now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
+    return E_OK;
+}
+
+/* Are they to be staged?  Visible ones are, when an attempt that fails would begin again before them. */
+static enum err_code judge_staging(struct engine *e, const struct emit *x, bool *ret_staged,
+                                   struct err *err)
+{
+    struct slice saved = {0};
+
+    *ret_staged = !x->visible;
+    if (!x->visible || x->n_jobs == 0 || x->cursor.size > 0)
+        return E_OK;
+    if (store_cursor_find(e->store, x->id, &e->arena, &saved, err) != E_OK)
+        return err->code;
+    *ret_staged = saved.size > 0;
+    return E_OK;
+}
+
+/* One that is refused refuses all. */
+static enum err_code judge_jobs(struct engine *e, struct op *op, const struct emit *x,
+                                enum submit_keys keys, struct plan *plans, size_t *ret_bad,
+                                struct err *err)
+{
+    size_t bad = 0;
+
+    for (size_t i = 0; i < x->n_jobs; i++)
+        if (submit_judge(e, &x->jobs[i], keys, &plans[i], err) != E_OK)
+            return err->code;
+    if (submit_prepare(e, x->jobs, x->n_jobs, keys, plans, err) != E_OK)
+        return err->code;
+    if (keys == SUBMIT_KEYS_NOW)
+        bad = submit_first_refused(x->jobs, x->n_jobs, plans, &op->err);
+    else
+        while (bad < x->n_jobs && plans[bad].refused.code == E_OK)
+            bad++;
+    if (bad == x->n_jobs)
+        return E_OK;
+    op->err = plans[bad].refused;
+    *ret_bad = bad;
+    return E_OK;
+}
+
+/* ---- making ---- */
+
+/* Staged jobs are written at once, not with the batch's others: the end of the attempt may be in it. */
+static enum err_code make_staged(struct engine *e, const struct emit *x, struct plan *plans,
+                                 struct err *err)
+{
+    struct job *jobs = arena_array(&e->arena, x->n_jobs, sizeof(*jobs));
+
+    for (size_t i = 0; i < x->n_jobs; i++) {
+        jobs[i] = submit_make_job(e, &x->jobs[i], &plans[i]);
+        jobs[i].state = JOB_STAGED;
+        if (plans[i].after != NULL) /* judged when it is released */
+            jobs[i].holds |= JOB_HOLD_AFTER;
+        note_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
+        if (submit_keep_progress(e, &x->jobs[i], &plans[i], err) != E_OK)
+            return err->code;
+    }
+    return store_jobs_insert(e->store, jobs, x->n_jobs, err);
+}
+
+static bool any_key(const struct emit *x)
+{
+    for (size_t i = 0; i < x->n_jobs; i++)
+        if (x->jobs[i].key.size > 0)
+            return true;
+    return false;
+}
+
+/* The row by which the request is known again, and its jobs are found. */
+static enum err_code add_row(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
+                             const struct plan *plans, struct err *err)
+{
+    int64_t *ids = arena_array(&e->arena, x->n_jobs + 1, sizeof(*ids));
+    uint64_t *contents = staged && any_key(x) ? arena_array(&e->arena, x->n_jobs, sizeof(*contents))
+                                              : NULL;
+
+    for (size_t i = 0; i < x->n_jobs; i++) {
+        ids[i] = plans[i].id;
+        if (contents != NULL)
+            contents[i] = x->jobs[i].content;
+    }
+    return store_emit_add(e->store,
+                          &(struct stored_emit){.id = row_id,
+                                                .owner = x->id,
+                                                .token = x->token,
+                                                .seq = x->seq,
+                                                .visible = x->visible,
+                                                .staged = staged && x->n_jobs > 0,
+                                                .jobs = ids,
+                                                .contents = contents,
+                                                .n_jobs = x->n_jobs},
+                          err);
+}
+
+static enum err_code make_jobs(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
+                               struct plan *plans, struct err *err)
+{
+    if (engine_write(e, err) != E_OK ||
+        (staged ? make_staged(e, x, plans, err)
+                : submit_create_all(e, x->jobs, x->n_jobs, plans, err)) != E_OK)
+        return err->code;
+    return add_row(e, x, row_id, staged, plans, err);
+}
+
+static struct emitter *emitter_of(struct engine *e, const struct emit *x)
+{
+    struct emitter *m = map_find(&e->emitters, x->id);
+
+    if (m == NULL) {
+        m = mem_zalloc(sizeof(*m));
+        m->row = (struct stored_emitter){.owner = x->id, .token = x->token};
+        map_put(&e->emitters, x->id, m);
+    }
+    return m;
+}
+
+static enum err_code note_emit(struct engine *e, const struct emit *x, bool staged, struct err *err)
+{
+    struct emitter *m = emitter_of(e, x);
+
+    if (m->row.token != x->token)
+        return store_job_damaged(e->store, x->id, "its emits are of another attempt", err);
+    m->row.seq = x->seq;
+    m->row.staged += staged ? (int64_t)x->n_jobs : 0;
+    if (x->cursor.size == 0)
+        return store_emitter_put(e->store, &m->row, err);
+    if (store_cursor_put(e->store, x->id, x->cursor, err) != E_OK)
+        return err->code;
+    return emit_release_visible(e, m, x->seq, err);
+}
+
+/* ---- the request ---- */
+
+/* The request as it is meant: what is published is a job for each that is subscribed.  The reply begins with one id
+ * for each of its jobs. */
+static enum err_code take_all(struct engine *e, struct op *op, const struct emit *x,
+                              const struct job *j, size_t *ret_bad, struct err *err)
+{
+    struct plan *plans = arena_array(&e->arena, x->n_jobs + 1, sizeof(*plans));
+    int64_t row_id = engine_new_id(e); /* older than its jobs */
+    enum submit_keys keys;
+    bool staged = false;
+
+    if (judge_staging(e, x, &staged, err) != E_OK)
+        return err->code;
+    keys = staged ? SUBMIT_KEYS_LATER : SUBMIT_KEYS_NOW;
+    if (judge_jobs(e, op, x, keys, plans, ret_bad, err) != E_OK)
+        return err->code;
+    if (op->err.code != E_OK)
+        return E_OK;
+    if (make_jobs(e, x, row_id, staged, plans, err) != E_OK || mark_emitted(e, j, err) != E_OK ||
+        note_emit(e, x, staged, err) != E_OK)
+        return err->code;
+    buf_add_str(&op->reply, "{\"ids\":[");
+    for (size_t i = 0; i < x->n_jobs; i++)
+        submit_add_id(&op->reply, plans[i].id);
+    buf_add_str(&op->reply, "]}");
+    return E_OK;
+}
+
+static enum err_code take(struct engine *e, struct op *op, const struct job *j, struct err *err)
+{
+    struct emit x = op->emit;
+    struct topic_list list;
+    size_t bad = 0;
+
+    if (x.cursor.size > 0 && !x.may_command &&
+        rights_judge_change_of(e, x.id, "cursor", &op->err, err) != E_OK)
+        return err->code;
+    if (op->err.code != E_OK)
+        return E_OK;
+    if (rights_judge_emits(e, j, &x.jobs, x.n_jobs, &bad, &op->err, err) != E_OK)
+        return err->code;
+    if (op->err.code == E_OK && topic_expand(e, x.jobs, x.n_jobs, &list, &bad, &op->err)) {
+        x.jobs = list.items;
+        x.n_jobs = list.n;
+        if (take_all(e, op, &x, j, &bad, err) != E_OK)
+            return err->code;
+        bad = topic_place(&list, bad);
+    }
+    if (op->err.code != E_OK)
+        op->err.item = (unsigned)bad + 1;
+    return E_OK;
+}
+
+/* It was taken already: the same answer. */
+static enum err_code repeat(struct engine *e, struct op *op, const struct emitter *m,
+                            struct err *err)
+{
+    struct stored_emit row;
+
+    if (store_emit_find(e->store, &m->row, op->emit.seq, &e->arena, &row, err) != E_OK)
+        return err->code;
+    if (row.id == 0)
+        return store_job_damaged(e->store, op->emit.id, "what it emitted is gone", err);
+    buf_add_str(&op->reply, "{\"ids\":[");
+    for (size_t i = 0; i < row.n_jobs; i++)
+        submit_add_id(&op->reply, row.jobs[i]);
+    buf_add_str(&op->reply, "]}");
+    return E_OK;
+}
+
+enum err_code emit_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct emit *x = &op->emit;
+    struct emitter *m = NULL;
+    struct job j;
+
+    ASSERT(x->n_jobs <= OP_EMIT_MAX && x->seq > 0);
+    if (judge_lease(e, op, &j, err) != E_OK)
+        return err->code;
+    if (op->err.code != E_OK)
+        return E_OK;
+    if (emitter_find(e, &j, &m, err) != E_OK)
+        return err->code;
+    int64_t last = m == NULL ? 0 : m->row.seq;
+
+    if (x->seq <= last)
+        return repeat(e, op, m, err);
+    if (x->seq == last + 1)
+        return take(e, op, &j, err);
+    err_set(&op->err, E_INVALID, "seq: must be %lld, one more than the last one of this lease",
+            (long long)last + 1);
+    return E_OK;
+}
+
+/* ---- what a finish emits ---- */
+
+struct fanout emit_cost(const struct engine *e, const struct exchange *x)
+{
+    struct fanout all = {0, 0};
+
+    for (size_t i = 0; i < x->n_finish; i++) {
+        struct fanout one = topic_cost(e, x->finish[i].emit, x->finish[i].n_emit);
+
+        all.rows += one.rows;
+        all.bytes += one.bytes;
+    }
+    return all;
+}
+
+bool emit_is_too_much(const struct engine *e, const struct exchange *x, struct err *refused)
+{
+    if (x->n_emit == 0 || x->n_finish < 2)
+        return false;
+    struct fanout cost = emit_cost(e, x);
+
+    return topic_is_too_much(&cost, refused) && err_wrap(refused, "finish") != E_OK;
+}
+
+static bool refuse_emitted(const struct topic_list *list, const struct plan *plans, size_t i,
+                           struct err *refused)
+{
+    if (plans[i].refused.code == E_OK)
+        return false;
+    *refused = plans[i].refused;
+    (void)err_wrap(refused, "emit[%zu]", topic_place(list, i));
+    return true;
+}
+
+/* As with those that were staged, a key that is known is no fault, whatever its content: who waits for what would
+ * have been made waits for the job that has the key. */
+static enum err_code judge_known(struct engine *e, const struct submit_item *item, struct plan *p,
+                                 struct err *err)
+{
+    if (item->key.size == 0)
+        return E_OK;
+    if (submit_judge_key(e, item, p, err) != E_OK)
+        return err->code;
+    p->refused = ERR_INIT;
+    return E_OK;
+}
+
+enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
+                                struct plan **ret_plans, struct err *refused, struct err *err)
+{
+    struct topic_list list;
+    size_t bad = 0;
+
+    if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, refused)) {
+        (void)err_wrap(refused, "emit[%zu]", bad);
+        return E_OK;
+    }
+    struct plan *plans = arena_array(&e->arena, list.n + 1, sizeof(*plans));
+
+    *ret_plans = plans;
+    for (size_t i = 0; i < list.n; i++) {
+        if (submit_judge(e, &list.items[i], SUBMIT_KEYS_LATER, &plans[i], err) != E_OK)
+            return err->code;
+        if (refuse_emitted(&list, plans, i, refused))
+            return E_OK;
+        if (judge_known(e, &list.items[i], &plans[i], err) != E_OK)
+            return err->code;
+    }
+    if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < list.n; i++)
+        if (refuse_emitted(&list, plans, i, refused))
+            break;
+    return E_OK;
+}
+
+enum err_code emit_make_finish(struct engine *e, const struct finish_item *item, struct plan *plans,
+                               struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    struct topic_list list;
+    size_t bad;
+
+    if (!topic_expand(e, item->emit, item->n_emit, &list, &bad, &ignored)) /* as it was judged */
+        return err_set(err, E_INTERNAL, "what a finish emits was judged otherwise: %s",
+                       ignored.msg);
+    for (size_t i = 0; i < list.n; i++)
+        if (!plans[i].known && submit_create(e, &list.items[i], &plans[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}

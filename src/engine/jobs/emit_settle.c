@@ -1,0 +1,409 @@
+/*
+ * What becomes of staged jobs: released, or dropped as if they had never been.
+ *
+ * Both go by the rows of `emits`, each a set of at most OP_EMIT_MAX jobs.  While its attempt runs a row is
+ * kept, so that its request can be repeated; afterwards rows leave as they are settled: what is left in the
+ * table is what is left to do, and a crash changes nothing about it.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "engine/jobs/emit.h"
+#include "engine/links/links.h"
+#include "store/jobs/jobs.h"
+#include "store/jobs/record.h"
+
+/* Rows of the store that one commit settles: whole attempts up to so many, and half as many of the oldest. */
+enum { SETTLE_ROWS = 1000, UNSETTLED_MAX = 100 };
+
+/* ---- memory ---- */
+
+static void list(struct engine *e, struct emitter *m)
+{
+    if (!m->listed)
+        VEC_PUSH(&e->settling, m);
+    m->listed = m->fresh = true;
+}
+
+static void unlist(struct engine *e, struct emitter *m)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < e->settling.count && m->listed; i++)
+        if (e->settling.items[i] != m)
+            e->settling.items[kept++] = e->settling.items[i];
+    if (m->listed)
+        e->settling.count = kept;
+    m->listed = false;
+}
+
+static void take_emitter(void *ctx, const struct stored_emitter *row)
+{
+    struct engine *e = ctx;
+    struct emitter *m = mem_zalloc(sizeof(*m));
+
+    m->row = *row;
+    if (row->fate == EMIT_OPEN)
+        map_put(&e->emitters, row->owner, m);
+    if (row->fate != EMIT_OPEN || row->visible_upto > 0)
+        list(e, m);
+    m->fresh = false;
+}
+
+/* On a shared store they are read when they are needed. */
+enum err_code emitters_load(struct engine *e, struct err *err)
+{
+    e->is_unsettled = e->shared;
+    return e->shared ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
+}
+
+enum err_code emitter_find(struct engine *e, const struct job *job, struct emitter **ret_emitter,
+                           struct err *err)
+{
+    *ret_emitter = map_find(&e->emitters, job->id.v);
+    if (*ret_emitter != NULL || !e->shared || !job->emitted)
+        return E_OK;
+    if (store_emitter_find(e->store, job->id.v, job->token, take_emitter, e, err) != E_OK)
+        return err->code;
+    *ret_emitter = map_find(&e->emitters, job->id.v);
+    return E_OK;
+}
+
+static void take_unsettled(void *ctx, const struct stored_emitter *row)
+{
+    struct engine *e = ctx;
+
+    for (size_t i = 0; i < e->settling.count; i++)
+        if (e->settling.items[i]->row.owner == row->owner &&
+            e->settling.items[i]->row.token == row->token)
+            return;
+    take_emitter(e, row);
+}
+
+/* Those that no other server is at. */
+static enum err_code load_unsettled(struct engine *e, struct err *err)
+{
+    if (!e->is_unsettled || e->now.steady_at < e->resume_at)
+        return E_OK;
+    if (store_emitters_unsettled(e->store, UNSETTLED_MAX, take_unsettled, e, err) != E_OK)
+        return err->code;
+    e->is_unsettled = false; /* what stays listed is looked at again */
+    return E_OK;
+}
+
+void emitters_free(struct engine *e)
+{
+    int64_t owner;
+    void *m;
+
+    for (size_t i = 0; i < e->settling.count; i++)
+        if (e->settling.items[i]->row.fate != EMIT_OPEN)
+            free(e->settling.items[i]);
+    VEC_DEINIT(&e->settling);
+    for (size_t i = 0; map_next(&e->emitters, &i, &owner, &m);)
+        free(m);
+    map_deinit(&e->emitters);
+    e->emitters = MAP_INIT;
+}
+
+bool emit_owns(const struct engine *e, int64_t job)
+{
+    return e->emitters.count > 0 && map_find(&e->emitters, job) != NULL;
+}
+
+/* ---- one request's jobs ---- */
+
+/* They are removed with what they carry; nothing else of them is anywhere. */
+static void note_dropped(struct engine *e, const struct job *j)
+{
+    struct queue *q = queue_by_id(e, j->queue);
+
+    counts_add(&e->counts, q->id, JOB_STAGED, -1);
+    note_removed(e, j);
+    note_event(e, j, q, "dropped");
+    e->removed_some = true;
+}
+
+static void note_released(struct engine *e, const struct job *was)
+{
+    struct job now = *was;
+    bool later = was->due_at > e->now.wall_at;
+
+    now.state = job_state_next(JOB_STAGED, was->holds != 0 ? JOB_EV_HOLD
+                                           : later         ? JOB_EV_DEFER
+                                                           : JOB_EV_WAKE);
+    now.due_at = later ? was->due_at : 0;
+    note_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
+    e->tally.submitted++;
+}
+
+/* A key is judged now: the job that had it first is the one that counts. */
+static enum err_code take_key(struct engine *e, const struct job *j, uint64_t content,
+                              bool *ret_known, struct err *err)
+{
+    uint64_t known_content;
+    int64_t known = 0;
+
+    if (store_key_find(e->store, j->key, &known, &known_content, err) != E_OK)
+        return err->code;
+    *ret_known = known != 0;
+    return known != 0 ? E_OK : store_key_add(e->store, j->key, j->id.v, content, err);
+}
+
+/* What it is to wait for is judged now: it may have come to pass, or be out of reach. */
+static enum err_code judge_after(struct engine *e, struct job *j, struct after_never *ret_never,
+                                 struct err *err)
+{
+    bool held = false;
+    bool found = false;
+    bool hit = false;
+    struct job was;
+
+    if (!(j->holds & JOB_HOLD_AFTER))
+        return E_OK;
+    if (after_release(e, j, &held, ret_never, err) != E_OK)
+        return err->code;
+    if (held || ret_never->is)
+        return E_OK;
+    if (store_job_brief(e->store, j->id.v, &e->arena, &was, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return store_job_damaged(e->store, j->id.v, "it is gone", err);
+    struct job now = was;
+
+    j->holds = now.holds &= ~(unsigned)JOB_HOLD_AFTER;
+    if (store_job_update(e->store, &was, &now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, j->id.v, "it is not as it was read", err);
+    return E_OK;
+}
+
+/* A set of staged jobs, parted into those that go on and those that do not. */
+struct parted {
+    int64_t *released, *dropped;
+    size_t n_released, n_dropped;
+    struct after_never *never; /* by place: whether it can never run */
+};
+
+static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
+                          enum emit_fate fate, struct parted *p, struct err *err)
+{
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        bool dropped = fate == EMIT_DROP;
+
+        if (!dropped && jobs[i].key.size > 0 && row->contents == NULL)
+            return store_job_damaged(e->store, jobs[i].id.v, "its content is not known", err);
+        if (!dropped && jobs[i].key.size > 0 &&
+            take_key(e, &jobs[i], row->contents[i], &dropped, err) != E_OK)
+            return err->code;
+        if (!dropped && judge_after(e, &jobs[i], &p->never[i], err) != E_OK)
+            return err->code;
+        if (dropped)
+            p->dropped[p->n_dropped++] = jobs[i].id.v;
+        else
+            p->released[p->n_released++] = jobs[i].id.v;
+        if (dropped)
+            note_dropped(e, &jobs[i]);
+        else
+            note_released(e, &jobs[i]);
+    }
+    return E_OK;
+}
+
+/* Those that wait for what cannot come any more. */
+static enum err_code cancel_never(struct engine *e, const struct stored_emit *row,
+                                  const struct parted *p, struct err *err)
+{
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        bool found = false;
+        struct job j;
+
+        if (!p->never[i].is)
+            continue;
+        if (store_job_brief(e->store, row->jobs[i], &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        if (!found)
+            return store_job_damaged(e->store, row->jobs[i], "it is gone", err);
+        if (after_cancel(e, &j, p->never[i].by, slice_of(p->never[i].why), err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code let_go(struct engine *e, const struct stored_emit *row, enum emit_fate fate,
+                            struct arena *arena, struct err *err)
+{
+    struct parted p = {.released = arena_array(arena, row->n_jobs, sizeof(int64_t)),
+                       .dropped = arena_array(arena, row->n_jobs, sizeof(int64_t)),
+                       .never = arena_array(arena, row->n_jobs, sizeof(struct after_never))};
+    struct job *jobs = NULL;
+    size_t n = 0;
+
+    if (store_staged_load(e->store, row, arena, &jobs, &n, err) != E_OK)
+        return err->code;
+    if (n != row->n_jobs)
+        return store_job_damaged(e->store, row->owner, "staged jobs of it are gone", err);
+    if (part(e, row, jobs, fate, &p, err) != E_OK ||
+        store_staged_release(e->store, p.released, p.n_released, e->now.wall_at, arena, err) !=
+            E_OK)
+        return err->code;
+    return store_staged_drop(e->store, p.dropped, p.n_dropped, arena, err) != E_OK
+               ? err->code
+               : cancel_never(e, row, &p, err);
+}
+
+/* ---- one attempt's requests ---- */
+
+static enum emit_fate fate_of(const struct emitter *m, const struct stored_emit *row)
+{
+    return row->visible && row->seq <= m->row.visible_upto ? EMIT_RELEASE : m->row.fate;
+}
+
+/* Settles the next request; *ret_rows is how much that was, 0 when none was left. */
+static enum err_code settle_next(struct engine *e, struct emitter *m, size_t *ret_rows,
+                                 struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    bool runs = m->row.fate == EMIT_OPEN;
+    struct stored_emit row;
+
+    if ((runs ? store_emit_first_visible(e->store, &m->row, &arena, &row, err)
+              : store_emit_first(e->store, &m->row, &arena, &row, err)) != E_OK)
+        return err->code;
+    *ret_rows = row.id == 0 ? 0 : 1 + (row.staged ? row.n_jobs : 0);
+    if (row.id == 0)
+        return E_OK;
+    if (row.staged) {
+        if (let_go(e, &row, fate_of(m, &row), &arena, err) != E_OK)
+            return err->code;
+        m->row.staged -= (int64_t)row.n_jobs;
+    }
+    return runs ? store_emit_let_go(e->store, row.id, err)
+                : store_emit_remove(e->store, row.id, err);
+}
+
+/* Nothing of it is left to do: it goes, or is as it was before the cursor. */
+static enum err_code close_emitter(struct engine *e, struct emitter *m, struct err *err)
+{
+    unlist(e, m);
+    if (m->row.fate == EMIT_OPEN) {
+        m->row.visible_upto = 0;
+        return store_emitter_put(e->store, &m->row, err);
+    }
+    enum err_code code = store_emitter_remove(e->store, m->row.owner, m->row.token, err);
+
+    free(m);
+    return code;
+}
+
+/* Up to about so many rows; *used grows by what it was. */
+static enum err_code settle(struct engine *e, struct emitter *m, size_t room, size_t *used,
+                            struct err *err)
+{
+    size_t rows = 1;
+
+    for (size_t done = 0; done < room && rows > 0; done += rows) {
+        if (settle_next(e, m, &rows, err) != E_OK)
+            return err->code;
+        *used += rows;
+    }
+    return rows == 0 ? close_emitter(e, m, err) : store_emitter_put(e->store, &m->row, err);
+}
+
+/* ---- what is to be settled ---- */
+
+/* At most so many. */
+static size_t rows_of(const struct emitter *m)
+{
+    return (size_t)m->row.staged + (m->row.fate == EMIT_OPEN ? 0 : (size_t)m->row.seq);
+}
+
+static bool is_older(const struct emitter *a, const struct emitter *b)
+{
+    return a->row.token != b->row.token ? a->row.token < b->row.token : a->row.owner < b->row.owner;
+}
+
+static bool is_smaller(const struct emitter *a, const struct emitter *b)
+{
+    return rows_of(a) != rows_of(b) ? rows_of(a) < rows_of(b) : is_older(a, b);
+}
+
+typedef bool comes_first_fn(const struct emitter *a, const struct emitter *b);
+
+/* While the engine rests after a failure, only what the batch itself has decided is settled. */
+static bool rests(const struct engine *e)
+{
+    return e->now.steady_at < e->resume_at;
+}
+
+/* NULL when nothing is to be settled. */
+static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_first)
+{
+    struct emitter *first = NULL;
+
+    for (size_t i = 0; i < e->settling.count; i++) {
+        struct emitter *m = e->settling.items[i];
+
+        if ((m->fresh || !rests(e)) && (first == NULL || comes_first(m, first)))
+            first = m;
+    }
+    return first;
+}
+
+/* Small ones are done with the commit that decided about them, whatever large ones are under way. */
+enum err_code emit_settle(struct engine *e, struct err *err)
+{
+    size_t room = e->config.settle_rows == 0 ? SETTLE_ROWS : e->config.settle_rows;
+    struct emitter *m;
+    size_t used = 0;
+
+    if (load_unsettled(e, err) != E_OK)
+        return err->code;
+    if (first_by(e, is_older) == NULL)
+        return E_OK;
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    while ((m = first_by(e, is_smaller)) != NULL && used + rows_of(m) <= room)
+        if (settle(e, m, SIZE_MAX, &used, err) != E_OK)
+            return err->code;
+    used = 0;
+    while ((m = first_by(e, is_older)) != NULL && used < room / 2)
+        if (settle(e, m, room / 2 - used, &used, err) != E_OK)
+            return err->code;
+    for (size_t i = 0; i < e->settling.count; i++)
+        e->settling.items[i]->fresh = false;
+    return E_OK;
+}
+
+enum err_code emit_release_visible(struct engine *e, struct emitter *m, int64_t upto,
+                                   struct err *err)
+{
+    if (m->row.staged > 0) {
+        m->row.visible_upto = upto;
+        list(e, m);
+    }
+    return store_emitter_put(e->store, &m->row, err);
+}
+
+enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool done,
+                                 struct err *err)
+{
+    struct emitter *m = NULL;
+
+    if (emitter_find(e, was, &m, err) != E_OK)
+        return err->code;
+    /* Whoever has saved a cursor has emitted in this attempt, or ended one before. */
+    if (done && (m != NULL || was->outcome != JOB_OUT_NONE) &&
+        store_cursor_remove(e->store, was->id.v, err) != E_OK)
+        return err->code;
+    if (m == NULL)
+        return E_OK;
+    if (m->row.token != was->token)
+        return store_job_damaged(e->store, was->id.v, "its emits are of another attempt", err);
+    map_remove(&e->emitters, was->id.v);
+    m->row.fate = done ? EMIT_RELEASE : EMIT_DROP;
+    list(e, m);
+    return store_emitter_put(e->store, &m->row, err);
+}

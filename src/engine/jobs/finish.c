@@ -1,0 +1,399 @@
+/*
+ * Finish: a worker says how an attempt ended.
+ *
+ * The token alone decides.  The same finish again is answered ok, so that it can be repeated after a lost
+ * reply; any other one under an old token is stale.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/jobs/rights.h"
+#include "engine/links/links.h"
+#include "engine/links/route.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/emits.h"
+#include "store/jobs/record.h"
+
+/* The queue's policy, with the job's own laid over it. */
+static enum err_code policy_of(struct engine *e, const struct queue *q, const struct job *j,
+                               struct retry_policy *ret_policy, struct err *err)
+{
+    struct err ignored = ERR_INIT;
+    struct slice options = {0};
+    struct slice own;
+
+    *ret_policy = q->def.retry;
+    if (store_job_options(e->store, j->id.v, &e->arena, &options, err) != E_OK)
+        return err->code;
+    /* It was checked when the job was made: what cannot be read now leaves the queue's in force. */
+    if (options.size > 0 && json_find(options, "retry", &own) &&
+        retry_policy_parse(own, &q->def.retry, ret_policy, &ignored) != E_OK)
+        *ret_policy = q->def.retry;
+    return E_OK;
+}
+
+static const char *word_for(enum job_event event, enum job_outcome outcome)
+{
+    switch (event) {
+    case JOB_EV_DONE: return "done";
+    case JOB_EV_FAIL: return "failed";
+    case JOB_EV_CANCEL: return "cancelled";
+    case JOB_EV_RETURN: return "returned";
+    case JOB_EV_LOSE: return "lost";
+    case JOB_EV_DEFER: return outcome == JOB_OUT_LATER ? "later" : "retry";
+    case JOB_EV_WAKE:
+    case JOB_EV_HOLD:
+    case JOB_EV_CLAIM:
+    case JOB_EV_RELAY:
+    case JOB_EV_AGAIN:
+    case JOB_EV_STEP:
+    case JOB_EVENT_COUNT: break;
+    }
+    return "moved";
+}
+
+/* A job that goes on is written with the attempt in its record; of one that has ended the last entry is the row
+ * itself, unless it has more to say than fits there. */
+static enum err_code write_end(struct engine *e, const struct job *was, struct job *now,
+                               const struct attempt_gain *gain, struct err *err)
+{
+    struct progress_entry entry = job_last_entry(now);
+    bool ended = job_state_ended(now->state);
+    bool hit = false;
+
+    entry.set = gain->set;
+    if (now->outcome != JOB_OUT_RETURNED && (!ended || gain->set.size > 0 || now->step > 0) &&
+        store_progress_add(e->store, was->id.v, &entry, err) != E_OK)
+        return err->code;
+    if (ended)
+        now->result = gain->result.size > 0 ? gain->result : gain->set;
+    if ((ended ? store_job_end(e->store, was, now, &hit, err)
+               : store_job_update(e->store, was, now, &hit, err)) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
+    return E_OK;
+}
+
+/* A cursor is for attempts of its own step: it stays with a job that has failed there and may be run again. */
+static enum err_code forget_cursor(struct engine *e, const struct job *was, const struct job *now,
+                                   struct err *err)
+{
+    bool stays = now->state == JOB_FAILED && now->failed_step == was->step;
+
+    return stays ? E_OK : store_cursor_remove(e->store, was->id.v, err);
+}
+
+/* What the end of an attempt adds to the totals: a step that is followed by another one ends no job. */
+static void tally_end(struct engine *e, const struct job *now, enum job_event event,
+                      enum job_outcome outcome)
+{
+    bool goes_on = (event == JOB_EV_DONE || event == JOB_EV_FAIL) && !job_state_ended(now->state);
+
+    e->tally.outcomes[outcome] += !goes_on;
+    e->tally.failed += now->state == JOB_FAILED;
+    e->tally.cancelled += event == JOB_EV_CANCEL;
+    e->tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
+}
+
+/* A step that was done before it could be cancelled is the last one that is run. */
+static enum err_code cancel_rest(struct engine *e, const struct job *was, const struct job *now,
+                                 struct err *err)
+{
+    if (!was->cancelling || now->state != JOB_READY || now->step == was->step)
+        return E_OK;
+    return job_end_unrun(e, now, JOB_EV_CANCEL, JOB_CAUSE_CANCELLED, slice_make(NULL, 0), err);
+}
+
+enum err_code attempt_end_run(struct engine *e, const struct job *was,
+                              const struct attempt_end *end, const struct attempt_gain *gain,
+                              struct err *err)
+{
+    struct queue *q = queue_by_id(e, was->queue);
+    struct retry_policy policy = q->def.retry;
+    struct job now = *was;
+
+    if (end->outcome == JOB_OUT_FAILED && policy_of(e, q, was, &policy, err) != E_OK)
+        return err->code;
+    enum job_event event = attempt_apply(&now, end, &policy, &e->rng);
+    bool failed = now.failures > was->failures; /* `later` by an exit rule and a cancel are none */
+    bool step_ends = was->step > 0 && (event == JOB_EV_DONE || event == JOB_EV_FAIL);
+
+    now.emitted = false;
+    if (engine_write(e, err) != E_OK ||
+        (step_ends ? route_step_end(e, was, &now, event, gain, err)
+                   : write_end(e, was, &now, gain, err)) != E_OK ||
+        emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK ||
+        (step_ends && event == JOB_EV_FAIL && forget_cursor(e, was, &now, err) != E_OK))
+        return err->code;
+    note_move(e, &now, JOB_RUNNING, q,
+              now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
+    VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
+    tally_end(e, &now, event, end->outcome);
+    if (step_ends && cancel_rest(e, was, &now, err) != E_OK)
+        return err->code;
+    if ((failed || end->outcome == JOB_OUT_LOST) &&
+        queue_note_attempt(e, q, &now, failed ? "failed" : "lost", err) != E_OK)
+        return err->code;
+    bool counted = was->failures > 0; /* a job that fails again is still one job that fails */
+
+    if (end->outcome != JOB_OUT_DONE && (!failed || counted))
+        return E_OK;
+    return queue_count_streak(e, q, failed ? was->id.v : 0, err);
+}
+
+/* How the claim with that token ended, as far as it is known. */
+static enum err_code outcome_of(struct engine *e, const struct job *j, int64_t token,
+                                enum job_outcome *ret_outcome, struct err *err)
+{
+    bool last_ended = j->state != JOB_RUNNING;
+
+    if ((last_ended && token == j->token) || (!last_ended && token == j->prev_token)) {
+        *ret_outcome = j->outcome;
+        return E_OK;
+    }
+    return store_progress_find(e->store, j->id.v, token, ret_outcome, err);
+}
+
+/* The job does not run under that token: a repetition, or stale. */
+static enum err_code judge_late(struct engine *e, const struct finish_item *item,
+                                struct err *refused, struct err *err)
+{
+    enum job_outcome outcome = JOB_OUT_NONE;
+    bool found = false;
+    struct job j;
+
+    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        err_set(refused, E_NOT_FOUND, "there is no such job (any more)");
+        return E_OK;
+    }
+    if (outcome_of(e, &j, item->token, &outcome, err) != E_OK)
+        return err->code;
+    if (outcome == item->outcome)
+        return E_OK;
+    e->tally.stale++;
+    if (outcome == JOB_OUT_NONE || outcome == JOB_OUT_LOST)
+        err_set(refused, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
+                job_state_name(j.state));
+    else
+        err_set(refused, E_STALE_LEASE, "this attempt was finished already, as %s",
+                job_outcome_name(outcome));
+    return E_OK;
+}
+
+static void add_result(struct op *op, const struct finish_item *item, const struct err *refused,
+                       bool again)
+{
+    struct buf *b = &op->reply;
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_add_id(b, "id", item->id);
+    if (refused->code != E_OK) {
+        op->hurry = true;
+        json_add_key(b, "error");
+        json_add_error(b, refused);
+    } else {
+        buf_add_str(b, again ? ",\"ok\":true,\"again\":true" : ",\"ok\":true");
+    }
+    buf_add_char(b, '}');
+}
+
+/* What has become of the job, where that is not what was told: it is tried again, or it failed for good. */
+static enum err_code add_state(struct engine *e, struct op *op, const struct finish_item *item,
+                               struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (item->outcome == JOB_OUT_DONE)
+        return E_OK;
+    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return E_OK;
+    op->reply.size--; /* the brace */
+    json_put_string(&op->reply, "state", slice_of(job_state_name(j.state)));
+    buf_add_char(&op->reply, '}');
+    return E_OK;
+}
+
+/* What may come only with an attempt that is done. */
+static bool brings_more(const struct finish_item *item)
+{
+    return item->n_emit > 0 || item->n_raises > 0 || item->steps.size > 0;
+}
+
+static bool is_sound(const struct finish_item *item, struct err *refused)
+{
+    if (item->outcome == JOB_OUT_LATER && !item->delayed)
+        err_set(refused, E_INVALID, "'later' needs a delay");
+    else if (item->set.size + item->result.size > JOB_BYTES_MAX)
+        err_set(refused, E_TOO_LARGE, "'set' and 'result' have more than %zu MiB",
+                JOB_BYTES_MAX >> 20);
+    return refused->code == E_OK;
+}
+
+static struct attempt_end end_of(const struct engine *e, const struct finish_item *item)
+{
+    const char *text = item->text.data == NULL ? "" : item->text.data;
+
+    return (struct attempt_end){
+        .outcome = item->outcome,
+        .cause = item->cause,
+        .exited = item->exited,
+        .exit = item->exit,
+        .final = item->final,
+        .delayed = item->delayed,
+        .delay_us = item->delay_us,
+        .text = slice_make(item->has_text ? text : NULL, item->has_text ? item->text.size : 0),
+        .now_at = e->now.wall_at,
+    };
+}
+
+/* A route has so few steps that little of each is little in all. */
+enum { LITTLE_SET = 1000 };
+
+/* What its steps set stays with the job: it must not become too large by that.  Later steps are run with it. */
+static enum err_code judge_set(struct engine *e, const struct op *op, const struct job *j,
+                               struct slice set, struct err *refused, struct err *err)
+{
+    const struct slice none = {0};
+    bool found = false;
+    struct job whole;
+
+    if (!op->exchange.may_command &&
+        rights_judge_change_of(e, j->id.v, "set", refused, err) != E_OK)
+        return err->code;
+    if (set.size <= LITTLE_SET || refused->code != E_OK)
+        return E_OK;
+    if (store_job_lean(e->store, j->id.v, &e->arena, &whole, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return store_job_damaged(e->store, j->id.v, "it is gone", err);
+    size_t rest = whole.params.size + whole.bill.size;
+
+    if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||
+        rest + route_params(whole.assigned, set, none, &e->arena).size <= JOB_BYTES_MAX)
+        return E_OK;
+    err_set(refused, E_TOO_LARGE,
+            "set: with all that its steps have set the job would be larger than %zu MiB",
+            JOB_BYTES_MAX >> 20);
+    return E_OK;
+}
+
+/* The jobs it emits, which become what its rights make of them. */
+static enum err_code judge_emits(struct engine *e, const struct job *j, struct finish_item *item,
+                                 struct plan **ret_plans, struct err *refused, struct err *err)
+{
+    size_t bad = 0;
+
+    if (rights_judge_emits(e, j, &item->emit, item->n_emit, &bad, refused, err) != E_OK)
+        return err->code;
+    if (refused->code != E_OK) {
+        (void)err_wrap(refused, "emit[%zu]", bad);
+        return E_OK;
+    }
+    return emit_judge_finish(e, item, ret_plans, refused, err);
+}
+
+/* Before anything is written. */
+static enum err_code judge_more(struct engine *e, const struct job *j, struct finish_item *item,
+                                struct attempt_gain *gain, struct plan **ret_plans,
+                                struct err *refused, struct err *err)
+{
+    if (item->outcome != JOB_OUT_DONE)
+        return E_OK;
+    if (item->n_emit > 0 && judge_emits(e, j, item, ret_plans, refused, err) != E_OK)
+        return err->code;
+    if (item->steps.size == 0 || refused->code != E_OK)
+        return E_OK;
+    if (rights_judge_steps(e, j, item->steps, &gain->limits, refused, err) != E_OK)
+        return err->code;
+    return refused->code != E_OK ? E_OK : route_judge_steps(e, j, item->steps, refused, err);
+}
+
+/* What it emits may wait for its own end, which comes first. */
+static bool emits_waiters(const struct finish_item *item)
+{
+    for (size_t i = 0; item->outcome == JOB_OUT_DONE && i < item->n_emit; i++)
+        if (item->emit[i].n_after > 0)
+            return true;
+    return false;
+}
+
+static enum err_code make_more(struct engine *e, const struct finish_item *item, struct plan *plans,
+                               struct err *err)
+{
+    int64_t level;
+
+    if (item->outcome != JOB_OUT_DONE)
+        return E_OK;
+    if (item->n_emit > 0 && emit_make_finish(e, item, plans, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < item->n_raises; i++)
+        if (signal_raise(e, item->raises[i].name, item->raises[i].count, &level, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static enum err_code finish_one(struct engine *e, struct op *op, const struct finish_item *told,
+                                struct err *err)
+{
+    struct attempt_end end = end_of(e, told);
+    struct attempt_gain gain = {.set = told->set, .result = told->result, .steps = told->steps};
+    struct finish_item own = *told;
+    const struct finish_item *item = &own;
+    struct err refused = ERR_INIT;
+    struct plan *plans = NULL;
+    bool found = false;
+    struct job j;
+
+    if (!is_sound(item, &refused)) {
+        add_result(op, item, &refused, false);
+        return E_OK;
+    }
+    if (store_job_brief(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || j.state != JOB_RUNNING || j.token != item->token) {
+        if (judge_late(e, item, &refused, err) != E_OK)
+            return err->code;
+        add_result(op, item, &refused, true);
+        return E_OK;
+    }
+    if (j.step > 0 && item->set.size > 0 && judge_set(e, op, &j, item->set, &refused, err) != E_OK)
+        return err->code;
+    if (refused.code == E_OK && brings_more(item) &&
+        judge_more(e, &j, &own, &gain, &plans, &refused, err) != E_OK)
+        return err->code;
+    if (refused.code != E_OK) {
+        add_result(op, item, &refused, false);
+        return E_OK;
+    }
+    j.awaited = j.awaited || emits_waiters(item);
+    if (attempt_end_run(e, &j, &end, &gain, err) != E_OK ||
+        (brings_more(item) && make_more(e, item, plans, err) != E_OK))
+        return err->code;
+    add_result(op, item, &refused, false);
+    return add_state(e, op, item, err);
+}
+
+enum err_code finish_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+
+    json_add_key(&op->reply, "results");
+    buf_add_char(&op->reply, '[');
+    for (size_t i = 0; i < x->n_finish; i++) {
+        const struct err fine = ERR_INIT;
+
+        if (op->plain != NULL && op->plain[i])
+            add_result(op, &x->finish[i], &fine, false);
+        else if (finish_one(e, op, &x->finish[i], err) != E_OK)
+            return err->code;
+    }
+    buf_add_char(&op->reply, ']');
+    return E_OK;
+}

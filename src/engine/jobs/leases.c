@@ -1,0 +1,106 @@
+/*
+ * Leases last their full period from the moment that their grant, or their extension, can be told.
+ *
+ * Deadlines are stored by the time at which the batch began.  Until its commit is through, and the reply can leave,
+ * round trips to a database or a slow disk may have taken their time: so much later the leases of the batch end.
+ * Whoever granted a lease judges it, so this is kept in memory, with its claim.  What is extended through a server that
+ * has not granted it is judged by another one: on a shared store deadlines are stored later by what batches took
+ * lately, if that was much, and only what a batch took beyond it is kept in memory.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/engine_internal.h"
+#include "store/meta.h"
+
+#define USUAL_US (50 * US_PER_MS) /* what a batch takes: not worth telling */
+
+static const char *const key_names[] = {"lease_key_0", "lease_key_1"};
+
+static enum err_code load_part(struct engine *e, size_t i, struct err *err)
+{
+    int64_t own = (int64_t)e->lease_key.v[i];
+    int64_t stored = 0;
+
+    if (store_meta_get(e->store, key_names[i], &stored, err) != E_OK)
+        return err->code;
+    if (own == 0 && stored != 0)
+        e->lease_key.v[i] = (uint64_t)stored;
+    else if (own == 0)
+        e->lease_key.v[i] = e->config.lease_key.v[i] != 0 ? e->config.lease_key.v[i] : 1;
+    if (stored == (int64_t)e->lease_key.v[i])
+        return E_OK;
+    return engine_write(e, err) != E_OK
+               ? err->code
+               : store_meta_set(e->store, key_names[i], (int64_t)e->lease_key.v[i], err);
+}
+
+/* What is held by now was proven by the key that we have: it stays, whatever the database was replaced by. */
+enum err_code leases_load(struct engine *e, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(key_names); i++)
+        if (load_part(e, i, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+int64_t lease_until_at(const struct engine *e, int64_t lease_us)
+{
+    return engine_lease_at(e) + lease_us + e->late_us;
+}
+
+/* What the batch took is forgotten by and by. */
+static void learn(struct engine *e, int64_t took_us)
+{
+    int64_t late_us = e->late_us - e->late_us / 8;
+
+    if (took_us > late_us)
+        late_us = took_us;
+    if (late_us <= USUAL_US)
+        late_us = 0;
+    e->late_us = late_us > LEASE_LATE_MAX_US ? LEASE_LATE_MAX_US : late_us;
+}
+
+int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at)
+{
+    return stored_at + (stored_at <= claim->late_for_at ? claim->late_us : claim->later_us);
+}
+
+/* The claim's leases of this batch end `by_us` later than stored.  What an earlier batch took holds for what that one
+ * stored, and is forgotten when all such leases have ended or were extended. */
+static void note_late(const struct engine *e, struct live_claim *claim, int64_t by_us)
+{
+    int64_t for_at = lease_until_at(e, claim->lease_us);
+
+    if (claim->late_for_at + claim->late_us <= engine_lease_at(e)) {
+        claim->late_us = claim->later_us;
+        claim->late_for_at = claim->later_for_at;
+        claim->later_us = 0;
+    }
+    if (by_us >= claim->late_us) {
+        claim->late_us = by_us;
+        claim->late_for_at = for_at > claim->late_for_at ? for_at : claim->late_for_at;
+        claim->later_us = 0;
+    } else if (by_us > claim->later_us) {
+        claim->later_us = by_us;
+    }
+    claim->later_for_at = for_at > claim->late_for_at ? for_at : claim->late_for_at;
+}
+
+void leases_told(struct engine *e)
+{
+    int64_t took_us = engine_clock(e).steady_at - e->given.steady_at;
+    int64_t later_us = took_us > e->late_us ? took_us - e->late_us : 0;
+
+    for (size_t i = 0; i < e->new_claims.count; i++) {
+        note_late(e, e->new_claims.items[i], later_us);
+        e->new_claims.items[i]->check_at += later_us;
+    }
+    for (size_t i = 0; i < e->touched.count; i++) {
+        struct live_claim *claim = claims_find(&e->claims, e->touched.items[i]);
+
+        if (claim != NULL)
+            note_late(e, claim, later_us);
+    }
+    e->later_us = later_us > USUAL_US ? later_us : 0;
+    if (e->shared)
+        learn(e, took_us);
+}

@@ -1,0 +1,210 @@
+/*
+ * pick(): the one place that decides which jobs a claimer gets.  Across the queues it names, the highest
+ * priority first, then the oldest.
+ *
+ * A claimer that runs programs ("commands") gets no job that nothing says how to run: one without a command
+ * of its own in a queue that has none is for other claimers.  Which ones those are is found out when they
+ * come up, and remembered.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
+#include "engine/engine_internal.h"
+#include "store/jobs/ready.h"
+
+enum { OUTSIDE_MAX = 2 * READY_MAX };
+
+struct picker {
+    struct engine *e;
+    const struct exchange *x;
+    struct queue **queues;
+    int *left;           /* of each queue */
+    size_t *passed;      /* ready ones that were passed over, of each queue */
+    struct queue **from; /* where each of the picked ones is from */
+};
+
+/* Whether its jobs can only be run by a command of their own. */
+static bool is_bare(const struct picker *p, const struct queue *q)
+{
+    return p->x->commands && q->def.own_command && q->def.command.size == 0;
+}
+
+/* What the first ones carry is read for all claims of the batch at once. */
+static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    struct ready *r = &q->ready;
+    size_t n = q->wanted;
+
+    if (ready_fill(r, e->store, q->id, err) != E_OK)
+        return err->code;
+    if (!held || n == 0)
+        return E_OK;
+    q->wanted = 0;
+    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count, &e->arena,
+                             err);
+}
+
+/* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
+enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, struct err *err)
+{
+    struct ready *r = &q->ready;
+    bool others = false;
+
+    if (e->sole)
+        return fill_sole(e, q, held, err);
+    if (r->count > 0 || r->complete)
+        return E_OK;
+    if (!e->shared || !held)
+        return ready_fill(r, e->store, q->id, err);
+    if (ready_fill_held(r, e->store, q->id, q->wanted, err) != E_OK)
+        return err->code;
+    if (r->complete &&
+        store_ready_others(e->store, q->id, r->refs, r->count, &e->arena, &others, err) != E_OK)
+        return err->code;
+    e->passed_over = e->passed_over || others;
+    return E_OK;
+}
+
+/* Before anything is taken: until the claim is written, what is picked is still ready in the store. */
+static enum err_code fill_lists(const struct picker *p, struct err *err)
+{
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->left[i] > 0 && queue_starts(p->queues[i]) &&
+            queue_fill_ready(p->e, p->queues[i], !is_bare(p, p->queues[i]), err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+static const struct ready_ref *first_of(const struct picker *p, size_t i)
+{
+    const struct queue *q = p->queues[i];
+    const struct ready_ref *ref = ready_at(&q->ready, p->passed[i]);
+
+    while (ref != NULL && is_bare(p, q) && map_find(&q->outside, ref->id) != NULL)
+        ref = ready_at(&q->ready, ++p->passed[i]);
+    return ref;
+}
+
+/* The queue whose first job goes next; false when there is none, or when a list has run empty whose next
+ * job only the store knows: it might come before those of other queues. */
+static bool best_queue(const struct picker *p, size_t *ret_i, struct ready_ref *ret_ref)
+{
+    struct ready_ref best = {.priority = INT_MIN, .id = 0};
+    bool found = false;
+
+    for (size_t i = 0; i < p->x->n_queues; i++) {
+        const struct queue *q = p->queues[i];
+
+        if (p->left[i] <= 0 || !queue_starts(q))
+            continue;
+        const struct ready_ref *first = first_of(p, i);
+
+        if (first == NULL && !q->ready.complete && p->passed[i] == 0)
+            return false;
+        if (first == NULL || (found && !ready_comes_before(*first, best)))
+            continue;
+        best = *first;
+        *ret_i = i;
+        found = true;
+    }
+    *ret_ref = best;
+    return found;
+}
+
+/* Adds to the first `n` of them; returns how many there are.  May give fewer than there are; at least one if
+ * there is any. */
+static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
+{
+    size_t i = 0;
+
+    while (n < (size_t)p->x->max && best_queue(p, &i, &refs[n])) {
+        struct queue *q = p->queues[i];
+
+        if (p->passed[i] == 0)
+            ready_take(&q->ready);
+        else
+            ready_remove(&q->ready, refs[n]);
+        p->from[n++] = q;
+        p->left[i]--;
+    }
+    return n;
+}
+
+static void leave_outside(struct picker *p, struct queue *q, struct ready_ref ref)
+{
+    if (ref.id <= 0) /* no job: the store is damaged */
+        return;
+    if (q->outside.count >= OUTSIDE_MAX) {
+        map_deinit(&q->outside);
+        q->outside = (struct map){0};
+    }
+    map_put(&q->outside, ref.id, q);
+    ready_put_back(&q->ready, ref);
+    for (size_t i = 0; i < p->x->n_queues; i++)
+        if (p->queues[i] == q)
+            p->left[i]++;
+}
+
+/* Leaves those from `first` on that nothing says how to run. */
+static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t first,
+                                   size_t *n, struct err *err)
+{
+    int64_t *ids = arena_array(&p->e->arena, *n, sizeof(*ids));
+    bool *has = arena_array(&p->e->arena, *n, sizeof(*has));
+    size_t n_bare = 0;
+    size_t kept = first;
+
+    for (size_t i = first; i < *n; i++)
+        if (is_bare(p, p->from[i]))
+            ids[n_bare++] = refs[i].id;
+    if (n_bare == 0)
+        return E_OK;
+    if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->arena, err) != E_OK)
+        return err->code;
+    for (size_t i = first, bare = 0; i < *n; i++) {
+        if (is_bare(p, p->from[i]) && !has[bare++]) {
+            leave_outside(p, p->from[i], refs[i]);
+            continue;
+        }
+        p->from[kept] = p->from[i];
+        refs[kept++] = refs[i];
+    }
+    *n = kept;
+    return E_OK;
+}
+
+static void init(struct picker *p, const struct op *op)
+{
+    size_t n = p->x->n_queues;
+
+    p->queues = op->queues;
+    p->left = arena_array(&p->e->arena, n, sizeof(*p->left));
+    p->passed = arena_array(&p->e->arena, n, sizeof(*p->passed));
+    p->from = arena_array(&p->e->arena, (size_t)p->x->max, sizeof(*p->from));
+    for (size_t i = 0; i < n; i++)
+        p->left[i] = p->x->queues[i].max;
+}
+
+enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *ret_n,
+                   struct err *err)
+{
+    struct picker p = {.e = e, .x = &op->exchange};
+    struct ready_ref *refs = arena_array(&e->arena, (size_t)p.x->max, sizeof(*refs));
+    size_t picked = 0;
+    size_t first = 0;
+    size_t n = 0;
+
+    init(&p, op);
+    if (fill_lists(&p, err) != E_OK)
+        return err->code;
+    do {
+        first = n;
+        picked = n = take_best(&p, refs, first);
+        if (p.x->commands && keep_runnable(&p, refs, first, &n, err) != E_OK)
+            return err->code;
+    } while (n < picked);
+    for (size_t i = 0; i < n; i++)
+        ids[i] = refs[i].id;
+    *ret_n = n;
+    return E_OK;
+}

@@ -1,0 +1,445 @@
+/*
+ * Submit: new jobs, one, an array as a whole, or line by line.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/jobs/submit.h"
+
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/links/links.h"
+#include "engine/links/route.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/logs.h"
+#include "store/jobs/record.h"
+
+enum err_code submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
+                               struct err *err)
+{
+    uint64_t content = 0;
+    int64_t known = 0;
+
+    if (store_key_find(e->store, item->key, &known, &content, err) != E_OK)
+        return err->code;
+    p->known = known != 0;
+    if (p->known)
+        p->id = known;
+    if (p->known && content != item->content) {
+        char text[ID_TEXT_SIZE];
+
+        err_set(&p->refused, E_CONFLICT,
+                "the key '%.*s' belongs to job %s, which has other content",
+                (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data,
+                id_format(p->id, text));
+    }
+    return E_OK;
+}
+
+/* What the steps have set that it is handed in with. */
+static struct slice assigned_before(struct engine *e, const struct submit_item *item)
+{
+    struct slice assigned = {0};
+
+    for (size_t i = 0; i < item->n_progress; i++)
+        assigned = route_params(assigned, item->progress[i].set, slice_make(NULL, 0), &e->arena);
+    return assigned;
+}
+
+/* Whether its queues take it. */
+static enum err_code judge_queues(struct engine *e, const struct submit_item *item, struct plan *p,
+                                  struct err *err)
+{
+    struct slice params = item->params;
+
+    if (item->step > 0)
+        params = route_params(params, assigned_before(e, item), item->step_params, &e->arena);
+    if (queue_takes(p->queue, params, item->options, &p->refused) != E_OK || item->bill.size == 0)
+        return E_OK;
+    return route_judge(e, item, &p->refused, err);
+}
+
+static struct act again_of(const struct plan *p)
+{
+    return (struct act){.kind = ACT_RETRY, .id = p->id, .anew = true, .alone = true};
+}
+
+/* Whether the known job can be run again, if it has ended. */
+static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *err)
+{
+    struct act again = again_of(p);
+    bool found = false;
+    struct job j;
+
+    if (store_job_load(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || !job_state_ended(j.state))
+        return E_OK;
+    return act_judge_retry(e, &again, &j, &p->refused, err);
+}
+
+enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
+                           struct plan *p, struct err *err)
+{
+    *p = (struct plan){.refused = item->parse_err};
+    if (p->refused.code != E_OK)
+        return E_OK;
+    p->queue = queue_find(e, item->queue);
+    if (p->queue == NULL) {
+        if (item->step > 0)
+            return route_judge(e, item, &p->refused, err); /* it says which step is to blame */
+        queue_unknown(e, item->queue, E_INVALID, &p->refused);
+        return E_OK;
+    }
+    if (keys == SUBMIT_KEYS_NOW && item->key.size > 0 && submit_judge_key(e, item, p, err) != E_OK)
+        return err->code;
+    if (p->refused.code != E_OK)
+        return E_OK;
+    if (p->known)
+        return item->redo ? judge_redo(e, p, err) : E_OK;
+    return judge_queues(e, item, p, err);
+}
+
+/* ---- preparing: ids and conditions ---- */
+
+static bool is_made(const struct plan *p)
+{
+    return !p->known && p->refused.code == E_OK;
+}
+
+/* A key that comes up again in the same array is the job that had it first. */
+static void give_id(struct engine *e, struct names *keys, const struct submit_item *item,
+                    struct plan *p)
+{
+    struct plan *first = item->key.size > 0 ? names_find(keys, item->key) : NULL;
+
+    if (first != NULL) {
+        p->known = true;
+        p->id = first->id;
+        return;
+    }
+    p->id = engine_new_id(e);
+    if (item->key.size > 0)
+        names_add(keys, item->key, p);
+}
+
+enum err_code submit_prepare(struct engine *e, const struct submit_item *items, size_t n,
+                             enum submit_keys when, struct plan *plans, struct err *err)
+{
+    CLEANUP(names) struct names keys = NAMES_INIT;
+    struct after_plan *after = NULL;
+    bool any_after = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (is_made(&plans[i]) && when == SUBMIT_KEYS_NOW)
+            give_id(e, &keys, &items[i], &plans[i]);
+        else if (is_made(&plans[i]))
+            plans[i].id = engine_new_id(e);
+        any_after = any_after || items[i].n_after > 0;
+    }
+    if (!any_after)
+        return E_OK;
+    if (after_judge(e, items, n, plans, &after, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (items[i].n_after > 0 && is_made(&plans[i]))
+            plans[i].after = &after[i];
+    return E_OK;
+}
+
+/* ---- making ---- */
+
+static bool must_wait(const struct plan *p)
+{
+    return p->after != NULL && (p->after->n_waits > 0 || p->after->never);
+}
+
+static void add_bill(struct engine *e, const struct submit_item *item, const struct plan *p,
+                     struct job *j)
+{
+    struct bill bill;
+
+    bill_parse(item->bill, &e->arena, &bill);
+    if (p->after != NULL)
+        bill.after = p->after->json;
+    j->bill = bill_format(&bill, &e->arena);
+    j->billed = bill_is_followed(&bill);
+    j->step = item->step;
+    j->assigned = assigned_before(e, item);
+}
+
+struct job submit_make_job(struct engine *e, const struct submit_item *item, const struct plan *p)
+{
+    int64_t due_at = item->delay_us > 0 ? e->now.wall_at + item->delay_us : item->due_at;
+    bool later = due_at > e->now.wall_at;
+    struct job j = {
+        .id = {p->id},
+        .queue = p->queue->id,
+        .state = must_wait(p) ? JOB_HELD
+                 : later      ? JOB_SCHEDULED
+                              : JOB_READY,
+        .priority = item->priority,
+        .due_at = later ? due_at : 0,
+        .delay_us = later ? item->delay_us : 0,
+        .holds = must_wait(p) ? JOB_HOLD_AFTER : 0,
+        .awaited = p->awaited,
+        .key = item->key,
+        .params = item->params,
+        .body = item->body,
+        .labels = item->labels,
+        .options = item->options,
+        .shared = p->shared,
+    };
+
+    if (item->bill.size > 0 || p->after != NULL)
+        add_bill(e, item, p, &j);
+    return j;
+}
+
+enum err_code submit_keep_progress(struct engine *e, const struct submit_item *item,
+                                   const struct plan *p, struct err *err)
+{
+    for (size_t i = 0; i < item->n_progress; i++) {
+        const struct route_status *s = &item->progress[i];
+        struct progress_entry entry = {
+            .seq = (int)i - (int)item->n_progress,
+            .number = s->number,
+            .attempt = 1,
+            .outcome = !s->has_status   ? JOB_OUT_LOST
+                       : s->status == 0 ? JOB_OUT_DONE
+                                        : JOB_OUT_FAILED,
+            .exited = s->has_status,
+            .exit = s->status,
+            .queue = p->queue->id,
+            .started_at = s->started_at,
+            .ended_at = s->ended_at,
+            .text = s->text,
+            .set = s->set,
+        };
+
+        if (store_progress_add(e->store, p->id, &entry, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* One of its conditions can no longer hold: it is made, so that it can tell, and cancelled. */
+static enum err_code cancel_at_once(struct engine *e, const struct plan *p, struct err *err)
+{
+    bool found = false;
+    struct job j;
+
+    if (submit_flush(e, err) != E_OK ||
+        store_job_brief(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found)
+        return store_job_damaged(e->store, p->id, "it is gone", err);
+    return after_cancel(e, &j, p->after->lost, slice_of(p->after->why), err);
+}
+
+enum err_code submit_create(struct engine *e, const struct submit_item *item, struct plan *p,
+                            struct err *err)
+{
+    if (p->id == 0)
+        p->id = engine_new_id(e);
+    struct job j = submit_make_job(e, item, p);
+
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    VEC_PUSH(&e->new_jobs, j);
+    if (item->key.size > 0 && store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
+        return err->code;
+    note_move(e, &j, JOB_NONE, NULL, "submitted");
+    e->tally.submitted++;
+    if (submit_keep_progress(e, item, p, err) != E_OK)
+        return err->code;
+    if (p->after == NULL)
+        return E_OK;
+    return p->after->never ? cancel_at_once(e, p, err) : after_make(e, p->after, err);
+}
+
+/* The job that has the key is run again from its beginning, if it has ended. */
+static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
+{
+    struct act again = again_of(p);
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (shared_hold_job(e, p->id, err) != E_OK ||
+        store_job_load(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (!found || !job_state_ended(j.state))
+        return E_OK;
+    if (act_apply(e, &again, &j, &result, err) != E_OK ||
+        store_log_size(e->store, p->id, &p->log_size, err) != E_OK)
+        return err->code;
+    p->refused = result.refused;
+    p->redone = true;
+    return p->awaited ? store_jobs_await(e->store, &p->id, 1, &j.state, &e->arena, err) : E_OK;
+}
+
+size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
+                            struct err *ret_refused)
+{
+    CLEANUP(names) struct names keys = NAMES_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct submit_item *item = &items[i];
+
+        if (plans[i].refused.code == E_OK && item->key.size > 0) {
+            const struct submit_item *other = names_find(&keys, item->key);
+
+            if (other == NULL)
+                names_add(&keys, item->key, (void *)(uintptr_t)item);
+            else if (other->content != item->content)
+                err_set(&plans[i].refused, E_CONFLICT,
+                        "the key '%.*s' appears twice in this request, with different content",
+                        (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data);
+        }
+        if (plans[i].refused.code != E_OK) {
+            *ret_refused = plans[i].refused;
+            return i;
+        }
+    }
+    return n;
+}
+
+static void add_line(struct buf *b, size_t line, const struct plan *p)
+{
+    buf_add_char(b, '{');
+    if (p->refused.code == E_OK) {
+        json_add_id(b, "id", p->id);
+    } else {
+        json_put_int(b, "line", (int64_t)line);
+        json_add_key(b, "error");
+        json_add_error(b, &p->refused);
+    }
+    buf_add_str(b, "}\n");
+}
+
+void submit_add_id(struct buf *b, int64_t id)
+{
+    char text[ID_TEXT_SIZE];
+
+    json_add_comma(b);
+    buf_add_char(b, '"');
+    buf_add_str(b, id_format(id, text));
+    buf_add_char(b, '"');
+}
+
+static void add_reply(struct op *op, const struct plan *plans)
+{
+    const struct submit *s = &op->submit;
+    struct buf *b = &op->reply;
+    bool all_known = true;
+
+    for (size_t i = 0; i < s->n_items; i++)
+        all_known = all_known && plans[i].known;
+    op->status = all_known ? 200 : 201;
+    if (s->mode == SUBMIT_ONE) {
+        buf_add_char(b, '{');
+        json_add_id(b, "id", plans[0].id);
+        if (plans[0].redone)
+            json_put_int(b, "log_size", plans[0].log_size);
+        buf_add_char(b, '}');
+        return;
+    }
+    buf_add_str(b, "{\"ids\":[");
+    for (size_t i = 0; i < s->n_items; i++)
+        submit_add_id(b, plans[i].id);
+    buf_add_str(b, "]}");
+}
+
+static enum err_code make(struct engine *e, const struct submit_item *item, struct plan *p,
+                          struct err *err)
+{
+    if (p->refused.code != E_OK)
+        return E_OK;
+    if (!p->known)
+        return submit_create(e, item, p, err);
+    return item->redo ? redo(e, p, err) : E_OK;
+}
+
+static enum err_code run_lines(struct engine *e, struct op *op, struct plan *plans, struct err *err)
+{
+    const struct submit *s = &op->submit;
+
+    for (size_t i = 0; i < s->n_items; i++) {
+        struct plan *p = &plans[i];
+
+        if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, p, err) != E_OK ||
+            submit_prepare(e, &s->items[i], 1, SUBMIT_KEYS_NOW, p, err) != E_OK ||
+            make(e, &s->items[i], p, err) != E_OK)
+            return err->code;
+        add_line(&op->reply, s->first_line + i, p);
+    }
+    return E_OK;
+}
+
+enum err_code submit_create_all(struct engine *e, const struct submit_item *items, size_t n,
+                                struct plan *plans, struct err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (make(e, &items[i], &plans[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+/* False: one is refused, and so all are. */
+static bool all_sound(struct op *op, struct plan *plans)
+{
+    const struct submit *s = &op->submit;
+    size_t bad = submit_first_refused(s->items, s->n_items, plans, &op->err);
+
+    if (bad < s->n_items)
+        op->err.item = s->mode == SUBMIT_ARRAY ? (unsigned)bad + 1 : 0;
+    return bad == s->n_items;
+}
+
+static bool any_after(const struct submit *s)
+{
+    for (size_t i = 0; i < s->n_items; i++)
+        if (s->items[i].n_after > 0)
+            return true;
+    return false;
+}
+
+static enum err_code run_whole(struct engine *e, struct op *op, struct plan *plans, struct err *err)
+{
+    struct submit *s = &op->submit;
+
+    for (size_t i = 0; i < s->n_items; i++)
+        if (submit_judge(e, &s->items[i], SUBMIT_KEYS_NOW, &plans[i], err) != E_OK)
+            return err->code;
+    if (!all_sound(op, plans))
+        return E_OK;
+    if (submit_prepare(e, s->items, s->n_items, SUBMIT_KEYS_NOW, plans, err) != E_OK)
+        return err->code;
+    if (any_after(s) && !all_sound(op, plans))
+        return E_OK;
+    if (s->dry_run) {
+        submit_add_plan(e, op, plans);
+        return E_OK;
+    }
+    if (submit_create_all(e, s->items, s->n_items, plans, err) != E_OK)
+        return err->code;
+    s->first_id = s->n_items > 0 ? plans[0].id : 0;
+    add_reply(op, plans);
+    return E_OK;
+}
+
+enum err_code submit_flush(struct engine *e, struct err *err)
+{
+    if (store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err) != E_OK)
+        return err->code;
+    e->new_jobs.count = 0;
+    return chain_end_unfit(e, err);
+}
+
+enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
+{
+    struct plan *plans = arena_array(&e->arena, op->submit.n_items, sizeof(struct plan));
+
+    ASSERT(op->submit.n_items <= OP_ITEMS_MAX);
+    return op->submit.mode == SUBMIT_LINES ? run_lines(e, op, plans, err)
+                                           : run_whole(e, op, plans, err);
+}

@@ -1,0 +1,111 @@
+/*
+ * A dry run: what would become of jobs if they were submitted.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "core/program/template.h"
+#include "engine/engine_internal.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/route.h"
+#include "engine/reads/job_json.h"
+
+/* The command as it would be started, as far as that is known before earlier steps have run. */
+static void add_command(struct engine *e, struct buf *b, const struct queue *q,
+                        struct slice command, struct slice params)
+{
+    struct slice json = command.size > 0 ? command : q->def.command;
+    struct template_values values = {.objects = &params,
+                                     .n_objects = 1,
+                                     .id = SLICE("ID"),
+                                     .queue = slice_of(q->name),
+                                     .attempt = 1,
+                                     .now_at = e->now.wall_at};
+    struct template_command parsed;
+    struct err ignored = ERR_INIT;
+    char **argv = NULL;
+
+    if (json.size == 0)
+        return;
+    if (params.size == 0)
+        params = SLICE("{}");
+    if (template_command_parse(json, &e->arena, &parsed, NULL, &ignored) != E_OK ||
+        template_command_fill(&parsed, &values, &e->arena, &argv, &ignored) != E_OK) {
+        json_put_raw(b, "command", json);
+        return;
+    }
+    json_add_key(b, "command");
+    buf_add_char(b, '[');
+    for (size_t i = 0; argv[i] != NULL; i++) {
+        json_add_comma(b);
+        json_add_string(b, slice_of(argv[i]));
+    }
+    buf_add_char(b, ']');
+}
+
+static void add_step(struct engine *e, struct buf *b, const struct submit_item *item,
+                     const struct route_step *step)
+{
+    const struct queue *q = queue_find(e, step->queue);
+    const struct slice none = {0};
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_put_int(b, "number", step->number);
+    json_put_string(b, "name", step->name);
+    json_put_string(b, "queue", step->queue);
+    add_command(e, b, q, step->command, route_params(item->params, none, step->params, &e->arena));
+    json_put_string(b, "on_error", step->goes_on ? SLICE("continue") : SLICE("stop"));
+    json_put_bool(b, "final", step->final);
+    buf_add_char(b, '}');
+}
+
+/* Those that have a status are not run. */
+static void add_steps(struct engine *e, struct buf *b, const struct submit_item *item)
+{
+    struct bill bill;
+
+    bill_parse(item->bill, &e->arena, &bill);
+    if (bill.n_steps == 0)
+        return;
+    json_add_key(b, "steps");
+    buf_add_char(b, '[');
+    for (const struct route_step *s = route_find(&bill, item->step); s != NULL;
+         s = route_next(&bill, s->number, false))
+        add_step(e, b, item, s);
+    buf_add_char(b, ']');
+}
+
+static void add_plan(struct engine *e, struct buf *b, const struct submit_item *item,
+                     const struct plan *p)
+{
+    struct slice command = {0};
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_put_string(b, "queue", item->queue);
+    if (p->known) {
+        json_add_id(b, "known", p->id);
+        json_put_bool(b, "redo", item->redo);
+    } else {
+        struct job j = submit_make_job(e, item, p);
+
+        json_put_string(b, "state", slice_of(job_state_name(j.state)));
+    }
+    if (item->step > 0) {
+        add_steps(e, b, item);
+    } else {
+        if (item->options.size > 0 && !json_find(item->options, "command", &command))
+            command = slice_make(NULL, 0);
+        add_command(e, b, p->queue, command, item->params);
+    }
+    buf_add_char(b, '}');
+}
+
+void submit_add_plan(struct engine *e, struct op *op, const struct plan *plans)
+{
+    buf_add_str(&op->reply, "{\"plan\":[");
+    for (size_t i = 0; i < op->submit.n_items; i++)
+        add_plan(e, &op->reply, &op->submit.items[i], &plans[i]);
+    buf_add_str(&op->reply, "]}");
+    op->status = 200;
+}

@@ -1,0 +1,86 @@
+/*
+ * Touch: a worker says that it is still at it, and how far it has come.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/claims.h"
+
+static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
+                               struct err *err)
+{
+    const struct live_claim *claim = claims_find(&e->claims, item->token);
+    int64_t lease_us = claim == NULL ? LEASE_DEFAULT_US : claim->lease_us;
+    struct touch_status status = {
+        .text = item->text,
+        .has_text = item->has_text,
+        .done = item->done,
+        .total = item->total,
+        .has_done = item->has_done,
+        .unit = item->unit,
+        .has_unit = item->has_unit,
+        .expected_at = item->left_us < 0 ? 0 : e->now.wall_at + item->left_us,
+        .has_expected = item->has_left,
+    };
+    enum touch_result result = TOUCH_LOST;
+
+    if (claim == NULL && e->shared &&
+        store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
+        return err->code;
+    if (engine_write(e, err) != E_OK ||
+        store_job_touch(e->store, item->id, item->token, lease_until_at(e, lease_us), &status,
+                        &result, err) != E_OK)
+        return err->code;
+    VEC_PUSH(&e->touched, item->token);
+    if (result == TOUCH_LOST) {
+        e->tally.stale++;
+        op->hurry = true;
+        json_add_lease(&op->reply, item->id, item->lease);
+    } else if (result == TOUCH_CANCELLING) {
+        json_add_lease(&op->cancels, item->id, item->lease);
+        VEC_PUSH(&e->told, item->id);
+    }
+    return E_OK;
+}
+
+enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct exchange *x = &op->exchange;
+
+    json_add_key(&op->reply, "lost");
+    buf_add_char(&op->reply, '[');
+    for (size_t i = 0; i < x->n_touch; i++)
+        if (touch_one(e, op, &x->touch[i], err) != E_OK)
+            return err->code;
+    buf_add_char(&op->reply, ']');
+    return E_OK;
+}
+
+void exchange_close(struct engine *e, struct op *op)
+{
+    struct buf *b = &op->reply;
+
+    if (op->exchange.parts & EXCHANGE_TOUCHED) {
+        json_add_key(b, "cancel");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->cancels));
+        buf_add_char(b, ']');
+    }
+    if (op->exchange.parts & EXCHANGE_JOBS) {
+        json_add_key(b, "jobs");
+        buf_add_char(b, '[');
+        claim_write(e, op);
+        buf_add_char(b, ']');
+    }
+    if (op->logs.size > 0) {
+        json_add_key(b, "logs");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->logs));
+        buf_add_char(b, ']');
+    }
+    if (op->exchange.has_definitions) {
+        json_put_int(b, "definitions", e->definitions);
+    }
+    buf_add_char(b, '}');
+}

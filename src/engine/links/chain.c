@@ -1,0 +1,206 @@
+/*
+ * Chains: what a destination is given, and the jobs that come of it.
+ *
+ * What is made has the params of its cause, the destination's laid over them, then `result` and `cause` (follow.c).  It is
+ * made whatever the state of its queue is.  One that cannot be run is made all the same and fails at once, with the
+ * reason: it leaves a trace, and is followed as others are, but for those whose cause never ran either, and
+ * those beyond the longest chain: a definition that leads to itself comes to an end.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "core/object/quote.h"
+#include "engine/engine_internal.h"
+#include "engine/links/links.h"
+#include "engine/reads/job_json.h"
+#include "store/jobs/jobs.h"
+
+#define PARAMS_MAX (4 * JOB_BYTES_MAX)
+#define ASTRAY_EVERY_US (1 * US_PER_S)
+
+/* ---- destinations that are not there ---- */
+
+enum err_code chain_astray(struct engine *e, const struct chain_source *source, const char *why,
+                           struct err *err)
+{
+    struct queue *q = source->queue == 0 ? NULL : map_find(&e->queues.by_id, source->queue);
+    char line[sizeof(((struct err *)0)->msg) + 80];
+    char id[ID_TEXT_SIZE];
+
+    int64_t *told_at = q == NULL ? &e->astray_at : &q->astray_at;
+
+    if (*told_at != 0 && e->now.steady_at - *told_at < ASTRAY_EVERY_US)
+        return E_OK;
+    *told_at = e->now.steady_at;
+    if (q == NULL) {
+        log_info("what has ended leads nowhere: %s", why);
+        return E_OK;
+    }
+    snprintf(line, sizeof(line), "the end of job %s leads nowhere: %s", id_format(source->job, id),
+             why);
+    return queue_note(e, q, "astray", slice_of(line), err);
+}
+
+/* ---- making a job ---- */
+
+struct unfit {
+    enum job_cause cause;
+    struct err why; /* E_OK: it fits */
+};
+
+static struct unfit judge(const struct queue *q, const struct chain_source *source,
+                          struct slice *params)
+{
+    struct unfit u = {.cause = JOB_CAUSE_START, .why = ERR_INIT};
+
+    if (source->depth > CHAIN_DEPTH_MAX) {
+        u.cause = JOB_CAUSE_DEPENDENCY;
+        err_set(&u.why, E_INVALID, "its chain has more than %d jobs, one leading to the next",
+                CHAIN_DEPTH_MAX);
+    } else if (params->size + source->labels.size > JOB_BYTES_MAX) {
+        err_set(&u.why, E_TOO_LARGE, "with its cause's params and result it has more than %zu MiB",
+                JOB_BYTES_MAX >> 20);
+    } else {
+        (void)queue_fills(q, *params, slice_make(NULL, 0), &u.why);
+    }
+    if (params->size + source->labels.size > JOB_BYTES_MAX)
+        *params = SLICE("{}");
+    return u;
+}
+
+/* Held at first: what waits so may fail without having run.  It is written with the batch's other jobs, so that those of
+ * one cause share their params, and ended then. */
+static enum err_code make_failed(struct engine *e, const struct submit_item *item, struct plan *p,
+                                 const struct unfit *u, struct err *err)
+{
+    if (p->id == 0)
+        p->id = engine_new_id(e);
+    struct job j = submit_make_job(e, item, p);
+
+    j.state = JOB_HELD;
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    VEC_PUSH(&e->new_jobs, j);
+    VEC_PUSH(&e->unfit_jobs,
+             ((struct unfit_job){p->id, u->cause, arena_copy(&e->arena, slice_of(u->why.msg))}));
+    note_move(e, &j, JOB_NONE, NULL, "submitted");
+    e->tally.submitted++;
+    return E_OK;
+}
+
+enum err_code chain_end_unfit(struct engine *e, struct err *err)
+{
+    for (size_t i = 0; i < e->unfit_jobs.count; i++) {
+        const struct unfit_job *u = &e->unfit_jobs.items[i];
+        bool found = false;
+        struct job j;
+
+        if (store_job_brief(e->store, u->id, &e->arena, &j, &found, err) != E_OK)
+            return err->code;
+        if (!found)
+            return store_job_damaged(e->store, u->id, "it is gone", err);
+        if (job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, u->why, err) != E_OK)
+            return err->code;
+    }
+    VEC_CLEAR(&e->unfit_jobs);
+    return E_OK;
+}
+
+enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,
+                         struct err *err)
+{
+    struct bill bill = {.parent = source->job, .depth = source->depth, .topic = source->topic};
+    struct submit_item item = {.queue = slice_of(p->queue->name),
+                               .params = source->params,
+                               .labels = source->labels,
+                               .priority = source->priority,
+                               .bill = bill_format(&bill, &e->arena)};
+    struct unfit unfit = judge(p->queue, source, &item.params);
+
+    if (item.params.data != source->params.data)
+        p->shared = 0;
+    return unfit.why.code == E_OK ? submit_create(e, &item, p, err)
+                                  : make_failed(e, &item, p, &unfit, err);
+}
+
+/* ---- following ---- */
+
+/* A destination's own params, but what tells of the cause stays. */
+static struct slice lay_over(struct engine *e, struct slice params, struct slice over)
+{
+    static const char *const told[] = {"result", "cause", "join"};
+    CLEANUP(buf) struct buf kept = BUF_INIT(PARAMS_MAX);
+    CLEANUP(buf) struct buf both = BUF_INIT(PARAMS_MAX);
+    CLEANUP(buf) struct buf all = BUF_INIT(PARAMS_MAX);
+    struct slice value;
+
+    if (over.size == 0)
+        return params;
+    buf_add_char(&kept, '{');
+    for (size_t i = 0; i < ARRAY_LEN(told); i++)
+        if (json_find(params, told[i], &value))
+            json_put_raw(&kept, told[i], value);
+    buf_add_char(&kept, '}');
+    json_add_merged(&both, params, over);
+    json_add_merged(&all, buf_slice(&both), buf_slice(&kept));
+    return arena_copy(&e->arena, buf_slice(&all));
+}
+
+static enum err_code follow_queue(struct engine *e, struct slice name,
+                                  const struct chain_source *source, struct err *err)
+{
+    struct queue *q = queue_find(e, name);
+    struct plan plan = {.queue = q};
+    struct err why = ERR_INIT;
+
+    if (q != NULL)
+        return chain_make(e, source, &plan, err);
+    queue_unknown(e, name, E_NOT_FOUND, &why);
+    return chain_astray(e, source, why.msg, err);
+}
+
+static enum err_code follow_topic(struct engine *e, struct slice name,
+                                  const struct chain_source *source, struct err *err)
+{
+    struct err why = ERR_INIT;
+    struct quote quote;
+    size_t n = 0;
+
+    if (topic_publish(e, name, source, &n, err) != E_OK)
+        return err->code;
+    if (n > 0)
+        return E_OK;
+    err_set(&why, E_NOT_FOUND, "nobody is subscribed to topic %s", quote_text(&quote, name));
+    return chain_astray(e, source, why.msg, err);
+}
+
+enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
+                               const struct chain_source *source, struct err *err)
+{
+    struct chain_source own = *source;
+    int64_t level;
+
+    own.params = lay_over(e, source->params, dest->params);
+    /* The source's params are counted by whoever made them; labels are stored with each job. */
+    fanout_use(&e->fanout, 1,
+               source->labels.size +
+                   (own.params.data == source->params.data ? 0 : own.params.size));
+    switch (dest->kind) {
+    case DEST_QUEUE: return follow_queue(e, dest->name, &own, err);
+    case DEST_TOPIC: return follow_topic(e, dest->name, &own, err);
+    case DEST_JOIN: return join_arrive(e, dest->name, &own, err);
+    case DEST_SIGNAL: return signal_raise(e, dest->name, dest->count, &level, err);
+    }
+    return E_OK;
+}
+
+enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
+                           const struct chain_source *source, size_t *place, struct err *err)
+{
+    for (; *place < dests->count && !fanout_is_full(&e->fanout); (*place)++)
+        if (chain_follow_one(e, &dests->items[*place], source, err) != E_OK)
+            return err->code;
+    return E_OK;
+}

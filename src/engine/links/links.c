@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/links/links.h"
+
+#include "engine/engine_internal.h"
+#include "engine/links/after.h"
+#include "store/shared.h"
+
+/* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
+ * as much, whatever the batch brings.  On a shared store each takes some round trips, and what was looked at is held
+ * meanwhile: over a slow link they are fewer. */
+enum { LINK_ROWS = 1000, LINK_ROWS_SHARED = 200, LINK_ROWS_MIN = 4 };
+
+#define QUICK_US (2 * US_PER_MS) /* of a round trip: with a slower one rows get fewer */
+
+static size_t rows_of(const struct engine *e)
+{
+    if (e->config.settle_rows > 0)
+        return e->config.settle_rows;
+    if (!e->shared)
+        return LINK_ROWS;
+    int64_t round_us = store_round_us(e->store);
+    int64_t rows = round_us <= QUICK_US ? LINK_ROWS_SHARED : LINK_ROWS_SHARED * QUICK_US / round_us;
+
+    return rows < LINK_ROWS_MIN ? LINK_ROWS_MIN : (size_t)rows;
+}
+
+/* Whether an end in a queue leads anywhere. */
+static bool queue_leads(const struct engine *e, const struct link_end *end)
+{
+    if (end->queue == 0 || (end->whole && end->routed))
+        return false;
+    const struct queue *q = queue_by_id(e, end->queue);
+
+    return (end->state == JOB_DONE && q->def.on_success.count > 0) ||
+           (end->state == JOB_FAILED && q->def.on_failure.count > 0);
+}
+
+void links_note(struct engine *e, const struct link_end *end)
+{
+    if (end->awaited || end->billed || queue_leads(e, end))
+        VEC_PUSH(&e->link_ends, *end);
+}
+
+/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
+ * grows by what that ends in turn, as what cannot be run does as soon as it is written. */
+static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
+{
+    for (size_t i = 0; i < e->link_ends.count; i++) {
+        struct link_end end = e->link_ends.items[i];
+
+        *room -= *room > 0;
+        if (!is_left_alone(e, end.job) && chain_ended(e, &end, err) != E_OK)
+            return leave_alone(e, end.job, err);
+        if (after_ended(e, &end, room, err) != E_OK)
+            return err->code;
+        if (i + 1 == e->link_ends.count && submit_flush(e, err) != E_OK)
+            return err->code;
+    }
+    VEC_CLEAR(&e->link_ends);
+    return E_OK;
+}
+
+/* Ends may raise signals, by their destinations; signals end nothing. */
+static enum err_code follow(struct engine *e, size_t *room, struct err *err)
+{
+    if (submit_flush(e, err) != E_OK || waits_flush(e, err) != E_OK ||
+        follow_ends(e, room, err) != E_OK || signals_settle(e, room, err) != E_OK)
+        return err->code;
+    return submit_flush(e, err);
+}
+
+static bool has_news(const struct engine *e)
+{
+    return e->link_ends.count + e->new_waits.count + e->raised.count + e->hopeful.count > 0;
+}
+
+/* What is left of the batch's room, and as much more as it has ended things itself. */
+static size_t room_of(const struct engine *e)
+{
+    size_t left = rows_of(e) > e->links_used ? rows_of(e) - e->links_used : 0;
+
+    return left + e->link_ends.count;
+}
+
+enum err_code links_follow(struct engine *e, struct err *err)
+{
+    size_t all = room_of(e);
+    size_t room = all;
+
+    if (!has_news(e))
+        return E_OK;
+    /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
+    e->fanout.rows += e->link_ends.count;
+    enum err_code code = follow(e, &room, err);
+
+    e->links_used += all - room;
+    return code;
+}
+
+/* While the engine rests after a failure, only what the batch itself has decided is followed. */
+static bool rests(const struct engine *e)
+{
+    return e->now.steady_at < e->resume_at;
+}
+
+typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
+
+/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
+ * for all of the other. */
+static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
+{
+    static fanout_work_fn *const kinds[] = {spread_work, follow_work};
+    size_t n_over = 0;
+
+    if (!e->has_fanouts || rests(e))
+        return E_OK;
+    e->fanout = fanout_for_rest(&e->fanout, &e->fanout_max);
+    e->fanout_turn = !e->fanout_turn;
+    while (n_over < ARRAY_LEN(kinds) && !fanout_is_full(&e->fanout)) {
+        bool over = false;
+
+        if (kinds[(n_over + e->fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
+            follow(e, room, err) != E_OK)
+            return err->code;
+        n_over += over;
+    }
+    e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds);
+    return E_OK;
+}
+
+enum err_code links_settle(struct engine *e, struct err *err)
+{
+    if (links_follow(e, err) != E_OK)
+        return err->code;
+    bool over = !e->has_releases || e->now.steady_at < e->releases_at || e->releases_new ||
+                rests(e);
+    size_t room = room_of(e);
+
+    if (room < rows_of(e) / 2)
+        room = rows_of(e) / 2;
+    while (!over && room > 0)
+        if (after_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
+            return err->code;
+    over = !e->has_revivals || (rests(e) && !e->revivals_new);
+    while (!over && room > 0)
+        if (revive_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
+            return err->code;
+    return work_off(e, &room, err);
+}
+
+enum err_code links_load(struct engine *e, struct err *err)
+{
+    e->has_revivals = true; /* the first batch looks */
+    if (store_fanout_any(e->store, &e->has_fanouts, err) != E_OK)
+        return err->code;
+    return store_release_any(e->store, &e->has_releases, err);
+}
+
+bool links_are_due(const struct engine *e)
+{
+    return e->has_fanouts ||
+           ((e->has_releases || e->has_revivals) && e->now.steady_at >= e->releases_at);
+}
+
+int64_t links_due_at(const struct engine *e)
+{
+    return e->has_releases || e->has_revivals ? e->releases_at : TIME_NEVER;
+}
+
+void links_clear(struct engine *e)
+{
+    VEC_CLEAR(&e->link_ends);
+    VEC_CLEAR(&e->new_waits);
+    VEC_CLEAR(&e->raised);
+    VEC_CLEAR(&e->hopeful);
+    VEC_CLEAR(&e->fires);
+    e->releases_new = e->releases_left = e->revivals_new = false;
+    e->releases_past = 0;
+    e->links_used = 0;
+    e->fanout = e->fanout_max;
+    e->fanouts_from = 0;
+}

@@ -1,0 +1,85 @@
+/*
+ * Brings back what the end of a job had cancelled, when that job is run again.
+ *
+ * Whoever is cancelled because a condition can no longer hold leaves a row that names the job which decided that (`undone`).
+ * Running that job again puts a revival; the batches that follow, this one first, retry those who hang on it: each
+ * waits for its conditions again, and what it had cancelled in turn gets a revival of its own.  One for which another
+ * condition cannot hold either stays cancelled, and hangs on that from then on.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/engine_internal.h"
+#include "engine/links/after.h"
+#include "store/jobs/jobs.h"
+
+enum err_code revive_begin(struct engine *e, int64_t target, struct err *err)
+{
+    int64_t first = 0;
+    size_t n = 0;
+
+    if (store_undone_by(e->store, target, 0, 1, &first, &n, err) != E_OK)
+        return err->code;
+    if (n == 0)
+        return E_OK;
+    e->has_revivals = e->revivals_new = true;
+    return store_revival_put(e->store, &(struct stored_revival){.target = target}, err);
+}
+
+/* *ret_busy: its own end is still being told, it must be looked at again. */
+static enum err_code revive_one(struct engine *e, int64_t waiter, bool *ret_busy, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
+    struct act act = {.kind = ACT_RETRY, .id = waiter, .may_command = true};
+    struct act_result result;
+    bool found = false;
+    struct job j;
+
+    if (shared_hold_job(e, waiter, err) != E_OK ||
+        after_is_telling(e, waiter, ret_busy, err) != E_OK ||
+        store_job_lean(e->store, waiter, &arena, &j, &found, err) != E_OK)
+        return err->code;
+    if (*ret_busy)
+        return E_OK;
+    if (!found || j.state != JOB_CANCELLED || j.cause != JOB_CAUSE_DEPENDENCY)
+        return store_undone_remove(e->store, waiter, err);
+    return act_apply(e, &act, &j, &result, err); /* refused: it stays as it is */
+}
+
+static enum err_code revive_some(struct engine *e, struct stored_revival *r, size_t *room,
+                                 bool *ret_left, struct err *err)
+{
+    size_t limit = *room;
+    int64_t *waiters = arena_array(&e->arena, limit, sizeof(*waiters));
+    size_t n = 0;
+    bool busy = false;
+
+    if (store_undone_by(e->store, r->target, r->cursor, limit, waiters, &n, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n && !busy; i++) {
+        if (!is_left_alone(e, waiters[i]) && revive_one(e, waiters[i], &busy, err) != E_OK)
+            return leave_alone(e, waiters[i], err);
+        r->cursor = busy ? r->cursor : waiters[i];
+        (*room)--;
+    }
+    *ret_left = busy || n == limit;
+    return E_OK;
+}
+
+enum err_code revive_work(struct engine *e, size_t *room, bool *ret_over, struct err *err)
+{
+    struct stored_revival r = {.target = 0};
+    bool left = false;
+
+    if (store_revival_next(e->store, &r, err) != E_OK)
+        return err->code;
+    *ret_over = r.target == 0;
+    if (*ret_over) {
+        e->has_revivals = false;
+        return E_OK;
+    }
+    if (engine_write(e, err) != E_OK || revive_some(e, &r, room, &left, err) != E_OK)
+        return err->code;
+    *room -= *room > 0; /* the revival itself */
+    *ret_over = left;
+    return left ? store_revival_put(e->store, &r, err)
+                : store_revival_remove(e->store, r.target, err);
+}

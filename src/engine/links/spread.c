@@ -1,0 +1,184 @@
+/*
+ * Publications: a job for each target, in as many commits as it takes.
+ *
+ * Ids and queues of all jobs are fixed by the commit that decides; it makes as many of them as belong into it.  The
+ * others are one durable row, worked off by the commits that follow: each makes the next jobs and moves the row's place, so
+ * that a crash changes nothing about who gets what.  What the jobs carry is stored once, under the row's id.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/engine_internal.h"
+#include "engine/links/links.h"
+#include "store/jobs/record.h"
+#include "store/links/fanout.h"
+
+void fanout_note(struct engine *e, int64_t id)
+{
+    if (e->fanouts_from == 0)
+        e->fanouts_from = id;
+    e->has_fanouts = true;
+}
+
+bool fanout_is_late(const struct engine *e, int64_t id)
+{
+    return id == 0 || (e->fanouts_from != 0 && id >= e->fanouts_from);
+}
+
+/* ---- making jobs ---- */
+
+/* A request's keys have been judged.  Later on, whoever has taken one meanwhile keeps it: the job was promised, and is
+ * made without. */
+static enum err_code key_of(struct engine *e, const struct stored_spread *s, const struct queue *q,
+                            struct slice *ret_key, struct err *err)
+{
+    struct slice key = topic_key(e, s->key, q);
+    uint64_t content;
+    int64_t known = 0;
+
+    if (e->by_itself && key.size > 0 &&
+        store_key_find(e->store, key, &known, &content, err) != E_OK)
+        return err->code;
+    *ret_key = known == 0 ? key : slice_make(NULL, 0);
+    return E_OK;
+}
+
+static enum err_code make_published(struct engine *e, const struct stored_spread *s, struct plan *p,
+                                    struct err *err)
+{
+    struct submit_item item = {.queue = slice_of(p->queue->name),
+                               .params = s->params,
+                               .body = s->body,
+                               .labels = s->labels,
+                               .priority = s->priority,
+                               .content = s->content,
+                               .bill = s->bill};
+
+    if (key_of(e, s, p->queue, &item.key, err) != E_OK)
+        return err->code;
+    return submit_create(e, &item, p, err);
+}
+
+static enum err_code make_chained(struct engine *e, const struct stored_spread *s, struct plan *p,
+                                  struct err *err)
+{
+    struct bill bill;
+
+    bill_parse(s->bill, &e->arena, &bill);
+    struct chain_source source = {.params = s->params,
+                                  .labels = s->labels,
+                                  .job = bill.parent,
+                                  .depth = bill.depth,
+                                  .topic = bill.topic,
+                                  .priority = s->priority};
+
+    return chain_make(e, &source, p, err);
+}
+
+/* The next n.  A queue stays as long as it is a target. */
+static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t n, int64_t shared,
+                               struct err *err)
+{
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    for (; n > 0; n--, s->place++) {
+        const struct spread_target *t = &s->targets[s->place];
+        struct plan p = {.queue = map_find(&e->queues.by_id, t->queue),
+                         .id = t->job,
+                         .shared = shared};
+
+        if (p.queue == NULL)
+            return store_job_damaged(e->store, t->job, "the queue it belongs to is gone", err);
+        if ((s->chained ? make_chained(e, s, &p, err) : make_published(e, s, &p, err)) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* Under a key the deciding commit makes the first job at least, however full it is: its key is the one place where two
+ * servers meet that publish under the same key at once. */
+static size_t part_now(const struct engine *e, const struct stored_spread *s)
+{
+    size_t now = fanout_part(&e->fanout, &e->fanout_max, s->n_targets, s->labels.size);
+
+    return now == 0 && s->key.size > 0 ? 1 : now;
+}
+
+enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err *err)
+{
+    size_t now = part_now(e, s);
+
+    s->id = s->targets[0].job;
+    s->place = 0;
+    fanout_use(&e->fanout, now, s->params.size + s->body.size + now * s->labels.size);
+    if (now == s->n_targets)
+        return make_some(e, s, now, 0, err);
+    struct stored_spread rest = *s;
+
+    rest.place = now;
+    fanout_note(e, s->id);
+    if (engine_write(e, err) != E_OK || store_spread_add(e->store, &rest, err) != E_OK)
+        return err->code;
+    return make_some(e, s, now, s->id, err);
+}
+
+/* ---- working off ---- */
+
+/* The first that can be read and is not passed over. */
+static enum err_code next(struct engine *e, struct stored_spread *ret, struct err *err)
+{
+    ret->id = 0;
+    while (store_spread_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
+           (ret->id != 0 && fanout_is_left_alone(e, ret->id))) {
+        if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
+            return fanout_leave_alone(e, "publication", ret->id, err);
+        *err = ERR_INIT;
+        e->fanouts_left = true;
+    }
+    return E_OK;
+}
+
+static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err *err)
+{
+    if (s->fired)
+        return join_go_on(e, s, err);
+    size_t left = s->n_targets - s->place;
+    size_t room = fanout_room(&e->fanout, s->labels.size);
+    size_t n = left < room ? left : room;
+
+    fanout_use(&e->fanout, n, n * s->labels.size); /* what they share is stored already */
+    /* What they share goes with the row, unless they are written by then. */
+    if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
+        return err->code;
+    return store_spread_step(e->store, s, err);
+}
+
+enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
+{
+    struct stored_spread s;
+
+    if (next(e, &s, err) != E_OK)
+        return err->code;
+    *ret_over = fanout_is_late(e, s.id);
+    if (*ret_over || go_on(e, &s, err) == E_OK)
+        return E_OK;
+    return fanout_leave_alone(e, "publication", s.id, err);
+}
+
+/* ---- questions ---- */
+
+bool fanouts_may_be(const struct engine *e)
+{
+    return e->shared || e->has_fanouts || e->fanouts_left;
+}
+
+enum err_code spread_of_key(struct engine *e, struct slice key, struct stored_spread *ret,
+                            struct err *err)
+{
+    *ret = (struct stored_spread){.id = 0};
+    return fanouts_may_be(e) ? store_spread_of_key(e->store, key, &e->arena, ret, err) : E_OK;
+}
+
+enum err_code spread_count(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)
+{
+    *ret_n = 0;
+    return fanouts_may_be(e) ? store_spread_count(e->store, q->id, ret_n, err) : E_OK;
+}

@@ -1,0 +1,57 @@
+/*
+ * Whether a queue takes a job: asked however a job comes to be in one, and when its params change.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "core/program/template.h"
+#include "engine/engine_internal.h"
+
+/* A job's own command is read here: it was not there when the queue was defined. */
+static enum err_code check_own(struct slice command, struct slice params, struct err *refused)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct template_command own;
+
+    if (template_command_parse(command, &arena, &own, NULL, refused) != E_OK)
+        return err_wrap(refused, "command");
+    return template_command_check(&own, &params, 1, refused);
+}
+
+enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused)
+{
+    struct slice command;
+
+    if (options.size > 0 && json_find(options, "command", &command))
+        return check_own(command, params, refused);
+    if (q->def.fault.size > 0)
+        return err_set(refused, E_INVALID, "queue '%s' cannot run its command, define it again: %s",
+                       q->name, q->def.fault.data);
+    if (q->def.template == NULL || q->def.template->n_needs == 0)
+        return E_OK;
+    if (template_command_check(q->def.template, &params, 1, refused) != E_OK)
+        return err_wrap(refused, "queue '%s'", q->name);
+    return E_OK;
+}
+
+enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused)
+{
+    struct slice command;
+
+    if (!queue_state_takes(q->state))
+        return err_set(refused, E_QUEUE_DOWN,
+                       "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", q->name,
+                       queue_state_name(q->state));
+    if (q->is_beyond)
+        return err_set(refused, E_QUEUE_DOWN,
+                       "queue '%s' was defined by a newer waybill than this server, which lets it "
+                       "be: %s",
+                       q->name, q->def.fault.data);
+    if (!q->def.own_command && options.size > 0 && json_find(options, "command", &command))
+        return err_set(refused, E_INVALID,
+                       "queue '%s' takes no commands with its jobs: its definition needs "
+                       "own_command: true",
+                       q->name);
+    return queue_fills(q, params, options, refused);
+}

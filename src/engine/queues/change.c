@@ -1,0 +1,282 @@
+/*
+ * Changes of queues: definitions, states, restarts, removal.  Sets of definitions are applied by apply.c.
+ *
+ * What workers run by (definitions, restarts, which queues there are) raises the number of the definitions in the
+ * same commit.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json/json.h"
+#include "engine/engine_internal.h"
+#include "engine/links/links.h"
+#include "store/meta.h"
+#include "store/queue_log.h"
+
+/* ---- one queue ---- */
+
+/* Workers are to read the definitions again; once a batch is enough. */
+static enum err_code raise_definitions(struct engine *e, struct err *err)
+{
+    e->queues_changed = true; /* a batch that fails reads the number again */
+    e->woken = true;
+    if (e->definitions_raised)
+        return E_OK;
+    e->definitions_raised = true;
+    e->definitions++;
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    return store_definitions_set(e->store, e->definitions, err);
+}
+
+static void tell_queue(struct engine *e, const struct queue *q, enum queue_state state,
+                       const char *what)
+{
+    if (e->config.on_event != NULL)
+        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
+                                             .at = e->now.wall_at,
+                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
+                                             .queue_state = state,
+                                             .what = what}));
+}
+
+/* As it stands in memory. */
+static enum err_code write_row(struct engine *e, const struct queue *q, enum queue_state state,
+                               struct slice definition, struct err *err)
+{
+    struct stored_queue row = {.id = q->id,
+                               .state = state,
+                               .definition = definition,
+                               .streak = q->streak,
+                               .changed_at = q->changed_at,
+                               .restarts = q->restarts};
+
+    e->queues_changed = true;
+    return engine_write(e, err) != E_OK ? err->code : store_queue_set(e->store, &row, err);
+}
+
+static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_state state,
+                                 struct slice definition, struct err *err)
+{
+    q->streak = 0;
+    q->changed_at = e->now.wall_at;
+    if (write_row(e, q, state, definition, err) != E_OK)
+        return err->code;
+    tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
+    q->state = state;
+    e->woken = true;
+    return E_OK;
+}
+
+enum err_code queue_set_state(struct engine *e, struct queue *q, enum queue_state state,
+                              const char *why, struct err *err)
+{
+    if (write_queue(e, q, state, slice_of(q->json), err) != E_OK)
+        return err->code;
+    return queue_note(e, q, queue_state_name(state), slice_of(why), err);
+}
+
+/* Too many failures in a row: it starts no more until somebody has looked. */
+static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, int64_t last,
+                                struct err *err)
+{
+    char id[ID_TEXT_SIZE];
+    char why[100];
+
+    if (failures == 1)
+        snprintf(why, sizeof(why), "stop_after: job %s failed", id_format(last, id));
+    else
+        snprintf(why, sizeof(why), "stop_after: %d jobs failed in a row, the last was %s", failures,
+                 id_format(last, id));
+    return queue_set_state(e, q, q->state == QUEUE_UP ? QUEUE_PAUSE : QUEUE_DOWN, why, err);
+}
+
+static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
+{
+    q->restarts++;
+    if (e->shared)
+        q->streak = -1; /* the store knows */
+    if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
+        raise_definitions(e, err) != E_OK)
+        return err->code;
+    tell_queue(e, q, q->state, "restart");
+    return queue_note(e, q, "restart", SLICE("by request"), err);
+}
+
+/* All servers count one streak.  What a batch has seen is written in the end, in the order of the queues: servers
+ * that hold rows in different orders would wait for each other. */
+static bool any_failed(const struct seen_end *ends, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ends[i].failed != 0)
+            return true;
+    return false;
+}
+
+/* Those of one queue, in the order they came. */
+static enum err_code write_streak(struct engine *e, const struct seen_end *ends, size_t n,
+                                  struct err *err)
+{
+    struct queue *q = ends[0].queue;
+    int streak = 0;
+
+    if (any_failed(ends, n) && store_queue_streak_lock(e->store, q->id, &streak, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        streak = ends[i].failed != 0 ? streak + 1 : 0;
+        if (streak < q->def.stop_after || !queue_state_starts(q->state))
+            continue;
+        if (stop_queue(e, q, streak, ends[i].failed, err) != E_OK)
+            return err->code;
+        streak = 0;
+    }
+    return store_queue_streak_set(e->store, q->id, streak, err);
+}
+
+static int64_t next_queue(const struct engine *e, int64_t above)
+{
+    int64_t next = INT64_MAX;
+
+    for (size_t i = 0; i < e->seen_ends.count; i++) {
+        int64_t id = e->seen_ends.items[i].queue->id;
+
+        if (id > above && id < next)
+            next = id;
+    }
+    return next;
+}
+
+enum err_code queue_write_streaks(struct engine *e, struct err *err)
+{
+    struct seen_end *ends = arena_array(&e->arena, e->seen_ends.count + 1, sizeof(*ends));
+
+    for (int64_t id = next_queue(e, 0); id != INT64_MAX; id = next_queue(e, id)) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < e->seen_ends.count; i++)
+            if (e->seen_ends.items[i].queue->id == id)
+                ends[n++] = e->seen_ends.items[i];
+        if (write_streak(e, ends, n, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed, struct err *err)
+{
+    int streak = failed != 0 ? q->streak + 1 : 0;
+
+    if (q->def.stop_after == 0)
+        return E_OK;
+    if (e->shared) {
+        VEC_PUSH(&e->seen_ends, ((struct seen_end){q, failed}));
+        return E_OK;
+    }
+    if (streak == q->streak)
+        return E_OK;
+    if (streak >= q->def.stop_after && queue_state_starts(q->state))
+        return stop_queue(e, q, streak, failed, err);
+    q->streak = streak;
+    return write_row(e, q, q->state, slice_of(q->json), err);
+}
+
+/* What this batch changed is not yet in the kept counts; what was published to it counts as if it were there. */
+enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
+                               struct err *err)
+{
+    int64_t published = 0;
+    int64_t n = 0;
+
+    if (store_counts_queue(e->store, q->id, &n, err) != E_OK ||
+        spread_count(e, q, &published, err) != E_OK)
+        return err->code;
+    *ret_n = n + published + counts_of(&e->counts, q->id);
+    return E_OK;
+}
+
+enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
+{
+    e->queues_changed = true;
+    if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
+        store_queue_log_remove(e->store, q->id, err) != E_OK ||
+        store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
+        return err->code;
+    tell_queue(e, q, 0, "removed");
+    queue_unlist(e, q);
+    e->retain_at = 0; /* what retention knows of its jobs is to go */
+    e->woken = true;
+    counts_forget(&e->counts, q->id);
+    VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */
+    return E_OK;
+}
+
+enum err_code queue_refuse_removal(struct engine *e, const struct queue *q, struct err *refused,
+                                   struct err *err)
+{
+    int64_t n = 0;
+
+    if (strcmp(q->name, DEFAULT_QUEUE) == 0) {
+        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
+        return E_OK;
+    }
+    if (queue_count_jobs(e, q, &n, err) != E_OK)
+        return err->code;
+    if (n > 0)
+        err_set(refused, E_CONFLICT,
+                "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')", q->name,
+                (long long)n);
+    return E_OK;
+}
+
+/* ---- definitions ---- */
+
+enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
+                         struct err *err)
+{
+    e->queues_changed = true;
+    if (queue_add(e, name, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
+        return err->code;
+    tell_queue(e, queue_find(e, name), QUEUE_UP, "defined");
+    return E_OK;
+}
+
+enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice definition,
+                             struct err *err)
+{
+    if (queue_note_changed(e, q, definition, err) != E_OK ||
+        write_queue(e, q, q->state, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
+        return err->code;
+    queue_define(q, definition);
+    e->retain_at = 0;
+    return E_OK;
+}
+
+enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
+{
+    const struct queue_op *o = &op->queue;
+
+    if (o->kind == QUEUE_OP_APPLY)
+        return apply_run(e, op, err);
+    struct queue *q = queue_find(e, o->name);
+
+    if (q == NULL) {
+        queue_unknown(e, o->name, E_NOT_FOUND, &op->err);
+        return E_OK;
+    }
+    buf_add_str(&op->reply, "{\"name\":");
+    json_add_string(&op->reply, o->name);
+    if (o->kind == QUEUE_OP_STATE) {
+        buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
+        return q->state == o->state ? E_OK : queue_set_state(e, q, o->state, "by request", err);
+    }
+    if (o->kind == QUEUE_OP_RESTART) {
+        buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
+        return restart(e, q, err);
+    }
+    buf_add_str(&op->reply, ",\"deleted\":true}");
+    if (queue_refuse_removal(e, q, &op->err, err) != E_OK ||
+        (op->err.code == E_OK && dangling_judge(e, op, err) != E_OK))
+        return err->code;
+    return op->err.code != E_OK ? E_OK : queue_remove(e, q, err);
+}

@@ -1,0 +1,210 @@
+/*
+ * Queues as the engine holds them: looked up, loaded, added.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "engine/links/links.h"
+
+#define DEFAULT_DEFINITION "{\"own_command\":true}"
+
+/* ---- looking up ---- */
+
+struct queue *queue_find(const struct engine *e, struct slice name)
+{
+    return names_find(&e->queues.by_name, name);
+}
+
+struct queue *queue_by_id(const struct engine *e, int64_t id)
+{
+    struct queue *q = map_find(&e->queues.by_id, id);
+
+    if (q != NULL)
+        return q;
+    struct err ignored = ERR_INIT;
+
+    (void)store_queue_damaged(e->store, id, &ignored); /* every job's queue is there */
+    return e->lost_queue;
+}
+
+struct queue *queue_new_lost(void)
+{
+    struct queue *q = mem_zalloc(sizeof(*q));
+
+    q->name = mem_strdup("(lost)"); /* which none can be called */
+    q->state = QUEUE_DOWN;
+    ready_init(&q->ready);
+    queue_define(q, SLICE("{}"));
+    return q;
+}
+
+enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
+                            struct err *err)
+{
+    const char **names = mem_alloc(sizeof(char *) * (e->queues.count + 1));
+
+    for (size_t i = 0; i < e->queues.count; i++)
+        names[i] = e->queues.items[i]->name;
+    queue_name_unknown(name, names, e->queues.count, code, err);
+    free(names);
+    return code;
+}
+
+/* ---- loading ---- */
+
+void queue_free(struct queue *q)
+{
+    free(q->name);
+    free(q->json);
+    ready_deinit(&q->ready);
+    map_deinit(&q->outside);
+    arena_deinit(&q->arena);
+    free(q);
+}
+
+static void list_deinit(struct queue_list *list)
+{
+    names_deinit(&list->by_name);
+    map_deinit(&list->by_id);
+    for (size_t i = 0; i < list->count; i++)
+        queue_free(list->items[i]);
+    VEC_DEINIT(list);
+}
+
+static void list_add(struct queue_list *list, struct queue *q)
+{
+    VEC_PUSH(list, q);
+    names_add(&list->by_name, slice_of(q->name), q);
+    map_put(&list->by_id, q->id, q);
+}
+
+/* The others keep their order: the first queue of a topic is the same on all servers. */
+void queue_unlist(struct engine *e, struct queue *q)
+{
+    struct queue_list *list = &e->queues;
+
+    names_remove(&list->by_name, slice_of(q->name));
+    map_remove(&list->by_id, q->id);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i] != q)
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+    e->generation++;
+}
+
+void queues_free(struct engine *e)
+{
+    list_deinit(&e->queues);
+}
+
+void queues_reset_ready(struct engine *e)
+{
+    for (size_t i = 0; i < e->queues.count; i++) {
+        ready_reset(&e->queues.items[i]->ready);
+        e->queues.items[i]->noted_at = 0; /* what it has noted last may have been undone */
+    }
+}
+
+void queue_define(struct queue *q, struct slice json)
+{
+    struct err err = ERR_INIT;
+    struct queue_def def;
+    struct arena arena = ARENA_INIT;
+    char *copy = mem_strndup(json.data, json.size);
+
+    q->is_beyond = queue_def_parse_stored(slice_of(copy), &arena, &def, &err) != E_OK;
+    if (q->is_beyond) {
+        struct slice why = slice_of(err.msg);
+
+        ASSERT(queue_def_parse_stored(SLICE("{}"), &arena, &def, &err) == E_OK);
+        def.fault = slice_of(arena_strdup(&arena, why));
+    }
+    free(q->json);
+    arena_deinit(&q->arena);
+    q->json = copy;
+    q->arena = arena;
+    q->def = def;
+}
+
+static void take_queue(void *ctx, const struct stored_queue *row)
+{
+    struct engine *e = ctx;
+    struct err ignored = ERR_INIT;
+
+    if (map_find(&e->queues.by_id, row->id) != NULL || queue_find(e, row->name) != NULL) {
+        (void)store_queue_damaged(e->store, row->id, &ignored);
+        return;
+    }
+    struct queue *q = mem_zalloc(sizeof(*q));
+
+    q->id = row->id;
+    q->name = mem_strndup(row->name.data, row->name.size);
+    q->state = row->state;
+    q->streak = row->streak;
+    q->changed_at = row->changed_at;
+    q->restarts = row->restarts;
+    ready_init(&q->ready);
+    queue_define(q, row->definition);
+    list_add(&e->queues, q);
+    e->generation++;
+}
+
+enum err_code queue_add(struct engine *e, struct slice name, struct slice definition,
+                        struct err *err)
+{
+    struct stored_queue row = {
+        .name = name, .state = QUEUE_UP, .definition = definition, .changed_at = e->now.wall_at};
+
+    if (engine_write(e, err) != E_OK || store_queue_add(e->store, &row, &row.id, err) != E_OK)
+        return err->code;
+    take_queue(e, &row);
+    return queue_note(e, queue_find(e, name), "made", slice_make(NULL, 0), err);
+}
+
+enum err_code queue_add_default(struct engine *e, struct err *err)
+{
+    if (queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL)
+        return E_OK;
+    e->queues_changed = true;
+    return queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
+}
+
+/* What the store does not know of them goes on. */
+static void keep_unstored(struct engine *e, const struct queue_list *old)
+{
+    for (size_t i = 0; i < old->count; i++) {
+        struct queue *q = map_find(&e->queues.by_id, old->items[i]->id);
+
+        if (q == NULL)
+            continue;
+        q->noted_at = old->items[i]->noted_at;
+        q->unsaid = old->items[i]->unsaid;
+        q->astray_at = old->items[i]->astray_at;
+        q->away_at = old->items[i]->away_at;
+        q->untold = old->items[i]->untold;
+    }
+}
+
+/* When they cannot be read, those that are there stay. */
+enum err_code queues_load(struct engine *e, struct err *err)
+{
+    struct queue_list old = e->queues;
+    int64_t definitions = 0;
+
+    e->queues = (struct queue_list){.items = NULL};
+    if (store_definitions_get(e->store, &definitions, err) != E_OK ||
+        store_queues_load(e->store, take_queue, e, err) != E_OK) {
+        queues_free(e);
+        e->queues = old;
+        return err->code;
+    }
+    keep_unstored(e, &old);
+    list_deinit(&old);
+    e->definitions = definitions;
+    e->generation++;
+    subscribers_watch(e);
+    return E_OK;
+}

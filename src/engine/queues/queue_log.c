@@ -1,0 +1,148 @@
+/*
+ * A queue's own log: what happened to it, for people.
+ *
+ * Lines are written in the commit of what they tell.  What could come by the thousand (failed attempts) is one
+ * line a second, which tells how many were passed over.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "core/job/verdict.h"
+#include "engine/engine_internal.h"
+#include "store/queue_log.h"
+
+#define LINE_MAX_BYTES ((size_t)2000)
+#define NOTE_EVERY_US (1 * US_PER_S)
+
+enum err_code queue_note(struct engine *e, const struct queue *q, const char *what,
+                         struct slice text, struct err *err)
+{
+    struct queue_log_line line = {.seq = e->shared ? engine_new_id(e) : 0,
+                                  .at = e->now.wall_at,
+                                  .what = slice_of(what),
+                                  .text = utf8_cut(text, LINE_MAX_BYTES)};
+
+    return engine_write(e, err) != E_OK ? err->code
+                                        : store_queue_log_add(e->store, q->id, &line, err);
+}
+
+/* ---- definitions ---- */
+
+static void add_name(struct buf *b, struct slice key, struct arena *arena)
+{
+    if (b->size > 0)
+        buf_add_str(b, ", ");
+    buf_add_slice(b, json_text(key, arena));
+}
+
+/* Members of `a` that are other ones, or none, in `b`. */
+static void add_differences(struct buf *out, struct slice a, struct slice b, bool missing_only,
+                            struct arena *arena)
+{
+    struct slice key;
+    struct slice value;
+    struct slice other;
+
+    for (struct json_iter it = json_members(a); json_next_member(&it, &key, &value);) {
+        bool there = json_find(b, arena_strdup(arena, json_text(key, arena)), &other);
+
+        if (!there || (!missing_only && !slice_equal(value, other)))
+            add_name(out, key, arena);
+    }
+}
+
+enum err_code queue_note_changed(struct engine *e, const struct queue *q, struct slice definition,
+                                 struct err *err)
+{
+    CLEANUP(buf) struct buf keys = BUF_INIT(LINE_MAX_BYTES);
+
+    add_differences(&keys, definition, slice_of(q->json), false, &e->arena);
+    add_differences(&keys, slice_of(q->json), definition, true, &e->arena);
+    return queue_note(e, q, "changed", buf_slice(&keys), err);
+}
+
+/* ---- attempts ---- */
+
+enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct job *j,
+                                 const char *what, struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(LINE_MAX_BYTES + 200);
+    char id[ID_TEXT_SIZE];
+
+    if (q->noted_at != 0 && e->now.steady_at - q->noted_at < NOTE_EVERY_US) {
+        q->unsaid++;
+        return E_OK;
+    }
+    buf_addf(&text, "job %s, attempt %d", id_format(j->id.v, id), j->attempt);
+    if (j->cause != JOB_CAUSE_NONE || j->exited)
+        buf_add_str(&text, ", ");
+    verdict_add_cause(&text, j->cause == JOB_CAUSE_NONE ? "" : job_cause_name(j->cause),
+                      j->exited ? &j->exit : NULL);
+    if (q->unsaid > 0)
+        buf_addf(&text, " (and %zu more since the line before)", q->unsaid);
+    if (!verdict_says_only_cause(j->text)) {
+        buf_add_str(&text, ": ");
+        buf_add_slice(&text, utf8_cut(j->text, LINE_MAX_BYTES / 2));
+    }
+    q->noted_at = e->now.steady_at;
+    q->unsaid = 0;
+    return queue_note(e, q, what, buf_slice(&text), err);
+}
+
+/* ---- programs that cannot be started ---- */
+
+static struct slice reason_in(struct slice broken, const char *queue, struct arena *arena)
+{
+    struct slice reason;
+
+    if (broken.size == 0 || !json_find(broken, queue, &reason))
+        return slice_make(NULL, 0);
+    return json_text(reason, arena);
+}
+
+static enum err_code note_on_worker(struct engine *e, const struct queue *q, const char *what,
+                                    const struct stored_worker *w, struct slice reason,
+                                    struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(LINE_MAX_BYTES + 500);
+
+    buf_add_str(&text, "on ");
+    buf_add_slice(&text, w->host.size > 0 ? w->host : w->name);
+    if (w->host.size > 0 && !slice_equal(w->host, w->name)) {
+        buf_add_str(&text, ", worker ");
+        buf_add_slice(&text, w->name);
+    }
+    if (reason.size > 0) {
+        buf_add_str(&text, ": ");
+        buf_add_slice(&text, reason);
+    }
+    return queue_note(e, q, what, buf_slice(&text), err);
+}
+
+enum err_code queue_note_broken(struct engine *e, struct slice was, const struct stored_worker *w,
+                                struct err *err)
+{
+    struct slice key;
+    struct slice value;
+
+    if (slice_equal(was, w->broken))
+        return E_OK;
+    for (struct json_iter it = json_members(w->broken.size > 0 ? w->broken : SLICE("{}"));
+         json_next_member(&it, &key, &value);) {
+        const struct queue *q = queue_find(e, json_text(key, &e->arena));
+        struct slice reason = json_text(value, &e->arena);
+
+        if (q != NULL && !slice_equal(reason_in(was, q->name, &e->arena), reason) &&
+            note_on_worker(e, q, "broken", w, reason, err) != E_OK)
+            return err->code;
+    }
+    for (struct json_iter it = json_members(was.size > 0 ? was : SLICE("{}"));
+         json_next_member(&it, &key, &value);) {
+        const struct queue *q = queue_find(e, json_text(key, &e->arena));
+
+        if (q != NULL && reason_in(w->broken, q->name, &e->arena).data == NULL &&
+            note_on_worker(e, q, "mended", w, slice_make(NULL, 0), err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}

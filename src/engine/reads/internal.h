@@ -1,0 +1,85 @@
+/*
+ * What the files of queries share: the names behind numbers, as one query sees them.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/vec.h"
+#include "engine/batch/names.h"
+#include "engine/reads/query.h"
+#include "store/queues.h"
+
+struct query_view {
+    struct store *store;
+    struct arena arena;
+    VEC(struct stored_queue) queues;
+    VEC(struct stored_worker) workers;
+    struct names served; /* queues that a live worker takes jobs of */
+    struct names broken; /* queue to struct broken_queue: where its program cannot be started */
+    int64_t now_at;
+};
+
+struct broken_queue {
+    const struct stored_worker *worker;
+    struct slice text; /* why */
+    struct broken_queue *next;
+};
+
+const struct stored_queue *view_queue(const struct query_view *v,
+                                      int64_t id); /* NULL: it is gone */
+const struct stored_queue *view_queue_named(const struct query_view *v, struct slice name);
+enum err_code view_queue_unknown(const struct query_view *v, struct slice name, enum err_code code,
+                                 struct err *err);
+struct slice view_queue_name(const struct query_view *v, int64_t id);
+struct slice view_worker_name(const struct query_view *v, int64_t id);
+
+bool view_worker_lives(const struct query_view *v, const struct stored_worker *w);
+
+/* Some live worker takes jobs of that queue. */
+bool view_is_served(const struct query_view *v, struct slice queue);
+
+/* The live workers that cannot start its program; NULL: there are none. */
+const struct broken_queue *view_broken(const struct query_view *v, struct slice queue);
+
+/* Where that worker runs, for people. */
+struct slice worker_place(const struct stored_worker *w);
+
+MUST_CHECK enum err_code view_take_workers(struct query_view *v, struct err *err);
+
+/* The query's work (query_jobs.c). */
+MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);
+
+/* The number of the queue of that name, unchanged when the name is empty; E_INVALID. */
+MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct slice name,
+                                          int64_t *ret_queue, struct err *err);
+
+/* A job as lists show it, with a comma before it where one is needed. */
+MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id,
+                                          struct err *err);
+
+/* query_last_line.c */
+MUST_CHECK enum err_code query_add_last_line(struct buf *b, struct query_view *v,
+                                             const struct job *j, struct err *err);
+
+/* query_plan.c */
+MUST_CHECK enum err_code query_plan(struct query_view *v, struct query *q, struct err *err);
+
+/* query_workers.c */
+MUST_CHECK enum err_code query_workers(struct query_view *v, struct query *q, struct err *err);
+
+/* query_queues.c */
+MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_queue(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_counts(struct query_view *v, struct query *q, struct err *err);
+
+/* query_links.c */
+MUST_CHECK enum err_code query_signals(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_signal(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_joins(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_join(struct query_view *v, struct query *q, struct err *err);
+
+/* query_topics.c */
+MUST_CHECK enum err_code query_topics(struct query_view *v, struct query *q, struct err *err);
+MUST_CHECK enum err_code query_topic(struct query_view *v, struct query *q, struct err *err);

@@ -1,0 +1,98 @@
+/*
+ * What a bulk action would do: how many jobs it means, and a few of them.
+ *
+ * Counts row by row, as the action itself would, newest first.  A count that takes longer than a query may
+ * says how far it came.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "engine/jobs/bulk.h"
+#include "engine/jobs/filter.h"
+#include "engine/reads/internal.h"
+#include "store/jobs/list.h"
+
+enum { PLAN_ROWS = 1000, PLAN_EXAMPLES = 5 };
+
+struct plan {
+    const struct job_filter *filter;
+    enum act_kind kind;
+    int64_t queue;
+    int64_t jobs;
+    int64_t examples[PLAN_EXAMPLES]; /* of the stretch */
+    size_t n_examples;
+    int rows;
+    int64_t lowest;
+};
+
+static void take_row(void *ctx, const struct job *j)
+{
+    struct plan *p = ctx;
+
+    p->rows++;
+    p->lowest = j->id.v;
+    if (!bulk_action_means(p->kind, j->state) || !filter_matches(p->filter, p->queue, j))
+        return;
+    p->jobs++;
+    if (p->n_examples < PLAN_EXAMPLES)
+        p->examples[p->n_examples++] = j->id.v;
+}
+
+/* All of a stretch; E_TOO_SLOW when the time is up. */
+static enum err_code count(struct query_view *v, struct plan *p, enum store_stretch which,
+                           struct err *err)
+{
+    int64_t below = INT64_MAX;
+
+    do {
+        p->rows = 0;
+        if (store_list_down(v->store, which, below, PLAN_ROWS, take_row, p, err) != E_OK)
+            return err->code;
+        below = p->lowest;
+    } while (p->rows == PLAN_ROWS && below > p->filter->first_id);
+    return E_OK;
+}
+
+/* The living first: what runs or waits is what an action is about. */
+static enum err_code count_all(struct query_view *v, struct plan *p, struct err *err)
+{
+    const struct job_filter *f = p->filter;
+
+    if (filter_wants_live(f) && count(v, p, STRETCH_LIVE, err) != E_OK)
+        return err->code;
+    if (!filter_wants_ended(f))
+        return E_OK;
+    return count(v, p, filter_wants_only_failed(f) ? STRETCH_FAILED : STRETCH_ENDED, err);
+}
+
+static enum err_code add_examples(struct query_view *v, struct query *q, const struct plan *p,
+                                  struct err *err)
+{
+    for (size_t i = 0; i < p->n_examples; i++)
+        if (query_add_listed(v, q, p->examples[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
+{
+    struct plan p = {.filter = &q->filter, .kind = q->act};
+    struct err slow = ERR_INIT;
+    int64_t target = 0;
+
+    if (query_find_queue(v, q->filter.queue, &p.queue, err) != E_OK ||
+        query_find_queue(v, q->name, &target, err) != E_OK)
+        return err->code;
+    if (count_all(v, &p, &slow) != E_OK && slow.code != E_TOO_SLOW)
+        return err_set(err, slow.code, "%s", slow.msg);
+    buf_add_char(&q->reply, '{');
+    json_put_string(&q->reply, "action", slice_of(bulk_action_name(q->act)));
+    json_put_bool(&q->reply, "dry_run", true);
+    json_put_int(&q->reply, "jobs", p.jobs);
+    json_put_bool(&q->reply, "more", slow.code != E_OK);
+    json_add_key(&q->reply, "examples");
+    buf_add_char(&q->reply, '[');
+    if (slow.code == E_OK && add_examples(v, q, &p, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
+}

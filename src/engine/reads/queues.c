@@ -1,0 +1,204 @@
+/*
+ * Queues with their counts, as people see them.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "engine/reads/internal.h"
+#include "engine/reads/job_json.h"
+#include "store/meta.h"
+#include "store/queue_log.h"
+
+struct count_list {
+    VEC(struct store_count) items;
+};
+
+static void take_count(void *ctx, const struct store_count *c)
+{
+    struct count_list *list = ctx;
+
+    if (c->n != 0)
+        VEC_PUSH(&list->items, *c);
+}
+
+/* {"ready":1,…} */
+static void add_states(struct buf *b, const int64_t n[JOB_STATE_COUNT])
+{
+    buf_add_char(b, '{');
+    for (unsigned s = JOB_STAGED; s < JOB_STATE_COUNT; s++) {
+        json_add_key(b, job_state_name((enum job_state)s));
+        buf_add_int(b, n[s]);
+    }
+    buf_add_char(b, '}');
+}
+
+/* Where a queue's counts begin: they come in the order of queues. */
+static size_t first_of(const struct count_list *list, int64_t queue)
+{
+    size_t low = 0;
+    size_t high = list->items.count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (list->items.items[middle].queue < queue)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void add_counts(struct buf *b, const struct count_list *list, int64_t queue)
+{
+    int64_t n[JOB_STATE_COUNT] = {0};
+
+    for (size_t i = first_of(list, queue);
+         i < list->items.count && list->items.items[i].queue == queue; i++)
+        n[list->items.items[i].state] += list->items.items[i].n;
+    add_states(b, n);
+}
+
+static void add_all_counts(struct buf *b, const struct count_list *list)
+{
+    int64_t n[JOB_STATE_COUNT] = {0};
+
+    for (size_t i = 0; i < list->items.count; i++)
+        n[list->items.items[i].state] += list->items.items[i].n;
+    add_states(b, n);
+}
+
+static void add_broken(struct buf *b, const struct broken_queue *broken)
+{
+    if (broken == NULL)
+        return;
+    json_add_key(b, "broken");
+    buf_add_char(b, '[');
+    for (; broken != NULL; broken = broken->next) {
+        json_add_comma(b);
+        buf_add_char(b, '{');
+        json_put_string(b, "worker", broken->worker->name);
+        json_put_string(b, "host", worker_place(broken->worker));
+        json_put_string(b, "text", broken->text);
+        buf_add_char(b, '}');
+    }
+    buf_add_char(b, ']');
+}
+
+/* "why":{"text","at"}: who or what has brought it into its state. */
+static void add_why(void *ctx, const struct queue_log_line *line)
+{
+    struct buf *b = ctx;
+
+    json_add_key(b, "why");
+    buf_add_char(b, '{');
+    json_put_string(b, "text", line->text);
+    json_put_time(b, "at", line->at);
+    buf_add_char(b, '}');
+}
+
+static enum err_code add_queue(struct query_view *v, struct buf *b, const struct stored_queue *q,
+                               const struct count_list *counts, struct err *err)
+{
+    int64_t next = 0;
+
+    if (store_queue_next_ready(v->store, q->id, &next, err) != E_OK)
+        return err->code;
+    buf_add_char(b, '{');
+    json_put_string(b, "name", q->name);
+    json_put_string(b, "state", slice_of(queue_state_name(q->state)));
+    if (q->state != QUEUE_UP &&
+        store_queue_log_newest(v->store, q->id, slice_of(queue_state_name(q->state)), add_why, b,
+                               err) != E_OK)
+        return err->code;
+    json_put_bool(b, "served", view_is_served(v, q->name));
+    add_broken(b, view_broken(v, q->name));
+    json_add_key(b, "counts");
+    add_counts(b, counts, q->id);
+    if (next != 0) {
+        json_add_id(b, "next", next);
+        json_put_time(b, "next_created_at", id_time(next));
+    }
+    json_put_time(b, "changed_at", q->changed_at);
+    json_put_int(b, "restarts", q->restarts);
+    json_put_raw(b, "definition", q->definition);
+    buf_add_char(b, '}');
+    return E_OK;
+}
+
+enum err_code query_queues(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    int64_t definitions = 0;
+    enum err_code code = store_definitions_get(v->store, &definitions, err);
+
+    if (code == E_OK)
+        code = store_counts_load(v->store, take_count, &counts, err);
+    buf_addf(&q->reply, "{\"definitions\":%lld,\"queues\":[", (long long)definitions);
+    for (size_t i = 0; i < v->queues.count && code == E_OK; i++) {
+        json_add_comma(&q->reply);
+        code = add_queue(v, &q->reply, &v->queues.items[i], &counts, err);
+    }
+    buf_add_str(&q->reply, "]}");
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+enum err_code query_queue(struct query_view *v, struct query *q, struct err *err)
+{
+    const struct stored_queue *queue = view_queue_named(v, q->name);
+    struct count_list counts = {.items = VEC_INIT};
+
+    if (queue == NULL)
+        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    if (code == E_OK)
+        code = add_queue(v, &q->reply, queue, &counts, err);
+    VEC_DEINIT(&counts.items);
+    return code;
+}
+
+static void add_line(void *ctx, const struct queue_log_line *line)
+{
+    struct buf *b = ctx;
+
+    json_add_comma(b);
+    buf_add_char(b, '{');
+    json_put_time(b, "at", line->at);
+    json_put_string(b, "what", line->what);
+    json_put_string(b, "text", line->text);
+    buf_add_char(b, '}');
+}
+
+enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err)
+{
+    const struct stored_queue *queue = view_queue_named(v, q->name);
+
+    if (queue == NULL)
+        return view_queue_unknown(v, q->name, E_NOT_FOUND, err);
+    buf_add_str(&q->reply, "{\"log\":[");
+    if (store_queue_log_read(v->store, queue->id, q->limit, add_line, &q->reply, err) != E_OK)
+        return err->code;
+    buf_add_str(&q->reply, "]}");
+    return E_OK;
+}
+
+enum err_code query_counts(struct query_view *v, struct query *q, struct err *err)
+{
+    struct count_list counts = {.items = VEC_INIT};
+    enum err_code code = store_counts_load(v->store, take_count, &counts, err);
+
+    buf_add_str(&q->reply, "{\"counts\":{");
+    for (size_t i = 0; i < v->queues.count; i++) {
+        json_add_comma(&q->reply);
+        json_add_string(&q->reply, v->queues.items[i].name);
+        buf_add_char(&q->reply, ':');
+        add_counts(&q->reply, &counts, v->queues.items[i].id);
+    }
+    buf_add_str(&q->reply, "},\"states\":");
+    add_all_counts(&q->reply, &counts);
+    buf_add_char(&q->reply, '}');
+    VEC_DEINIT(&counts.items);
+    return code;
+}

@@ -1,0 +1,213 @@
+/*
+ * News between the servers of one store: what one tells with its commits, and what others do about it.
+ *
+ * News are lines: the node that tells, a letter, numbers.
+ *   r QUEUE…         jobs of these queues are ready        q      queues have changed
+ *   c JOB TOKEN WORKER   a running job is to be cancelled  e ID…  these have ended, and somebody waits for them
+ *   w WORKER         what is known of a worker has changed  x    a server has left
+ *   a                more than fits a line: everything is to be looked at
+ */
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "store/shared.h"
+
+#define TELL_PAUSE_US (5 * US_PER_MS)
+
+/* ---- telling ---- */
+
+/* Whether there is room for more.  When there is none any more, the others are told to look at everything. */
+static bool add_news(struct engine *e, size_t room)
+{
+    if (e->news.size == 0)
+        buf_addf(&e->news, "%u", (unsigned)e->node);
+    if (e->news_full)
+        return false;
+    e->news_full = e->news.size + room > STORE_NEWS_MAX - 16;
+    if (e->news_full)
+        buf_add_str(&e->news, " a");
+    return !e->news_full;
+}
+
+void news_tell_ended(struct engine *e, int64_t id)
+{
+    if (e->shared && add_news(e, 48))
+        buf_addf(&e->news, " e %" PRId64, id);
+}
+
+void news_tell_cancel(struct engine *e, const struct cancel_note *note)
+{
+    if (e->shared && add_news(e, 96))
+        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, note->lease.job,
+                 note->lease.token, note->worker, note->lease.fence);
+}
+
+void news_tell_worker(struct engine *e, int64_t number)
+{
+    if (e->shared && add_news(e, 48))
+        buf_addf(&e->news, " w %" PRId64, number);
+}
+
+/* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the store. */
+static void note_ready(struct engine *e)
+{
+    if (e->sole)
+        return;
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+
+        q->untold = q->untold || q->ready.count > 0 || (q->made_ready && !q->ready.complete);
+        if (q->untold && e->tell_at == TIME_NEVER)
+            e->tell_at = e->told_at + TELL_PAUSE_US;
+    }
+}
+
+/* That jobs are ready is told after the commit, and not for every batch: a commit with news waits for those of all
+ * other servers.  If it gets lost with this server, the others' beats find the jobs. */
+static void tell_ready(struct engine *e)
+{
+    struct err err = ERR_INIT;
+
+    if (e->tell_at > e->now.steady_at)
+        return;
+    buf_clear(&e->news);
+    e->news_full = false;
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+
+        if (q->untold && add_news(e, 48))
+            buf_addf(&e->news, " r %" PRId64, q->id);
+        q->untold = false;
+    }
+    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), &err) != E_OK)
+        tell_trouble(e, &err);
+    buf_clear(&e->news);
+    e->news_full = false;
+    e->told_at = e->now.steady_at;
+    e->tell_at = TIME_NEVER;
+}
+
+void news_settled(struct engine *e)
+{
+    if (e->shared)
+        tell_ready(e);
+}
+
+static enum err_code tell_changes(struct engine *e, struct err *err)
+{
+    int64_t changes = 0;
+
+    if (!e->queues_changed)
+        return E_OK;
+    if (store_queues_changed(e->store, &changes, err) != E_OK)
+        return err->code;
+    e->changes = changes == e->changes + 1 ? changes : -1;
+    if (add_news(e, 16))
+        buf_add_str(&e->news, " q");
+    return E_OK;
+}
+
+enum err_code news_write(struct engine *e, struct err *err)
+{
+    if (tell_changes(e, err) != E_OK)
+        return err->code;
+    note_ready(e);
+    return e->news.size == 0 ? E_OK : store_tell(e->store, buf_slice(&e->news), err);
+}
+
+/* ---- hearing ---- */
+
+/* Somebody who waits here may want to know. */
+static void hear_ready(struct engine *e, int64_t queue)
+{
+    struct queue *q = map_find(&e->queues.by_id, queue);
+
+    if (q == NULL)
+        return;
+    ready_reset(&q->ready);
+    e->woken = true;
+}
+
+static void hear_cancel(struct engine *e, const struct cancel_note *note)
+{
+    if (cancels_can_tell(e, note->worker))
+        VEC_PUSH(&e->new_cancels, *note);
+}
+
+static bool next_number(const char **at, int64_t *ret)
+{
+    char *end = NULL;
+    long long value = strtoll(*at, &end, 10);
+
+    if (end == *at)
+        return false;
+    *at = end;
+    *ret = value;
+    return true;
+}
+
+/* The connection was lost: anything may have happened. */
+static void hear_everything(struct engine *e)
+{
+    e->changes = -1;
+    e->woken = e->stirred = true;
+    e->watch_again = true;
+    e->beat_at = e->now.steady_at;
+    queues_reset_ready(e);
+}
+
+static void hear_item(struct engine *e, char letter, const char **at)
+{
+    struct cancel_note note;
+    int64_t number;
+
+    switch (letter) {
+    case 'r':
+        if (next_number(at, &number))
+            hear_ready(e, number);
+        break;
+    case 'e':
+        if (next_number(at, &number))
+            VEC_PUSH(&e->ended, number);
+        break;
+    case 'c':
+        if (next_number(at, &note.lease.job) && next_number(at, &note.lease.token) &&
+            next_number(at, &note.worker) && next_number(at, &note.lease.fence))
+            hear_cancel(e, &note);
+        break;
+    case 'w':
+        if (next_number(at, &number))
+            worker_changed(e, number);
+        break;
+    case 'q':
+        e->changes = -1;
+        e->woken = true;
+        break;
+    case 'a': hear_everything(e); break;
+    case 'x': e->beat_at = e->now.steady_at; break;
+    default: break;
+    }
+}
+
+void news_hear(struct engine *e, const struct news *news)
+{
+    CLEANUP(mem)
+    char *text = mem_strndup(news->text.data == NULL ? "" : news->text.data, news->text.size);
+    const char *at = text;
+    int64_t node = 0;
+
+    if (news->missed) {
+        hear_everything(e);
+        return;
+    }
+    if (!next_number(&at, &node) || node == (int64_t)e->node)
+        return;
+    while (*at != '\0') {
+        char letter = *at++;
+
+        if (letter != ' ')
+            hear_item(e, letter, &at);
+    }
+}

@@ -1,0 +1,465 @@
+/*
+ * A store that other servers write to as well.
+ *
+ * Nothing in memory is the truth then.  A batch begins its transaction before it looks at anything, learns the
+ * database's time and whether queues have changed, and holds what it judges against the others.  Lists of ready
+ * jobs are filled for one batch by a scan that passes over what others hold; only that a queue was empty is
+ * remembered, until news says otherwise.  Claims in memory are those of this server's node.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/engine_internal.h"
+#include "store/jobs/claims.h"
+#include "store/jobs/ready.h"
+#include "store/shared.h"
+
+/* How often a server says that it lives, and until when it is then taken as alive.  One that has granted leases is in
+ * a hurry: its jobs wait to be judged.  The others look again when a member's time has passed, so that a dead one
+ * is taken over within ALIVE_US and a little, however rarely an idle server beats. */
+#define BEAT_US (10 * US_PER_S)
+#define ALIVE_US (14 * US_PER_S)
+#define BEAT_BUSY_US (2 * US_PER_S)
+#define ALIVE_BUSY_US (6 * US_PER_S)
+#define BEAT_FAILED_US (200 * US_PER_MS)
+#define TAKEOVER_US (200 * US_PER_MS) /* behind the end of a member's time */
+
+#define ADOPTED_TEXT_MAX 1000 /* of the names of dead servers */
+#define LOOK_PAUSE_US (20 * US_PER_MS)
+
+static bool has_granted(const struct engine *e)
+{
+    return e->claims.heap.count + e->new_claims.count > 0;
+}
+
+static int64_t beat_us(const struct engine *e)
+{
+    return has_granted(e) ? BEAT_BUSY_US : BEAT_US;
+}
+
+static int64_t alive_us(const struct engine *e)
+{
+    return has_granted(e) ? ALIVE_BUSY_US : ALIVE_US;
+}
+
+/* ---- time ---- */
+
+struct now shared_now(const struct engine *e, struct now now)
+{
+    if (!e->shared || !e->config.clock_of_store)
+        return now;
+    now.wall_at = now.steady_at + now.asleep_us + e->ahead_us;
+    return now;
+}
+
+/* ---- joining ---- */
+
+static void take_claim(void *ctx, const struct stored_claim *c)
+{
+    struct engine *e = ctx;
+
+    if (claims_find(&e->claims, c->token) != NULL)
+        return;
+    struct live_claim *claim = claim_new(c->token, c->jobs, c->n_jobs);
+
+    claim->worker = c->worker;
+    claim->lease_us = c->lease_us;
+    claim->found_at = engine_lease_at(e); /* it gets a full period before it is judged */
+    claim->check_at = claim->found_at + c->lease_us;
+    claims_add(&e->claims, claim);
+}
+
+static enum err_code load_claims(struct engine *e, struct err *err)
+{
+    return store_claims_of_node(e->store, e->node, take_claim, e, err);
+}
+
+static enum err_code begin(struct engine *e, enum store_company company, struct store_view *view,
+                           struct err *err)
+{
+    e->in_transaction = true;
+    if (e->config.clock_of_store)
+        e->given = engine_clock(e);
+    if (store_begin_shared(e->store, company, view, err) != E_OK)
+        return err->code;
+    clocks_of_store(e, view->now_at);
+    e->alone = company == STORE_ALONE;
+    if (e->sole != view->sole) /* lists were filled under other rules */
+        queues_reset_ready(e);
+    e->sole = view->sole;
+    return E_OK;
+}
+
+static enum err_code load_queues(struct engine *e, const struct store_view *view, struct err *err)
+{
+    if (e->changes == view->changes)
+        return E_OK;
+    if (queues_load(e, err) != E_OK)
+        return err->code;
+    e->changes = view->changes;
+    e->woken = true;
+    return E_OK;
+}
+
+/* One that joins again has a clock that it believes, and ids that it has handed out. */
+static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, struct err *err)
+{
+    if (e->ids_end == 0)
+        return ids_open(e, seat->ids_floor, seat->ids_newest, err);
+    e->ids_mark = seat->ids_floor;
+    id_gen_init(&e->ids, e->node, seat->ids_floor > e->ids.last ? seat->ids_floor : e->ids.last);
+    return E_OK;
+}
+
+/* In a transaction of its own, alone: the first server makes what a new store has. */
+static enum err_code load_all(struct engine *e, const struct store_seat *seat, struct err *err)
+{
+    struct store_view view;
+
+    e->changes = -1;
+    if (begin(e, STORE_ALONE, &view, err) != E_OK || begin_ids(e, seat, err) != E_OK ||
+        load_queues(e, &view, err) != E_OK || leases_load(e, err) != E_OK ||
+        queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK ||
+        engine_write(e, err) != E_OK || store_due_bound(e->store, e->now.wall_at, err) != E_OK)
+        return err->code;
+    workers_free(e);
+    e->has_work = true;
+    return workers_load(e, err) != E_OK ? err->code : engine_commit(e, err);
+}
+
+static enum err_code join(struct engine *e, struct err *err)
+{
+    struct store_seat seat;
+
+    if (store_join(e->store, e->config.member, alive_us(e), &seat, err) != E_OK)
+        return err->code;
+    e->sole = false; /* others may have come and gone */
+    e->node = seat.node;
+    claims_deinit(&e->claims);
+    claims_init(&e->claims);
+    VEC_CLEAR(&e->dead_claims);
+    e->is_unsettled = e->has_releases = e->has_revivals = e->has_fanouts = true;
+    e->due_at = e->retain_at = 0;
+    e->beat_at = e->now.steady_at;
+    enum err_code code = load_all(e, &seat, err);
+
+    if (code != E_OK) { /* what its node has granted is not looked after yet */
+        store_rollback(e->store);
+        store_unseat(e->store);
+        e->in_transaction = false;
+    }
+    return code;
+}
+
+enum err_code shared_open(struct engine *e, struct err *err)
+{
+    ASSERT(e->config.member != NULL);
+    e->shared = true;
+    e->news = BUF_INIT(STORE_NEWS_MAX);
+    e->tell_at = e->look_at = TIME_NEVER;
+    return join(e, err);
+}
+
+void shared_close(struct engine *e)
+{
+    if (!e->shared)
+        return;
+    store_leave(e->store);
+    VEC_DEINIT(&e->seen_ends);
+    buf_deinit(&e->news);
+}
+
+/* ---- the batch's transaction ---- */
+
+static bool is_known_empty(const struct queue *q)
+{
+    return q->ready.complete && q->ready.count == 0;
+}
+
+/* Whether a claim can be answered from what memory knows: that there is nothing. */
+static bool claim_must_look(const struct engine *e, const struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    if (claim_is_outdated(e, x))
+        return false;
+    for (size_t i = 0; i < x->n_queues; i++) {
+        const struct queue *q = queue_find(e, x->queues[i].name);
+        bool wanted = x->max > 0 && x->queues[i].max > 0;
+
+        if (q == NULL || (wanted && queue_starts(q) && !is_known_empty(q)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_bare_claim(const struct op *op)
+{
+    return op->kind == OP_EXCHANGE && op->exchange.n_finish == 0 && op->exchange.n_touch == 0 &&
+           op->exchange.n_emit == 0 && !op->exchange.all;
+}
+
+bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
+{
+    if (!e->shared)
+        return false;
+    if (sweep_is_due(e) || e->step_us != 0 || e->is_unsettled || links_are_due(e) ||
+        e->changes < 0 || e->watch_again)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind != OP_NEWS &&
+            (!is_bare_claim(ops[i]) || worker_is_news(e, &ops[i]->exchange) ||
+             claim_must_look(e, ops[i])))
+            return true;
+    for (const struct op *op = e->waiting; e->woken && op != NULL; op = op->next)
+        if (claim_must_look(e, op))
+            return true;
+    return false;
+}
+
+/* How many jobs the claims of the batch may get, of each queue. */
+static void count_wanted(struct engine *e, struct op *op)
+{
+    const struct exchange *x = &op->exchange;
+
+    for (size_t i = 0; i < x->n_queues; i++) {
+        struct queue *q = queue_find(e, x->queues[i].name);
+        int most = x->queues[i].max < x->max ? x->queues[i].max : x->max;
+
+        if (q != NULL)
+            q->wanted += (size_t)most;
+    }
+}
+
+enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    bool subscribers = e->subscribers_at <= e->now.wall_at;
+    enum store_company company = subscribers ? STORE_ALONE : STORE_BESIDE;
+    struct store_view view;
+
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
+            company = STORE_ALONE;
+    if (begin(e, company, &view, err) != E_OK || load_queues(e, &view, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->kind == OP_EXCHANGE && ops[i]->exchange.parts & EXCHANGE_JOBS)
+            count_wanted(e, ops[i]);
+    for (struct op *op = e->waiting; op != NULL; op = op->next)
+        count_wanted(e, op);
+    return E_OK;
+}
+
+enum err_code shared_begin_late(struct engine *e, struct err *err)
+{
+    struct store_view view;
+
+    if (begin(e, STORE_BESIDE, &view, err) != E_OK)
+        return err->code;
+    if (view.changes == e->changes)
+        return E_OK;
+    e->changes = -1; /* the batch runs again, and begins with the queues */
+    return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
+}
+
+/* ---- the end of a batch ---- */
+
+enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
+{
+    if (news_write(e, err) != E_OK)
+        return err->code;
+    int64_t soon_at = e->now.steady_at + beat_us(e);
+
+    if (soon_at < e->beat_at)
+        e->beat_at = soon_at;
+    return store_sign(e->store, alive_us(e), ids_mark, err);
+}
+
+void shared_clear(struct engine *e)
+{
+    if (!e->shared)
+        return;
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+
+        q->wanted = 0;
+        q->made_ready = false;
+        if ((!e->sole && !is_known_empty(q)) || e->passed_over)
+            ready_reset(&q->ready);
+    }
+    if (e->passed_over)
+        e->look_at = e->now.steady_at + LOOK_PAUSE_US;
+    e->passed_over = false;
+    VEC_CLEAR(&e->seen_ends);
+    buf_clear(&e->news);
+    e->news_full = false;
+    e->is_unsettled = e->is_unsettled || e->settling.count > 0;
+    emitters_free(e);
+}
+
+/* ---- looking after each other ---- */
+
+static enum err_code adopt(struct engine *e, struct err *err)
+{
+    struct store_view view;
+    int64_t claims = 0;
+
+    CLEANUP(buf) struct buf dead = BUF_INIT(ADOPTED_TEXT_MAX);
+
+    if (begin(e, STORE_BESIDE, &view, err) != E_OK ||
+        store_adopt(e->store, &claims, &dead, err) != E_OK)
+        return err->code;
+    if (engine_write(e, err) != E_OK || (claims > 0 && load_claims(e, err) != E_OK) ||
+        engine_commit(e, err) != E_OK)
+        return err->code;
+    if (dead.size > 0 && e->config.on_adopted != NULL)
+        e->config.on_adopted(e->config.adopted_ctx, buf_text(&dead), claims);
+    return E_OK;
+}
+
+static void heed(struct engine *e, const struct store_pulse *pulse)
+{
+    if (pulse->due_at < e->due_at)
+        e->due_at = pulse->due_at;
+    e->is_unsettled = e->is_unsettled || pulse->unsettled;
+    e->has_releases = e->has_releases || pulse->releases;
+    e->has_revivals = e->has_revivals || pulse->revivals;
+    e->has_fanouts = e->has_fanouts || pulse->fanouts;
+    e->has_work = e->has_work || pulse->work;
+    if (pulse->changes != e->changes)
+        e->changes = -1;
+    if (!pulse->ready)
+        return;
+    for (size_t i = 0; i < e->queues.count; i++)
+        ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died untold */
+    e->woken = true;
+}
+
+/* Sets the time of the next beat: its turn, or when another member's time has passed. */
+static void plan_beat(struct engine *e, const struct store_pulse *pulse)
+{
+    int64_t in_us = beat_us(e);
+    int64_t takeover_us = pulse->others_until_at - pulse->now_at + TAKEOVER_US;
+
+    if (pulse->others_until_at != TIME_NEVER && takeover_us < in_us)
+        in_us = takeover_us;
+    e->beat_at = e->now.steady_at + in_us;
+}
+
+static enum err_code beat(struct engine *e, struct err *err)
+{
+    struct store_pulse pulse;
+
+    e->beat_at = e->now.steady_at + beat_us(e);
+    if (!store_is_member(e->store))
+        return join(e, err);
+    size_t n = 0;
+    struct seen_worker *workers = workers_unsaid(e, &n);
+
+    if (store_beat(e->store, alive_us(e), workers, n, &pulse, err) != E_OK)
+        return err->code;
+    workers_are_said(e, workers, n);
+    if (!store_is_member(e->store))
+        return join(e, err);
+    clocks_of_store(e, pulse.now_at);
+    heed(e, &pulse);
+    plan_beat(e, &pulse);
+    return pulse.dead ? adopt(e, err) : E_OK;
+}
+
+void shared_beat(struct engine *e)
+{
+    struct err err = ERR_INIT;
+
+    if (!e->shared || (e->beat_at > e->now.steady_at && store_is_member(e->store)))
+        return;
+    clear_batch(e);
+    if (beat(e, &err) == E_OK) {
+        clear_batch(e);
+        return;
+    }
+    store_rollback(e->store);
+    e->in_transaction = false;
+    clear_batch(e);
+    tell_trouble(e, &err);
+    clocks_outage(e);
+    e->beat_at = e->now.steady_at + BEAT_FAILED_US;
+}
+
+void shared_look_again(struct engine *e)
+{
+    if (!e->shared || e->look_at > e->now.steady_at)
+        return;
+    e->look_at = TIME_NEVER;
+    e->woken = true;
+}
+
+void shared_mend(struct engine *e)
+{
+    if (e->shared && !store_is_member(e->store))
+        shared_beat(e);
+}
+
+int64_t shared_next_at(const struct engine *e)
+{
+    if (!e->shared)
+        return TIME_NEVER;
+    int64_t next_at = e->tell_at < e->beat_at ? e->tell_at : e->beat_at;
+
+    return e->look_at < next_at ? e->look_at : next_at;
+}
+
+/* ---- single jobs ---- */
+
+enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err)
+{
+    return e->shared ? store_job_lock(e->store, id, err) : E_OK;
+}
+
+static void find_work(void *ctx, const struct stored_work *work)
+{
+    *(bool *)ctx = work->finished_at == 0;
+}
+
+enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct err *err)
+{
+    bool works = false;
+    bool found = false;
+    bool hit = false;
+    struct job was;
+
+    if (store_job_brief(e->store, id, &e->arena, &was, &found, err) != E_OK)
+        return err->code;
+    if (!found) {
+        if (store_work_find(e->store, id, find_work, &works, err) != E_OK)
+            return err->code;
+        *ret_over = !works;
+        return E_OK;
+    }
+    *ret_over = false;
+    if (was.watched)
+        return E_OK;
+    struct job now = was;
+
+    now.watched = true;
+    if (engine_write(e, err) != E_OK || store_job_update(e->store, &was, &now, &hit, err) != E_OK)
+        return err->code;
+    if (!hit)
+        return store_job_damaged(e->store, id, "it is not as it was read", err);
+    return E_OK;
+}
+
+enum err_code shared_watch_again(struct engine *e, struct err *err)
+{
+    for (struct op *op = e->waits; e->watch_again && op != NULL; op = op->next) {
+        bool over = false;
+
+        if (shared_watch(e, op->wait.id, &over, err) != E_OK)
+            return err->code;
+        if (over)
+            VEC_PUSH(&e->ended, op->wait.id);
+    }
+    return E_OK;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "server/api/api.h"
+#include "server/parse/fields.h"
+#include "server/process/parts.h"
+#include "server/request/request.h"
+
+#define DIR_BYTES_MAX 4000
+
+/* The request is answered by the chore, or by the stop of the server. */
+static void forget(struct request *r)
+{
+    struct chore *running = r->server->chores.running;
+
+    if (running != NULL && running->request == r)
+        running->request = NULL;
+}
+
+static enum err_code wait_for(struct request *r, struct chore *c, struct err *err)
+{
+    if (chores_begin(&r->server->chores, c, err) != E_OK)
+        return err->code;
+    r->cleanup = forget;
+    r->phase = REQUEST_WORKING;
+    return E_OK;
+}
+
+/* ---- POST /v1/backup ---- */
+
+static enum err_code read_dir(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, DIR_BYTES_MAX, r->to);
+}
+
+static const struct field backup_fields[] = {{FIELD("dir"), .read = read_dir}};
+
+static void answer_backup(struct chore *c)
+{
+    struct request *r = c->request;
+
+    if (r == NULL)
+        return;
+    r->err = c->err;
+    buf_add_str(&r->reply, "{\"dir\":");
+    json_add_string(&r->reply, slice_of(c->dir));
+    buf_addf(&r->reply, ",\"bytes\":%lld}", (long long)c->bytes);
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
+    request_wake(r);
+}
+
+enum err_code backup_make(struct request *r, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice dir = {NULL, 0};
+    struct field_reader reader = {.fields = backup_fields,
+                                  .n_fields = ARRAY_LEN(backup_fields),
+                                  .what = "the body",
+                                  .arena = &arena,
+                                  .err = err,
+                                  .to = &dir};
+    struct slice object;
+
+    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        return err->code;
+    if (dir.size == 0 || dir.data[0] != '/')
+        return err_set(err, E_INVALID, "dir: must be an absolute path on the server's machine");
+    struct chore *c = chore_new(CHORE_BACKUP, r, answer_backup);
+
+    c->dir = mem_strndup(dir.data, dir.size);
+    return wait_for(r, c, err);
+}
+
+/* ---- POST /v1/check ---- */
+
+static enum err_code read_full(struct field_reader *r, struct slice value)
+{
+    return field_bool(r, value, r->to);
+}
+
+static const struct field check_fields[] = {{FIELD("full"), .read = read_full, .null = true}};
+
+static void answer_check(struct chore *c)
+{
+    struct request *r = c->request;
+
+    if (r == NULL)
+        return;
+    r->err = c->err;
+    buf_add_str(&r->reply, "{\"ok\":");
+    json_add_bool(&r->reply, c->n_findings == 0);
+    buf_add_str(&r->reply, ",\"findings\":[");
+    buf_add_slice(&r->reply, buf_slice(&c->findings));
+    buf_add_str(&r->reply, "]}");
+    request_answer(r, r->err.code == E_OK ? 200 : 0);
+    request_wake(r);
+}
+
+enum err_code check_run(struct request *r, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    bool full = false;
+    struct field_reader reader = {.fields = check_fields,
+                                  .n_fields = ARRAY_LEN(check_fields),
+                                  .what = "the body",
+                                  .arena = &arena,
+                                  .err = err,
+                                  .to = &full};
+    struct slice object;
+
+    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        return err->code;
+    struct chore *c = chore_new(CHORE_CHECK, r, answer_check);
+
+    c->how = full ? STORE_CHECK_FULL : STORE_CHECK_QUICK;
+    return wait_for(r, c, err);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "base/text/utf8.h"
+#include "core/job/job.h"
+#include "core/object/quote.h"
+#include "core/route/dest.h"
+#include "server/api/api.h"
+#include "server/limits.h"
+#include "server/parse/content_hash.h"
+#include "server/parse/fields.h"
+#include "server/parse/job.h"
+#include "server/request/request.h"
+#include "server/request/triggers.h"
+
+/* ---- who is subscribed ---- */
+
+enum err_code topics_list(struct request *r, struct err *err)
+{
+    (void)err;
+    request_query(r, QUERY_TOPICS);
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+enum err_code topic_show(struct request *r, struct err *err)
+{
+    (void)err;
+    request_query(r, QUERY_TOPIC)->name = r->args[0];
+    request_read(r, NULL, NULL);
+    return E_OK;
+}
+
+/* ---- POST /v1/topics/NAME ---- */
+
+static enum err_code publish_params(struct field_reader *r, struct slice value)
+{
+    return field_object(r, value, &((struct publish *)r->to)->params);
+}
+
+static enum err_code publish_labels(struct field_reader *r, struct slice value)
+{
+    if (labels_check(value, r->arena, r->err) != E_OK)
+        return r->err->code;
+    ((struct publish *)r->to)->labels = value;
+    return E_OK;
+}
+
+static enum err_code publish_priority(struct field_reader *r, struct slice value)
+{
+    int64_t priority;
+
+    if (field_int(r, value, JOB_PRIORITY_MIN, JOB_PRIORITY_MAX, &priority) != E_OK)
+        return r->err->code;
+    ((struct publish *)r->to)->priority = (int)priority;
+    return E_OK;
+}
+
+static enum err_code publish_key(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, KEY_BYTES_MAX, &((struct publish *)r->to)->key);
+}
+
+static const struct field publish_fields[] = {
+    {FIELD("params"), .read = publish_params, .null = true},
+    {FIELD("labels"), .read = publish_labels, .null = true},
+    {FIELD("priority"), .read = publish_priority, .null = true},
+    {FIELD("key"), .read = publish_key, .null = true},
+};
+
+/* The same key as for a job: in the body, or as a header. */
+static enum err_code take_key(const struct request *r, struct publish *p, struct err *err)
+{
+    struct slice key = r->headers.idempotency_key;
+
+    if (key.data == NULL)
+        return E_OK;
+    if (key.size == 0 || key.size > KEY_BYTES_MAX || !utf8_valid(key))
+        return err_set(err, E_INVALID, "Idempotency-Key: must be 1 to %d bytes of UTF-8",
+                       KEY_BYTES_MAX);
+    if (p->key.size > 0 && !slice_equal(p->key, key))
+        return err_set(err, E_INVALID,
+                       "the body has a 'key' of its own, which is not the Idempotency-Key");
+    p->key = key;
+    return E_OK;
+}
+
+enum err_code topic_publish_to(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_PUBLISH);
+    struct field_reader reader = {.fields = publish_fields,
+                                  .n_fields = ARRAY_LEN(publish_fields),
+                                  .what = "the body",
+                                  .arena = &op->arena,
+                                  .err = err,
+                                  .to = &op->publish};
+    struct slice object;
+
+    op->publish = (struct publish){.topic = r->args[0]};
+    if (dest_name_check("topic", r->args[0], err) != E_OK ||
+        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK ||
+        take_key(r, &op->publish, err) != E_OK)
+        return err->code;
+    op->publish.content = content_hash(object);
+    request_run(r, NULL);
+    return E_OK;
+}
+
+/* ---- POST /v1/topics/NAME/subscribe ---- */
+
+static enum err_code subscribe_worker(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, WORKER_NAME_MAX, &((struct subscribe *)r->to)->worker);
+}
+
+static enum err_code subscribe_lifetime(struct field_reader *r, struct slice value)
+{
+    return field_length(r, value, LIFETIME_MIN_US, LIFETIME_MAX_US,
+                        &((struct subscribe *)r->to)->lifetime_us);
+}
+
+static const struct field subscribe_fields[] = {
+    {FIELD("worker"), .read = subscribe_worker},
+    {FIELD("lifetime"), .read = subscribe_lifetime, .null = true},
+};
+
+enum err_code topic_subscribe(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_SUBSCRIBE);
+    struct field_reader reader = {.fields = subscribe_fields,
+                                  .n_fields = ARRAY_LEN(subscribe_fields),
+                                  .what = "the body",
+                                  .arena = &op->arena,
+                                  .err = err,
+                                  .to = &op->subscribe};
+    struct slice object;
+
+    op->subscribe = (struct subscribe){.topic = r->args[0], .lifetime_us = LIFETIME_US};
+    if (dest_name_check("topic", r->args[0], err) != E_OK ||
+        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        return err->code;
+    if (op->subscribe.worker.size == 0)
+        return err_set(err, E_INVALID, "the body needs a 'worker': its name");
+    request_run(r, NULL);
+    return E_OK;
+}
+
+/* ---- GET /job_start ---- */
+
+struct start_params {
+    struct buf json;
+    struct slice *names; /* those that have been seen */
+    size_t n_names;
+    struct err *err;
+};
+
+static bool was_seen(const struct start_params *p, struct slice name)
+{
+    for (size_t i = 0; i < p->n_names; i++)
+        if (slice_equal(p->names[i], name))
+            return true;
+    return false;
+}
+
+/* Every value is a string.  That they are UTF-8 has been looked at. */
+static enum err_code add_start_param(struct start_params *p, struct slice name, struct slice value)
+{
+    struct quote quote;
+
+    if (was_seen(p, name))
+        return err_set(p->err, E_INVALID, "the parameter %s is there twice",
+                       quote_text(&quote, name));
+    if (p->n_names == START_PARAMS_MAX)
+        return err_set(p->err, E_INVALID, "more than %d parameters", START_PARAMS_MAX);
+    p->names[p->n_names++] = name;
+    if (slice_is(name, TRIGGER_PARAM))
+        return E_OK;
+    json_add_comma(&p->json);
+    json_add_string(&p->json, name);
+    buf_add_char(&p->json, ':');
+    json_add_string(&p->json, value);
+    return E_OK;
+}
+
+static enum err_code read_start_params(struct request *r, struct arena *arena,
+                                       struct slice *ret_params, struct err *err)
+{
+    struct slice names[START_PARAMS_MAX];
+    struct start_params p = {.json = BUF_INIT(PARAMS_JSON_MAX), .names = names, .err = err};
+    enum err_code code = E_OK;
+
+    buf_add_char(&p.json, '{');
+    for (size_t i = 0; i < r->target.n_params && code == E_OK; i++)
+        code = add_start_param(&p, r->target.params[i].name, r->target.params[i].value);
+    buf_add_char(&p.json, '}');
+    if (code == E_OK)
+        *ret_params = arena_copy(arena, buf_slice(&p.json));
+    buf_deinit(&p.json);
+    return code;
+}
+
+enum err_code job_start(struct request *r, struct err *err)
+{
+    struct op *op = request_op(r, OP_PUBLISH);
+    struct slice name = request_param(r, TRIGGER_PARAM);
+
+    op->publish = (struct publish){.topic = name};
+    if (read_start_params(r, &op->arena, &op->publish.params, err) != E_OK)
+        return err->code;
+    if (name.size == 0)
+        return err_set(err, E_INVALID,
+                       "say what to start: /job_start?" TRIGGER_PARAM "=NAME&PARAM=VALUE");
+    if (dest_name_check("topic", name, err) != E_OK)
+        return err_wrap(err, TRIGGER_PARAM);
+    request_run(r, NULL);
+    return E_OK;
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/http/connection.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include <sys/epoll.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "server/http/connections.h"
+#include "server/limits.h"
+#include "server/process/parts.h"
+#include "server/request/reply.h"
+#include "server/request/request.h"
+
+enum { LOOKS_A_STALL = 6 };
+
+static struct http *http_of(const struct connection *c)
+{
+    return c->port->http;
+}
+
+static void set_deadline(struct connection *c, int64_t at)
+{
+    connection_set_deadline(&http_of(c)->connections, c, at);
+}
+
+/* ---- its life ---- */
+
+static void on_event(struct watch *w, uint32_t events)
+{
+    struct connection *c = (struct connection *)w;
+
+    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->input.readable = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+        c->input.is_ending = c->hung_up = true;
+        /* What waits on another thread may be for nobody. */
+        http_of(c)->somebody_left |= c->request != NULL && c->request->phase == REQUEST_WORKING;
+    }
+    connection_wake(c);
+}
+
+static void watch(struct connection *c, int how, uint32_t events)
+{
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLET | events, .data.ptr = &c->watch};
+
+    if (epoll_ctl(http_of(c)->epoll_fd, how, c->channel.fd, &event) < 0)
+        c->is_over = true;
+}
+
+struct connection *connection_new(struct port *port, int fd, const union address *from)
+{
+    struct connection *c = mem_zalloc(sizeof(*c));
+
+    c->watch = (struct watch){.fd = fd, .ready = on_event};
+    c->port = port;
+    c->channel = (struct channel){.transport = &transport_plain, .fd = fd};
+    c->from = *from;
+    c->out = BUF_INIT(STREAM_BLOCK_MAX);
+    input_init(&c->input);
+    connections_add(&http_of(c)->connections, c);
+    set_deadline(c, http_of(c)->now_at + HEADER_US);
+    watch(c, EPOLL_CTL_ADD, EPOLLIN);
+    return c;
+}
+
+static void connection_free(struct connection *c)
+{
+    struct port *port = c->port;
+
+    if (c->request != NULL)
+        request_free(c->request);
+    connections_remove(&port->http->connections, c);
+    c->channel.transport->close(&c->channel);
+    input_deinit(&c->input);
+    buf_deinit(&c->out);
+    free(c);
+    port_lost_connection(port);
+}
+
+void connection_abandon(struct connection *c)
+{
+    struct request *r = c->request;
+
+    if (r != NULL) {
+        r->is_away = false;
+        r->phase = REQUEST_ANSWERED;
+    }
+    connection_free(c);
+}
+
+bool connection_is_alive(const struct connection *c)
+{
+    struct pollfd peer = {.fd = c->channel.fd, .events = POLLRDHUP};
+
+    /* Not a peek: that would see pipelined bytes in front of the end. */
+    return poll(&peer, 1, 0) <= 0 || (peer.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0;
+}
+
+/* ---- requests ---- */
+
+/* True when there is more than before.  One that sends faster than it can be served lets others have their turn. */
+static bool read_more(struct connection *c, size_t max)
+{
+    struct http *h = http_of(c);
+
+    if (h->reads_left == 0) {
+        connection_wake(c);
+        return false;
+    }
+    switch (input_fill(&c->input, &c->channel, h->scratch, max)) {
+    case INPUT_SOME: h->reads_left--; return true;
+    case INPUT_NOTHING: return false;
+    case INPUT_END: c->is_over = true; return false;
+    }
+    return false;
+}
+
+static void begin_request(struct connection *c, struct request *r)
+{
+    c->request = r;
+    c->scan = (struct http_head_scan){.at = 0};
+    c->state = CONNECTION_BODY;
+    http_framing_begin(&c->framing, &r->headers);
+    pace_begin(&c->pace, http_of(c)->stall_us, r->begun_at);
+    if (headers_announce_body(&r->headers))
+        set_deadline(c, pace_move(&c->pace, 0, r->begun_at));
+}
+
+static bool take_head(struct connection *c)
+{
+    struct server *server = http_of(c)->server;
+    struct slice input = c->input.rest;
+    struct err err = ERR_INIT;
+    int status = 0;
+
+    switch (http_head_scan(&c->scan, input, &status, &err)) {
+    case HTTP_HEAD_MORE: return read_more(c, READ_BLOCK);
+    case HTTP_HEAD_BAD: begin_request(c, request_refused(server, c, status, &err)); return true;
+    case HTTP_HEAD_WHOLE: break;
+    }
+    size_t size = c->scan.at;
+
+    begin_request(c, request_begin(server, c,
+                                   slice_make(input.data + c->scan.begin, size - c->scan.begin)));
+    input_take(&c->input, size);
+    return true;
+}
+
+static void say_continue(struct connection *c)
+{
+    static char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    struct iovec part = {.iov_base = text, .iov_len = sizeof(text) - 1};
+
+    if (c->channel.transport->send(&c->channel, &part, 1) != (ssize_t)part.iov_len)
+        c->is_over = true;
+}
+
+/* Not beyond the body, unless there is room to keep what lies there. */
+static size_t body_read_size(const struct connection *c)
+{
+    if (c->framing.chunked || c->framing.left <= READ_BLOCK)
+        return READ_BLOCK;
+    return c->framing.left < BODY_BLOCK ? (size_t)c->framing.left : BODY_BLOCK;
+}
+
+static bool await_body(struct connection *c)
+{
+    struct request *r = c->request;
+
+    if (r->awaits_continue)
+        say_continue(c);
+    r->awaits_continue = false;
+    return !c->is_over && read_more(c, body_read_size(c));
+}
+
+static void keep_piece(struct connection *c, struct slice piece)
+{
+    c->request->awaits_continue = false;
+    request_take_body(c->request, piece);
+    set_deadline(c, pace_move(&c->pace, piece.size, http_of(c)->now_at));
+}
+
+/* The body is there, or will not be read. */
+static void hand_over(struct connection *c)
+{
+    request_dispatch(c->request);
+    set_deadline(c, TIME_NEVER);
+    c->state = CONNECTION_WORK;
+}
+
+static void give_up_body(struct connection *c)
+{
+    c->is_last = c->lingers = true;
+    hand_over(c);
+}
+
+static bool take_body(struct connection *c)
+{
+    struct request *r = c->request;
+    struct slice piece;
+    size_t used = 0;
+
+    if (request_refuses_rest(r, &c->framing)) {
+        give_up_body(c);
+        return true;
+    }
+    switch (http_framing_step(&c->framing, c->input.rest, &used, &piece)) {
+    case FRAMING_MORE: input_take(&c->input, used); return await_body(c);
+    case FRAMING_PIECE:
+        keep_piece(c, piece);
+        input_take(&c->input, used);
+        return true;
+    case FRAMING_DONE:
+        input_take(&c->input, used);
+        hand_over(c);
+        return true;
+    case FRAMING_BAD:
+        request_refuse_chunks(r);
+        give_up_body(c);
+        return true;
+    }
+    return false;
+}
+
+/* ---- replies ---- */
+
+/* What the client has taken counts, not what found room in the socket: that is looked at several times in the time
+ * that a client may take nothing.  Returns when its time is up. */
+static int64_t judge_pace(struct connection *c)
+{
+    int64_t now_at = http_of(c)->now_at;
+    size_t queued = c->channel.transport->queued(&c->channel);
+    size_t taken = c->handed > queued ? c->handed - queued : 0;
+    int64_t until_at = pace_move(&c->pace, taken > c->pace.moved ? taken - c->pace.moved : 0,
+                                 now_at);
+    int64_t look_at = now_at + c->pace.stall_us / LOOKS_A_STALL;
+
+    set_deadline(c, look_at < until_at ? look_at : until_at);
+    return until_at;
+}
+
+bool connection_has_time(struct connection *c)
+{
+    return c->state == CONNECTION_REPLY && c->is_paced && judge_pace(c) > http_of(c)->now_at;
+}
+
+static void await_room(struct connection *c)
+{
+    const struct request *r = c->request;
+
+    if (!c->is_paced) {
+        pace_begin(&c->pace, http_of(c)->stall_us, http_of(c)->now_at);
+        c->handed = c->channel.transport->queued(&c->channel);
+    }
+    c->is_paced = true;
+    (void)judge_pace(c);
+    if (!c->watches_out)
+        watch(c, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+    c->watches_out = true;
+    connection_count_unsent(&http_of(c)->connections, c, c->out.size + r->reply.size);
+}
+
+/* The socket has taken `size` bytes of what is in `first`, then of the reply's body. */
+static void count_sent(struct connection *c, struct slice first, size_t size)
+{
+    size_t of_first = size < first.size ? size : first.size;
+    bool is_kept = c->out.size > 0;
+
+    c->body = slice_make(c->body.data + (size - of_first), c->body.size - (size - of_first));
+    if (is_kept)
+        c->out_at += of_first;
+    else if (of_first < first.size)
+        buf_add(&c->out, first.data + of_first, first.size - of_first);
+    if (c->out_at == c->out.size) {
+        buf_deinit(&c->out);
+        c->out_at = 0;
+    }
+}
+
+/* Sends `first`, then the body.  True when the socket has all of it. */
+static bool push(struct connection *c, struct slice first)
+{
+    struct http *h = http_of(c);
+    struct iovec parts[2] = {
+        {.iov_base = (char *)(uintptr_t)first.data, .iov_len = first.size},
+        {.iov_base = (char *)(uintptr_t)c->body.data, .iov_len = c->body.size},
+    };
+    ssize_t n = c->channel.transport->send(&c->channel, parts, c->body.size > 0 ? 2 : 1);
+
+    if (n < 0 && errno != EAGAIN) {
+        c->is_over = true;
+        return false;
+    }
+    if (n > 0 && c->is_paced)
+        c->handed += (size_t)n;
+    count_sent(c, first, n < 0 ? 0 : (size_t)n);
+    if (c->out.size + c->body.size > 0) {
+        await_room(c);
+        return false;
+    }
+    if (c->unsent > 0)
+        connection_count_unsent(&h->connections, c, 0);
+    return true;
+}
+
+/* There was nothing to send until now: time that passed before is not the client's. */
+static void begin_to_send(struct connection *c)
+{
+    int64_t now_at = http_of(c)->now_at;
+
+    pace_begin(&c->pace, http_of(c)->stall_us, now_at);
+    c->is_paced = false;
+    set_deadline(c, pace_move(&c->pace, 0, now_at));
+}
+
+/* A wrong token is answered late, unless many such answers wait already: then at once, as the last one.  A client that
+ * has hung up gets none: its place is for others. */
+static bool is_held_back(struct connection *c)
+{
+    struct request *r = c->request;
+    struct http *h = http_of(c);
+
+    if (r->delay_us > 0)
+        c->is_last |= !connection_delay(&h->connections, c, h->now_at + r->delay_us);
+    r->delay_us = 0;
+    c->is_over = c->is_delayed && c->hung_up;
+    return c->is_delayed;
+}
+
+static bool begin_reply(struct connection *c)
+{
+    struct request *r = c->request;
+    struct http *h = http_of(c);
+
+    if (r->phase == REQUEST_WORKING || is_held_back(c))
+        return false;
+    c->is_last |= r->closes || !r->keeps_alive || h->stopping || c->is_surplus;
+    c->lingers |= r->closes;
+    c->state = CONNECTION_REPLY;
+    begin_to_send(c);
+    buf_clear(&h->block);
+    c->body = reply_begin(r, c->is_last, &h->block);
+    return push(c, buf_slice(&h->block));
+}
+
+static void finish_reply(struct connection *c)
+{
+    request_free(c->request);
+    c->request = NULL;
+    if (!c->is_last) {
+        c->state = CONNECTION_HEAD;
+        set_deadline(c, http_of(c)->now_at + KEEP_ALIVE_US);
+        return;
+    }
+    /* Closing with unread bytes in the socket would take the reply back. */
+    if (!c->lingers && c->input.rest.size == 0 && !c->input.readable) {
+        c->is_over = true;
+        return;
+    }
+    c->channel.transport->finish(&c->channel);
+    c->state = CONNECTION_LINGER;
+    c->linger_by_at = http_of(c)->now_at + LINGER_US;
+    set_deadline(c, http_of(c)->now_at + LINGER_STALL_US);
+}
+
+/* The next piece of a stream.  One that waits for a client that has left is over. */
+static bool go_on_with_stream(struct connection *c)
+{
+    struct http *h = http_of(c);
+    struct request *r = c->request;
+
+    buf_clear(&h->block);
+    if (!request_is_away(r))
+        reply_continue(r, &h->block);
+    if (h->block.size > 0) {
+        if (c->deadline_at == TIME_NEVER)
+            begin_to_send(c);
+        return push(c, buf_slice(&h->block));
+    }
+    if (r->stream.state == STREAM_OPEN) {
+        set_deadline(c, TIME_NEVER);
+        c->is_over = c->hung_up && !r->stream.is_held && !request_is_away(r);
+        return false;
+    }
+    return true;
+}
+
+static bool send_reply(struct connection *c)
+{
+    struct request *r = c->request;
+
+    if (c->out.size + c->body.size > 0)
+        return push(c, slice_make(c->out.data + c->out_at, c->out.size - c->out_at));
+    if (r->stream.read != NULL && r->stream.state == STREAM_OPEN)
+        return go_on_with_stream(c);
+    if (r->stream.state == STREAM_BROKEN) {
+        c->is_over = true;
+        return false;
+    }
+    finish_reply(c);
+    return true;
+}
+
+static bool discard(struct connection *c)
+{
+    int64_t stall_at = http_of(c)->now_at + LINGER_STALL_US;
+
+    c->discarded += c->input.rest.size;
+    input_take(&c->input, c->input.rest.size);
+    if (c->discarded > DISCARD_MAX)
+        c->is_over = true;
+    if (c->is_over || !read_more(c, BODY_BLOCK))
+        return false;
+    set_deadline(c, stall_at < c->linger_by_at ? stall_at : c->linger_by_at);
+    return true;
+}
+
+/* ---- all of it ---- */
+
+/* One step.  False when it has to wait for something. */
+static bool step(struct connection *c)
+{
+    switch (c->state) {
+    case CONNECTION_HEAD: return take_head(c);
+    case CONNECTION_BODY: return take_body(c);
+    case CONNECTION_WORK: return begin_reply(c);
+    case CONNECTION_REPLY: return send_reply(c);
+    case CONNECTION_LINGER: return discard(c);
+    }
+    return false;
+}
+
+void connection_work(struct connection *c)
+{
+    http_of(c)->reads_left = READS_A_TURN;
+    while (!c->is_over && step(c))
+        ;
+    if (!c->is_over)
+        input_keep(&c->input);
+    else if (!c->is_ready && (c->request == NULL || !request_is_away(c->request)))
+        connection_free(c);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/parse/bill.h"
+
+#include <stdio.h>
+
+#include "server/limits.h"
+
+enum err_code own_command_forbidden(const char *what, struct err *err)
+{
+    return err_set(err, E_FORBIDDEN,
+                   "%s: a job that brings its own command is for the administrator: use the Unix "
+                   "socket in the data directory, or send the token (Authorization: Bearer TOKEN)",
+                   what);
+}
+
+static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct err *err)
+{
+    if (sum == NULL)
+        return E_OK;
+    sum->steps += more.steps;
+    sum->conditions += more.conditions;
+    sum->bytes += more.bytes;
+    if (sum->steps > REQUEST_STEPS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "the request has more than %d steps in all: send several requests",
+                       REQUEST_STEPS_MAX);
+    if (sum->conditions > REQUEST_CONDITIONS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "the request has more than %d conditions in all: send several requests",
+                       REQUEST_CONDITIONS_MAX);
+    if (sum->bytes > REQUEST_BILLS_MAX)
+        return err_set(err, E_TOO_LARGE,
+                       "steps and destinations of the request have more than %zu MiB in all: send "
+                       "several requests",
+                       REQUEST_BILLS_MAX >> 20);
+    return E_OK;
+}
+
+/* ---- the route ---- */
+
+static enum err_code check_commands(const struct route_step *steps, size_t n, enum right right,
+                                    struct err *err)
+{
+    char what[48];
+
+    for (size_t i = 0; i < n && right != RIGHT_ADMIN; i++)
+        if (steps[i].command.size > 0) {
+            snprintf(what, sizeof(what), "steps[%zu].command", i);
+            return own_command_forbidden(what, err);
+        }
+    return E_OK;
+}
+
+static enum err_code read_progress(struct slice json, struct arena *arena, struct bill *bill,
+                                   struct submit_item *item, struct err *err)
+{
+    struct route_status *entries = NULL;
+
+    if (json.size == 0)
+        return E_OK;
+    if (route_progress_parse(json, bill, arena, &entries, &item->n_progress, err) != E_OK)
+        return err->code;
+    item->progress = entries;
+    route_skip(bill, entries, item->n_progress, arena); /* run elsewhere: passed over */
+    return E_OK;
+}
+
+static enum err_code begin_route(struct bill *bill, struct arena *arena, struct submit_item *item,
+                                 struct err *err)
+{
+    const struct route_step *first = route_first(bill);
+
+    if (first == NULL)
+        return err_set(err, E_INVALID,
+                       "progress: every step has a status already, nothing is left to run");
+    item->queue = first->queue;
+    item->options = route_options(bill, first, arena);
+    item->step = first->number;
+    item->step_params = first->params;
+    return E_OK;
+}
+
+static enum err_code read_route(const struct bill_values *values, enum right right,
+                                struct arena *arena, struct bill *bill, struct submit_item *item,
+                                struct err *err)
+{
+    if (values->steps.size == 0)
+        return values->progress.size == 0
+                   ? E_OK
+                   : err_set(err, E_INVALID, "progress: is for a job with 'steps'");
+    bill->options = item->options;
+    if (route_steps_parse(values->steps, 0, arena, &bill->steps, &bill->n_steps, err) != E_OK ||
+        check_commands(bill->steps, bill->n_steps, right, err) != E_OK ||
+        read_progress(values->progress, arena, bill, item, err) != E_OK)
+        return err->code;
+    return begin_route(bill, arena, item, err);
+}
+
+/* ---- all of it ---- */
+
+static enum err_code read_dests(struct slice json, const char *what, struct arena *arena,
+                                struct slice *ret_json, struct err *err)
+{
+    return json.size == 0 ? E_OK : dest_list_canonical(json, what, arena, ret_json, err);
+}
+
+static enum err_code read_after(struct slice json, struct arena *arena, struct submit_item *item,
+                                struct err *err)
+{
+    struct after_cond *conds = NULL;
+
+    if (json.size == 0)
+        return E_OK;
+    if (after_parse(json, arena, &conds, &item->n_after, err) != E_OK)
+        return err->code;
+    item->after = conds;
+    return E_OK;
+}
+
+enum err_code parse_bill(const struct bill_values *values, const struct submit_source *source,
+                         struct arena *arena, struct submit_item *item, struct err *err)
+{
+    struct bill bill = {.parent = values->parent};
+
+    if (read_route(values, source->right, arena, &bill, item, err) != E_OK ||
+        read_dests(values->on_success, "on_success", arena, &bill.on_success, err) != E_OK ||
+        read_dests(values->on_failure, "on_failure", arena, &bill.on_failure, err) != E_OK ||
+        read_after(values->after, arena, item, err) != E_OK)
+        return err->code;
+    item->bill = bill_format(&bill, arena);
+    return add_up(source->sum,
+                  (struct bill_sum){.steps = bill.n_steps + item->n_progress,
+                                    .conditions = item->n_after,
+                                    .bytes = item->bill.size},
+                  err);
+}
+
+enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
+                                struct arena *arena, struct err *err)
+{
+    struct route_step *items = NULL;
+    size_t n = 0;
+
+    if (route_steps_parse(steps, 0, arena, &items, &n, err) != E_OK)
+        return err->code;
+    if (check_commands(items, n, source->right, err) != E_OK)
+        return err->code;
+    return add_up(source->sum, (struct bill_sum){.steps = n, .bytes = steps.size}, err);
+}

@@ -1,0 +1,51 @@
+/*
+ * The part of a job that few have: its route, where its end leads, what it waits for.
+ *
+ * For parse_submit.c, which gathers the values; here they are checked and turned into the bill (core/bill.h) and
+ * into where the job begins.  Pure; what is made is in the arena.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "engine/op.h"
+#include "server/parse/job.h"
+
+/* As they came; empty: not given. */
+struct bill_values {
+    struct slice steps, progress, after, on_success, on_failure;
+    int64_t parent; /* 0: none */
+};
+
+static inline bool bill_values_any(const struct bill_values *v)
+{
+    return v->steps.size + v->progress.size + v->after.size + v->on_success.size +
+                   v->on_failure.size >
+               0 ||
+           v->parent != 0;
+}
+
+/* What the bills of one request add up to: few bytes can say much that has to be kept in mind until it is answered. */
+struct bill_sum {
+    size_t steps; /* and entries of records */
+    size_t conditions;
+    size_t bytes; /* of bills */
+};
+
+/* Fills bill, progress and after of the item.  With a route, item->options are the job's own and become those of
+ * the step it begins with, and so do queue, step and step_params.  E_INVALID; E_FORBIDDEN for a step's command;
+ * E_TOO_LARGE for a request with too much of all this. */
+MUST_CHECK enum err_code parse_bill(const struct bill_values *values,
+                                    const struct submit_source *source, struct arena *arena,
+                                    struct submit_item *item, struct err *err);
+
+/* Steps that a running job adds to its route: only checked.  E_INVALID, E_FORBIDDEN, E_TOO_LARGE. */
+MUST_CHECK enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
+                                           struct arena *arena, struct err *err);
+
+/* "WHAT: a command of one's own is for the administrator: …" */
+enum err_code own_command_forbidden(const char *what, struct err *err);

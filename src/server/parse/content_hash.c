@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/parse/content_hash.h"
+
+#include "base/json/json.h"
+
+/* FNV-1a */
+static uint64_t hash_more(uint64_t hash, const char *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ (unsigned char)data[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+#define HASH_INIT UINT64_C(0xcbf29ce484222325)
+
+uint64_t content_hash(struct slice bytes)
+{
+    return hash_more(HASH_INIT, bytes.data, bytes.size);
+}
+
+uint64_t content_without_redo(struct slice object)
+{
+    const char *end = object.data + object.size;
+    const char *cut = NULL; /* what is left out: from here */
+    const char *on = NULL;  /* to here */
+    const char *before = NULL;
+    struct slice key;
+    struct slice value;
+
+    for (struct json_iter it = json_members(object); json_next_member(&it, &key, &value);) {
+        if (json_key_is(key, "redo")) {
+            cut = before != NULL ? before : key.data;
+            on = value.data + value.size;
+            continue;
+        }
+        if (cut != NULL && before == NULL)
+            on = key.data; /* it came first: the comma behind it goes with it */
+        before = value.data + value.size;
+    }
+    if (cut == NULL)
+        return content_hash(object);
+    return hash_more(hash_more(HASH_INIT, object.data, (size_t)(cut - object.data)), on,
+                     (size_t)(end - on));
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/parse/job_filter.h"
+
+#include "base/clock.h"
+#include "base/id.h"
+#include "base/json/json.h"
+#include "base/text/nearest.h"
+#include "core/object/quote.h"
+#include "core/queue/def.h"
+#include "server/limits.h"
+#include "server/parse/fields.h"
+#include "server/parse/job.h"
+#include "server/request/request.h"
+
+/* ---- states ---- */
+
+static enum err_code add_state(struct slice name, unsigned *states, struct err *err)
+{
+    const char *words[JOB_STATE_COUNT];
+    struct quote quote;
+    enum job_state state = job_state_parse(name);
+
+    if (state != JOB_NONE) {
+        *states |= 1U << state;
+        return E_OK;
+    }
+    for (unsigned s = JOB_NONE + 1; s < JOB_STATE_COUNT; s++)
+        words[s - 1] = job_state_name((enum job_state)s);
+    const char *near = nearest_word(name, words, JOB_STATE_COUNT - 1);
+
+    quote_text(&quote, name);
+    if (near != NULL)
+        return err_set(err, E_INVALID, "state: there is no %s, did you mean '%s'?", quote.text,
+                       near);
+    return err_set(
+        err, E_INVALID,
+        "state: there is no %s (staged held scheduled ready running done failed cancelled "
+        "relayed)",
+        quote.text);
+}
+
+enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct err *err)
+{
+    unsigned states = 0;
+
+    while (text.data != NULL) {
+        const char *comma = memchr(text.data, ',', text.size);
+        size_t size = comma == NULL ? text.size : (size_t)(comma - text.data);
+
+        if (add_state(slice_make(text.data, size), &states, err) != E_OK)
+            return err->code;
+        text = comma == NULL ? slice_make(NULL, 0) : slice_make(comma + 1, text.size - size - 1);
+    }
+    *ret_states = states;
+    return E_OK;
+}
+
+/* ---- from the query string ---- */
+
+#define LABEL_PREFIX "label."
+
+static void add_label(struct buf *labels, const struct param *p)
+{
+    size_t prefix = sizeof(LABEL_PREFIX) - 1;
+
+    if (p->name.size <= prefix || memcmp(p->name.data, LABEL_PREFIX, prefix) != 0)
+        return;
+    buf_add_char(labels, labels->size == 0 ? '{' : ',');
+    json_add_string(labels, slice_make(p->name.data + prefix, p->name.size - prefix));
+    buf_add_char(labels, ':');
+    json_add_string(labels, p->value);
+}
+
+static struct slice labels_from_params(struct request *r, struct arena *arena)
+{
+    CLEANUP(buf) struct buf labels = BUF_INIT(PARAMS_JSON_MAX);
+
+    for (size_t i = 0; i < r->target.n_params; i++)
+        add_label(&labels, &r->target.params[i]);
+    if (labels.size == 0)
+        return slice_make(NULL, 0);
+    buf_add_char(&labels, '}');
+    return arena_copy(arena, buf_slice(&labels));
+}
+
+/* An instant, or how long ago it was. */
+static enum err_code since_parse(struct slice text, int64_t now_at, int64_t *ret_first_id,
+                                 struct err *err)
+{
+    struct quote quote;
+    struct err why = ERR_INIT;
+    int64_t at;
+    int64_t us;
+
+    if (duration_parse(text, &us, &why) == E_OK)
+        at = us < now_at ? now_at - us : 0;
+    else if (time_parse(text, &at, &why) != E_OK)
+        return err_set(err, E_INVALID,
+                       "since: %s is neither a duration like 2h nor a time like "
+                       "2026-12-24T22:00:00Z",
+                       quote_text(&quote, text));
+    *ret_first_id = id_at_time(at);
+    return E_OK;
+}
+
+/* Ids that begin so. */
+static enum err_code id_from_params(struct request *r, struct job_filter *filter, struct err *err)
+{
+    struct slice prefix = request_param(r, "id");
+    struct quote quote;
+    int64_t first;
+    int64_t last;
+
+    if (prefix.data == NULL)
+        return E_OK;
+    if (!id_prefix(prefix, &first, &last))
+        return err_set(err, E_INVALID, "id: no job's id begins with %s",
+                       quote_text(&quote, prefix));
+    filter->first_id = first > filter->first_id ? first : filter->first_id;
+    filter->last_id = last;
+    return E_OK;
+}
+
+enum err_code job_filter_from_params(struct request *r, struct job_filter *filter,
+                                     struct arena *arena, struct err *err)
+{
+    struct slice state = request_param(r, "state");
+    struct slice since = request_param(r, "since");
+
+    if (state.size > 0 && job_states_parse(state, &filter->states, err) != E_OK)
+        return err->code;
+    if (since.data != NULL && since_parse(since, clock_wall_us(), &filter->first_id, err) != E_OK)
+        return err->code;
+    if (id_from_params(r, filter, err) != E_OK)
+        return err->code;
+    filter->queue = request_param(r, "queue");
+    filter->text = request_param(r, "text");
+    filter->labels = labels_from_params(r, arena);
+    return E_OK;
+}
+
+enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit, struct err *err)
+{
+    struct slice text = request_param(r, "limit");
+    int limit = 0;
+
+    if (text.data == NULL) {
+        *ret_limit = otherwise;
+        return E_OK;
+    }
+    for (size_t i = 0; i < text.size && limit <= LIST_LIMIT_MAX; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            limit = 0;
+            break;
+        }
+        limit = limit * 10 + (text.data[i] - '0');
+    }
+    if (limit < 1 || limit > LIST_LIMIT_MAX)
+        return err_set(err, E_INVALID, "limit: must be from 1 to %d", LIST_LIMIT_MAX);
+    *ret_limit = limit;
+    return E_OK;
+}
+
+/* ---- from JSON ---- */
+
+struct filter_reader {
+    struct job_filter *filter;
+    int64_t now_at;
+};
+
+static struct job_filter *filter_of(struct field_reader *r)
+{
+    return ((struct filter_reader *)r->to)->filter;
+}
+
+static enum err_code filter_queue(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, QUEUE_NAME_MAX, &filter_of(r)->queue);
+}
+
+static enum err_code filter_text(struct field_reader *r, struct slice value)
+{
+    return field_text(r, value, 1, TEXT_BYTES_MAX, &filter_of(r)->text);
+}
+
+static enum err_code filter_labels(struct field_reader *r, struct slice value)
+{
+    struct slice key;
+    struct slice label;
+    struct json_iter it;
+
+    if (labels_check(value, r->arena, r->err) != E_OK)
+        return r->err->code;
+    it = json_members(value);
+    if (json_next_member(&it, &key, &label))
+        filter_of(r)->labels = value;
+    return E_OK;
+}
+
+static enum err_code filter_state(struct field_reader *r, struct slice value)
+{
+    struct slice name;
+
+    if (json_type_of(value) == JSON_T_STRING)
+        return add_state(json_text(value, r->arena), &filter_of(r)->states, r->err);
+    if (json_type_of(value) != JSON_T_ARRAY)
+        return field_refuse(r, "an array of states", value);
+    for (struct json_iter it = json_items(value); json_next_item(&it, &name);) {
+        if (json_type_of(name) != JSON_T_STRING)
+            return field_refuse(r, "an array of states", name);
+        if (add_state(json_text(name, r->arena), &filter_of(r)->states, r->err) != E_OK)
+            return r->err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code filter_older(struct field_reader *r, struct slice value)
+{
+    int64_t older_us;
+
+    if (field_length(r, value, 0, INT64_MAX, &older_us) != E_OK)
+        return r->err->code;
+    filter_of(r)->ended_before_at = ((struct filter_reader *)r->to)->now_at - older_us;
+    return E_OK;
+}
+
+static enum err_code filter_since(struct field_reader *r, struct slice value)
+{
+    struct slice text;
+
+    if (field_text(r, value, 1, TIME_TEXT_SIZE, &text) != E_OK)
+        return r->err->code;
+    return since_parse(text, ((struct filter_reader *)r->to)->now_at, &filter_of(r)->first_id,
+                       r->err);
+}
+
+static const struct field filter_fields[] = {
+    {FIELD("queue"), .read = filter_queue, .null = true},
+    {FIELD("state"), .read = filter_state, .null = true},
+    {FIELD("labels"), .read = filter_labels, .null = true},
+    {FIELD("text"), .read = filter_text, .null = true},
+    {FIELD("older"), .read = filter_older, .null = true},
+    {FIELD("since"), .read = filter_since, .null = true},
+};
+
+enum err_code job_filter_from_json(struct slice value, int64_t now_at, struct arena *arena,
+                                   struct job_filter *filter, struct err *err)
+{
+    struct filter_reader to = {.filter = filter, .now_at = now_at};
+    struct field_reader reader = {.fields = filter_fields,
+                                  .n_fields = ARRAY_LEN(filter_fields),
+                                  .what = "filter",
+                                  .arena = arena,
+                                  .err = err,
+                                  .to = &to};
+
+    if (fields_read(&reader, value) != E_OK)
+        return err->code;
+    if (filter->queue.size == 0 && filter->states == 0 && filter->labels.size == 0 &&
+        filter->text.size == 0 && filter->ended_before_at == 0 && filter->first_id == 0)
+        return err_set(
+            err, E_INVALID,
+            "say which jobs: the filter needs queue, state, labels, text, older or since");
+    return E_OK;
+}

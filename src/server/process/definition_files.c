@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/process/definition_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "core/definition/definition.h"
+
+enum { PATH_SHOWN_MAX = 160 };
+
+static void fd_cleanup(const int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+/* The end of a path: the cause must fit the message, too. */
+static const char *tail(const char *path)
+{
+    size_t size = strlen(path);
+    const char *at = size > PATH_SHOWN_MAX ? path + size - PATH_SHOWN_MAX : path;
+
+    while (at > path && ((unsigned char)*at & 0xC0) == 0x80)
+        at++;
+    return at;
+}
+
+static enum err_code system_error(const char *path, struct err *err)
+{
+    path = tail(path);
+    switch (errno) {
+    case ENOENT:
+    case ENOTDIR: return err_errno(err, E_NOT_FOUND, "%s", path);
+    case EACCES:
+    case EPERM: return err_errno(err, E_FORBIDDEN, "%s", path);
+    default: return err_errno(err, E_INVALID, "%s", path);
+    }
+}
+
+static enum err_code read_all(int fd, const char *path, struct buf *text, struct err *err)
+{
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+
+        if (n == 0)
+            return E_OK;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return system_error(path, err);
+        buf_add(text, chunk, (size_t)n);
+        if (text->overflowed)
+            return err_set(err, E_TOO_LARGE, "%s: larger than %zu MiB", tail(path),
+                           DEFINITION_FILE_MAX >> 20);
+    }
+}
+
+/* The real path of the directory the file is in; free() it. */
+static enum err_code find_dir(const char *path, char **ret_dir, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(mem) char *dir = NULL;
+
+    if (slash == NULL)
+        dir = mem_strdup(".");
+    else
+        dir = mem_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    *ret_dir = realpath(dir, NULL);
+    return *ret_dir == NULL ? system_error(dir, err) : E_OK;
+}
+
+static enum err_code add_file(struct definitions *d, const char *path, struct err *err)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(DEFINITION_FILE_MAX);
+    CLEANUP(mem) char *dir = NULL;
+    CLEANUP(fd) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return system_error(path, err);
+    if (read_all(fd, path, &text, err) != E_OK || find_dir(path, &dir, err) != E_OK)
+        return err->code;
+    struct definition_source source = {.file = path, .dir = dir};
+
+    return definitions_add_from(d, &source, slice_make(buf_text(&text), text.size), err);
+}
+
+/* ---- directories ---- */
+
+struct file_list {
+    struct dirent **items;
+    int count;
+};
+
+static void file_list_cleanup(struct file_list *l)
+{
+    for (int i = 0; i < l->count; i++)
+        free(l->items[i]);
+    free(l->items);
+}
+
+static int is_definition(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+
+    return entry->d_name[0] != '.' && dot != NULL &&
+           (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
+}
+
+/* By bytes, whatever the locale: the same order everywhere. */
+static int compare_names(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static enum err_code add_entry(struct definitions *d, const char *dir, const char *name,
+                               struct err *err)
+{
+    CLEANUP(buf) struct buf path = BUF_INIT(2 * PATH_MAX);
+    bool slashed = dir[strlen(dir) - 1] == '/';
+    struct stat st;
+
+    buf_add_str(&path, dir);
+    buf_add_str(&path, slashed ? "" : "/");
+    buf_add_str(&path, name);
+    if (stat(buf_text(&path), &st) != 0)
+        return system_error(buf_text(&path), err);
+    if (!S_ISREG(st.st_mode)) /* a pipe would make us wait */
+        return err_set(err, E_INVALID, "%s: not a file", tail(buf_text(&path)));
+    return add_file(d, buf_text(&path), err);
+}
+
+static enum err_code add_directory(struct definitions *d, const char *path, struct err *err)
+{
+    CLEANUP(file_list) struct file_list list = {.items = NULL};
+    int n = scandir(path, &list.items, is_definition, compare_names);
+
+    if (n < 0)
+        return system_error(path, err);
+    list.count = n;
+    for (int i = 0; i < n; i++)
+        if (add_entry(d, path, list.items[i]->d_name, err) != E_OK &&
+            definitions_unread(d, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code definitions_read(struct definitions *d, const char *path, struct err *err)
+{
+    struct stat st;
+
+    enum err_code code = E_OK;
+
+    if (path[0] == '\0')
+        code = err_set(err, E_NOT_FOUND, "the name of a definition file is empty");
+    else if (stat(path, &st) != 0)
+        code = system_error(path, err);
+    else
+        code = S_ISDIR(st.st_mode) ? add_directory(d, path, err) : add_file(d, path, err);
+    return code == E_OK ? E_OK : definitions_unread(d, err);
+}

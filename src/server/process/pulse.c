@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/process/pulse.h"
+
+#include <sys/socket.h>
+
+enum { LOOKS_A_LIMIT = 4, ANSWERS_AT_ONCE = 64 };
+
+void pulse_begin(struct pulse *p, int fd, int64_t limit_us, int64_t now_at)
+{
+    *p = (struct pulse){.fd = fd, .limit_us = limit_us, .look_at = now_at, .heard_at = now_at};
+}
+
+static bool has_answered(const struct pulse *p)
+{
+    char answers[ANSWERS_AT_ONCE];
+
+    return recv(p->fd, answers, sizeof(answers), MSG_DONTWAIT) > 0;
+}
+
+/* The question that is open is asked only once: one that stands still for days does not fill the socket. */
+static void ask(struct pulse *p, int64_t now_at)
+{
+    if (send(p->fd, "?", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
+        p->asked_at = now_at;
+}
+
+bool pulse_look(struct pulse *p, int64_t now_at)
+{
+    int64_t between_us = p->limit_us / LOOKS_A_LIMIT;
+    bool is_late = now_at - p->look_at > between_us;
+
+    p->look_at = now_at + between_us;
+    if (p->asked_at != 0 && has_answered(p)) {
+        p->heard_at = now_at;
+        p->asked_at = 0;
+    }
+    if (p->asked_at == 0)
+        ask(p, now_at);
+    else if (is_late)
+        p->asked_at = now_at;
+    return p->asked_at == 0 || now_at - p->asked_at < p->limit_us;
+}

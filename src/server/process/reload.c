@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/process/reload.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "core/definition/definition.h"
+#include "server/process/notify.h"
+#include "server/process/parts.h"
+#include "server/process/settings.h"
+
+static struct queue_put put_of(struct slice name, struct slice json, struct arena *arena)
+{
+    return (struct queue_put){.name = arena_copy(arena, name),
+                              .definition = arena_copy(arena, json)};
+}
+
+static void fill(struct op *op, const struct definitions *d)
+{
+    struct queue_put *puts = arena_array(&op->arena, d->queues.count + 1, sizeof(*puts));
+    struct queue_put *joins = arena_array(&op->arena, d->joins.count + 1, sizeof(*joins));
+
+    for (size_t i = 0; i < d->queues.count; i++)
+        puts[i] = put_of(d->queues.items[i].name, d->queues.items[i].json, &op->arena);
+    for (size_t i = 0; i < d->joins.count; i++)
+        joins[i] = put_of(d->joins.items[i].name, d->joins.items[i].json, &op->arena);
+    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY,
+                                  .puts = puts,
+                                  .n_puts = d->queues.count,
+                                  .joins = joins,
+                                  .n_joins = d->joins.count};
+}
+
+/* What the engine has refused is a mistake like those of the files, with its place. */
+static void gather_refusals(const struct op *op, const struct definitions *d)
+{
+    size_t n = op->queue.n_refusals > 0 ? op->queue.n_refusals : 1;
+
+    for (size_t i = 0; i < n; i++) {
+        struct err err = op->queue.n_refusals > 0 ? op->queue.refusals[i] : op->err;
+
+        definitions_locate(d, &err);
+        VEC_PUSH(&d->faults->items, err);
+    }
+}
+
+/* ---- at start ---- */
+
+static void nothing(struct op *op)
+{
+    (void)op;
+}
+
+enum err_code definitions_apply_now(struct engine *engine, const struct definitions *d,
+                                    struct err *err)
+{
+    struct op op;
+
+    if (d->queues.count + d->joins.count == 0)
+        return E_OK;
+    op_init(&op, OP_QUEUE);
+    op.done = nothing;
+    fill(&op, d);
+    engine_run(engine, &op, clock_now());
+    enum err_code code = op.err.code;
+
+    if (op.queue.n_refusals > 0)
+        gather_refusals(&op, d);
+    if (code != E_OK) {
+        *err = op.err;
+        definitions_locate(d, err);
+    }
+
+    op_deinit(&op);
+    return code;
+}
+
+/* ---- on HUP ---- */
+
+/* The triggers change together with the rest, or not at all. */
+struct reload {
+    struct task task; /* first */
+    struct server *server;
+    struct definitions definitions;
+    struct definition_faults faults;
+    struct triggers triggers;
+};
+
+static void reload_free(struct reload *reload)
+{
+    triggers_deinit(&reload->triggers);
+    definitions_deinit(&reload->definitions);
+    definition_faults_deinit(&reload->faults);
+    free(reload);
+}
+
+static void log_faults(const struct reload *reload)
+{
+    size_t n = reload->faults.items.count;
+
+    for (size_t i = 0; i < n; i++)
+        log_error("definitions: %s%s", reload->faults.items.items[i].msg,
+                  i + 1 == n ? "; the old ones stay" : "");
+}
+
+static size_t count_changes(struct slice reply)
+{
+    struct slice changes;
+    struct slice change;
+    struct slice word;
+    size_t count = 0;
+
+    if (!json_find(reply, "changes", &changes))
+        return 0;
+    for (struct json_iter it = json_items(changes); json_next_item(&it, &change);)
+        if (json_find(change, "change", &word) && !slice_is(word, "\"same\""))
+            count++;
+    return count;
+}
+
+static void deliver(struct message *m)
+{
+    struct reload *reload = (struct reload *)m;
+    struct op *op = &reload->task.op;
+
+    if (op->err.code != E_OK) {
+        gather_refusals(op, &reload->definitions);
+        log_faults(reload);
+    } else {
+        struct triggers old = reload->server->triggers;
+
+        reload->server->triggers = reload->triggers;
+        reload->triggers = old;
+        log_info("definitions: read again, %zu of %zu queues and joins changed",
+                 count_changes(buf_slice(&op->reply)), op->queue.n_puts + op->queue.n_joins);
+    }
+    notify_send("READY=1");
+    op_deinit(op);
+    reload_free(reload);
+}
+
+void definitions_reload(struct server *server)
+{
+    struct reload *reload = mem_zalloc(sizeof(*reload));
+    struct err err = ERR_INIT;
+
+    reload->server = server;
+    triggers_init(&reload->triggers);
+    definitions_init(&reload->definitions);
+    reload->definitions.faults = &reload->faults;
+    notify_reloading();
+    if (settings_read_definitions(server->config, &reload->definitions, &err) != E_OK) {
+        log_faults(reload);
+        notify_send("READY=1");
+        reload_free(reload);
+        return;
+    }
+    triggers_add(&reload->triggers, &reload->definitions);
+    task_init(&reload->task, &server->engine, OP_QUEUE, deliver);
+    fill(&reload->task.op, &reload->definitions);
+    inbox_list_add(&server->http.tasks, &reload->task.message.item);
+}

@@ -1,0 +1,545 @@
+/*
+ * A server's life: everything is opened in order, served, and closed in the opposite order.
+ *
+ * Stopping: the local worker is told first, and everybody is served as before until it has handed in what it
+ * runs; then no new connections; requests in hand are finished; waiting claims and waits are answered by the
+ * engine as it closes; streams end; the store is checkpointed.  All of it together may not take longer than
+ * stop_seconds(): an alarm ends the process then, and so does a second signal.  What was promised is on disk
+ * by then in any case.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <limits.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/os/log.h"
+#include "core/definition/definition.h"
+#include "server/http/listeners.h"
+#include "server/limits.h"
+#include "server/process/data_dir.h"
+#include "server/process/notify.h"
+#include "server/process/parts.h"
+#include "server/process/reload.h"
+#include "server/process/settings.h"
+#include "server/process/store_choice.h"
+#include "server/request/request.h"
+#include "server/server.h"
+#include "store/store.h"
+
+/* What is open, so that it can be closed again. */
+struct life {
+    struct server *server;
+    struct own_dir dir;
+    struct definitions definitions;
+    struct settings settings;
+    struct listeners listeners;
+    struct store *store;   /* the engine's thread uses it alone while it runs */
+    struct engine *engine; /* until the engine's thread has it */
+    int64_t trouble_at;    /* the engine's thread: when there was trouble last, */
+    int64_t told_at;       /* when it was logged, */
+    struct err trouble;    /* and which it was */
+    struct watch signals;
+    bool has_http;
+    bool has_engine_thread;
+    bool has_news;
+    bool has_readers;
+    bool was_unclean;
+    bool made_socket; /* in the data directory, by us */
+};
+
+/* ---- signals ---- */
+
+static void exit_at_once(int signal_number)
+{
+    (void)signal_number;
+    _exit(1);
+}
+
+/* The time that a stop may take. */
+static unsigned stop_seconds(const struct server *s)
+{
+    return s->config->slots > 0 ? WORKER_GRACE_S + 2 : STOP_SECONDS_MAX;
+}
+
+/* From now on TERM and INT end the process, and so does the alarm. */
+static void begin_to_stop(struct server *s)
+{
+    struct sigaction at_once = {.sa_handler = exit_at_once};
+    sigset_t set;
+
+    if (s->is_stopping)
+        return;
+    s->is_stopping = true;
+    s->stop_by_at = clock_mono_us() + stop_seconds(s) * US_PER_S;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaction(SIGTERM, &at_once, NULL);
+    sigaction(SIGINT, &at_once, NULL);
+    sigaction(SIGALRM, &at_once, NULL);
+    alarm(stop_seconds(s));
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void signals_ready(struct watch *w, uint32_t events)
+{
+    struct life *life = (struct life *)((char *)w - offsetof(struct life, signals));
+    struct signalfd_siginfo info;
+
+    (void)events;
+    while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+        if (info.ssi_signo != SIGHUP)
+            begin_to_stop(life->server);
+        else if (!life->server->is_stopping)
+            definitions_reload(life->server);
+    }
+}
+
+static enum err_code open_signals(struct life *life, struct err *err)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGHUP);
+    sigaction(SIGPIPE, &ignore, NULL);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    life->signals.ready = signals_ready;
+    life->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (life->signals.fd < 0)
+        return err_errno(err, E_INTERNAL, "listen for signals");
+    return E_OK;
+}
+
+/* ---- starting ---- */
+
+/* Few arenas, and large blocks go back to the system when they are freed. */
+static void tame_memory(void)
+{
+    mallopt(M_ARENA_MAX, 2);
+    mallopt(M_MMAP_THRESHOLD, 512 << 10);
+    mallopt(M_TRIM_THRESHOLD, 1 << 20);
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* Tokens and passwords are in our memory: no core of it, and nobody of our user looks into it. */
+static void guard_secrets(const struct settings *settings)
+{
+    if (settings->token.size > 0 || settings->store != NULL)
+        (void)prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough, and one a
+ * minute that its database is still away. */
+static void log_trouble(void *ctx, const struct err *err)
+{
+    struct life *life = ctx;
+    int64_t now = clock_mono_us();
+    bool goes_on = store_is_away(life->store) && now - life->trouble_at < 3 * US_PER_S &&
+                   strcmp(err->msg, life->trouble.msg) == 0;
+
+    life->trouble_at = now;
+    if (now - life->told_at < (goes_on ? US_PER_MIN : US_PER_S))
+        return;
+    life->told_at = now;
+    life->trouble = *err;
+    log_error("%s", err->msg);
+}
+
+static void log_adopted(void *ctx, const char *servers, int64_t claims)
+{
+    (void)ctx;
+    log_warn("taken over from %s, not heard of any more: its leases (%lld claim%s) are judged "
+             "here, after a full period",
+             servers, (long long)claims, claims == 1 ? "" : "s");
+}
+
+/* What is shown and handed on must hold wherever it is read. */
+static const char *absolute_path(const char *path, struct arena *arena)
+{
+    char *real = realpath(path, NULL);
+    const char *copy = arena_strdup(arena, slice_of(real != NULL ? real : path));
+
+    free(real);
+    return copy;
+}
+
+static enum err_code open_engine(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+    struct engine_config engine = {.on_trouble = log_trouble,
+                                   .trouble_ctx = life,
+                                   .on_adopted = log_adopted,
+                                   .on_event = events_happened,
+                                   .event_ctx = &s->events,
+                                   .waiting_max = WAITING_MAX,
+                                   .waiting_reserve = LOCAL_WAITING_MAX,
+                                   .subscriptions_max = (uint32_t)life->settings.subscriptions,
+                                   .member = &s->member,
+                                   .clock_of_store = true,
+                                   .trust_clock = s->config->trust_clock,
+                                   .clock = clock_now};
+
+    if (getrandom(&engine.seed, sizeof(engine.seed), 0) != (ssize_t)sizeof(engine.seed))
+        engine.seed = (uint64_t)clock_wall_us();
+    if (getrandom(&engine.lease_key, sizeof(engine.lease_key), 0) !=
+        (ssize_t)sizeof(engine.lease_key))
+        return err_errno(err, E_INTERNAL, "ask the system for random bytes");
+    if (engine_open(life->store, &engine, clock_now(), &life->engine, err) != E_OK)
+        return err->code;
+    s->lease_key = *engine_lease_key(life->engine);
+    engine_set_url(life->engine, s->url);
+    return definitions_apply_now(life->engine, &life->definitions, err);
+}
+
+static enum err_code open_store(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    s->store_config.damage = &s->damage;
+    if (store_open(&s->store_config, &life->store, err) != E_OK)
+        return err->code;
+    s->store = life->store;
+    life->was_unclean = store_was_unclean(life->store);
+    return open_engine(life, err);
+}
+
+static enum err_code open_sockets(struct life *life, struct err *err)
+{
+    struct listeners *ls = &life->listeners;
+    const char *dir = life->server->data_dir;
+
+    if (listen_inherited(ls, err) != E_OK)
+        return err->code;
+    if (listeners_tcp(ls) == NULL && strcmp(life->settings.listen, SERVER_LISTEN_NONE) != 0 &&
+        listen_tcp(ls, life->settings.listen, err) != E_OK)
+        return err->code;
+    if (listeners_local(ls) == NULL) {
+        if (listen_unix(ls, dir, life->dir.fd, err) != E_OK)
+            return err->code;
+        life->made_socket = true;
+    }
+    return settings_auth(&life->settings, ls, &life->server->auth, err);
+}
+
+/* ADDR:PORT as it turned out.  A server that listens on every address is shown under one that others can reach: the
+ * first of its names, else an address of this machine. */
+static const char *tcp_name(const struct listener *tcp, const struct settings *settings,
+                            struct arena *arena)
+{
+    CLEANUP(buf) struct buf name = BUF_INIT(PATH_MAX);
+    char own[LISTENER_HOST_SIZE];
+    const char *host = tcp == NULL ? "" : tcp->host;
+
+    if (tcp == NULL)
+        return "";
+    if (tcp->any && settings->names.count > 0)
+        host = arena_strdup(arena, settings->names.items[0]);
+    else if (tcp->any)
+        host = listener_own_address(own);
+    bool v6 = strchr(host, ':') != NULL;
+
+    buf_addf(&name, v6 ? "[%s]:%u" : "%s:%u", host, (unsigned)tcp->port);
+    return arena_strdup(arena, buf_slice(&name));
+}
+
+/* Where we are, and the base of full ids. */
+static void set_names(struct life *life)
+{
+    struct server *s = life->server;
+    CLEANUP(buf) struct buf url = BUF_INIT(PATH_MAX + 16);
+
+    s->listen = tcp_name(listeners_tcp(&life->listeners), &life->settings, &s->arena);
+    s->socket = arena_strdup(&s->arena, slice_of(listeners_local(&life->listeners)->path));
+    if (s->listen[0] != '\0')
+        buf_addf(&url, "http://%s", s->listen);
+    else
+        buf_addf(&url, "unix:%s", s->socket);
+    s->url = life->settings.url != NULL ? life->settings.url
+                                        : arena_strdup(&s->arena, buf_slice(&url));
+}
+
+static enum err_code start_threads(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    if (engine_thread_start(&s->engine, life->engine, &s->http.inbox, err) != E_OK)
+        return err->code;
+    life->has_engine_thread = true;
+    if (store_is_shared(s->store)) {
+        if (news_thread_start(&s->news, &s->store_config, &s->engine, err) != E_OK)
+            return err->code;
+        life->has_news = true;
+    }
+    if (readers_start(&s->readers, &s->store_config, &s->http.inbox, err) != E_OK)
+        return err->code;
+    life->has_readers = true;
+    return E_OK;
+}
+
+static enum err_code serve_sockets(struct life *life, struct err *err)
+{
+    struct listeners *ls = &life->listeners;
+
+    for (size_t i = 0; i < ls->count; i++) {
+        struct listener *l = &ls->items[i];
+        int fd = l->fd;
+
+        l->fd = -1;
+        if (http_listen(&life->server->http, fd, l->local, err) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+static enum err_code start(struct life *life, struct err *err)
+{
+    struct server *s = life->server;
+
+    if (open_signals(life, err) != E_OK ||
+        settings_read_definitions(s->config, &life->definitions, err) != E_OK ||
+        settings_make(s->config, &life->definitions, &s->arena, &life->settings, err) != E_OK ||
+        data_dir_open(s->config->data_dir, &life->dir, err) != E_OK)
+        return err->code;
+    guard_secrets(&life->settings);
+    triggers_add(&s->triggers, &life->definitions);
+    s->data_fd = life->dir.fd;
+    s->data_dir = absolute_path(s->config->data_dir, &s->arena);
+    if (open_sockets(life, err) != E_OK)
+        return err->code;
+    set_names(life);
+    if (store_choice_make(s, life->settings.store, err) != E_OK || open_store(life, err) != E_OK ||
+        http_open(&s->http, s, err) != E_OK)
+        return err->code;
+    life->has_http = true;
+    chores_init(&s->chores, &s->store_config, &s->http.inbox);
+    if (http_watch(&s->http, &life->signals, err) != E_OK || start_threads(life, err) != E_OK)
+        return err->code;
+    return serve_sockets(life, err);
+}
+
+/* ---- serving ---- */
+
+static void quick_check_is_done(struct chore *c)
+{
+    struct server *s = (struct server *)((char *)c->chores - offsetof(struct server, chores));
+
+    if (c->err.code != E_OK) {
+        log_error("the check of the store failed: %s", c->err.msg);
+        return;
+    }
+    if (c->n_findings == 0) {
+        log_info("the check of the store found nothing wrong");
+        return;
+    }
+    log_error("the check of the store found %zu faults: %.2000s", c->n_findings,
+              buf_text(&c->findings));
+    damage_note(&s->damage, "the check at start found %zu faults", c->n_findings);
+}
+
+static void begin_quick_check(struct server *s)
+{
+    struct err err;
+    struct chore *c = chore_new(CHORE_CHECK, NULL, quick_check_is_done);
+
+    c->how = STORE_CHECK_QUICK;
+    log_info("the last stop was not clean: the store is being checked");
+    if (chores_begin(&s->chores, c, &err) != E_OK)
+        log_error("the check of the store did not begin: %s", err.msg);
+}
+
+static void announce(const struct server *s)
+{
+    if (s->listen[0] != '\0')
+        printf("ready http://%s unix:%s\n", s->listen, s->socket);
+    else
+        printf("ready unix:%s\n", s->socket);
+    fflush(stdout);
+    notify_send("READY=1");
+}
+
+static void serve(struct life *life)
+{
+    struct server *s = life->server;
+
+    s->is_ready = true;
+    announce(s);
+    if (life->was_unclean)
+        begin_quick_check(s);
+    worker_child_begin(&s->worker);
+    while (!s->is_stopping)
+        http_pass(&s->http, TIME_NEVER);
+}
+
+/* ---- stopping ---- */
+
+/* Claims and waits are answered when the engine closes. */
+static size_t requests_in_hand(const struct server *s)
+{
+    size_t waiting = (size_t)atomic_load(&s->engine.stats->waiting);
+
+    return s->http.requests > waiting ? s->http.requests - waiting : 0;
+}
+
+static size_t all_requests(const struct server *s)
+{
+    return s->http.requests;
+}
+
+static size_t workers(const struct server *s)
+{
+    return s->worker.pid > 0;
+}
+
+/* Not so long that nothing is left for what comes after. */
+static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const struct server *s))
+{
+    if (until_at > s->stop_by_at - STOP_SPARE_US)
+        until_at = s->stop_by_at - STOP_SPARE_US;
+    while (left(s) > 0 && s->http.now_at < until_at)
+        http_pass(&s->http, until_at);
+}
+
+/* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in the end. */
+static void stop_worker(struct server *s)
+{
+    int64_t grace_over_at = clock_mono_us() + WORKER_GRACE_S * US_PER_S;
+
+    worker_child_stop(&s->worker);
+    pass_until(s, grace_over_at + WORKER_HAND_BACK_US, workers);
+    worker_child_cut(&s->worker);
+    pass_until(s, grace_over_at + 2 * WORKER_HAND_BACK_US, workers);
+    worker_child_deinit(&s->worker);
+}
+
+/* Whoever waits for a chore is told, and it goes on without them. */
+static void forsake_chore(struct server *s)
+{
+    struct chore *c = s->chores.running;
+    struct request *r = c == NULL ? NULL : c->request;
+
+    if (r == NULL)
+        return;
+    c->request = NULL;
+    (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
+    request_answer(r, 0);
+    request_wake(r);
+}
+
+static void stop_news(struct life *life)
+{
+    if (life->has_news)
+        news_thread_stop(&life->server->news);
+    life->has_news = false;
+}
+
+static void stop(struct life *life)
+{
+    struct server *s = life->server;
+    struct http *h = &s->http;
+
+    notify_send("STOPPING=1");
+    stop_worker(s);
+    http_stop_listening(h);
+    events_stop(&s->events);
+    log_follow_stop(&s->follow);
+    forsake_chore(s);
+    pass_until(s, clock_mono_us() + STOP_US / 2, requests_in_hand);
+    h->no_tasks = true;
+    stop_news(life);
+    engine_thread_stop(&s->engine);
+    pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);
+}
+
+static void close_engine(struct life *life)
+{
+    struct server *s = life->server;
+
+    if (life->has_engine_thread) {
+        engine_thread_stop(&s->engine);
+        engine_thread_join(&s->engine);
+    } else if (life->engine != NULL) {
+        engine_close(life->engine);
+    }
+}
+
+static void close_all(struct life *life)
+{
+    struct server *s = life->server;
+
+    stop_news(life);
+    close_engine(life);
+    s->http.no_readings = true;
+    if (life->has_readers)
+        readers_stop(&s->readers);
+    store_close(life->store); /* the last to close folds the log in and removes it */
+    if (life->has_http) {
+        http_pass(&s->http, 0);
+        http_close(&s->http);
+    }
+    listeners_close(&life->listeners);
+    if (life->made_socket)
+        (void)unlinkat(life->dir.fd, SERVER_SOCKET_NAME, 0);
+    own_dir_close(&life->dir);
+    if (life->signals.fd >= 0)
+        close(life->signals.fd);
+    definitions_deinit(&life->definitions);
+    settings_deinit(&life->settings);
+    if (s->chores.running != NULL)
+        return; /* it ends with the process, and what it reports to stays until then */
+    if (life->has_http)
+        http_deinit(&s->http);
+    triggers_deinit(&s->triggers);
+    arena_deinit(&s->arena);
+    free(s);
+}
+
+enum err_code server_run(const struct server_config *config, struct err *err)
+{
+    struct server *s = mem_zalloc(sizeof(*s));
+    struct life life = {.server = s, .dir = OWN_DIR_INIT, .signals.fd = -1};
+
+    worker_child_init(&s->worker, s);
+    tame_memory();
+    raise_file_limit();
+    umask(0077); /* what is in the data directory is for its owner */
+    s->config = config;
+    s->damage = (struct store_damage)STORE_DAMAGE_INIT;
+    s->arena = ARENA_INIT;
+    s->started_at = clock_wall_us();
+    s->started_mono_at = clock_mono_us();
+    definitions_init(&life.definitions);
+    life.definitions.faults = config->faults;
+    triggers_init(&s->triggers);
+    events_init(&s->events, s);
+    enum err_code code = start(&life, err);
+
+    if (code == E_OK) {
+        serve(&life);
+        stop(&life);
+    }
+    close_all(&life);
+    return code;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/process/worker_child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "server/process/parts.h"
+
+#define PAUSE_FIRST_US (US_PER_S / 2)
+#define PAUSE_MAX_US (30 * US_PER_S)
+#define LIVED_US US_PER_MIN
+#define SWEEP_US (5 * US_PER_MS) /* between looks at what a dead one left */
+#define SWEEP_MAX_US (5 * US_PER_S)
+
+enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
+
+/* What a service manager told us is not for others, nor is the way to our store. */
+static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
+                                            "WAYBILL_STORE=", "WAYBILL_TOKEN="};
+
+/* All that the child needs, ready before the fork: between fork and exec nothing is allocated. */
+struct plan {
+    const char *args[ARGS_MAX];
+    VEC(char *) env;
+    char slots[16];
+    char grace[16];
+    char lifeline[16];
+    struct buf socket;
+    const struct birthright *birthright;
+    int its_end; /* of the lifeline */
+};
+
+void worker_child_init(struct worker_child *w, struct server *server)
+{
+    *w = (struct worker_child){.server = server, .exit.fd = -1, .lifeline = -1};
+    w->birthright.umask = umask(0077);
+    umask(w->birthright.umask);
+    if (getrlimit(RLIMIT_NOFILE, &w->birthright.files) < 0)
+        w->birthright.files = (struct rlimit){.rlim_cur = 1024, .rlim_max = 1024};
+}
+
+/* ---- its name ---- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat x;
+    struct stat y;
+
+    return a != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
+           x.st_ino == y.st_ino;
+}
+
+/* What tells it from others of this host's name: the data directory, unless it is the default one.  Hosts that
+ * share a store may have one name. */
+static struct slice distinction(const struct server *s)
+{
+    if (s->member.name != NULL)
+        return slice_of(s->member.name);
+    return slice_of(same_file(s->config->default_data_dir, s->data_dir) ? "" : s->data_dir);
+}
+
+/* HOST-serve, or HOST-serve-XXXX. */
+static const char *make_name(struct server *s)
+{
+    struct slice by = distinction(s);
+    char host[HOST_NAME_MAX + 1] = "";
+    char name[NAME_MAX_SIZE];
+    char mark[8] = "";
+
+    if (gethostname(host, sizeof(host) - 1) < 0 || host[0] == '\0')
+        snprintf(host, sizeof(host), "localhost");
+    if (by.size > 0) {
+        uint64_t hash = slice_hash(by);
+
+        mark[0] = '-';
+        for (int i = 1; i <= 4; i++, hash /= 26)
+            mark[i] = (char)('a' + hash % 26);
+    }
+    snprintf(name, sizeof(name), "%s-serve%s", host, mark);
+    return arena_strdup(&s->arena, slice_of(name));
+}
+
+/* ---- starting ---- */
+
+static bool is_private(const char *entry)
+{
+    for (size_t i = 0; i < ARRAY_LEN(private_names); i++)
+        if (strncmp(entry, private_names[i], strlen(private_names[i])) == 0)
+            return true;
+    return false;
+}
+
+static void plan_args(struct plan *p, const struct worker_child *w)
+{
+    const struct server *s = w->server;
+    size_t n = 0;
+
+    snprintf(p->slots, sizeof(p->slots), "%d", s->config->slots);
+    snprintf(p->grace, sizeof(p->grace), "%ds", WORKER_GRACE_S);
+    snprintf(p->lifeline, sizeof(p->lifeline), "%d", LIFELINE_FD);
+    p->socket = BUF_INIT((size_t)PATH_MAX + 8);
+    buf_addf(&p->socket, "unix:%s", s->socket);
+    const char *const words[] = {
+        "waybill",     "worker",    "--server", buf_text(&p->socket),
+        "--data",      s->data_dir, "--name",   w->name,
+        "-j",          p->slots,    "--grace",  p->grace,
+        "--parent-fd", p->lifeline,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        p->args[n++] = words[i];
+    for (size_t i = 0; i < s->config->n_worker_options; i++) {
+        ASSERT(n + 1 < ARGS_MAX);
+        p->args[n++] = s->config->worker_options[i];
+    }
+    p->args[n] = NULL;
+}
+
+static void plan_init(struct plan *p, const struct worker_child *w, int its_end)
+{
+    *p = (struct plan){.birthright = &w->birthright, .its_end = its_end};
+    plan_args(p, w);
+    for (char **entry = environ; *entry != NULL; entry++)
+        if (!is_private(*entry))
+            VEC_PUSH(&p->env, *entry);
+    VEC_PUSH(&p->env, NULL);
+}
+
+static void plan_deinit(struct plan *p)
+{
+    VEC_DEINIT(&p->env);
+    buf_deinit(&p->socket);
+}
+
+/* In the child, which may only make system calls: everything becomes as we were given it. */
+static NORETURN void become_worker(const struct plan *p)
+{
+    struct sigaction plain = {.sa_handler = SIG_DFL};
+    sigset_t none;
+
+    for (int number = 1; number < NSIG; number++)
+        (void)sigaction(number, &plain, NULL);
+    sigemptyset(&none);
+    (void)setpgid(0, 0); /* Ctrl-C is for us: we tell it */
+    (void)umask(p->birthright->umask);
+    (void)setrlimit(RLIMIT_NOFILE, &p->birthright->files);
+    int null_fd = open("/dev/null", O_RDWR);
+
+    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
+        dup2(p->its_end, LIFELINE_FD) < 0 || fcntl(LIFELINE_FD, F_SETFD, 0) < 0 ||
+        close_range(LIFELINE_FD + 1, ~0U, 0) < 0)
+        _exit(126);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    execve("/proc/self/exe", (char *const *)(uintptr_t)p->args, p->env.items);
+    _exit(127);
+}
+
+/* With all signals blocked, so that no handler of ours runs in the child. */
+static pid_t fork_quietly(const struct plan *p)
+{
+    sigset_t all;
+    sigset_t before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+
+    if (pid == 0)
+        become_worker(p);
+    int cause = errno;
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = cause;
+    return pid;
+}
+
+static void child_exited(struct watch *watch, uint32_t events);
+
+/* The child is ours from here on: what cannot be watched is ended. */
+static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *err)
+{
+    int fd = pidfd_open(pid, 0);
+
+    w->exit = (struct watch){.fd = fd, .ready = child_exited};
+    if (fd >= 0 && http_watch(&w->server->http, &w->exit, err) == E_OK)
+        return E_OK;
+    if (fd < 0)
+        (void)err_errno(err, E_INTERNAL, "watch the worker");
+    else
+        close(fd);
+    w->exit.fd = -1;
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+    return err->code;
+}
+
+/* One that hangs is killed; what comes then is as after any other death. */
+static void feel_pulse(struct timer *t)
+{
+    struct worker_child *w = (struct worker_child *)((char *)t -
+                                                     offsetof(struct worker_child, beat));
+    char silence[DURATION_TEXT_SIZE];
+
+    if (pulse_look(&w->pulse, clock_mono_us())) {
+        timer_set(&w->server->http.timers, &w->beat, w->pulse.look_at);
+        return;
+    }
+    log_error("worker %s: pid %ld hangs, it has not answered for %s: it is killed", w->name,
+              (long)w->pid, duration_format(w->pulse.limit_us, silence));
+    w->hung = true;
+    (void)kill(w->pid, SIGKILL);
+}
+
+static enum err_code start(struct worker_child *w, struct err *err)
+{
+    struct plan plan;
+    int ends[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return err_errno(err, E_UNAVAILABLE, "make a lifeline to the worker");
+    plan_init(&plan, w, ends[0]);
+    pid_t pid = fork_quietly(&plan);
+
+    if (pid < 0)
+        (void)err_errno(err, E_UNAVAILABLE, "start the worker's process");
+    plan_deinit(&plan);
+    close(ends[0]);
+    if (pid < 0 || watch_child(w, pid, err) != E_OK) {
+        close(ends[1]);
+        return err->code;
+    }
+    w->pid = pid;
+    w->lifeline = ends[1];
+    w->started_at = clock_mono_us();
+    w->state = WORKER_CHILD_RUNNING;
+    w->hung = false;
+    pulse_begin(&w->pulse, w->lifeline, w->server->config->worker_silence_us, w->started_at);
+    feel_pulse(&w->beat);
+    log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid, w->server->config->slots,
+             w->server->config->slots == 1 ? "" : "s");
+    return E_OK;
+}
+
+/* ---- starting again ---- */
+
+/* One look at what a dead one left; the next start is when nothing is left of it, or much later. */
+static bool sweep(struct worker_child *w)
+{
+    int64_t now = clock_mono_us();
+    unsigned left = orphans_end(&w->orphans, &w->ended);
+    int64_t next_at = left > 0 ? now + SWEEP_US : w->start_at;
+
+    if (left == 0 && w->ended > 0)
+        log_warn("worker %s: ended %u process%s that it left", w->name, w->ended,
+                 w->ended == 1 ? "" : "es");
+    if (left == 0)
+        w->ended = 0;
+    if (left > 0 && now > w->start_at + SWEEP_MAX_US)
+        log_error("worker %s: %u of the processes that it left do not end", w->name, left);
+    else if (left > 0 || now < w->start_at) {
+        timer_set(&w->server->http.timers, &w->again, next_at);
+        return false;
+    }
+    w->ended = 0;
+    return true;
+}
+
+/* Sets the next start; says in how long. */
+static const char *pause_before_next(struct worker_child *w, char text[static DURATION_TEXT_SIZE])
+{
+    int64_t pause_us = w->pause_us == 0 ? PAUSE_FIRST_US : w->pause_us;
+
+    w->state = WORKER_CHILD_PAUSING;
+    w->pause_us = pause_us * 2 > PAUSE_MAX_US ? PAUSE_MAX_US : pause_us * 2;
+    w->start_at = clock_mono_us() + pause_us;
+    sweep(w);
+    return duration_format(pause_us, text);
+}
+
+static void start_or_pause(struct worker_child *w)
+{
+    char pause[DURATION_TEXT_SIZE];
+    struct err err = ERR_INIT;
+
+    if (start(w, &err) != E_OK)
+        log_error("worker %s: %s; the next try is in %s", w->name, err.msg,
+                  pause_before_next(w, pause));
+}
+
+static void pause_is_over(struct timer *t)
+{
+    struct worker_child *w = (struct worker_child *)((char *)t -
+                                                     offsetof(struct worker_child, again));
+
+    if (!sweep(w))
+        return;
+    w->restarts++;
+    start_or_pause(w);
+}
+
+static const char *end_text(const siginfo_t *info, char *text, size_t size)
+{
+    if (info->si_code == CLD_EXITED)
+        snprintf(text, size, "ended with exit status %d", info->si_status);
+    else
+        snprintf(text, size, "was killed by signal %d (%s)", info->si_status,
+                 sigdescr_np(info->si_status));
+    return text;
+}
+
+void worker_child_cut(struct worker_child *w)
+{
+    timer_clear(&w->beat);
+    if (w->lifeline >= 0)
+        close(w->lifeline);
+    w->lifeline = -1;
+}
+
+static void forget_child(struct worker_child *w)
+{
+    http_unwatch(&w->server->http, &w->exit);
+    close(w->exit.fd);
+    w->exit.fd = -1;
+    worker_child_cut(w);
+    w->pid = 0;
+}
+
+/* At our own end, when there is no loop to wait in. */
+static void end_rest(struct worker_child *w)
+{
+    int64_t until_at = clock_mono_us() + US_PER_S;
+
+    while (orphans_end(&w->orphans, &w->ended) > 0 && clock_mono_us() < until_at)
+        usleep(SWEEP_US);
+    if (w->ended > 0)
+        log_warn("worker %s: ended %u process%s that it left", w->name, w->ended,
+                 w->ended == 1 ? "" : "es");
+    w->ended = 0;
+}
+
+static void child_exited(struct watch *watch, uint32_t events)
+{
+    struct worker_child *w = (struct worker_child *)((char *)watch -
+                                                     offsetof(struct worker_child, exit));
+    siginfo_t info = {.si_pid = 0};
+    char how[80];
+    char pause[DURATION_TEXT_SIZE];
+    pid_t pid = w->pid;
+
+    (void)events;
+    if (pid == 0 || waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+        return;
+    forget_child(w);
+    end_text(&info, how, sizeof(how));
+    if (w->state == WORKER_CHILD_STOPPING) {
+        w->state = WORKER_CHILD_STOPPED;
+        log_info("worker %s: pid %ld %s", w->name, (long)pid, how);
+        end_rest(w);
+        return;
+    }
+    if ((w->hung ? w->pulse.heard_at : clock_mono_us()) - w->started_at >= LIVED_US)
+        w->pause_us = 0;
+    pause_before_next(w, pause);
+    log_error("worker %s: pid %ld %s; it is started again in %s", w->name, (long)pid, how, pause);
+}
+
+/* ---- from outside ---- */
+
+void worker_child_begin(struct worker_child *w)
+{
+    if (w->server->config->slots == 0)
+        return;
+    w->name = make_name(w->server);
+    w->again.fire = pause_is_over;
+    w->beat.fire = feel_pulse;
+    orphans_adopt(&w->orphans);
+    start_or_pause(w);
+}
+
+void worker_child_stop(struct worker_child *w)
+{
+    timer_clear(&w->again);
+    if (w->pid == 0) {
+        w->state = w->state == WORKER_CHILD_NONE ? WORKER_CHILD_NONE : WORKER_CHILD_STOPPED;
+        return;
+    }
+    w->state = WORKER_CHILD_STOPPING;
+    timer_clear(&w->beat);
+    (void)kill(w->pid, SIGTERM);
+}
+
+void worker_child_deinit(struct worker_child *w)
+{
+    timer_clear(&w->again);
+    if (w->pid == 0)
+        return;
+    log_warn("worker %s: pid %ld does not end, it is killed", w->name, (long)w->pid);
+    (void)kill(w->pid, SIGKILL);
+    (void)waitpid(w->pid, NULL, 0);
+    forget_child(w);
+    end_rest(w);
+}
+
+static const char *const state_names[] = {
+    [WORKER_CHILD_NONE] = "none",       [WORKER_CHILD_RUNNING] = "running",
+    [WORKER_CHILD_PAUSING] = "pausing", [WORKER_CHILD_STOPPING] = "stopping",
+    [WORKER_CHILD_STOPPED] = "stopped",
+};
+
+void worker_child_write(const struct worker_child *w, struct buf *out)
+{
+    if (w->state == WORKER_CHILD_NONE) {
+        buf_add_str(out, "null");
+        return;
+    }
+    buf_add_str(out, "{\"name\":");
+    json_add_string(out, slice_of(w->name));
+    buf_addf(out, ",\"state\":\"%s\",\"pid\":", state_names[w->state]);
+    if (w->pid > 0)
+        buf_addf(out, "%ld", (long)w->pid);
+    else
+        buf_add_str(out, "null");
+    buf_addf(out, ",\"restarts\":%u,\"slots\":%d}", w->restarts, w->server->config->slots);
+}

@@ -1,0 +1,73 @@
+/*
+ * What can be asked for: one table, the single source of dispatch, 405, rights, limits and of
+ * /v1/openapi.json.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/slice.h"
+#include "server/request/auth.h"
+
+struct request;
+
+/* Answers the request, or hands it on: see request.h.  An error is answered by the caller. */
+typedef enum err_code handler_fn(struct request *r, struct err *err);
+
+enum body_kind {
+    BODY_NONE, /* what comes is read and ignored */
+    BODY_JSON,
+    BODY_OPTIONAL, /* JSON; nothing is {} */
+    BODY_JOBS,     /* JSON or NDJSON */
+    BODY_RAW,
+};
+
+enum { ROUTE_ARGS_MAX = 1, ROUTE_PARAMS_MAX = 10, ROUTE_ERRORS_MAX = 6 };
+
+struct route_param {
+    const char *name; /* ending in `.*`: any name that begins so */
+    const char *type; /* JSON schema type */
+    const char *help;
+};
+
+struct route {
+    const char *method;
+    const char *path; /* {name} is one segment */
+    handler_fn *handle;
+    enum right right;
+    enum body_kind body;
+    size_t max_body;
+    int what;          /* for handlers that serve several routes */
+    bool starts;       /* a GET that changes something: no HEAD, and triggers may open it */
+    int status;        /* of success, for the description */
+    const char *takes; /* schema of the body */
+    const char *gives; /* schema of the reply; NULL: not JSON, see `type` */
+    const char *type;  /* of the reply; NULL: application/json */
+    struct route_param params[ROUTE_PARAMS_MAX]; /* ends with a NULL name */
+    enum err_code errors[ROUTE_ERRORS_MAX]; /* besides those any route can have; ends with E_OK */
+    const char *help;
+};
+
+struct route_match {
+    const struct route *route;
+    struct slice args[ROUTE_ARGS_MAX];
+};
+
+/* E_NOT_FOUND; E_METHOD, then `allow` has the methods that are there. */
+MUST_CHECK enum err_code routes_match(struct slice method, struct slice path,
+                                      struct route_match *ret_match, struct buf *allow,
+                                      struct err *err);
+
+/* The table itself. */
+const struct route *routes_table(size_t *ret_count);
+
+/* The description of all of it, OpenAPI 3.1. */
+void openapi_write(struct buf *out, struct slice url);
+
+/* A schema by its name, as JSON; NULL when there is none. */
+const char *schema_find(const char *name);
+void schemas_write(struct buf *out); /* {"NAME":{…},…} */

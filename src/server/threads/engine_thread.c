@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/threads/engine_thread.h"
+
+#include "base/clock.h"
+#include "server/threads/threads.h"
+#include "store/store.h"
+
+static void task_done(struct op *op)
+{
+    struct engine_thread *t = op->owner;
+    struct task *task = (struct task *)((char *)op - offsetof(struct task, op));
+
+    inbox_list_add(&t->done, &task->message.item);
+}
+
+void task_init(struct task *task, struct engine_thread *t, enum op_kind kind,
+               void (*deliver)(struct message *m))
+{
+    op_init(&task->op, kind);
+    task->op.done = task_done;
+    task->op.owner = t;
+    task->message.deliver = deliver;
+}
+
+void engine_thread_send(struct engine_thread *t, struct message *m)
+{
+    inbox_list_add(&t->done, &m->item);
+}
+
+static struct op *link_ops(struct inbox_item *items)
+{
+    struct op *first = NULL;
+    struct op **end = &first;
+
+    for (struct inbox_item *item = items; item != NULL; item = item->next) {
+        struct task *task = (struct task *)item;
+
+        task->op.next = NULL;
+        *end = &task->op;
+        end = &task->op.next;
+    }
+    return first;
+}
+
+/* While leases are held we wake at least so often, to notice that we were stopped. */
+#define LOOK_US US_PER_S
+
+static int64_t sleep_us(const struct engine_thread *t, struct now now)
+{
+    int64_t left_us = engine_next_us(t->engine, now);
+
+    return engine_has_leases(t->engine) && left_us > LOOK_US ? LOOK_US : left_us;
+}
+
+/* For how long nobody's requests were carried out: in a pass that took long, in a sleep that was longer than planned, or
+ * while the machine was suspended. */
+static int64_t away_us(struct now began, struct now slept, int64_t planned_us, struct now now)
+{
+    int64_t pass_us = slept.steady_at - began.steady_at;
+    int64_t late_us = planned_us == TIME_NEVER ? 0 : now.steady_at - slept.steady_at - planned_us;
+    int64_t asleep_us = now.asleep_us - began.asleep_us;
+    int64_t most_us = pass_us > late_us ? pass_us : late_us;
+
+    return most_us > asleep_us ? most_us : asleep_us;
+}
+
+static void *run(void *arg)
+{
+    struct engine_thread *t = arg;
+
+    struct now now = clock_now();
+
+    for (;;) {
+        struct inbox_item *items = NULL;
+        struct now slept = clock_now();
+        int64_t us = sleep_us(t, slept);
+        int64_t wake_at = us == TIME_NEVER ? TIME_NEVER : clock_mono_us() + us;
+
+        if (inbox_take(&t->inbox, wake_at, &items) == INBOX_CLOSED)
+            break;
+        struct now began = now;
+
+        now = clock_now();
+        engine_was_away(t->engine, away_us(began, slept, us, now));
+        if (atomic_exchange(&t->look_for_gone, false))
+            engine_look_for_gone(t->engine);
+        engine_run(t->engine, link_ops(items), now);
+        inbox_put_list(t->home, &t->done);
+    }
+    engine_close(t->engine);
+    inbox_put_list(t->home, &t->done);
+    return NULL;
+}
+
+enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
+                                  struct inbox *home, struct err *err)
+{
+    inbox_init(&t->inbox, -1);
+    t->done = INBOX_LIST_INIT;
+    t->home = home;
+    t->engine = engine;
+    t->stats = engine_get_stats(engine);
+    atomic_init(&t->look_for_gone, false);
+    return thread_start(&t->thread, "engine", run, t, err);
+}
+
+void engine_thread_look_for_gone(struct engine_thread *t)
+{
+    atomic_store(&t->look_for_gone, true);
+    inbox_poke(&t->inbox);
+}
+
+void engine_thread_stop(struct engine_thread *t)
+{
+    inbox_close(&t->inbox);
+}
+
+void engine_thread_join(struct engine_thread *t)
+{
+    thread_join(t->thread);
+    inbox_deinit(&t->inbox);
+}

@@ -1,0 +1,56 @@
+/*
+ * The engine's thread: takes all ops that wait, runs them in one commit, sends them home.
+ *
+ * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It never waits to
+ * gather more ops; it sleeps until the next op or the engine's next instant.  What a batch has finished goes home
+ * in one go, so that the HTTP thread is woken once a batch.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <pthread.h>
+
+#include "base/err.h"
+#include "engine/engine.h"
+#include "server/threads/inbox.h"
+#include "server/threads/message.h"
+
+/* An op on its way.  `deliver` is called when it has been done. */
+struct task {
+    struct message message;
+    struct op op;
+};
+
+struct engine_thread {
+    struct inbox inbox;     /* of tasks */
+    struct inbox_list done; /* the engine's thread only */
+    struct inbox *home;     /* the HTTP thread's */
+    struct engine *engine;
+    const struct engine_stats *stats;
+    atomic_bool look_for_gone; /* somebody who waited has left */
+    pthread_t thread;
+};
+
+/* Takes over the engine; its store is used by nobody else until engine_thread_join. */
+MUST_CHECK enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
+                                             struct inbox *home, struct err *err);
+
+/* Makes the op of a task come back to this thread. */
+void task_init(struct task *task, struct engine_thread *t, enum op_kind kind,
+               void (*deliver)(struct message *m));
+
+/* Any thread. */
+static inline void engine_thread_put(struct engine_thread *t, struct inbox_list *tasks)
+{
+    inbox_put_list(&t->inbox, tasks);
+}
+
+/* Somebody who waits may have left: what nobody waits for is answered. */
+void engine_thread_look_for_gone(struct engine_thread *t);
+
+/* From the engine's thread only (event callback): goes home with the batch. */
+void engine_thread_send(struct engine_thread *t, struct message *m);
+
+/* No task is put after this.  The thread answers all that wait, closes the engine, and ends. */
+void engine_thread_stop(struct engine_thread *t);
+void engine_thread_join(struct engine_thread *t);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/threads/news_thread.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+
+#include "base/os/log.h"
+#include "server/limits.h"
+#include "server/threads/threads.h"
+#include "store/shared.h"
+
+/* News on their way. */
+struct news_task {
+    struct task task; /* first */
+    struct news_thread *thread;
+    char text[];
+};
+
+/* On the HTTP thread, which joins this thread before it ends. */
+static void deliver(struct message *m)
+{
+    struct news_task *t = (struct news_task *)m;
+
+    atomic_fetch_sub(&t->thread->pending, 1);
+    op_deinit(&t->task.op);
+    free(t);
+}
+
+static void hand_on(struct news_thread *n, struct slice text, struct news news)
+{
+    struct news_task *t = mem_alloc(sizeof(*t) + text.size);
+
+    task_init(&t->task, n->engine, OP_NEWS, deliver);
+    t->thread = n;
+    if (text.size > 0)
+        memcpy(t->text, text.data, text.size);
+    news.text = slice_make(t->text, text.size);
+    t->task.op.news = news;
+    atomic_fetch_add(&n->pending, 1);
+    inbox_list_add(&n->heard, &t->task.message.item);
+}
+
+/* The first one is nothing to speak of. */
+static void note_connection(struct news_thread *n)
+{
+    if (n->connected)
+        log_info("connected to the database again");
+    n->connected = true;
+}
+
+static void on_news(void *ctx, const char *news)
+{
+    struct news_thread *n = ctx;
+
+    if (news == NULL)
+        note_connection(n);
+    if (news == NULL || atomic_load(&n->pending) >= NEWS_PENDING_MAX)
+        n->missed = true;
+    else
+        hand_on(n, slice_of(news), (struct news){.missed = false});
+}
+
+static void tell_missed(struct news_thread *n)
+{
+    if (!n->missed || atomic_load(&n->pending) >= NEWS_PENDING_MAX)
+        return;
+    n->missed = false;
+    hand_on(n, SLICE(""), (struct news){.missed = true});
+}
+
+static bool is_stopped(const struct news_thread *n)
+{
+    uint64_t rings;
+
+    return read(n->stop_fd, &rings, sizeof(rings)) == (ssize_t)sizeof(rings);
+}
+
+static void *run(void *arg)
+{
+    struct news_thread *n = arg;
+
+    while (!is_stopped(n)) {
+        store_listener_wait(n->listener, n->stop_fd, n->missed ? NEWS_ROOM_MS : -1, on_news, n);
+        tell_missed(n);
+        engine_thread_put(n->engine, &n->heard);
+    }
+    return NULL;
+}
+
+enum err_code news_thread_start(struct news_thread *n, const struct store_config *config,
+                                struct engine_thread *engine, struct err *err)
+{
+    *n = (struct news_thread){.engine = engine, .heard = INBOX_LIST_INIT};
+    n->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (n->stop_fd < 0)
+        return err_errno(err, E_INTERNAL, "make an eventfd");
+    if (store_listener_open(config, &n->listener, err) == E_OK) {
+        if (thread_start(&n->thread, "news", run, n, err) == E_OK)
+            return E_OK;
+        store_listener_close(n->listener);
+    }
+    close(n->stop_fd);
+    return err->code;
+}
+
+void news_thread_stop(struct news_thread *n)
+{
+    uint64_t one = 1;
+
+    ASSERT(write(n->stop_fd, &one, sizeof(one)) == (ssize_t)sizeof(one));
+    thread_join(n->thread);
+    store_listener_close(n->listener);
+    close(n->stop_fd);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/jobs/history.h"
+
+#include "base/buf.h"
+#include "base/json/json.h"
+
+/* The numbers among it, by their place in struct job.  Statements know that the holds come first. */
+#define NUMBERS(X)                          \
+    X("holds", holds, unsigned)             \
+    X("cancelling", cancelling, bool)       \
+    X("emitted", emitted, bool)             \
+    X("watched", watched, bool)             \
+    X("outcome", outcome, enum job_outcome) \
+    X("failures", failures, int)            \
+    X("lost", lost, int)                    \
+    X("laters", laters, int)                \
+    X("returned", returned, int)            \
+    X("cause", cause, enum job_cause)       \
+    X("done", done, int64_t)                \
+    X("total", total, int64_t)              \
+    X("expected_at", expected_at, int64_t)  \
+    X("delay", delay_us, int64_t)           \
+    X("billed", billed, bool)               \
+    X("step", step, int)                    \
+    X("failed_step", failed_step, int)      \
+    X("attempts_before", attempts_before, int)
+
+static bool ended_well(const struct job *j)
+{
+    return j->state == JOB_DONE && j->outcome == JOB_OUT_DONE && j->exit == 0;
+}
+
+/* Some of it belongs to one attempt only, the one that "at" names: the next one begins without. */
+static bool tells_of_attempt(const struct job *j)
+{
+    return j->exited || j->cause != JOB_CAUSE_NONE || j->done != 0 || j->total != 0 ||
+           j->expected_at != 0 || j->text.size > 0 || j->unit.size > 0;
+}
+
+bool history_is_plain(const struct job *j)
+{
+    bool outcome_implied = j->outcome == JOB_OUT_NONE ? j->state != JOB_DONE : ended_well(j);
+
+    return outcome_implied && j->holds == 0 && !j->cancelling && !j->emitted && !j->watched &&
+           j->failures == 0 && j->lost == 0 && j->laters == 0 && j->returned == 0 &&
+           j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 && j->expected_at == 0 &&
+           j->delay_us == 0 && j->text.size == 0 && j->unit.size == 0 &&
+           (!j->exited || ended_well(j)) && !j->billed && j->step == 0 && j->failed_step == 0 &&
+           j->attempts_before == 0;
+}
+
+static void add_number(struct buf *b, const char *key, int64_t value)
+{
+    if (value == 0)
+        return;
+    json_put_int(b, key, value);
+}
+
+struct slice history_format(const struct job *j, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+
+    if (history_is_plain(j))
+        return slice_make(NULL, 0);
+    buf_add_char(&b, '{');
+#define X(key, member, type) add_number(&b, key, (int64_t)j->member);
+    NUMBERS(X)
+#undef X
+    if (tells_of_attempt(j)) {
+        json_put_int(&b, "at", j->attempt);
+    }
+    if (j->exited) {
+        json_put_int(&b, "exit", j->exit);
+    }
+    if (j->text.size > 0) {
+        json_put_string(&b, "text", j->text);
+    }
+    if (j->unit.size > 0) {
+        json_put_string(&b, "unit", j->unit);
+    }
+    buf_add_char(&b, '}');
+    return arena_copy(arena, buf_slice(&b));
+}
+
+/* A number that fits its place: none is below 0, and counters are counted on from. */
+static bool is_sound(struct slice value, size_t size)
+{
+    int64_t n = json_int(value);
+
+    return json_type_of(value) == JSON_T_INT && n >= 0 && (size > sizeof(int) || n < INT32_MAX / 2);
+}
+
+static bool take_number(struct slice key, struct slice value, struct job *j)
+{
+#define X(name, member, type)                      \
+    if (json_key_is(key, name)) {                  \
+        j->member = (type)json_int(value);         \
+        return is_sound(value, sizeof(j->member)); \
+    }
+    NUMBERS(X)
+#undef X
+    return true;
+}
+
+static void take_rest(struct slice key, struct slice value, struct arena *arena, struct job *j)
+{
+    if (json_key_is(key, "exit")) {
+        j->exited = true;
+        j->exit = (int)json_int(value);
+    }
+    if (json_key_is(key, "text"))
+        j->text = arena_copy(arena, json_text(value, arena));
+    if (json_key_is(key, "unit"))
+        j->unit = arena_copy(arena, json_text(value, arena));
+}
+
+static void forget_attempt(struct job *j)
+{
+    j->exited = false;
+    j->exit = 0;
+    j->cause = JOB_CAUSE_NONE;
+    j->done = j->total = j->expected_at = 0;
+    j->text = j->unit = slice_make(NULL, 0);
+}
+
+/* Checked like what comes from outside: the store may be damaged. */
+static bool is_object(struct slice json)
+{
+    struct err ignored = ERR_INIT;
+    struct slice value;
+
+    return json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT;
+}
+
+bool history_parse(struct slice json, struct arena *arena, struct job *j)
+{
+    struct slice key;
+    struct slice value;
+    struct slice at;
+
+    if (json.size == 0) {
+        j->outcome = j->state == JOB_DONE ? JOB_OUT_DONE : JOB_OUT_NONE;
+        j->exited = j->state == JOB_DONE;
+        return true;
+    }
+    if (!is_object(json))
+        return false;
+    for (struct json_iter it = json_members(json); json_next_member(&it, &key, &value);) {
+        if (!take_number(key, value, j))
+            return false;
+        take_rest(key, value, arena, j);
+    }
+    if (j->outcome >= JOB_OUT_COUNT || j->cause >= JOB_CAUSE_COUNT)
+        return false;
+    if (json_find(json, "at", &at) && json_int(at) != j->attempt)
+        forget_attempt(j);
+    return true;
+}
+
+bool history_parse_claimed(struct slice json, struct job *j)
+{
+    static const char *const names[] = {"lost", "returned", "step", "failed_step",
+                                        "attempts_before"};
+    int *const members[] = {&j->lost, &j->returned, &j->step, &j->failed_step, &j->attempts_before};
+    struct slice value;
+
+    if (!is_object(json))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (json_find(json, names[i], &value)) {
+            if (!is_sound(value, sizeof(int)))
+                return false;
+            *members[i] = (int)json_int(value);
+        }
+    j->billed = json_find(json, "billed", &value) && json_int(value) != 0;
+    return true;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/jobs/ready.h"
+
+#include "base/clock.h"
+#include "store/internal.h"
+#include "store/jobs/rows.h"
+
+struct ref_taker {
+    struct store *store;
+    int64_t queue;
+    struct ready_ref *refs;
+    size_t n;
+};
+
+/* Those that are as they were made are noted, once nobody else can change them. */
+static void take_ref(void *ctx, const struct db_row *row)
+{
+    struct ref_taker *t = ctx;
+    struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
+
+    t->refs[t->n++] = ref;
+    if (!t->store->sole || db_col_int(row, 2) == 0 || ref.id <= 0)
+        return;
+    if (held_find(&t->store->held, ref.id) == NULL)
+        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
+}
+
+enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
+                               struct ready_ref *refs, size_t limit, size_t *ret_n, struct err *err)
+{
+    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
+
+    if (db_do_rows(s->db, SQL_READY_SCAN, take_ref, &t, err, db_i(queue), db_i(from.priority),
+                   db_i(from.id), db_i((int64_t)limit)) != E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+/* ---- held ones, and what they carry ---- */
+
+static void take_locked(void *ctx, const struct db_row *row)
+{
+    struct ref_taker *t = ctx;
+    struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
+
+    t->refs[t->n++] = ref;
+    if (db_col_int(row, 2) != 0 && ref.id > 0)
+        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
+}
+
+static void take_light(void *ctx, const struct db_row *row)
+{
+    struct store *s = ctx;
+    int64_t id = db_col_int(row, 0);
+    const struct held_job *held = held_find(&s->held, id);
+
+    if (held == NULL)
+        return;
+    struct job j = {.id = {id},
+                    .queue = held->queue,
+                    .priority = held->priority,
+                    .key = db_col_text(row, 1),
+                    .params = db_col_text(row, 2),
+                    .labels = db_col_text(row, 3),
+                    .options = db_col_text(row, 4),
+                    .bill = db_col_text(row, 5)};
+
+    held_note(&s->held, &j);
+}
+
+enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, size_t n,
+                                struct arena *arena, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n + 1, sizeof(*ids));
+    struct db_rows unknown = {ids, 0, 1};
+
+    for (size_t i = 0; i < n; i++) {
+        const struct held_job *held = held_find(&s->held, refs[i].id);
+
+        if (held != NULL && !held->known)
+            ids[unknown.n_rows++] = db_i(refs[i].id);
+    }
+    return unknown.n_rows == 0
+               ? E_OK
+               : db_do_rows(s->db, SQL_PAYLOAD_LIGHT, take_light, s, err, db_r(&unknown));
+}
+
+enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
+                               size_t *ret_n, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
+
+    if (db_do_rows(s->db, SQL_READY_LOCK, take_locked, &t, err, db_i(queue),
+                   db_i((int64_t)limit)) != E_OK ||
+        store_ready_fetch(s, refs, t.n, &arena, err) != E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+enum err_code store_ready_others(struct store *s, int64_t queue, const struct ready_ref *refs,
+                                 size_t n, struct arena *arena, bool *ret_others, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n + 1, sizeof(*ids));
+    struct db_rows rows = {ids, n, 1};
+    struct taken_int got = {0};
+
+    for (size_t i = 0; i < n; i++)
+        ids[i] = db_i(refs[i].id);
+    if (db_do_rows(s->db, SQL_READY_OTHERS, take_one_int, &got, err, db_r(&rows), db_i(queue)) !=
+        E_OK)
+        return err->code;
+    *ret_others = got.found;
+    return E_OK;
+}
+
+struct id_taker {
+    int64_t *ids;
+    size_t n;
+};
+
+static void take_id(void *ctx, const struct db_row *row)
+{
+    struct id_taker *t = ctx;
+
+    t->ids[t->n++] = db_col_int(row, 0);
+}
+
+/* Rows come in any order. */
+struct command_taker {
+    const int64_t *ids;
+    size_t n;
+    bool *has;
+};
+
+static void take_command(void *ctx, const struct db_row *row)
+{
+    struct command_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    for (size_t i = 0; i < t->n; i++)
+        if (t->ids[i] == id)
+            t->has[i] = true;
+}
+
+enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n, bool *ret_has,
+                                      struct arena *arena, struct err *err)
+{
+    struct command_taker t = {.ids = ids, .n = n, .has = ret_has};
+    struct db_value *values = arena_array(arena, n, sizeof(*values));
+    struct db_rows rows = {values, n, 1};
+
+    for (size_t i = 0; i < n; i++)
+        values[i] = db_i(ids[i]);
+    return db_do_rows(s->db, SQL_JOBS_WITH_COMMAND, take_command, &t, err, db_r(&rows));
+}
+
+enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
+                             size_t *ret_n, struct err *err)
+{
+    struct id_taker t = {.ids = ids};
+
+    if (db_do_rows(s->db, SQL_DUE_SCAN, take_id, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
+        E_OK)
+        return err->code;
+    *ret_n = t.n;
+    return E_OK;
+}
+
+enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)
+{
+    struct taken_int got = {0};
+    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+
+    if (db_one(s->db, SQL_DUE_NEXT, NULL, 0, &taker, err) != E_OK)
+        return err->code;
+    *ret_at = got.found ? got.value : TIME_NEVER;
+    return E_OK;
+}
+
+enum err_code store_due_shift(struct store *s, int64_t step_us, struct err *err)
+{
+    return db_do(s->db, SQL_DUE_SHIFT, err, db_i(step_us));
+}
+
+enum err_code store_due_bound(struct store *s, int64_t now_at, struct err *err)
+{
+    return db_do(s->db, SQL_DUE_BOUND, err, db_i(now_at));
+}

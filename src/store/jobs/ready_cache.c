@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/jobs/ready_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "core/job/job.h"
+
+enum {
+    LIGHT_BYTES = 2000,   /* what a job may carry; the statement payload_light says the same */
+    HELD_BYTES = 4 << 20, /* of all jobs; then everything is forgotten */
+};
+
+void held_clear(struct held *h)
+{
+    int64_t id;
+    void *job;
+
+    for (size_t i = 0; map_next(&h->jobs, &i, &id, &job);)
+        free(job);
+    map_deinit(&h->jobs);
+    *h = (struct held){0};
+}
+
+void held_forget(struct held *h, int64_t id)
+{
+    struct held_job *job = h->jobs.count == 0 ? NULL : map_remove(&h->jobs, id);
+
+    if (job == NULL)
+        return;
+    h->size -= sizeof(*job) + job->key.size + job->params.size + job->labels.size +
+               job->options.size + job->bill.size;
+    free(job);
+}
+
+static struct held_job *add(struct held *h, int64_t id, size_t size)
+{
+    held_forget(h, id);
+    if (h->size + sizeof(struct held_job) + size > HELD_BYTES)
+        held_clear(h);
+    struct held_job *job = mem_zalloc(sizeof(*job) + size);
+
+    h->size += sizeof(*job) + size;
+    map_put(&h->jobs, id, job);
+    return job;
+}
+
+static struct slice put_text(char **end, struct slice text)
+{
+    if (text.size == 0)
+        return (struct slice){0};
+    char *at = *end;
+
+    memcpy(at, text.data, text.size);
+    *end += text.size;
+    return slice_make(at, text.size);
+}
+
+void held_note(struct held *h, const struct job *j)
+{
+    size_t size = j->key.size + j->params.size + j->labels.size + j->options.size + j->bill.size;
+
+    if (j->body.data != NULL || size >= LIGHT_BYTES) {
+        held_forget(h, j->id.v);
+        return;
+    }
+    struct held_job *job = add(h, j->id.v, size);
+    char *end = job->bytes;
+
+    job->queue = j->queue;
+    job->priority = j->priority;
+    job->known = true;
+    job->key = put_text(&end, j->key);
+    job->params = put_text(&end, j->params);
+    job->labels = put_text(&end, j->labels);
+    job->options = put_text(&end, j->options);
+    job->bill = put_text(&end, j->bill);
+}
+
+void held_note_place(struct held *h, int64_t id, int64_t queue, int priority)
+{
+    struct held_job *job = add(h, id, 0);
+
+    job->queue = queue;
+    job->priority = priority;
+}

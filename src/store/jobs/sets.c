@@ -1,0 +1,432 @@
+/*
+ * Jobs in sets: made, claimed and ended by statements that work on many rows at once.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/id.h"
+#include "base/json/json.h"
+#include "store/internal.h"
+#include "store/jobs/history.h"
+#include "store/jobs/jobs.h"
+#include "store/jobs/rows.h"
+
+/* ---- making ---- */
+
+static bool carries_nothing(const struct job *j)
+{
+    return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
+           j->options.size == 0 && j->bill.size == 0 && j->assigned.size == 0;
+}
+
+/* One statement for a set of at most so many rows, and of so many bytes but for the last row: what it borrows, and
+ * what goes over a connection at once, stays small. */
+enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
+
+enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 9 };
+
+/* Params and bodies from this size on are stored once for jobs that follow each other with the very same bytes: those of
+ * one publication, or of one end that leads to several queues.  They have bills. */
+enum { SHARED_MIN = 4096 };
+
+struct sharing {
+    struct slice params, body; /* of the jobs so far */
+    int64_t id;                /* where they are; 0: nowhere */
+};
+
+static bool is_same(struct slice a, struct slice b)
+{
+    return a.data == b.data && a.size == b.size;
+}
+
+static bool carry_same(const struct job *a, const struct job *b)
+{
+    return is_same(a->params, b->params) && is_same(a->body, b->body);
+}
+
+/* Where the params and the body of jobs[0] are stored, of n that come; 0: in its own row. */
+static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
+{
+    const struct job *j = &jobs[0];
+
+    if (j->shared != 0)
+        return j->shared;
+    if (j->params.size + j->body.size < SHARED_MIN || j->bill.size == 0)
+        return 0;
+    if (sharing->id != 0 && is_same(j->params, sharing->params) && is_same(j->body, sharing->body))
+        return sharing->id;
+    bool again = n > 1 && carry_same(j, &jobs[1]);
+
+    *sharing = (struct sharing){j->params, j->body, again ? j->id.v : 0};
+    return sharing->id;
+}
+
+/* Which columns the rows of a set have. */
+struct insert_shape {
+    enum sql jobs, payload;
+    size_t hot_columns, payload_columns;
+};
+
+static const struct insert_shape plain_shape = {SQL_JOBS_INSERT, SQL_PAYLOAD_INSERT, 5, 6};
+static const struct insert_shape routed_shape = {SQL_JOBS_INSERT_ROUTED, SQL_PAYLOAD_INSERT_ROUTED,
+                                                 HOT_COLUMNS, PAYLOAD_COLUMNS};
+
+static const struct insert_shape *shape_of(const struct job *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].bill.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
+            return &routed_shape;
+    return &plain_shape;
+}
+
+static void fill_hot(const struct job *j, const struct insert_shape *shape, struct arena *arena,
+                     struct db_value *h)
+{
+    h[0] = db_i(j->id.v);
+    h[1] = db_i(j->queue);
+    h[2] = db_i(j->state);
+    h[3] = db_i(j->priority);
+    h[4] = db_i(j->due_at);
+    if (shape == &routed_shape)
+        h[5] = db_t(history_format(j, arena));
+}
+
+static void fill_payload(const struct job *j, const struct insert_shape *shape, int64_t shared,
+                         struct db_value *c)
+{
+    c[0] = db_i(j->id.v);
+    c[1] = db_t(j->key);
+    c[2] = db_t(j->params);
+    c[3] = db_b(j->body);
+    c[4] = db_t(j->labels);
+    c[5] = db_t(j->options);
+    if (shape == &routed_shape) {
+        c[6] = db_t(j->bill);
+        c[7] = db_t(j->assigned);
+        c[8] = (struct db_value){.type = DB_NULL};
+        if (shared != 0)
+            c[8] = db_i(shared);
+    }
+    if (shared != 0)
+        c[2] = c[3] = (struct db_value){.type = DB_NULL};
+}
+
+/* n of the jobs that come, of which there are `all`. */
+static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, size_t all,
+                                struct sharing *sharing, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    const struct insert_shape *shape = shape_of(jobs, n);
+    struct db_value hot[SET_ROWS * HOT_COLUMNS];
+    struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
+    struct db_rows hot_rows = {hot, n, shape->hot_columns};
+    struct db_rows carried_rows = {carried, 0, shape->payload_columns};
+
+    for (size_t i = 0; i < n; i++) {
+        fill_hot(&jobs[i], shape, &arena, &hot[i * shape->hot_columns]);
+        if (carries_nothing(&jobs[i]))
+            continue;
+        int64_t shared = share(sharing, jobs + i, all - i);
+
+        if (shared == jobs[i].id.v && jobs[i].shared == 0 &&
+            db_do(s->db, SQL_SHARED_ADD, err, db_i(shared), db_t(jobs[i].params),
+                  db_b(jobs[i].body)) != E_OK)
+            return err->code;
+        fill_payload(&jobs[i], shape, shared,
+                     &carried[carried_rows.n_rows++ * shape->payload_columns]);
+    }
+    if (db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
+        return err->code;
+    return carried_rows.n_rows == 0 ? E_OK : db_do(s->db, shape->payload, err, db_r(&carried_rows));
+}
+
+/* How many of the jobs make the next set. */
+static size_t set_size(const struct job *jobs, size_t n)
+{
+    size_t bytes = 0;
+    size_t i = 0;
+
+    for (; i < n && i < SET_ROWS && bytes < SET_BYTES; i++) {
+        const struct job *j = &jobs[i];
+        bool again = j->shared != 0 || (i > 0 && carry_same(j, &jobs[i - 1]));
+
+        bytes += (again ? 0 : j->params.size + j->body.size) + j->labels.size + j->options.size +
+                 j->bill.size + j->assigned.size;
+    }
+    return i;
+}
+
+/* Few are awaited from the start: those that others of the same array wait for. */
+static enum err_code mark_awaited(struct store *s, const struct job *jobs, size_t n,
+                                  struct err *err)
+{
+    struct db_value ids[SET_ROWS];
+    struct db_rows rows = {ids, 0, 1};
+
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].awaited)
+            ids[rows.n_rows++] = db_i(jobs[i].id.v);
+    return rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_AWAIT_MARK, err, db_r(&rows));
+}
+
+/* The sole server claims them without reading them again. */
+static void note_ready(struct store *s, const struct job *jobs, size_t n)
+{
+    for (size_t i = 0; i < n && s->sole; i++)
+        if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
+            held_note(&s->held, &jobs[i]);
+}
+
+enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
+{
+    struct sharing sharing = {.id = 0};
+
+    note_ready(s, jobs, n);
+    for (size_t done = 0; done < n;) {
+        size_t count = set_size(jobs + done, n - done);
+
+        if (insert_set(s, jobs + done, count, n - done, &sharing, err) != E_OK ||
+            mark_awaited(s, jobs + done, count, err) != E_OK)
+            return err->code;
+        done += count;
+    }
+    return E_OK;
+}
+
+/* ---- claiming ---- */
+
+/* Rows come in the order of the jobs; those that are not ready any more are missing. */
+struct claim_taker {
+    struct job *jobs;
+    size_t n, at;
+    struct db_value
+        *taken; /* ids; what another server is at is not among them, and must not be claimed */
+    size_t n_taken;
+    size_t bytes, bytes_max;
+    struct arena *arena;
+    struct store_damage *damage;
+};
+
+/* What goes to the claimer as it is, or will be walked. */
+static bool is_readable(struct slice json)
+{
+    struct err ignored = ERR_INIT;
+    struct slice value;
+
+    return json.size == 0 ||
+           (json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT);
+}
+
+/* Params are in nearly every job: a look at their ends must do, unless there is more to be put into them. */
+static bool params_end_well(struct slice json)
+{
+    return json.size == 0 ||
+           (json.size >= 2 && json.data[0] == '{' && json.data[json.size - 1] == '}');
+}
+
+static bool payload_is_sound(const struct job *j)
+{
+    return is_readable(j->labels) && is_readable(j->options) && is_readable(j->bill) &&
+           is_readable(j->assigned) &&
+           (j->bill.size > 0 ? is_readable(j->params) : params_end_well(j->params));
+}
+
+static void take_payload(struct claim_taker *t, const struct db_row *row, struct job *j)
+{
+    j->key = copy_text(db_col_text(row, 4), t->arena);
+    j->params = copy_text(db_col_text(row, 5), t->arena);
+    j->body = copy_text(db_col_blob(row, 6), t->arena);
+    j->labels = copy_text(db_col_text(row, 7), t->arena);
+    j->options = copy_text(db_col_text(row, 8), t->arena);
+    j->log_size = db_col_int(row, 10);
+    j->bill = copy_text(db_col_text(row, 12), t->arena);
+    t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
+}
+
+/* What earlier attempts and steps have left: only a job with a history has any of it. */
+static bool take_past(struct claim_taker *t, const struct db_row *row, struct job *j)
+{
+    if (db_col_null(row, 11))
+        return true;
+    if (!history_parse_claimed(db_col_text(row, 11), j))
+        return false;
+    j->cursor = copy_text(db_col_text(row, 9), t->arena);
+    j->assigned = copy_text(db_col_text(row, 13), t->arena);
+    t->bytes += j->cursor.size + j->assigned.size;
+    return true;
+}
+
+static void take_claimed(void *ctx, const struct db_row *row)
+{
+    struct claim_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+
+    while (t->at < t->n && t->jobs[t->at].id.v != id)
+        t->at++;
+    if (t->at == t->n) /* a row that was not asked for */
+        return;
+    struct job *j = &t->jobs[t->at++];
+
+    j->queue = db_col_int(row, 1);
+    j->priority = (int)db_col_int(row, 3);
+    if (t->bytes_max != 0 && t->bytes >= t->bytes_max) {
+        j->state = JOB_READY;
+        return;
+    }
+    j->attempt = (int)db_col_int(row, 2);
+    take_payload(t, row, j);
+    if (id <= 0 || j->attempt < 0 || !take_past(t, row, j) || !payload_is_sound(j)) {
+        char text[ID_TEXT_SIZE];
+
+        damage_note(t->damage, "job %s: its row cannot be; it is not given to anybody",
+                    id_format(id, text));
+        return;
+    }
+    j->state = JOB_RUNNING;
+    t->taken[t->n_taken++] = db_i(id);
+}
+
+static bool held_is_sound(const struct held_job *held)
+{
+    const struct job j = {.params = held->params,
+                          .labels = held->labels,
+                          .options = held->options,
+                          .bill = held->bill};
+
+    return payload_is_sound(&j);
+}
+
+/* When what all of them carry was read as they were locked, nothing has to be read. */
+static bool take_held(const struct store *s, struct claim_taker *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct held_job *held = held_find(&s->held, t->jobs[i].id.v);
+
+        if (held == NULL || !held->known || !held_is_sound(held))
+            return false;
+    }
+    for (size_t i = 0; i < t->n; i++) {
+        struct job *j = &t->jobs[i];
+        const struct held_job *held = held_find(&s->held, j->id.v);
+
+        j->queue = held->queue;
+        j->state = JOB_RUNNING;
+        j->priority = held->priority;
+        j->attempt = 1;
+        j->key = copy_text(held->key, t->arena);
+        j->params = copy_text(held->params, t->arena);
+        j->labels = copy_text(held->labels, t->arena);
+        j->options = copy_text(held->options, t->arena);
+        j->bill = copy_text(held->bill, t->arena);
+        t->taken[t->n_taken++] = db_i(j->id.v);
+    }
+    return true;
+}
+
+enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim, struct job *jobs,
+                               size_t n, struct arena *arena, struct err *err)
+{
+    struct db_value *ids = arena_array(arena, n, sizeof(*ids));
+    struct db_rows rows = {ids, n, 1};
+    struct claim_taker t = {
+        .jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena, .damage = s->damage};
+
+    for (size_t i = 0; i < n; i++) {
+        struct job *j = &jobs[i];
+
+        ids[i] = db_i(j->id.v);
+        j->state = JOB_NONE;
+        j->token = claim->token;
+        j->started_at = claim->now_at;
+        j->lease_until_at = claim->until_at;
+        j->worker = claim->worker;
+    }
+    t.taken = arena_array(arena, n, sizeof(*t.taken));
+    if (!take_held(s, &t) &&
+        db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < t.n_taken; i++)
+        held_forget(&s->held, t.taken[i].i);
+    rows = (struct db_rows){t.taken, t.n_taken, 1};
+    return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
+                 db_i(claim->until_at), db_i(claim->worker));
+}
+
+/* ---- ending ---- */
+
+/* Rows come in any order; those that cannot be ended plainly are missing. */
+struct done_taker {
+    struct done_item *items;
+    size_t n;
+    struct db_value *hits;
+    size_t n_hits;
+};
+
+static int compare_item(const void *id, const void *item)
+{
+    int64_t a = *(const int64_t *)id;
+    int64_t b = ((const struct done_item *)item)->id;
+
+    return (a > b) - (a < b);
+}
+
+static void take_done(void *ctx, const struct db_row *row)
+{
+    struct done_taker *t = ctx;
+    int64_t id = db_col_int(row, 0);
+    struct done_item *item = bsearch(&id, t->items, t->n, sizeof(*item), compare_item);
+
+    if (item == NULL || item->hit) {
+        db_row_refuse(row, "job %lld ends and was not asked for", (long long)id);
+        return;
+    }
+    item->hit = true;
+    item->queue = db_col_int(row, 1);
+    t->hits[t->n_hits++] = db_i(id);
+}
+
+/* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the store says. */
+static enum err_code find_hits(struct store *s, struct done_taker *t, const struct db_rows *wanted,
+                               int64_t changed, struct err *err)
+{
+    bool all_known = changed == (int64_t)t->n;
+
+    for (size_t i = 0; i < t->n && all_known; i++)
+        all_known = t->items[i].queue != 0;
+    if (!all_known)
+        return db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, t, err, db_r(wanted));
+    for (size_t i = 0; i < t->n; i++) {
+        t->items[i].hit = true;
+        t->hits[i] = db_i(t->items[i].id);
+    }
+    t->n_hits = t->n;
+    return E_OK;
+}
+
+enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n, int64_t now_at,
+                              struct arena *arena, struct err *err)
+{
+    struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
+    struct done_taker t = {.items = items, .n = n};
+    struct db_rows wanted_rows = {wanted, n, 2};
+    const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
+    struct db_taker taker = {.on_row = take_done, .ctx = &t};
+
+    t.hits = arena_array(arena, n, sizeof(*t.hits));
+    for (size_t i = 0; i < n; i++) {
+        wanted[2 * i] = db_i(items[i].id);
+        wanted[2 * i + 1] = db_i(items[i].token);
+    }
+    if (db_one(s->db, SQL_JOBS_DONE, args, ARRAY_LEN(args), &taker, err) != E_OK)
+        return err->code;
+    if ((int64_t)t.n_hits == taker.changed) /* none, or the statement has told: they are moved */
+        return E_OK;
+    if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
+        return err->code;
+    if ((int64_t)t.n_hits != taker.changed)
+        return store_damaged(s, err, "%lld jobs were ended, and %zu are among the ended",
+                             (long long)taker.changed, t.n_hits);
+    struct db_rows hits = {t.hits, t.n_hits, 1};
+
+    return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));
+}

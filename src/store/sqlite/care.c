@@ -1,0 +1,172 @@
+/*
+ * What an embedded database has besides statements: files to be checked, copied, shrunk and measured.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "store/damage.h"
+#include "store/sqlite/internal.h"
+
+/* Of the database by its whole path; of its log by its name in that directory, which is in place while the database is.
+ * All of it is asked at each commit: a walk along a path is what costs. */
+static struct file_mark mark_of(const struct sqlite_db *db, size_t file)
+{
+    struct stat st;
+    int failed = file == 0 ? stat(db->path, &st) : fstatat(db->dir_fd, db->log_name, &st, 0);
+
+    return failed ? (struct file_mark){0, 0} : (struct file_mark){st.st_dev, st.st_ino};
+}
+
+static int open_dir_of(const char *path)
+{
+    char dir[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+
+    snprintf(dir, sizeof(dir), "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
+             slash == NULL ? "." : path);
+    return open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void sqlite_mark_files(struct sqlite_db *db)
+{
+    const char *slash = strrchr(db->path, '/');
+
+    db->dir_fd = open_dir_of(db->path);
+    snprintf(db->log_name, sizeof(db->log_name), "%s-wal", slash == NULL ? db->path : slash + 1);
+    for (size_t i = 0; i < ARRAY_LEN(db->marks); i++)
+        db->marks[i] = mark_of(db, i);
+}
+
+enum err_code sqlite_in_place(struct db *base, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+
+    for (size_t i = 0; i < ARRAY_LEN(db->marks); i++) {
+        if (db->marks[i].ino == 0)
+            continue;
+        struct file_mark now = mark_of(db, i);
+        const char *suffix = i == 0 ? "" : "-wal";
+
+        if (now.ino == db->marks[i].ino && now.dev == db->marks[i].dev)
+            continue;
+        damage_note(db->base.damage, "%s%s was removed or replaced while it was in use", db->path,
+                    suffix);
+        return err_set(err, E_UNAVAILABLE,
+                       "%s%s was removed or replaced while it was in use: nothing more is taken; "
+                       "stop the server, restore a backup",
+                       db->path, suffix);
+    }
+    return E_OK;
+}
+
+struct findings {
+    store_finding_fn *on_finding;
+    void *ctx;
+};
+
+static int take_finding(void *ctx, int n, char **values, char **names)
+{
+    struct findings *f = ctx;
+
+    (void)n;
+    (void)names;
+    if (values[0] != NULL && strcmp(values[0], "ok") != 0)
+        f->on_finding(f->ctx, values[0]);
+    return 0;
+}
+
+enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,
+                           void *ctx, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    struct findings f = {on_finding, ctx};
+    const char *pragma = how == STORE_CHECK_FULL ? "PRAGMA integrity_check(100)"
+                                                 : "PRAGMA quick_check(100)";
+
+    db->read_until = 0; /* a check takes the time it takes */
+    int rc = sqlite3_exec(db->handle, pragma, take_finding, &f, NULL);
+
+    if ((rc & 0xFF) == SQLITE_CORRUPT || (rc & 0xFF) == SQLITE_NOTADB) {
+        on_finding(ctx, sqlite3_errmsg(db->handle)); /* too broken to be checked further */
+        return E_OK;
+    }
+    return rc == SQLITE_OK ? E_OK : sqlite_fail(db, rc, err);
+}
+
+enum err_code sqlite_backup(struct db *base, const char *path, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    sqlite3 *to = NULL;
+    int rc = sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+
+    db->read_until = 0;
+    if (rc == SQLITE_OK) {
+        sqlite3_backup *b = sqlite3_backup_init(to, "main", db->handle, "main");
+
+        /* All in one step: one snapshot, so that writers meanwhile do not make it start again. */
+        rc = b == NULL ? SQLITE_OK : sqlite3_backup_step(b, -1);
+        if (rc == SQLITE_DONE)
+            rc = SQLITE_OK;
+        int finish_rc = sqlite3_backup_finish(b);
+
+        if (rc == SQLITE_OK)
+            rc = b == NULL ? sqlite3_errcode(to) : finish_rc;
+    }
+    if (rc != SQLITE_OK)
+        err_set(err, sqlite_code(rc), "backup to %s: %s", path, sqlite3_errstr(rc));
+    sqlite3_close_v2(to);
+    return rc == SQLITE_OK ? E_OK : err->code;
+}
+
+enum err_code sqlite_shrink(struct db *db, int pages, struct err *err)
+{
+    char pragma[64];
+
+    snprintf(pragma, sizeof(pragma), "PRAGMA incremental_vacuum(%d)", pages);
+    return sqlite_exec(sqlite_of(db), pragma, err);
+}
+
+static int64_t wal_bytes(const char *path)
+{
+    char wal[PATH_MAX + 8];
+    struct stat st;
+
+    snprintf(wal, sizeof(wal), "%s-wal", path);
+    return stat(wal, &st) == 0 ? st.st_size : 0;
+}
+
+static int64_t disk_free(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    CLEANUP(mem)
+    char *dir = slash == NULL ? mem_strdup(".") : mem_strndup(path, (size_t)(slash - path) + 1);
+    struct statvfs vfs;
+
+    return statvfs(dir, &vfs) == 0 ? (int64_t)vfs.f_bavail * (int64_t)vfs.f_frsize : 0;
+}
+
+enum err_code sqlite_facts(struct db *base, struct store_facts *ret_facts, struct err *err)
+{
+    struct sqlite_db *db = sqlite_of(base);
+    int64_t page_size = 0;
+    int64_t page_count = 0;
+    int64_t free_count = 0;
+
+    if (sqlite_ask_int(db, "PRAGMA page_size", &page_size, err) != E_OK ||
+        sqlite_ask_int(db, "PRAGMA page_count", &page_count, err) != E_OK ||
+        sqlite_ask_int(db, "PRAGMA freelist_count", &free_count, err) != E_OK)
+        return err->code;
+    *ret_facts = (struct store_facts){
+        .bytes = page_size * page_count,
+        .free_bytes = page_size * free_count,
+        .wal_bytes = wal_bytes(db->path),
+        .disk_free = disk_free(db->path),
+    };
+    snprintf(ret_facts->path, sizeof(ret_facts->path), "%s", db->path);
+    return E_OK;
+}

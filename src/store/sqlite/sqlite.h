@@ -1,0 +1,21 @@
+/*
+ * SQLite behind the seam of db.h, with what an embedded database has besides: files, checks, backups.
+ *
+ * WAL with synchronous=FULL: a commit that returned is on stable storage.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "store/db/db.h"
+
+struct sqlite_config {
+    const char *path;
+    const char *vfs;
+    bool read_only;
+    int64_t read_limit_us; /* 0: none */
+    struct store_damage *damage;
+    bool empty_log; /* checkpoint and truncate the log while opening */
+};
+
+MUST_CHECK enum err_code sqlite_db_open(const struct sqlite_config *config, struct db **ret_db,
+                                        struct err *err);

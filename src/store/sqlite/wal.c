@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "store/sqlite/wal.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+
+/* The format: https://sqlite.org/fileformat2.html#the_write_ahead_log */
+enum {
+    HEADER_BYTES = 32,
+    FRAME_HEADER_BYTES = 24,
+    SALTS_BYTES = 8,
+    PAGE_LEAST = 512,
+    PAGE_MOST = 65536,
+};
+
+#define MAGIC 0x377f0682U /* the last bit: checksums are of big-endian words */
+
+struct sums {
+    uint32_t a, b;
+};
+
+struct frame {
+    unsigned char head[FRAME_HEADER_BYTES];
+    unsigned char *page;
+};
+
+struct scan {
+    sqlite3_file *file;
+    sqlite3_int64 size;
+    uint32_t page_bytes;
+    bool big_endian;
+    bool sound;                       /* all frames so far are as they were written */
+    unsigned char salts[SALTS_BYTES]; /* which frames belong to this log */
+    struct sums sums;                 /* of the frame before, as it says itself */
+    struct frame now, before;
+    bool before_ends; /* the frame before belongs to this log and ends a transaction */
+    int64_t number;
+    int64_t commits; /* behind the first bad frame */
+    int rc;          /* the first error of reading */
+    bool proven;
+    struct wal_loss loss;
+};
+
+static uint32_t big32(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static uint32_t word(const struct scan *s, const unsigned char *p)
+{
+    return s->big_endian ? big32(p)
+                         : (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
+}
+
+static struct sums sum(const struct scan *s, struct sums from, const unsigned char *data,
+                       size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 8) {
+        from.a += word(s, data + i) + from.b;
+        from.b += word(s, data + i + 4) + from.a;
+    }
+    return from;
+}
+
+static bool are_sums(struct sums sums, const unsigned char *stored)
+{
+    return sums.a == big32(stored) && sums.b == big32(stored + 4);
+}
+
+static bool read_at(struct scan *s, void *to, size_t bytes, sqlite3_int64 at)
+{
+    if (s->rc == SQLITE_OK)
+        s->rc = s->file->pMethods->xRead(s->file, to, (int)bytes, at);
+    return s->rc == SQLITE_OK;
+}
+
+/* A header that is damaged makes all of the log so: what its frames say of each other is left to go by. */
+static bool read_header(struct scan *s)
+{
+    unsigned char header[HEADER_BYTES];
+
+    if (s->size < HEADER_BYTES + FRAME_HEADER_BYTES || !read_at(s, header, sizeof(header), 0))
+        return false;
+    s->page_bytes = big32(header + 8);
+    if ((big32(header) & ~1U) != MAGIC || s->page_bytes < PAGE_LEAST || s->page_bytes > PAGE_MOST ||
+        (s->page_bytes & (s->page_bytes - 1)) != 0)
+        return false;
+    s->big_endian = (big32(header) & 1) != 0;
+    s->sums = (struct sums){big32(header + 24), big32(header + 28)};
+    s->sound = are_sums(sum(s, (struct sums){0, 0}, header, 24), header + 24);
+    memcpy(s->salts, header + 16, SALTS_BYTES);
+    if (!s->sound && !read_at(s, s->salts, SALTS_BYTES, HEADER_BYTES + 8))
+        return false;
+    return true;
+}
+
+/* Where sectors are not safe from their neighbours, SQLite fills the last one with repetitions of a transaction's last
+ * frame. */
+static bool is_repetition(const struct scan *s)
+{
+    return memcmp(s->now.head, s->before.head, 8) == 0 &&
+           memcmp(s->now.page, s->before.page, s->page_bytes) == 0;
+}
+
+static void note_bad(struct scan *s)
+{
+    s->sound = false;
+    if (s->loss.frame == 0)
+        s->loss.frame = s->number;
+}
+
+static void judge_frame(struct scan *s)
+{
+    const unsigned char *head = s->now.head;
+    bool is_ours = memcmp(head + 8, s->salts, SALTS_BYTES) == 0;
+    struct sums sums = sum(s, sum(s, s->sums, head, 8), s->now.page, s->page_bytes);
+    bool continues = is_ours && are_sums(sums, head + 16);
+    bool ends = is_ours && big32(head + 4) != 0;
+
+    if (!continues || !s->sound)
+        note_bad(s);
+    if (!s->sound && is_ours) {
+        bool repeated = s->number > s->loss.frame && is_repetition(s);
+
+        s->loss.frames++;
+        s->commits += ends && !repeated;
+        s->proven = s->proven || (continues && s->before_ends && !repeated);
+    }
+    s->before_ends = !s->sound && ends;
+    s->sums = (struct sums){big32(head + 16), big32(head + 20)};
+}
+
+static bool next_frame(struct scan *s)
+{
+    sqlite3_int64 at = HEADER_BYTES +
+                       s->number * (sqlite3_int64)(FRAME_HEADER_BYTES + s->page_bytes);
+    struct frame spare = s->before;
+
+    if (at + FRAME_HEADER_BYTES + s->page_bytes > s->size)
+        return false;
+    s->before = s->now;
+    s->now = spare;
+    s->number++;
+    return read_at(s, s->now.head, FRAME_HEADER_BYTES, at) &&
+           read_at(s, s->now.page, s->page_bytes, at + FRAME_HEADER_BYTES);
+}
+
+static void scan_frames(struct scan *s)
+{
+    if (!read_header(s))
+        return;
+    s->now.page = mem_zalloc(s->page_bytes);
+    s->before.page = mem_zalloc(s->page_bytes);
+    while (next_frame(s))
+        judge_frame(s);
+    s->loss.commits = s->proven ? s->commits : 0;
+    free(s->now.page);
+    free(s->before.page);
+}
+
+enum err_code sqlite_wal_scan(const char *path, const char *vfs, struct wal_loss *ret_loss,
+                              struct err *err)
+{
+    char name[4200];
+    struct scan s = {0};
+
+    *ret_loss = (struct wal_loss){0};
+    if (sqlite3_initialize() != SQLITE_OK)
+        return err_set(err, E_UNAVAILABLE, "SQLite does not start");
+    sqlite3_vfs *files = sqlite3_vfs_find(vfs);
+    int there = 0;
+
+    snprintf(name, sizeof(name), "%s-wal", path);
+    if (files == NULL || files->xAccess(files, name, SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK ||
+        !there)
+        return E_OK;
+    s.file = mem_zalloc((size_t)files->szOsFile);
+    s.rc = files->xOpen(files, name, s.file, SQLITE_OPEN_READONLY | SQLITE_OPEN_WAL, NULL);
+    if (s.rc == SQLITE_OK)
+        s.rc = s.file->pMethods->xFileSize(s.file, &s.size);
+    if (s.rc == SQLITE_OK)
+        scan_frames(&s);
+    if (s.file->pMethods != NULL)
+        s.file->pMethods->xClose(s.file);
+    free(s.file);
+    if (s.rc != SQLITE_OK)
+        return err_set(err, E_UNAVAILABLE, "read %s: %s", name, sqlite3_errstr(s.rc));
+    *ret_loss = s.loss;
+    return E_OK;
+}

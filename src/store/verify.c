@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include <unistd.h>
+
+#include "store/internal.h"
+
+static const enum sql invariants[] = {
+    SQL_VERIFY_COUNTS, SQL_VERIFY_STATES,   SQL_VERIFY_TWICE,     SQL_VERIFY_QUEUES,
+    SQL_VERIFY_KEYS,   SQL_VERIFY_CLAIMS,   SQL_VERIFY_PROGRESS,  SQL_VERIFY_PAYLOAD,
+    SQL_VERIFY_SHARED, SQL_VERIFY_LOGS,     SQL_VERIFY_LOG_TIMES, SQL_VERIFY_QUEUE_LOG,
+    SQL_VERIFY_STAGED, SQL_VERIFY_EMITS,    SQL_VERIFY_CURSORS,   SQL_VERIFY_WAITS,
+    SQL_VERIFY_UNDONE, SQL_VERIFY_ARRIVALS, SQL_VERIFY_ROUTES,    SQL_VERIFY_FANOUTS,
+    SQL_VERIFY_HOLDS,  SQL_VERIFY_LEASES,
+};
+
+/* Some are of servers that share a store. */
+static bool is_of(const struct store *s, enum sql sql)
+{
+    return s->shared || sql_texts[sql].sqlite != NULL;
+}
+
+struct finding_taker {
+    store_finding_fn *on_finding;
+    void *ctx;
+    int count;
+};
+
+static void pass_on(void *ctx, const char *finding)
+{
+    struct finding_taker *t = ctx;
+
+    t->count++;
+    t->on_finding(t->ctx, finding);
+}
+
+static void take_violation(void *ctx, const struct db_row *row)
+{
+    struct finding_taker *t = ctx;
+
+    pass_on(t, db_col_text(row, 0).data);
+}
+
+enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,
+                           void *ctx, struct err *err)
+{
+    struct finding_taker t = {.on_finding = on_finding, .ctx = ctx};
+    struct db_taker taker = {.on_row = take_violation, .ctx = &t};
+
+    char damage[DAMAGE_TEXT_SIZE];
+    bool damaged = store_read_damage(s, damage);
+
+    if (damaged)
+        on_finding(ctx, damage);
+    if (s->db->driver->check != NULL && s->db->driver->check(s->db, how, pass_on, &t, err) != E_OK)
+        return err->code;
+    if (how == STORE_CHECK_QUICK || t.count > 0) /* tables that cannot be read are not compared */
+        return E_OK;
+    /* One transaction: the tables are compared as they were at one instant. */
+    if (db_begin(s->db, err) != E_OK)
+        return err->code;
+    enum err_code code = E_OK;
+
+    for (size_t i = 0; i < ARRAY_LEN(invariants) && code == E_OK; i++)
+        if (is_of(s, invariants[i]))
+            code = db_one(s->db, invariants[i], NULL, 0, &taker, err);
+    db_rollback(s->db);
+    if (code == E_OK && t.count == 0) {
+        if (damaged)
+            (void)unlink(s->damage_path);
+        damage_clear(s->damage);
+    }
+    return code;
+}

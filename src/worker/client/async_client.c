@@ -1,0 +1,352 @@
+/*
+ * libcurl's multi interface on a libuv loop.
+ *
+ * libcurl says which sockets it watches and when it wants to be called; what has ended is gathered after
+ * each of its turns, from an idle point of the loop, so that a `done` may send, cancel or free.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "worker/client/async_client.h"
+
+#include "base/buf.h"
+#include "worker/client/target.h"
+
+struct link_request {
+    struct link *link; /* NULL: cancelled or its link is gone */
+    CURL *curl;
+    struct curl_slist *headers; /* or NULL when the link's own are used */
+    struct buf body;
+    struct buf reply;
+    struct link_call call;
+    struct link_request *prev, *next; /* of those under way */
+    unsigned sent;                    /* how often libcurl was about to send it */
+    char problem[CURL_ERROR_SIZE];
+};
+
+struct link {
+    uv_loop_t *loop;
+    CURLM *multi;
+    struct client_target target;
+    struct curl_slist *json_headers;
+    uv_timer_t timer;
+    struct link_request *requests; /* under way */
+    struct link_request *spare;    /* one that has ended, for the next call */
+    int handles;                   /* of the loop, that hold this struct */
+    bool closing;
+};
+
+/* A socket that libcurl watches. */
+struct watched {
+    uv_poll_t poll;
+    struct link *link;
+    curl_socket_t socket;
+};
+
+static void link_release(struct link *l)
+{
+    if (--l->handles == 0)
+        free(l);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    link_release(handle->data);
+}
+
+static void on_poll_closed(uv_handle_t *handle)
+{
+    struct watched *w = handle->data;
+
+    link_release(w->link);
+    free(w);
+}
+
+/* ---- the end of a call ---- */
+
+static void request_free(struct link_request *r)
+{
+    curl_easy_cleanup(r->curl);
+    curl_slist_free_all(r->headers);
+    buf_deinit(&r->body);
+    buf_deinit(&r->reply);
+    free(r);
+}
+
+static void unlist(struct link *l, struct link_request *r)
+{
+    if (r->prev != NULL)
+        r->prev->next = r->next;
+    else
+        l->requests = r->next;
+    if (r->next != NULL)
+        r->next->prev = r->prev;
+}
+
+static void put_away(struct link *l, struct link_request *r)
+{
+    unlist(l, r);
+    curl_multi_remove_handle(l->multi, r->curl);
+    if (l->spare != NULL) {
+        request_free(r);
+        return;
+    }
+    curl_slist_free_all(r->headers);
+    r->headers = NULL;
+    l->spare = r;
+}
+
+static void finish_request(struct link *l, struct link_request *r, CURLcode code)
+{
+    struct link_reply reply = {.err = ERR_INIT};
+    long status = 0;
+
+    curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+    reply.status = (int)status;
+    reply.text = buf_slice(&r->reply);
+    if (code != CURLE_OK)
+        client_transport_error(&l->target, r->curl, code, r->problem, &reply.err);
+    else if (!client_is_success(status))
+        client_server_error(&l->target, reply.status, reply.text, &reply.err);
+    r->call.done(r->call.ctx, &reply);
+}
+
+/* `done` may do anything, also end the link: it is called when the request is out of all lists. */
+static void gather_ended(struct link *l)
+{
+    CURLMsg *msg;
+    int left;
+
+    while (!l->closing && (msg = curl_multi_info_read(l->multi, &left)) != NULL) {
+        struct link_request *r = NULL;
+        CURLcode code = msg->data.result;
+
+        if (msg->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, (char **)&r);
+        unlist(l, r);
+        curl_multi_remove_handle(l->multi, r->curl);
+        r->prev = r->next = NULL;
+        l->handles++; /* stays while `done` runs */
+        finish_request(l, r, code);
+        if (!l->closing && l->spare == NULL)
+            l->spare = r;
+        else
+            request_free(r);
+        link_release(l);
+    }
+}
+
+static void act_on(struct link *l, curl_socket_t socket, int what)
+{
+    int running;
+
+    l->handles++;
+    curl_multi_socket_action(l->multi, socket, what, &running);
+    gather_ended(l);
+    link_release(l);
+}
+
+/* ---- libcurl in the loop ---- */
+
+static void on_time(uv_timer_t *timer)
+{
+    act_on(timer->data, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_socket(uv_poll_t *poll, int status, int events)
+{
+    struct watched *w = poll->data;
+    int what = status < 0 ? CURL_CSELECT_ERR : 0;
+
+    what |= (events & UV_READABLE) != 0 ? CURL_CSELECT_IN : 0;
+    what |= (events & UV_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0;
+    act_on(w->link, w->socket, what);
+}
+
+static int set_timer(CURLM *multi, long ms, void *ctx)
+{
+    struct link *l = ctx;
+
+    (void)multi;
+    if (l->closing)
+        return 0;
+    if (ms < 0)
+        uv_timer_stop(&l->timer);
+    else
+        uv_timer_start(&l->timer, on_time, (uint64_t)ms, 0);
+    return 0;
+}
+
+static struct watched *watch(struct link *l, curl_socket_t socket)
+{
+    struct watched *w = mem_zalloc(sizeof(*w));
+
+    w->link = l;
+    w->socket = socket;
+    w->poll.data = w;
+    ASSERT(uv_poll_init_socket(l->loop, &w->poll, socket) == 0);
+    l->handles++;
+    curl_multi_assign(l->multi, socket, w);
+    return w;
+}
+
+static int set_socket(CURL *curl, curl_socket_t socket, int what, void *ctx, void *socket_ctx)
+{
+    struct link *l = ctx;
+    struct watched *w = socket_ctx;
+
+    (void)curl;
+    if (what == CURL_POLL_REMOVE) {
+        if (w != NULL)
+            uv_close((uv_handle_t *)&w->poll, on_poll_closed);
+        curl_multi_assign(l->multi, socket, NULL);
+        return 0;
+    }
+    if (w == NULL)
+        w = watch(l, socket);
+    int events = ((what & CURL_POLL_IN) != 0 ? UV_READABLE : 0) |
+                 ((what & CURL_POLL_OUT) != 0 ? UV_WRITABLE : 0);
+
+    uv_poll_start(&w->poll, events, on_socket);
+    return 0;
+}
+
+/* ---- life ---- */
+
+enum err_code link_new(uv_loop_t *loop, const struct client_config *config, struct link **ret_link,
+                       struct err *err)
+{
+    struct link *l = mem_zalloc(sizeof(*l));
+
+    l->loop = loop;
+    if (client_target_open(config, &l->target, err) != E_OK) {
+        free(l);
+        return err->code;
+    }
+    l->multi = curl_multi_init();
+    ASSERT(l->multi != NULL);
+    l->json_headers = client_target_headers(&l->target, "application/json");
+    uv_timer_init(loop, &l->timer);
+    l->timer.data = l;
+    l->handles = 1;
+    curl_multi_setopt(l->multi, CURLMOPT_SOCKETFUNCTION, set_socket);
+    curl_multi_setopt(l->multi, CURLMOPT_SOCKETDATA, l);
+    curl_multi_setopt(l->multi, CURLMOPT_TIMERFUNCTION, set_timer);
+    curl_multi_setopt(l->multi, CURLMOPT_TIMERDATA, l);
+    *ret_link = l;
+    return E_OK;
+}
+
+void link_free(struct link *l)
+{
+    if (l == NULL)
+        return;
+    while (l->requests != NULL)
+        link_cancel(l->requests);
+    if (l->spare != NULL)
+        request_free(l->spare);
+    l->closing = true;
+    curl_multi_cleanup(l->multi); /* lets go of the sockets it kept */
+    curl_slist_free_all(l->json_headers);
+    client_target_close(&l->target);
+    uv_close((uv_handle_t *)&l->timer, on_timer_closed);
+}
+
+const char *link_server(const struct link *l)
+{
+    return l->target.url.text;
+}
+
+/* ---- calls ---- */
+
+static size_t on_body(char *data, size_t one, size_t size, void *ctx)
+{
+    struct link_request *r = ctx;
+
+    (void)one;
+    buf_add(&r->reply, data, size);
+    return r->reply.overflowed ? 0 : size;
+}
+
+static struct link_request *take_request(struct link *l)
+{
+    struct link_request *r = STEAL(l->spare);
+
+    if (r == NULL) {
+        r = mem_zalloc(sizeof(*r));
+        r->curl = curl_easy_init();
+        ASSERT(r->curl != NULL);
+        r->body = BUF_INIT(CLIENT_REPLY_MAX);
+        r->reply = BUF_INIT(CLIENT_REPLY_MAX);
+    }
+    curl_easy_reset(r->curl);
+    curl_slist_free_all(r->headers);
+    r->headers = NULL;
+    buf_clear(&r->body);
+    buf_clear(&r->reply);
+    r->problem[0] = '\0';
+    return r;
+}
+
+/* libcurl sends a request again, unasked, when a connection that it used before breaks without a reply.  The
+ * server may have done what the first one says: whoever sent it must know, and decide. */
+static int on_send(void *ctx, char *ip, char *local_ip, int port, int local_port)
+{
+    struct link_request *r = ctx;
+
+    (void)ip;
+    (void)local_ip;
+    (void)port;
+    (void)local_port;
+    return r->sent++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+}
+
+static void prepare(struct link *l, struct link_request *r, const struct link_call *call)
+{
+    bool plain = call->body.data == NULL;
+    struct slice body = {0};
+
+    buf_add_slice(&r->body, call->body);
+    ASSERT(!r->body.overflowed);
+    if (plain || call->type != NULL)
+        r->headers = client_target_headers(&l->target, plain ? NULL : call->type);
+    client_target_set_url(&l->target, r->curl, call->path);
+    if (!plain)
+        body = buf_slice(&r->body);
+    client_set_method(r->curl, call->method, body);
+    /* One limit for the whole call: watching for silence would wake the loop every second. */
+    curl_easy_setopt(r->curl, CURLOPT_TIMEOUT,
+                     (long)(call->patience_s == 0 ? CLIENT_PATIENCE_S : call->patience_s));
+    curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER,
+                     r->headers != NULL ? r->headers : l->json_headers);
+    r->sent = 0;
+    if (!plain) {
+        curl_easy_setopt(r->curl, CURLOPT_PREREQFUNCTION, on_send);
+        curl_easy_setopt(r->curl, CURLOPT_PREREQDATA, r);
+    }
+    curl_easy_setopt(r->curl, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(r->curl, CURLOPT_WRITEDATA, r);
+    curl_easy_setopt(r->curl, CURLOPT_ERRORBUFFER, r->problem);
+    curl_easy_setopt(r->curl, CURLOPT_PRIVATE, r);
+}
+
+struct link_request *link_send(struct link *l, const struct link_call *call)
+{
+    struct link_request *r = take_request(l);
+
+    ASSERT(!l->closing);
+    r->link = l;
+    r->call = *call;
+    prepare(l, r, call);
+    r->prev = NULL;
+    r->next = l->requests;
+    if (l->requests != NULL)
+        l->requests->prev = r;
+    l->requests = r;
+    ASSERT(curl_multi_add_handle(l->multi, r->curl) == CURLM_OK);
+    return r;
+}
+
+void link_cancel(struct link_request *r)
+{
+    put_away(r->link, r);
+}

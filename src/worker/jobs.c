@@ -1,0 +1,204 @@
+/*
+ * Jobs come and go: taken from a reply, started when there is room, given back when there is none, told and forgotten
+ * when they have ended.
+ */
+/* SPDX-License-Identifier: MIT */
+
+#include "base/os/log.h"
+#include "worker/internal.h"
+#include "worker/run/program.h"
+#include "worker/run/resident.h"
+
+#define LATE_US (5 * OFFER_AHEAD_US)
+
+void worker_slot_freed(struct task *t)
+{
+    struct offer *f = STEAL(t->offer);
+
+    if (t->state > TASK_WAITING)
+        offer_note_time(f, worker_now(t->worker) - t->started_at);
+    t->worker->running--;
+    f->running--;
+    offers_put_back(&t->worker->offers, f);
+}
+
+/* A queue's jobs that wait go back: its program cannot be started, or it is another one now. */
+static void give_back_waiting(struct worker *w, const struct offer *f)
+{
+    struct task *next;
+
+    for (struct task *t = w->queue; t != NULL; t = next) {
+        next = t->after;
+        if (t->offer == f)
+            task_stop(t, VERDICT_HANDBACK);
+    }
+}
+
+static void not_started(struct task *t, bool own, const struct err *why)
+{
+    struct worker *w = t->worker;
+    struct offer *f = t->offer;
+
+    if (own) {
+        t->facts.why = VERDICT_NO_START;
+        t->facts.reason = arena_copy(&t->arena, slice_of(why->msg));
+        worker_slot_freed(t);
+        task_settle(t);
+        return;
+    }
+    if (offer_break(f, why->msg, worker_now(w))) {
+        log_warn("queue %s is broken here: %s", f->name, why->msg);
+        w->talk.describe = true;
+        if (w->config.hooks.on_broken != NULL)
+            w->config.hooks.on_broken(w->config.hooks.ctx, slice_of(f->name), why->msg);
+    }
+    give_back_waiting(w, f);
+    worker_slot_freed(t);
+    task_unstarted(t, why->msg);
+}
+
+static void unlink_waiting(struct worker *w, struct task *t)
+{
+    struct task **at = &w->queue;
+
+    while (*at != t)
+        at = &(*at)->after;
+    *at = t->after;
+    if (w->queue_end == &t->after)
+        w->queue_end = at;
+    w->waiting--;
+    t->offer->waiting--;
+}
+
+void worker_unqueue(struct task *t)
+{
+    unlink_waiting(t->worker, t);
+    offers_put_back(&t->worker->offers, STEAL(t->offer));
+}
+
+static void start(struct task *t)
+{
+    struct worker *w = t->worker;
+    struct err err = ERR_INIT;
+    bool own = false;
+    bool resident = t->offer->def.resident && t->command.size == 0;
+    enum err_code code = resident ? resident_start(t, &own, &err) : program_start(t, &own, &err);
+
+    if (code != E_OK) {
+        not_started(t, own, &err);
+        return;
+    }
+    bool is_queues = t->command.size == 0 || t->offer->def.command.size == 0;
+
+    if (!resident && is_queues && offer_mend(t->offer)) {
+        log_info("queue %s works again", t->offer->name);
+        w->talk.describe = true;
+    }
+}
+
+void worker_take_job(struct worker *w, struct slice json)
+{
+    struct task *t = task_new(w, json);
+
+    if (t == NULL)
+        return;
+    if (t->offer == NULL || w->state != WORKER_UP) {
+        t->facts.why = VERDICT_HANDBACK;
+        task_settle(t);
+        return;
+    }
+    t->taken_at = worker_now(w);
+    t->offer->waiting++;
+    w->waiting++;
+    *w->queue_end = t;
+    w->queue_end = &t->after;
+    if (w->rate_at < t->taken_at - WORKER_RATE_LATE_US)
+        w->rate_at = t->taken_at - WORKER_RATE_LATE_US;
+    w->rate_at += w->rate_us;
+}
+
+static bool may_start(const struct worker *w, const struct task *t)
+{
+    int slots = t->offer->def.slots;
+
+    return w->running < w->config.slots && (slots == QUEUE_SLOTS_ALL || t->offer->running < slots);
+}
+
+/* What was taken ahead and cannot be started soon goes back. */
+static void give_back_late(struct worker *w, int64_t now)
+{
+    while (w->queue != NULL && now - w->queue->taken_at > LATE_US) {
+        struct task *t = w->queue;
+
+        offer_note_late(t->offer);
+        t->facts.why = VERDICT_HANDBACK;
+        worker_unqueue(t);
+        task_settle(t);
+    }
+    if (w->queue != NULL)
+        worker_wake_at(w, w->queue->taken_at + LATE_US + 1);
+}
+
+void worker_start_waiting(struct worker *w)
+{
+    struct task *next;
+
+    for (struct task *t = w->queue; t != NULL && w->running < w->config.slots; t = next) {
+        next = t->after;
+        if (!may_start(w, t))
+            continue;
+        unlink_waiting(w, t);
+        t->offer->running++;
+        w->running++;
+        t->started_at = worker_now(w);
+        start(t);
+        next = w->queue; /* one that cannot be started takes others of its queue with it */
+    }
+    give_back_late(w, worker_now(w));
+}
+
+static void tell_end(struct task *t, bool ended)
+{
+    const struct worker_hooks *hooks = &t->worker->config.hooks;
+
+    if (hooks->on_end == NULL)
+        return;
+    hooks->on_end(hooks->ctx, &(struct worker_end){
+                                  .id = t->id,
+                                  .key = t->key,
+                                  .params = t->params,
+                                  .outcome = t->lost ? JOB_OUT_LOST : t->verdict.outcome,
+                                  .ended = ended && !t->lost,
+                                  .exited = t->verdict.exited,
+                                  .exit = t->verdict.exit,
+                                  .cause = t->verdict.cause,
+                                  .text = slice_of(t->verdict.text),
+                                  .output = output_text(t->output),
+                                  .errors = output_errors(t->output),
+                              });
+}
+
+void worker_task_done(struct task *t, bool job_ended)
+{
+    if (t->end_record != NULL)
+        record_end(t->end_record);
+    tell_end(t, job_ended);
+    task_free(t);
+}
+
+void worker_offer_changed(struct worker *w, const struct offer_change *change)
+{
+    residents_retire(w, change->offer);
+    give_back_waiting(w, change->offer);
+    if (!change->restarted)
+        return;
+    log_info("queue %s is restarted", change->offer->name);
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (t->offer == change->offer)
+            task_stop(t, VERDICT_HANDBACK);
+}
+
+void worker_set_rate(struct worker *w, int64_t starts, int64_t per_us)
+{
+    w->rate_us = starts > 0 ? per_us / starts : 0;
+}

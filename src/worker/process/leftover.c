@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/process/leftover.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "worker/process/proc.h"
+
+enum {
+    ENVIRON_MAX = 8 << 20,
+    UNFINISHED_WINDOW_S = 10, /* how long a start may have taken that was not seen to its end */
+    LOOK_AGAIN_MS = 20,
+    STARTING_MS = 2,      /* between looks at a process that is between two programs */
+    STARTING_ROUNDS = 20, /* so many of them */
+    KTHREADD = 2,
+};
+
+/* What is looked for, and what was found. */
+struct hunt {
+    const struct record_list *records; /* of processes */
+    const struct leftover_job *job;    /* NULL: all that an earlier worker had */
+    const char *boot;
+    char *dir;               /* STATE; for `job` the directory of all workers' */
+    struct proc_list procs;  /* of the machine, in this round */
+    struct pid_list spared;  /* the worker and its ancestors */
+    struct proc_list killed; /* so far */
+    struct proc_list beyond; /* not ours to signal */
+    struct buf environment;
+    unsigned empty;    /* environments in this round */
+    unsigned starting; /* processes without one in this round that will have one */
+};
+
+static struct proc *find_in(struct proc_list *list, pid_t pid)
+{
+    for (size_t i = 0; i < list->all.count; i++)
+        if (list->all.items[i].pid == pid)
+            return &list->all.items[i];
+    return NULL;
+}
+
+static bool is_in(const struct proc_list *list, const struct proc *p)
+{
+    for (size_t i = 0; i < list->all.count; i++)
+        if (list->all.items[i].pid == p->pid && list->all.items[i].start_ticks == p->start_ticks)
+            return true;
+    return false;
+}
+
+static void spare_ancestors(struct hunt *h)
+{
+    struct proc p;
+
+    for (pid_t pid = getpid(); pid > 0 && proc_find(pid, &p); pid = p.parent)
+        VEC_PUSH(&h->spared.all, pid);
+}
+
+static bool is_spared(const struct hunt *h, pid_t pid)
+{
+    for (size_t i = 0; i < h->spared.all.count; i++)
+        if (h->spared.all.items[i] == pid)
+            return true;
+    return false;
+}
+
+/* The tick in which a process began is not exact to the microsecond: one to both sides. */
+static bool began_then(const struct proc *p, const struct spawned *s)
+{
+    int64_t after = s->after_us != 0 ? s->after_us : s->before_us + UNFINISHED_WINDOW_S * US_PER_S;
+
+    return p->start_ticks + 1 >= proc_ticks(s->before_us) &&
+           p->start_ticks <= proc_ticks(after) + 1;
+}
+
+/* It is the recorded one; or it is in the group of that one, which is gone, in the same session. */
+static bool is_recorded(struct hunt *h, const struct proc *p)
+{
+    for (size_t i = 0; i < h->records->all.count; i++) {
+        const struct slot_record *r = &h->records->all.items[i];
+        const struct spawned *s = &r->process;
+
+        if (r->boot[0] == '\0' || strcmp(r->boot, h->boot) != 0)
+            continue;
+        if (p->pid == s->pid && began_then(p, s))
+            return true;
+        if (p->group != s->pid || p->session != r->session ||
+            p->start_ticks + 1 < proc_ticks(s->before_us))
+            continue;
+        const struct proc *leader = find_in(&h->procs, s->pid);
+
+        if (leader == NULL || began_then(leader, s))
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_dir(struct slice path, const char *dir)
+{
+    size_t size = strlen(dir);
+
+    return path.size > size && memcmp(path.data, dir, size) == 0 && path.data[size] == '/';
+}
+
+/* Nothing of this STATE runs before its worker does; a resident program has no job file, but a
+ * mark. */
+static bool is_of_state(const struct hunt *h, struct slice id, struct slice lease)
+{
+    if (is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir))
+        return true;
+    for (size_t i = 0; id.size == 0 && i < h->records->all.count; i++)
+        if (h->records->all.items[i].mark[0] != '\0' &&
+            slice_is(lease, h->records->all.items[i].mark))
+            return true;
+    return false;
+}
+
+/* Leases grow with each claim of a job, in their text too. */
+static bool is_earlier(struct slice lease, struct slice present)
+{
+    if (lease.size != present.size)
+        return lease.size < present.size;
+    return lease.size > 0 && memcmp(lease.data, present.data, lease.size) < 0;
+}
+
+/* Ids are unique in one store: the job must come from the same server, or the file from beside
+ * us. */
+static bool is_of_job(const struct hunt *h, struct slice id, struct slice lease)
+{
+    struct slice url = proc_env(&h->environment, "WAYBILL_JOB_URL");
+
+    if (!slice_equal(id, h->job->id) || !is_earlier(lease, h->job->lease))
+        return false;
+    return (url.size > 0 && slice_equal(url, h->job->url)) ||
+           is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir);
+}
+
+static bool is_marked(struct hunt *h, const struct proc *p)
+{
+    enum proc_env_state read = proc_environ(p->pid, &h->environment);
+
+    h->empty += read == PROC_ENV_EMPTY;
+    h->starting += read == PROC_ENV_STARTING && p->pid != KTHREADD && p->parent != KTHREADD;
+    struct slice id = proc_env(&h->environment, "WAYBILL_ID");
+    struct slice lease = proc_env(&h->environment, "WAYBILL_LEASE");
+
+    if (lease.size == 0)
+        return false;
+    return h->job != NULL ? is_of_job(h, id, lease) : is_of_state(h, id, lease);
+}
+
+/* Its parent, or one above, is one of those: it was killed with it, or will be. */
+static bool is_below(struct hunt *h, const struct proc *p, const struct proc_list *found)
+{
+    for (int depth = 0; p != NULL && depth < 1000; depth++) {
+        if (is_in(found, p))
+            return true;
+        p = p->parent > 1 ? find_in(&h->procs, p->parent) : NULL;
+    }
+    return false;
+}
+
+/* Through a descriptor of the process, opened before it is looked at again. */
+static void end_one(struct hunt *h, const struct proc *p)
+{
+    int error = proc_signal(p->pid, p->start_ticks, SIGKILL);
+
+    if (error == EPERM)
+        VEC_PUSH(&h->beyond.all, *p);
+    else if (error == 0 && !is_in(&h->killed, p))
+        VEC_PUSH(&h->killed.all, *p);
+}
+
+static void find_marked(struct hunt *h, struct proc_list *found)
+{
+    VEC_CLEAR(&h->procs.all);
+    h->empty = h->starting = 0;
+    (void)proc_all(&h->procs);
+    for (size_t i = 0; i < h->procs.all.count; i++) {
+        const struct proc *p = &h->procs.all.items[i];
+
+        if (p->state == 'Z' || p->state == 'X' || is_spared(h, p->pid) || is_in(&h->beyond, p))
+            continue;
+        if (is_in(&h->killed, p) || is_recorded(h, p) || is_marked(h, p))
+            VEC_PUSH(&found->all, *p);
+    }
+}
+
+/* One look at all processes; returns how many were found alive. */
+static size_t one_round(struct hunt *h)
+{
+    CLEANUP(proc_list) struct proc_list found = {VEC_INIT};
+
+    find_marked(h, &found);
+    size_t marked = found.all.count;
+
+    for (size_t i = 0; marked > 0 && i < h->procs.all.count; i++) {
+        const struct proc *p = &h->procs.all.items[i];
+
+        if (p->state != 'Z' && p->state != 'X' && !is_spared(h, p->pid) && !is_in(&h->beyond, p) &&
+            !is_in(&found, p) && is_below(h, p, &found))
+            VEC_PUSH(&found.all, *p);
+    }
+    for (size_t i = 0; i < found.all.count; i++)
+        end_one(h, &found.all.items[i]);
+    return found.all.count;
+}
+
+static void wait_for_one(const struct hunt *h)
+{
+    for (size_t i = 0; i < h->killed.all.count; i++) {
+        struct pollfd ended = {.events = POLLIN};
+
+        ended.fd = proc_open(h->killed.all.items[i].pid, h->killed.all.items[i].start_ticks);
+        if (ended.fd < 0)
+            continue;
+        bool alive = poll(&ended, 1, 0) == 0;
+
+        if (alive)
+            (void)poll(&ended, 1, LOOK_AGAIN_MS);
+        close(ended.fd);
+        if (alive)
+            return;
+    }
+}
+
+/* A process whose environment could not be seen in the moment it was looked at is looked at
+ * again. */
+static bool look_again(const struct hunt *h, unsigned rounds)
+{
+    if (h->starting == 0 && (h->empty == 0 || rounds > 0))
+        return false;
+    if (rounds >= STARTING_ROUNDS)
+        return false;
+    (void)poll(NULL, 0, STARTING_MS);
+    return true;
+}
+
+static struct leftover hunt_down(struct hunt *h, int64_t wait_us)
+{
+    int64_t until = clock_mono_us() + wait_us;
+    size_t left;
+
+    spare_ancestors(h);
+    for (unsigned unsure = 0;;) {
+        left = one_round(h);
+        if (left > 0) {
+            if (clock_mono_us() >= until)
+                break;
+            wait_for_one(h);
+        } else if (!look_again(h, unsure++)) {
+            break;
+        }
+    }
+    struct leftover result = {.stay = (unsigned)(left + h->beyond.all.count)};
+
+    for (size_t i = 0; i < h->killed.all.count; i++) {
+        struct proc p;
+
+        if (!proc_find(h->killed.all.items[i].pid, &p) || p.state == 'Z' ||
+            p.start_ticks != h->killed.all.items[i].start_ticks)
+            result.ended++;
+    }
+    return result;
+}
+
+static void hunt_deinit(struct hunt *h)
+{
+    free(h->dir);
+    VEC_DEINIT(&h->procs.all);
+    VEC_DEINIT(&h->spared.all);
+    VEC_DEINIT(&h->killed.all);
+    VEC_DEINIT(&h->beyond.all);
+    buf_deinit(&h->environment);
+}
+
+struct leftover leftover_end(struct slots *s, int64_t wait_us)
+{
+    const struct records *records = slots_records(s);
+    CLEANUP(record_list) struct record_list list = {VEC_INIT};
+    struct hunt h = {
+        .records = &list,
+        .boot = slots_boot(s),
+        .dir = mem_strdup(slots_state_dir(s)),
+        .environment = BUF_INIT(ENVIRON_MAX),
+    };
+
+    for (unsigned i = 0; i < records->count; i++)
+        if (records_at(records, i)->process.pid > 0)
+            VEC_PUSH(&list.all, *records_at(records, i));
+    struct leftover result = hunt_down(&h, wait_us);
+
+    hunt_deinit(&h);
+    for (unsigned i = 0; result.stay == 0 && i < records->count; i++)
+        record_end(records_at(records, i));
+    return result;
+}
+
+/* Of all workers that keep their STATE where we do, those of the job under an earlier lease. */
+static void gather(const char *beside, const struct leftover_job *job, struct record_list *list)
+{
+    DIR *dir = opendir(beside);
+    size_t kept = 0;
+
+    if (dir == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char path[PATH_MAX];
+
+        if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/" RECORDS_NAME, beside,
+                                                entry->d_name) < (int)sizeof(path))
+            records_copy(path, list);
+    }
+    closedir(dir);
+    for (size_t i = 0; i < list->all.count; i++) {
+        const struct slot_record *r = &list->all.items[i];
+
+        if (slice_is(job->id, r->job) && is_earlier(slice_of(r->lease), job->lease))
+            list->all.items[kept++] = *r;
+    }
+    list->all.count = kept;
+}
+
+struct leftover leftover_end_job(const struct slots *s, const struct leftover_job *job,
+                                 int64_t wait_us)
+{
+    CLEANUP(record_list) struct record_list list = {VEC_INIT};
+    struct hunt h = {
+        .records = &list,
+        .job = job,
+        .boot = slots_boot(s),
+        .dir = mem_strdup(slots_state_dir(s)),
+        .environment = BUF_INIT(ENVIRON_MAX),
+    };
+    char *slash = strrchr(h.dir, '/');
+
+    ASSERT(slash != NULL);
+    *slash = '\0';
+    gather(h.dir, job, &list);
+    struct leftover result = hunt_down(&h, wait_us);
+
+    hunt_deinit(&h);
+    return result;
+}

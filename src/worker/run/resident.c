@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run/resident.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/id.h"
+#include "base/os/log.h"
+#include "worker/run/carrier.h"
+#include "worker/run/channel.h"
+#include "worker/run/environment.h"
+#include "worker/run/line_reader.h"
+#include "worker/run/program.h"
+#include "worker/run/resident_internal.h"
+
+#define STOP_US (10 * US_PER_S) /* from the end of its input to TERM, and from there to KILL */
+#define LOOK_AGAIN_US (5 * US_PER_MS)
+
+/* ---- its input ---- */
+
+static void close_input(struct resident *r)
+{
+    if (r->input_fd < 0)
+        return;
+    uv_poll_stop(&r->input);
+    close(r->input_fd);
+    r->input_fd = -1;
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events);
+
+static void write_on(struct resident *r)
+{
+    while (r->input_fd >= 0 && r->written < r->line.size) {
+        ssize_t n = write(r->input_fd, r->line.data + r->written, r->line.size - r->written);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN) {
+            uv_poll_start(&r->input, UV_WRITABLE, on_writable);
+            return;
+        }
+        if (n < 0) { /* it reads no more, and would never answer */
+            close_input(r);
+            task_stop(r->task, r->written == 0 ? VERDICT_HANDBACK : VERDICT_ITSELF);
+            return;
+        }
+        r->written += (size_t)n;
+    }
+    if (r->input_fd >= 0)
+        uv_poll_stop(&r->input);
+}
+
+static void on_writable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    write_on(poll->data);
+}
+
+void resident_hand_over(struct resident *r, struct task *t)
+{
+    struct worker *w = r->worker;
+    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->offer->def.timeout_us;
+
+    r->task = t;
+    (void)id_parse(t->id, &r->task_id);
+    t->carrier = &r->carrier;
+    t->state = TASK_RUNNING;
+    t->facts.resident = true;
+    t->facts.strict = t->offer->def.strict;
+    t->facts.timeout_us = timeout_us;
+    t->facts.memory = t->offer->def.limits.memory;
+    r->timeout_at = timeout_us > 0 ? worker_now(w) + timeout_us : TIME_NEVER;
+    record_change(r->slot->record, t->id, t->lease);
+    buf_clear(&r->line);
+    buf_add_str(&r->line, "{\"job\":");
+    buf_add_slice(&r->line, t->json);
+    buf_add_str(&r->line, "}\n");
+    r->written = 0;
+    write_on(r);
+}
+
+/* A free one is told by the end of its input; a job in hand is brought to its end first. */
+void resident_retire(struct resident *r)
+{
+    r->retired = true;
+    if (r->task == NULL && r->input_fd >= 0) {
+        close_input(r);
+        r->idle_at = worker_now(r->worker);
+    }
+}
+
+/* ---- what it tells ---- */
+
+static void release_task(struct resident *r)
+{
+    struct task *t = STEAL(r->task);
+
+    if (r->written < r->line.size)
+        resident_retire(
+            r); /* it answered without having read: the next line would be the end of this one */
+    task_note_end(t);
+    record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
+    r->idle_at = worker_now(r->worker);
+    r->timeout_at = TIME_NEVER;
+    t->carrier = NULL;
+    worker_slot_freed(t);
+    task_settle(t);
+}
+
+void resident_output(void *ctx, struct slice data)
+{
+    struct resident *r = ctx;
+
+    if (r->task != NULL)
+        output_add(r->task->output, data, clock_wall_us());
+}
+
+static void complain(struct resident *r, const char *what)
+{
+    if (r->task != NULL)
+        output_notice(r->task->output, slice_of(what), clock_wall_us());
+    else
+        log_warn("queue %s: its resident program: %s", r->queue, what);
+}
+
+/* Whose line it is; false: nobody's. */
+static bool is_of_task(struct resident *r, struct slice *line)
+{
+    struct err err = ERR_INIT;
+    int64_t id = 0;
+
+    if (word_take_id(line, &id, &err) != E_OK)
+        complain(r, err.msg);
+    else if (r->task == NULL || id != r->task_id)
+        complain(r, "it speaks of a job that it does not have in hand");
+    else
+        return true;
+    return false;
+}
+
+static void take_line(struct resident *r, const struct line *line, struct buf *replies,
+                      struct buf *notices)
+{
+    struct slice text = line->text;
+
+    if (line->skipped > 0) {
+        if (r->task != NULL)
+            account_long_line(r->task->account, line->skipped, replies, notices);
+        return;
+    }
+    if (!is_of_task(r, &text))
+        return;
+    account_line(r->task->account, text, worker_now(r->worker), replies, notices);
+}
+
+static bool has_answered(const struct resident *r)
+{
+    return r->task != NULL && account_end(r->task->account)->kind != WORD_NONE;
+}
+
+static void mend(struct resident *r)
+{
+    struct offer *f = r->task->offer;
+
+    if (offer_mend(f)) {
+        log_info("queue %s works again", f->name);
+        r->worker->talk.describe = true;
+    }
+}
+
+/* After an end word the job is out of its hands: what it printed before is there already. */
+static void take_answer(struct resident *r)
+{
+    if (!has_answered(r))
+        return;
+    channel_drain_output(r->channel);
+    mend(r);
+    release_task(r);
+}
+
+static void take_lines(struct resident *r)
+{
+    CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
+    CLEANUP(buf) struct buf notices = BUF_INIT(CLIENT_REPLY_MAX);
+    struct line line;
+
+    while (line_reader_next(&r->lines, &line)) {
+        take_line(r, &line, &replies, &notices);
+        if (notices.size > 0 && r->task != NULL)
+            output_notice(r->task->output, buf_slice(&notices), clock_wall_us());
+        buf_clear(&notices);
+        take_answer(r);
+    }
+    channel_reply(r->channel, buf_slice(&replies));
+    if (r->task != NULL && !r->ended)
+        channel_pause_words(r->channel, account_is_full(r->task->account));
+}
+
+void resident_words(void *ctx, struct slice data)
+{
+    struct resident *r = ctx;
+
+    line_reader_feed(&r->lines, data);
+    take_lines(r);
+}
+
+/* ---- its end ---- */
+
+static void on_input_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void resident_free(struct resident *r)
+{
+    struct worker *w = r->worker;
+
+    if (r->prev != NULL)
+        r->prev->next = r->next;
+    else
+        w->residents = r->next;
+    if (r->next != NULL)
+        r->next->prev = r->prev;
+    if (r->job.pid != 0)
+        tree_remove(w->tree, &r->job);
+    if (r->cgroup.procs_fd >= 0)
+        cgroup_job_close(w->cgroup, &r->cgroup);
+    if (r->slot != NULL)
+        slot_release(w->slots, r->slot);
+    channel_close(r->channel);
+    line_reader_deinit(&r->lines);
+    buf_deinit(&r->line);
+    arena_deinit(&r->arena);
+    free(r->queue);
+    free(r->json);
+    if (r->input_fd < 0 && !r->closing) {
+        free(r);
+        return;
+    }
+    close_input(r);
+    uv_close((uv_handle_t *)&r->input, on_input_closed);
+}
+
+/* It died: with a job in hand, or before it had done one, its queue rests for a while. */
+static void note_death(struct resident *r)
+{
+    struct worker *w = r->worker;
+    struct offer *f = offers_find(&w->offers, slice_of(r->queue));
+    CLEANUP(buf) struct buf why = BUF_INIT(128);
+
+    if (r->retired || f == NULL)
+        return;
+    if (r->exit < 0)
+        buf_addf(&why, "its resident program was killed by signal %d", -r->exit);
+    else
+        buf_addf(&why, "its resident program ended with status %d", r->exit);
+    if (offer_break(f, buf_text(&why), worker_now(w))) {
+        log_warn("queue %s: %s", f->name, buf_text(&why));
+        w->talk.describe = true;
+    }
+}
+
+static void clear_up(struct resident *r)
+{
+    cgroup_job_kill(r->worker->cgroup, &r->cgroup);
+    if (tree_end(r->worker->tree, &r->job) > 0)
+        return; /* looked at again with the next pass */
+    channel_drain(r->channel);
+    line_reader_end(&r->lines);
+    take_lines(r);
+    note_death(r);
+    if (r->task != NULL) {
+        r->task->facts.exited = true;
+        r->task->facts.exit = r->exit;
+        release_task(r);
+    }
+    resident_free(r);
+}
+
+static void resident_event(struct carrier *c, const struct tree_event *event)
+{
+    struct resident *r = (struct resident *)c;
+
+    if (event->kind == TREE_STOPPED || event->kind == TREE_CONTINUED) {
+        if (r->task != NULL)
+            task_note_stop(r->task, event->kind == TREE_STOPPED ? event->status : 0);
+        return;
+    }
+    r->ended = true;
+    r->exit = event->kind == TREE_EXITED ? event->status : -event->status;
+    if (r->task != NULL)
+        r->task->state = TASK_CLEARING;
+    clear_up(r);
+}
+
+static void resident_stop(struct carrier *c, int64_t kill_at)
+{
+    struct resident *r = (struct resident *)c;
+
+    if (r->ended)
+        return;
+    r->retired = true;
+    if (kill_at > worker_now(r->worker) && r->kill_at == TIME_NEVER)
+        tree_signal(r->worker->tree, &r->job, SIGTERM);
+    if (kill_at < r->kill_at)
+        r->kill_at = kill_at;
+    worker_wake_at(r->worker, r->kill_at);
+}
+
+static int64_t pass_idle(struct resident *r, int64_t now)
+{
+    const struct offer *f = offers_find(&r->worker->offers, slice_of(r->queue));
+
+    if (!r->retired && f != NULL && now < r->idle_at + f->def.idle_us)
+        return r->idle_at + f->def.idle_us;
+    if (!r->retired)
+        resident_retire(r);
+    if (r->input_fd >= 0)
+        resident_retire(r);
+    if (now >= r->idle_at + STOP_US && r->kill_at == TIME_NEVER)
+        resident_stop(&r->carrier, now + STOP_US);
+    return r->kill_at != TIME_NEVER ? r->kill_at : r->idle_at + STOP_US;
+}
+
+static int64_t resident_pass(struct carrier *c, int64_t now)
+{
+    struct resident *r = (struct resident *)c;
+
+    if (r->ended) {
+        clear_up(r);
+        return now + LOOK_AGAIN_US;
+    }
+    if (now >= r->kill_at) {
+        if (r->task != NULL)
+            r->task->facts.killed_by_us = true;
+        (void)tree_end(r->worker->tree, &r->job);
+        return now + LOOK_AGAIN_US;
+    }
+    if (r->task == NULL)
+        return pass_idle(r, now);
+    if (now >= r->timeout_at) {
+        r->timeout_at = TIME_NEVER;
+        task_stop(r->task, VERDICT_TIMEOUT);
+    }
+    return r->timeout_at < r->kill_at ? r->timeout_at : r->kill_at;
+}
+
+static void resident_read_on(struct carrier *c)
+{
+    struct resident *r = (struct resident *)c;
+
+    if (!r->ended && r->task != NULL)
+        channel_pause_words(r->channel, account_is_full(r->task->account));
+}
+
+static void resident_reply(struct carrier *c, struct slice lines)
+{
+    channel_reply(((struct resident *)c)->channel, lines);
+}
+
+static void resident_abandon(struct carrier *c)
+{
+    struct resident *r = (struct resident *)c;
+
+    if (r->task != NULL)
+        r->task->carrier = NULL;
+    resident_free(r);
+}
+
+const struct carrier_ops resident_ops = {
+    .event = resident_event,
+    .stop = resident_stop,
+    .pass = resident_pass,
+    .read_on = resident_read_on,
+    .reply = resident_reply,
+    .abandon = resident_abandon,
+};
+
+/* ---- all of them ---- */
+
+int64_t residents_pass(struct worker *w, int64_t now)
+{
+    int64_t at = TIME_NEVER;
+    struct resident *next;
+
+    for (struct resident *r = w->residents; r != NULL; r = next) {
+        next = r->next;
+        if (r->task != NULL)
+            continue; /* looked at with its task */
+        int64_t look = resident_pass(&r->carrier, now);
+
+        at = look < at ? look : at;
+    }
+    return at;
+}
+
+void residents_retire(struct worker *w, const struct offer *f)
+{
+    for (struct resident *r = w->residents; r != NULL; r = r->next)
+        if (strcmp(r->queue, f->name) == 0)
+            resident_retire(r);
+}
+
+bool residents_end(struct worker *w)
+{
+    for (struct resident *r = w->residents; r != NULL; r = r->next)
+        if (r->task == NULL && !r->ended) {
+            resident_retire(r);
+            resident_stop(&r->carrier, worker_now(w) + US_PER_S);
+        }
+    return w->residents == NULL;
+}
+
+void residents_abandon(struct worker *w)
+{
+    while (w->residents != NULL)
+        resident_abandon(&w->residents->carrier);
+}

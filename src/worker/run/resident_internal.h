@@ -1,0 +1,56 @@
+/*
+ * A program that stays: what resident.c and resident_start.c share.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "worker/internal.h"
+#include "worker/run/carrier.h"
+#include "worker/run/channel.h"
+#include "worker/run/line_reader.h"
+
+#define JOB_LINE_MAX ((size_t)16 << 20)
+#define MARK_SIZE 64
+
+struct resident {
+    struct carrier carrier;
+    struct worker *worker;
+    struct resident *prev, *next; /* of the worker's */
+    char *queue;
+    char *json;        /* its queue's definition when it was started */
+    struct task *task; /* in hand, or NULL */
+    int64_t task_id;
+    struct slot *slot;
+    struct channel *channel;
+    struct line_reader lines;
+    struct tree_job job;
+    struct cgroup_job cgroup;
+    struct arena arena;
+    char mark[MARK_SIZE];
+
+    uv_poll_t input; /* while a line does not fit into the pipe */
+    int input_fd;
+    struct buf line; /* being written */
+    size_t written;
+
+    bool ended;         /* the program; what it started may be left */
+    bool retired;       /* no more jobs for it */
+    bool closing;       /* the loop still holds its handle */
+    int64_t idle_at;    /* steady: since when it has no job */
+    int64_t timeout_at; /* of the job in hand */
+    int64_t kill_at;
+    int exit;
+};
+
+extern const struct carrier_ops resident_ops;
+
+/* The job is its own now. */
+void resident_hand_over(struct resident *r, struct task *t);
+
+/* No more jobs for it: its input ends, and it is to end as well. */
+void resident_retire(struct resident *r);
+void resident_free(struct resident *r);
+
+/* What comes through its channel. */
+void resident_output(void *ctx, struct slice data);
+void resident_words(void *ctx, struct slice data);

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run/task.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "base/text/base64.h"
+#include "base/text/nearest.h"
+#include "worker/internal.h"
+#include "worker/run/carrier.h"
+#include "worker/talk/internal.h"
+
+#define TERM_US (10 * US_PER_S)       /* from TERM to KILL */
+#define TERM_ENDING_US (1 * US_PER_S) /* the same when the worker itself ends */
+#define REFUSED_MAX 2
+#define EMIT_AGAIN_US (500 * US_PER_MS)
+
+/* ---- what the server says ---- */
+
+static struct slice text_member(struct slice job, const char *name, struct arena *arena)
+{
+    struct slice value;
+
+    if (!json_find(job, name, &value) || json_type_of(value) != JSON_T_STRING)
+        return (struct slice){0};
+    return json_text(value, arena);
+}
+
+static struct slice raw_member(struct slice job, const char *name)
+{
+    struct slice value;
+
+    return json_find(job, name, &value) ? value : (struct slice){0};
+}
+
+static int64_t int_member(struct slice job, const char *name)
+{
+    struct slice value = raw_member(job, name);
+
+    return value.size > 0 && json_type_of(value) == JSON_T_INT ? json_int(value) : 0;
+}
+
+static int64_t timeout_member(struct slice job, struct arena *arena)
+{
+    struct slice value = raw_member(job, "timeout");
+    struct err err = ERR_INIT;
+    int64_t us = 0;
+
+    if (value.size == 0)
+        return 0;
+    enum err_code code = json_type_of(value) == JSON_T_STRING
+                             ? duration_parse(json_text(value, arena), &us, &err)
+                             : duration_from_seconds(json_number(value), &us, &err);
+
+    return code == E_OK ? us : 0;
+}
+
+/* A job without a route is at its first step, and has no other. */
+static void take_step(struct task *t)
+{
+    struct slice step = raw_member(t->json, "step");
+    struct slice final;
+
+    t->step = 1;
+    t->route = ACCOUNT_NO_ROUTE;
+    if (step.size == 0 || json_type_of(step) != JSON_T_OBJECT)
+        return;
+    t->step = (int)int_member(step, "number");
+    t->route = json_find(step, "final", &final) && json_type_of(final) == JSON_T_TRUE
+                   ? ACCOUNT_ROUTE_FINAL
+                   : ACCOUNT_ROUTE;
+}
+
+static void take_body(struct task *t)
+{
+    struct slice encoded = text_member(t->json, "body_base64", &t->arena);
+
+    t->body = text_member(t->json, "body", &t->arena);
+    if (encoded.data != NULL && !base64_decode(encoded, &t->arena, &t->body))
+        log_warn("job %.*s: its body is not base64", (int)t->id.size, t->id.data);
+}
+
+static void take_members(struct task *t)
+{
+    struct arena *a = &t->arena;
+
+    t->id = text_member(t->json, "id", a);
+    t->lease = text_member(t->json, "lease", a);
+    t->queue = text_member(t->json, "queue", a);
+    t->key = text_member(t->json, "key", a);
+    t->url = text_member(t->json, "url", a);
+    t->params = raw_member(t->json, "params");
+    t->command = raw_member(t->json, "command");
+    t->limits = raw_member(t->json, "limits");
+    if (t->command.size > 0) {
+        t->workdir = text_member(t->json, "workdir", a);
+        t->env = raw_member(t->json, "env");
+    }
+    t->cursor = raw_member(t->json, "cursor");
+    t->attempt = (int)int_member(t->json, "attempt");
+    t->lost_before = int_member(t->json, "lost");
+    t->timeout_us = timeout_member(t->json, a);
+    take_step(t);
+    take_body(t);
+}
+
+/* ---- life ---- */
+
+static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
+{
+    const struct worker *w = ctx;
+
+    for (size_t i = 0; i < w->offers.names.count; i++)
+        if (slice_is(name, w->offers.names.items[i]))
+            return E_OK;
+    return queue_name_unknown(name, (const char *const *)w->offers.names.items,
+                              w->offers.names.count, E_INVALID, err);
+}
+
+static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
+{
+    const struct worker *w = ctx;
+
+    return offers_check_topic(&w->offers, name, err);
+}
+
+static void enlist(struct worker *w, struct task *t)
+{
+    t->next = w->tasks;
+    if (t->next != NULL)
+        t->next->prev = t;
+    w->tasks = t;
+    w->n_tasks++;
+}
+
+/* Every attempt has the same room, so that the last one can always say why it failed.  The attempts of a route
+ * are counted for each step, and what came before them may be of other queues. */
+static int64_t log_cap(const struct task *t, int64_t base)
+{
+    int64_t keep = t->offer != NULL ? t->offer->def.keep_log : 0;
+    int64_t left = t->route != ACCOUNT_NO_ROUTE ? keep : keep * t->attempt - base;
+
+    return left < keep ? left : keep;
+}
+
+struct task *task_new(struct worker *w, struct slice json)
+{
+    struct task *t = mem_zalloc(sizeof(*t));
+
+    t->worker = w;
+    t->stop_told = true;
+    t->json = arena_copy(&t->arena, json);
+    take_members(t);
+    t->offer = offers_find(&w->offers, t->queue);
+    if (t->id.size == 0 || t->lease.size == 0) {
+        log_error("the server gave a job without id or lease: %.*s", (int)json.size, json.data);
+        arena_deinit(&t->arena);
+        free(t);
+        return NULL;
+    }
+    t->account = account_new(
+        &(struct account_config){.id = arena_strdup(&t->arena, t->id),
+                                 .lease = arena_strdup(&t->arena, t->lease),
+                                 .route = t->route,
+                                 .may_command = t->offer != NULL && t->offer->def.may_emit_command,
+                                 .knows_queue = knows_queue,
+                                 .knows_topic = knows_topic,
+                                 .ctx = w});
+    int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
+
+    t->output = output_new(&(struct output_config){
+        .cap = log_cap(t, base),
+        .base = base,
+        .keep_text = w->config.hooks.on_end != NULL,
+    });
+    enlist(w, t);
+    return t;
+}
+
+void task_free(struct task *t)
+{
+    struct worker *w = t->worker;
+
+    ASSERT(t->carrier == NULL);
+    if (t->prev != NULL)
+        t->prev->next = t->next;
+    else
+        w->tasks = t->next;
+    if (t->next != NULL)
+        t->next->prev = t->prev;
+    w->n_tasks--;
+    talk_forget(t);
+    if (t->emit_request != NULL)
+        link_cancel(t->emit_request);
+    account_free(t->account);
+    output_free(t->output);
+    output_free(t->errors);
+    arena_deinit(&t->arena);
+    free(t);
+}
+
+/* ---- ending ---- */
+
+void task_stop(struct task *t, enum verdict_why why)
+{
+    bool ending = t->worker->state >= WORKER_ENDING;
+
+    if (t->state > TASK_RUNNING)
+        return;
+    if (t->facts.why == VERDICT_ITSELF)
+        t->facts.why = why;
+    if (t->state == TASK_WAITING && t->offer != NULL) {
+        worker_unqueue(t);
+        task_settle(t);
+        return;
+    }
+    if (t->carrier != NULL)
+        t->carrier->ops->stop(t->carrier,
+                              worker_now(t->worker) + (ending ? TERM_ENDING_US : TERM_US));
+}
+
+void task_note_stop(struct task *t, int signal)
+{
+    CLEANUP(buf) struct buf text = BUF_INIT(128);
+
+    if (signal != 0)
+        buf_addf(&text, "stopped by signal %d (SIG%s)", signal, sigabbrev_np(signal));
+    else
+        buf_add_str(&text, "continued");
+    output_notice(t->output, buf_slice(&text), clock_wall_us());
+    t->stopped = signal;
+    t->stop_told = false;
+}
+
+void task_lose(struct task *t)
+{
+    if (t->lost || t->finish_sent)
+        return; /* the answer to its end tells */
+    log_warn("job %.*s is not ours any more: it is ended here", (int)t->id.size, t->id.data);
+    t->lost = true;
+    if (t->carrier != NULL) {
+        t->carrier->ops->stop(t->carrier, worker_now(t->worker));
+        return;
+    }
+    if (t->state == TASK_WAITING)
+        worker_unqueue(t);
+    worker_task_done(t, false);
+}
+
+static void judge(struct task *t)
+{
+    const struct word *end = account_end(t->account);
+    const struct err *fault = account_fault(t->account);
+
+    t->facts.end = end->kind;
+    t->facts.end_text = end->text;
+    t->facts.end_delay_us = end->delay_us;
+    t->facts.has_status = account_has_text(t->account);
+    if (fault != NULL) {
+        t->facts.why = VERDICT_EMITS;
+        t->facts.reason = slice_of(fault->msg);
+    }
+    verdict_judge(&t->facts, &t->verdict);
+}
+
+void task_note_end(struct task *t)
+{
+    if (t->facts.why == VERDICT_ITSELF && !t->lost)
+        t->end_record = slots_note_end(t->worker->slots, t->id, t->lease);
+}
+
+void task_settle(struct task *t)
+{
+    if (t->stopped != 0 && t->facts.exited && t->facts.exit >= 0)
+        task_note_stop(t, 0); /* it cannot have exited otherwise, though nobody told */
+    t->stop_told = t->stop_told && t->stopped == 0;
+    t->stopped = 0;
+    output_end(t->output, clock_wall_us());
+    if (t->errors != NULL) {
+        output_end(t->errors, clock_wall_us());
+        output_add_errors(t->output, output_text(t->errors), clock_wall_us());
+    }
+    account_close(t->account);
+    if (t->lost) {
+        worker_task_done(t, false);
+        return;
+    }
+    judge(t);
+    if (t->verdict.outcome != JOB_OUT_DONE)
+        account_drop_emits(t->account);
+    if (t->verdict.outcome == JOB_OUT_FAILED && t->worker->config.hooks.on_failure != NULL)
+        t->worker->config.hooks.on_failure(t->worker->config.hooks.ctx);
+    t->state = TASK_SETTLING;
+    task_pump(t);
+}
+
+void task_unstarted(struct task *t, const char *reason)
+{
+    t->facts.why = VERDICT_UNSTARTED;
+    t->facts.reason = arena_copy(&t->arena, slice_of(reason));
+    task_settle(t);
+}
+
+void task_refused(struct task *t, const struct err *why)
+{
+    struct verdict_facts facts = {.why = VERDICT_EMITS,
+                                  .exited = t->facts.exited,
+                                  .exit = t->facts.exit};
+
+    if (t->refused == REFUSED_MAX) {
+        log_error("job %.*s: the server does not take its end: %s", (int)t->id.size, t->id.data,
+                  why->msg);
+        t->lost = true;
+        worker_task_done(t, false);
+        return;
+    }
+    t->refused++;
+    facts.reason = arena_copy(&t->arena, slice_of(why->msg));
+    verdict_judge(&facts, &t->verdict);
+}
+
+/* ---- emits ---- */
+
+static void tell_program(struct task *t, const struct buf *replies, const struct buf *notices)
+{
+    if (replies->size > 0 && t->carrier != NULL)
+        t->carrier->ops->reply(t->carrier, buf_slice(replies));
+    if (notices->size > 0)
+        output_notice(t->output, buf_slice(notices), clock_wall_us());
+}
+
+static bool is_final_refusal(enum err_code code)
+{
+    return code == E_INVALID || code == E_BAD_REQUEST || code == E_TOO_LARGE ||
+           code == E_QUEUE_DOWN || code == E_FORBIDDEN;
+}
+
+static void on_emitted(void *ctx, const struct link_reply *reply)
+{
+    CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
+    CLEANUP(buf) struct buf notices = BUF_INIT(CLIENT_REPLY_MAX);
+    struct task *t = ctx;
+
+    t->emit_request = NULL;
+    if (reply->err.code == E_OK) {
+        account_batch_done(t->account, reply->text, &replies);
+    } else if (is_final_refusal(reply->err.code)) {
+        account_batch_refused(t->account, &reply->err, &replies, &notices);
+    } else {
+        account_batch_again(t->account);
+        t->emit_at = worker_now(t->worker) + EMIT_AGAIN_US;
+    }
+    tell_program(t, &replies, &notices);
+    if (reply->err.code == E_STALE_LEASE || reply->err.code == E_NOT_FOUND) {
+        task_lose(t);
+        return;
+    }
+    if (t->carrier != NULL)
+        t->carrier->ops->read_on(t->carrier);
+    task_pump(t);
+}
+
+static void send_batch(struct task *t)
+{
+    CLEANUP(buf) struct buf body = BUF_INIT(CLIENT_REPLY_MAX);
+
+    if (!account_next_batch(t->account, worker_now(t->worker), &body))
+        return;
+    t->emit_request = link_send(t->worker->link, &(struct link_call){.method = "POST",
+                                                                     .path = "/v1/emit",
+                                                                     .body = buf_slice(&body),
+                                                                     .done = on_emitted,
+                                                                     .ctx = t});
+}
+
+void task_pump(struct task *t)
+{
+    int64_t now = worker_now(t->worker);
+    int64_t at = account_batch_at(t->account);
+
+    if (t->emit_request != NULL || t->lost)
+        return;
+    at = at < t->emit_at ? t->emit_at : at;
+    if (account_batch_at(t->account) != TIME_NEVER && at <= now)
+        send_batch(t);
+    else if (account_batch_at(t->account) != TIME_NEVER)
+        worker_wake_at(t->worker, at);
+    if (t->state != TASK_SETTLING || t->emit_request != NULL || !account_settled(t->account))
+        return;
+    judge(t); /* a job that it emitted may have been refused */
+    t->state = TASK_ENDED;
+    t->ended_at = now;
+}

@@ -1,0 +1,108 @@
+/*
+ * A task: one job in hand, from the claim to the server's word that its end was taken.
+ *
+ *     WAITING ──► RUNNING ──► CLEARING ──► SETTLING ──► ENDED ──► (gone)
+ *
+ * WAITING gets a slot as soon as one is free: while programs are short, jobs are taken a few milliseconds
+ * ahead.  RUNNING holds a slot, CLEARING too: its program has ended, what else it started is being ended.
+ *  SETTLING has emits to deliver, ENDED a finish.  A task that the server has given to somebody
+ * else is `lost`: it is brought to its end and tells nobody.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/slice.h"
+#include "core/job/verdict.h"
+#include "worker/run/account.h"
+#include "worker/run/output.h"
+
+struct carrier;
+struct link_request;
+struct offer;
+struct slot_record;
+struct worker;
+
+enum task_state { TASK_WAITING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
+
+struct task {
+    struct worker *worker;
+    struct offer *offer;
+    struct task *prev, *next; /* of the worker's */
+    struct task *after;       /* of those that wait */
+    enum task_state state;
+
+    /* What the server has said; slices live in the arena. */
+    struct arena arena;
+    struct slice json; /* the whole job */
+    struct slice id, lease, queue;
+    struct slice key, params, command, cursor;
+    struct slice limits;  /* of a command that a job has emitted: JSON, or empty */
+    struct slice workdir; /* of the job's own command; or empty */
+    struct slice env;     /* of the job's own command: JSON, or empty */
+    struct slice body;    /* data NULL: none */
+    struct slice url;
+    int attempt;
+    int step; /* the number of its step, 1 without a route */
+    enum account_route route;
+    int64_t lost_before; /* how often its worker was lost */
+    int64_t timeout_us;  /* 0: none */
+
+    struct account *account;
+    struct output *output;
+    struct output *errors;   /* standard error, where it is kept apart and there was any; or NULL */
+    struct carrier *carrier; /* while one carries it out */
+
+    bool lost;        /* the lease is somebody else's */
+    bool log_sent;    /* a piece of its log is under way */
+    bool status_sent; /* its status is */
+    int stopped;      /* the signal that its program is stopped by; 0: it runs */
+    bool stop_told;   /* the server knows whether it is stopped */
+    int64_t taken_at;
+    int64_t started_at;
+    int64_t ended_at;
+    int64_t told_at; /* steady: when its status or log was told last */
+
+    struct slot_record
+        *end_record; /* for the next worker, while the server does not know its end */
+
+    struct verdict_facts facts;
+    struct verdict verdict;
+    bool finish_sent; /* with a request that is under way */
+    bool alone;       /* it was in a request that the server refused: it goes in one of its own */
+    int refused;      /* so often was its end refused: 1: told without its words, 2: and its log */
+    struct link_request *emit_request; /* a batch of emits is under way */
+    int64_t emit_at;                   /* steady: not before, after a failure */
+};
+
+/* Takes one job of a claim's reply.  NULL: it cannot be understood, which is logged. */
+struct task *task_new(struct worker *w, struct slice json);
+void task_free(struct task *t);
+
+/* Ends what runs for it, for that reason; the first reason stays.  The end comes later. */
+void task_stop(struct task *t, enum verdict_why why);
+
+/* The server has given the job to somebody else. */
+void task_lose(struct task *t);
+
+/* Nothing of it runs any more: what it has emitted is delivered, then its end. */
+void task_settle(struct task *t);
+
+/* Its program was stopped by that signal, or goes on (0): people are told. */
+void task_note_stop(struct task *t, int signal);
+
+/* The server does not take its end as it is: it is told as a failure, without what the program has said; when
+ * that is refused too, without its log; then it is given up. */
+void task_refused(struct task *t, const struct err *why);
+
+/* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */
+void task_pump(struct task *t);
+
+/* Its program has run to its end by itself: should this worker be killed now, the next one knows. */
+void task_note_end(struct task *t);
+
+/* Its queue's program cannot be started here: the job goes back, uncounted. */
+void task_unstarted(struct task *t, const char *reason);

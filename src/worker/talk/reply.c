@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/talk/internal.h"
+
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "worker/internal.h"
+
+/* ---- ends ---- */
+
+static bool is_gone(enum err_code code)
+{
+    return code == E_STALE_LEASE || code == E_NOT_FOUND || code == E_CONFLICT;
+}
+
+static struct err error_of(struct slice result)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct err err = ERR_INIT;
+    struct slice error;
+    struct slice name;
+    struct slice message;
+
+    if (!json_find(result, "error", &error) || json_type_of(error) != JSON_T_OBJECT ||
+        !json_find(error, "code", &name) || !json_find(error, "message", &message))
+        return err;
+    message = json_text(message, &arena);
+    err_set(&err, err_from_name(arena_strdup(&arena, json_text(name, &arena))), "%.*s",
+            (int)message.size, message.data);
+    return err;
+}
+
+/* Whether the job has ended; if not, it is tried again. */
+static bool job_ended(struct slice result)
+{
+    struct slice state;
+
+    if (!json_find(result, "state", &state))
+        return true;
+    return slice_is(state, "\"done\"") || slice_is(state, "\"failed\"") ||
+           slice_is(state, "\"cancelled\"");
+}
+
+static void take_result(struct task *t, struct slice result)
+{
+    struct err err = error_of(result);
+
+    t->finish_sent = false;
+    if (err.code == E_OK) {
+        worker_task_done(t, job_ended(result));
+    } else if (is_gone(err.code)) {
+        log_warn("job %.*s: its end was not taken: %s", (int)t->id.size, t->id.data, err.msg);
+        t->lost = true;
+        worker_task_done(t, false);
+    } else {
+        task_refused(t, &err);
+    }
+}
+
+static enum err_code take_results(struct talk_request *r, struct slice reply, struct err *err)
+{
+    struct slice results;
+    struct slice result;
+    size_t i = 0;
+
+    if (r->finishes.count + r->ghosts == 0)
+        return E_OK;
+    if (!json_find(reply, "results", &results) || json_type_of(results) != JSON_T_ARRAY ||
+        json_count_items(results) != r->finishes.count + r->ghosts)
+        return err_set(err, E_INTERNAL, "the server's reply does not tell of all that has ended");
+    for (struct json_iter it = json_items(results); json_next_item(&it, &result); i++)
+        if (i >= r->ghosts)
+            take_result(r->finishes.items[i - r->ghosts], result);
+    VEC_CLEAR(&r->finishes);
+    if (r->ghosts > 0)
+        worker_forget_ghosts(r->worker);
+    return E_OK;
+}
+
+/* ---- what is held ---- */
+
+static struct task *task_named(struct worker *w, struct slice item)
+{
+    struct slice id;
+    struct slice lease;
+
+    if (!json_find(item, "id", &id) || !json_find(item, "lease", &lease) || id.size < 2 ||
+        lease.size < 2)
+        return NULL;
+    id = slice_make(id.data + 1, id.size - 2);
+    lease = slice_make(lease.data + 1, lease.size - 2);
+    for (struct task *t = w->tasks; t != NULL; t = t->next)
+        if (slice_equal(t->id, id) && slice_equal(t->lease, lease))
+            return t;
+    return NULL;
+}
+
+/* Logs that the server took as they were; the others are told of in `logs`. */
+static void take_touches(struct talk_request *r, struct slice reply)
+{
+    struct slice logs;
+    struct slice item;
+    struct slice size;
+
+    for (size_t i = 0; i < r->touches.count; i++) {
+        struct talk_touch *touch = &r->touches.items[i];
+
+        if (touch->task == NULL)
+            continue;
+        if (touch->status)
+            touch->task->status_sent = false;
+        if (touch->log_end < 0)
+            continue;
+        touch->task->log_sent = false;
+        output_ack(touch->task->output, touch->log_end);
+    }
+    if (!json_find(reply, "logs", &logs) || json_type_of(logs) != JSON_T_ARRAY)
+        return;
+    for (struct json_iter it = json_items(logs); json_next_item(&it, &item);) {
+        struct task *t = task_named(r->worker, item);
+
+        if (t != NULL && json_find(item, "size", &size) && json_type_of(size) == JSON_T_INT)
+            output_ack(t->output, json_int(size));
+    }
+}
+
+static void take_lost(struct worker *w, struct slice reply)
+{
+    struct slice list;
+    struct slice item;
+
+    if (json_find(reply, "lost", &list) && json_type_of(list) == JSON_T_ARRAY)
+        for (struct json_iter it = json_items(list); json_next_item(&it, &item);) {
+            struct task *t = task_named(w, item);
+
+            if (t != NULL)
+                task_lose(t);
+        }
+    if (json_find(reply, "cancel", &list) && json_type_of(list) == JSON_T_ARRAY)
+        for (struct json_iter it = json_items(list); json_next_item(&it, &item);) {
+            struct task *t = task_named(w, item);
+
+            if (t != NULL)
+                task_stop(t, VERDICT_CANCEL);
+        }
+}
+
+static void take_jobs(struct worker *w, struct slice reply)
+{
+    struct slice jobs;
+    struct slice job;
+
+    if (!json_find(reply, "jobs", &jobs) || json_type_of(jobs) != JSON_T_ARRAY)
+        return;
+    for (struct json_iter it = json_items(jobs); json_next_item(&it, &job);)
+        worker_take_job(w, job);
+}
+
+/* Another number than ours: what we know of the queues is old. */
+static void take_definitions(struct worker *w, struct slice reply)
+{
+    struct slice number;
+
+    if (json_find(reply, "definitions", &number) && json_type_of(number) == JSON_T_INT &&
+        json_int(number) != w->offers.definitions)
+        w->offers.known = false;
+}
+
+enum err_code talk_read_reply(struct talk_request *r, struct slice text, struct err *err)
+{
+    struct slice reply;
+
+    if (json_check(text, &reply, err) != E_OK)
+        return err_wrap(err, "the server's reply to a claim");
+    if (json_type_of(reply) != JSON_T_OBJECT)
+        return err_set(err, E_INTERNAL, "the server's reply to a claim is not an object");
+    take_touches(r, reply);
+    if (take_results(r, reply, err) != E_OK)
+        return err->code;
+    take_lost(r->worker, reply);
+    take_definitions(r->worker, reply);
+    take_jobs(r->worker, reply);
+    return E_OK;
+}

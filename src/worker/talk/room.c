@@ -1,0 +1,192 @@
+/*
+ * What a request asks for: as many jobs as there is room for, and a few ahead; and who asks.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <unistd.h>
+
+#include "base/json/json.h"
+#include "worker/internal.h"
+#include "worker/talk/internal.h"
+
+enum { JOBS_MAX = 1000, QUEUES_MAX = 1000 }; /* in one request: so many the server takes at least */
+
+int talk_free_slots(const struct worker *w)
+{
+    return w->config.slots - w->running - w->waiting - w->talk.reserved;
+}
+
+/* Jobs worth having at hand beyond those that run. */
+static int ahead(const struct worker *w)
+{
+    int most = 0;
+
+    for (size_t i = 0; i < w->offers.items.count && w->rate_us == 0; i++) {
+        int n = offer_ahead(w->offers.items.items[i], w->config.slots);
+
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+bool talk_has_enough(const struct worker *w)
+{
+    return talk_free_slots(w) <= 0 && w->waiting + w->talk.reserved > ahead(w) / 2;
+}
+
+/* Starts that the rate allows now, besides those on their way. */
+static int room_by_rate(const struct worker *w)
+{
+    int64_t late_us = worker_now(w) - w->rate_at;
+    int slots = talk_free_slots(w);
+
+    if (late_us < 0)
+        return 0;
+    if (late_us > WORKER_RATE_LATE_US)
+        late_us = WORKER_RATE_LATE_US;
+    int due = 1 + (int)(late_us / w->rate_us) - w->talk.reserved;
+
+    due = due < slots ? due : slots;
+    return due > 0 ? due : 0;
+}
+
+/* What was granted to a request that overtakes it would be taken back by it. */
+static bool tells_all(const struct worker *w)
+{
+    const struct talk_request *r = w->talk.requests;
+
+    while (r != NULL && !r->all)
+        r = r->next;
+    return r != NULL;
+}
+
+static int room_in_all(const struct worker *w)
+{
+    if (w->state != WORKER_UP || !w->offers.known || tells_all(w) || talk_has_enough(w))
+        return 0;
+    if (w->rate_us > 0)
+        return room_by_rate(w);
+    int room = talk_free_slots(w) + ahead(w);
+
+    return room > 0 ? room : 0;
+}
+
+/* A queue whose programs take long gets slots that are free, and no others. */
+static int room_of(const struct worker *w, const struct offer *f)
+{
+    int room = offer_room(f, w->config.slots, worker_now(w));
+    int most = talk_free_slots(w) + offer_ahead(f, w->config.slots);
+
+    return most < 0 ? 0 : room < most ? room : most;
+}
+
+int talk_room(const struct worker *w)
+{
+    int all = room_in_all(w);
+    int sum = 0;
+
+    for (size_t i = 0; i < w->offers.items.count && sum < all; i++)
+        sum += room_of(w, w->offers.items.items[i]);
+    return sum < all ? sum : all;
+}
+
+bool talk_takes_turns(const struct worker *w)
+{
+    return w->offers.items.count > QUEUES_MAX;
+}
+
+static void reserve(struct talk_request *r, struct offer *f, int n)
+{
+    VEC_PUSH(&r->reserved, ((struct talk_room){f, n}));
+    f->reserved += n;
+}
+
+void talk_add_room(struct talk_request *r, struct buf *b, int room)
+{
+    struct worker *w = r->worker;
+
+    size_t count = w->offers.items.count;
+    size_t turn = talk_takes_turns(w) ? w->talk.turn : 0;
+
+    room = room < JOBS_MAX ? room : JOBS_MAX;
+    buf_add_str(b, "\"queues\":{");
+    for (size_t i = 0; i < count && room > 0 && r->reserved.count < QUEUES_MAX; i++) {
+        struct offer *f = w->offers.items.items[(turn + i) % count];
+        int n = room_of(w, f);
+
+        w->talk.turn = (turn + i + 1) % count;
+        if (n == 0)
+            continue;
+        n = n < room ? n : room;
+        json_add_comma(b);
+        json_add_string(b, slice_of(f->name));
+        buf_add_char(b, ':');
+        buf_add_int(b, n);
+        reserve(r, f, n);
+    }
+    buf_addf(b, "},\"max\":%d,\"commands\":true", room);
+    r->max = room;
+}
+
+/* ---- who asks ---- */
+
+static void add_served(const struct worker *w, struct buf *b)
+{
+    size_t left = QUEUES_MAX;
+
+    buf_add_str(b, ",\"queues\":{");
+    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
+        const struct offer *f = w->offers.items.items[i];
+
+        if (f->gone)
+            continue;
+        left--;
+        json_add_comma(b);
+        json_add_string(b, slice_of(f->name));
+        buf_addf(b, ":%d",
+                 f->def.slots == QUEUE_SLOTS_ALL || f->def.slots > w->config.slots ? w->config.slots
+                                                                                   : f->def.slots);
+    }
+    buf_add_str(b, "},\"broken\":{");
+    left = QUEUES_MAX;
+    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
+        const struct offer *f = w->offers.items.items[i];
+
+        if (f->gone || f->broken == NULL)
+            continue;
+        left--;
+        json_add_comma(b);
+        json_add_string(b, slice_of(f->name));
+        buf_add_char(b, ':');
+        json_add_string(b, slice_of(f->broken));
+    }
+    buf_add_char(b, '}');
+}
+
+/* Where it is, and whom it comes after, until the server has let it in. */
+static void add_instance(const struct worker *w, struct buf *b)
+{
+    buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
+    if (!w->talk.met || w->talk.away || w->talk.describe) {
+        json_put_string(b, "host", slice_of(w->host));
+        if (slots_boot(w->slots)[0] != '\0')
+            json_put_string(b, "boot", slice_of(slots_boot(w->slots)));
+        if (w->instance.previous[0] != '\0')
+            json_put_string(b, "previous", slice_of(w->instance.previous));
+    }
+    if (w->talk.leaving)
+        buf_add_str(b, ",\"leaves\":true");
+}
+
+void talk_add_worker(struct worker *w, struct buf *b)
+{
+    buf_add_str(b, "\"worker\":{\"name\":");
+    json_add_string(b, slice_of(w->name));
+    buf_addf(b, ",\"pid\":%d", (int)getpid());
+    add_instance(w, b);
+    if (w->talk.describe && w->offers.known) {
+        buf_addf(b, ",\"version\":\"" WAYBILL_VERSION "\",\"slots\":%d", w->config.slots);
+        add_served(w, b);
+        w->talk.describe = false;
+    }
+    buf_add_str(b, "},");
+}

@@ -1,0 +1,106 @@
+/*
+ * Subscriptions: each topic has a queue of its own at the server, under this worker's name.
+ *
+ * They are told one after the other, and again whenever somebody else may be at the other end.  A topic that the
+ * server refuses is left out until then: what else there is to do goes on.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "base/os/log.h"
+#include "worker/client/url.h"
+#include "worker/internal.h"
+#include "worker/talk/internal.h"
+
+#define AGAIN_US (5 * US_PER_S)
+
+enum { PATH_SIZE_MAX = 1024, BODY_SIZE_MAX = 2048, PATIENCE_S = 60 };
+
+/* The name of its queue as the server has it. */
+static enum err_code read_queue(struct slice text, struct arena *arena, struct slice *ret_queue,
+                                struct err *err)
+{
+    struct slice reply;
+    struct slice queue;
+
+    if (json_check(text, &reply, err) != E_OK)
+        return err_wrap(err, "the server's reply to a subscription");
+    if (json_type_of(reply) != JSON_T_OBJECT || !json_find(reply, "queue", &queue) ||
+        json_type_of(queue) != JSON_T_STRING)
+        return err_set(err, E_INTERNAL, "the server's reply to a subscription names no queue");
+    *ret_queue = json_text(queue, arena);
+    return E_OK;
+}
+
+/* The server's word on this topic, which will be the same the next time. */
+static bool is_refusal(enum err_code code)
+{
+    return code == E_INVALID || code == E_BAD_REQUEST || code == E_FORBIDDEN ||
+           code == E_NOT_FOUND || code == E_CONFLICT || code == E_TOO_LARGE;
+}
+
+static void on_subscribed(void *ctx, const struct link_reply *reply)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct worker *w = ctx;
+    const char *topic = w->config.topics[w->talk.subscribed];
+    struct err err = reply->err;
+    struct slice queue;
+
+    w->talk.subscribe_request = NULL;
+    if (err.code == E_OK && read_queue(reply->text, &arena, &queue, &err) == E_OK) {
+        log_info("topic %s: subscribed, by queue %.*s", topic, (int)queue.size, queue.data);
+        offers_subscribed(&w->offers, w->talk.subscribed, queue);
+        w->offers.known = false;
+    } else if (is_refusal(err.code)) {
+        log_error("topic %s: the server refuses the subscription: %s", topic, err.msg);
+    } else {
+        talk_pause(w, reply, &err);
+        return;
+    }
+    w->talk.subscribed++;
+}
+
+static void send_subscription(struct worker *w)
+{
+    CLEANUP(buf) struct buf path = BUF_INIT(PATH_SIZE_MAX);
+    CLEANUP(buf) struct buf body = BUF_INIT(BODY_SIZE_MAX);
+    char lifetime[DURATION_TEXT_SIZE];
+
+    buf_add_str(&path, "/v1/topics/");
+    client_add_escaped(&path, slice_of(w->config.topics[w->talk.subscribed]));
+    buf_add_str(&path, "/subscribe");
+    buf_add_str(&body, "{\"worker\":");
+    json_add_string(&body, slice_of(w->name));
+    json_put_string(&body, "lifetime", slice_of(duration_format(w->config.lifetime_us, lifetime)));
+    buf_add_char(&body, '}');
+    ASSERT(!path.overflowed && !body.overflowed);
+    w->talk.subscribe_request = link_send(w->link, &(struct link_call){.method = "POST",
+                                                                       .path = buf_text(&path),
+                                                                       .body = buf_slice(&body),
+                                                                       .patience_s = PATIENCE_S,
+                                                                       .done = on_subscribed,
+                                                                       .ctx = w});
+}
+
+bool talk_subscribe(struct worker *w)
+{
+    struct talk *t = &w->talk;
+
+    if (t->subscribed == w->config.n_topics)
+        return false;
+    if (t->subscribe_at > worker_now(w)) {
+        worker_wake_at(w, t->subscribe_at);
+        return false;
+    }
+    if (t->subscribe_request == NULL)
+        send_subscription(w);
+    return true;
+}
+
+void talk_check_subscriptions(struct worker *w)
+{
+    if (!offers_lack_one(&w->offers))
+        return;
+    w->talk.subscribed = 0;
+    w->talk.subscribe_at = worker_now(w) + AGAIN_US;
+}

@@ -1,0 +1,505 @@
+/*
+ * Requests: when one is made, which are under way, what it means that a reply does not come.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "worker/talk/talk.h"
+
+#include "base/os/log.h"
+#include "worker/client/async_client.h"
+#include "worker/internal.h"
+#include "worker/talk/internal.h"
+
+#define WAIT_TEXT "50s"
+#define WAIT_A_TURN_TEXT "1s" /* when not all queues fit into one request */
+#define BODY_MAX ((size_t)32 << 20)
+#define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
+#define WAKE_AGAIN_US (20 * US_PER_MS)
+#define WAKE_LAST_US (1 * US_PER_S)
+#define SILENCE_US (10 * US_PER_S) /* of a server that has never answered */
+#define PAUSE_FIRST_US (100 * US_PER_MS)
+#define PAUSE_CAP_US (5 * US_PER_S)
+#define PAUSE_NEAR_CAP_US (500 * US_PER_MS) /* it answers, and only cannot now */
+
+enum {
+    SHORT_PATIENCE_S = 60,
+    WAITING_PATIENCE_S = 110,
+};
+
+void talk_init(struct worker *w)
+{
+    w->talk = (struct talk){.say_all = true,
+                            .describe = true,
+                            .body = BUF_INIT(BODY_MAX),
+                            .beat_at = TIME_NEVER,
+                            .wake_again_at = TIME_NEVER};
+}
+
+/* ---- requests under way ---- */
+
+static void enlist(struct worker *w, struct talk_request *r)
+{
+    r->next = w->talk.requests;
+    if (r->next != NULL)
+        r->next->prev = r;
+    w->talk.requests = r;
+}
+
+static void delist(struct talk_request *r)
+{
+    struct talk *t = &r->worker->talk;
+
+    if (r->prev != NULL)
+        r->prev->next = r->next;
+    else
+        t->requests = r->next;
+    if (r->next != NULL)
+        r->next->prev = r->prev;
+    t->reserved -= r->max;
+    for (size_t i = 0; i < r->reserved.count; i++) {
+        struct talk_room *room = &r->reserved.items[i];
+
+        room->offer->reserved -= room->count;
+        offers_put_back(&r->worker->offers, room->offer);
+    }
+    if (r->kind == TALK_WAIT) {
+        t->waiting = t->woken = false;
+        t->wake_again_at = TIME_NEVER;
+        t->wake_pause_us = 0;
+    }
+    if (r->wakes && t->woken) {
+        t->wake_pause_us = t->wake_pause_us == 0 ? WAKE_AGAIN_US : t->wake_pause_us * 2;
+        t->wake_again_at = worker_now(r->worker) + t->wake_pause_us;
+    }
+    if (r->kind == TALK_LISTEN)
+        t->listening = false;
+}
+
+static void request_free(struct talk_request *r)
+{
+    VEC_DEINIT(&r->finishes);
+    VEC_DEINIT(&r->touches);
+    VEC_DEINIT(&r->reserved);
+    free(r);
+}
+
+static struct talk_request *waiting_request(const struct worker *w)
+{
+    struct talk_request *r = w->talk.requests;
+
+    while (r != NULL && r->kind != TALK_WAIT)
+        r = r->next;
+    return r;
+}
+
+static void request_cancel(struct talk_request *r)
+{
+    link_cancel(r->call);
+    delist(r);
+    request_free(r);
+}
+
+void talk_deinit(struct worker *w)
+{
+    while (w->talk.requests != NULL)
+        request_cancel(w->talk.requests);
+    if (w->talk.queues_request != NULL)
+        link_cancel(w->talk.queues_request);
+    if (w->talk.subscribe_request != NULL)
+        link_cancel(w->talk.subscribe_request);
+    buf_deinit(&w->talk.body);
+}
+
+void talk_forget(struct task *t)
+{
+    for (struct talk_request *r = t->worker->talk.requests; r != NULL; r = r->next)
+        for (size_t i = 0; i < r->touches.count; i++)
+            if (r->touches.items[i].task == t)
+                r->touches.items[i].task = NULL;
+}
+
+/* ---- the server is away ---- */
+
+void talk_pause(struct worker *w, const struct link_reply *reply, const struct err *why)
+{
+    struct talk *t = &w->talk;
+    int64_t cap_us = reply->status == 503 ? PAUSE_NEAR_CAP_US : PAUSE_CAP_US;
+
+    t->pause_us = t->pause_us == 0 ? PAUSE_FIRST_US : t->pause_us * 2;
+    if (t->pause_us > cap_us)
+        t->pause_us = cap_us;
+    t->resume_at = worker_now(w) + t->pause_us;
+    if (!t->is_refused && why->code == E_CONFLICT)
+        log_error("%s; asking again until it is free", why->msg);
+    else if (!t->away && (why->code == E_UNAUTHORIZED || reply->status == 403))
+        log_error("%s refuses this worker: %s (its token goes into WAYBILL_TOKEN or a file: "
+                  "--token-file)",
+                  link_server(w->link), why->msg);
+    else if (!t->away)
+        log_warn("%s; %zu running jobs continue", why->msg, w->n_tasks);
+    t->is_refused = why->code == E_CONFLICT;
+    t->away = true;
+    t->describe = true; /* another one may be there then, with other queues */
+    w->offers.known = false;
+    t->subscribed = 0;
+    if (t->subscribe_request != NULL)
+        link_cancel(STEAL(t->subscribe_request));
+}
+
+static void resume_talk(struct worker *w)
+{
+    struct talk *t = &w->talk;
+
+    if (t->is_refused)
+        log_info("has the name %s now", w->name);
+    else if (!t->met && w->config.announces)
+        log_info("connected to %s as worker %s", link_server(w->link), w->name);
+    else if (t->away)
+        log_info("the server is there again");
+    instance_keep(&w->instance);
+    t->is_refused = false;
+    t->met = true;
+    t->away = false;
+    t->pause_us = 0;
+    t->resume_at = 0;
+}
+
+static void touch_lost(struct talk_touch *touch)
+{
+    struct task *t = touch->task;
+
+    if (touch->log_end >= 0)
+        t->log_sent = false;
+    if (!touch->status)
+        return;
+    t->status_sent = false;
+    t->stop_told = t->stopped == 0 && t->stop_told;
+    account_status_again(t->account);
+}
+
+/* The reply was lost: it may have taken effect. */
+static void request_lost(struct talk_request *r)
+{
+    struct worker *w = r->worker;
+
+    for (size_t i = 0; i < r->finishes.count; i++)
+        r->finishes.items[i]->finish_sent = false;
+    for (size_t i = 0; i < r->touches.count; i++)
+        if (r->touches.items[i].task != NULL)
+            touch_lost(&r->touches.items[i]);
+    if (r->kind != TALK_LISTEN)
+        w->talk.say_all = true;
+}
+
+/* The server takes none of it.  What is to blame is found by sending the ends one by one. */
+static void request_refused(struct talk_request *r, const struct err *why)
+{
+    request_lost(r);
+    if (r->finishes.count == 1 && r->finishes.items[0]->alone) {
+        task_refused(r->finishes.items[0], why); /* which may be its end */
+        return;
+    }
+    for (size_t i = 0; i < r->finishes.count; i++)
+        r->finishes.items[i]->alone = true;
+}
+
+/* The server's own word, not that of somebody on the way.  Who is forbidden to speak to it at all waits; what is
+ * forbidden to one item (a step with a command) is that item's end. */
+static bool is_refusal(const struct link_reply *reply)
+{
+    bool ours = reply->text.size > 0 && reply->text.data[0] == '{';
+    enum err_code code = reply->err.code;
+
+    if (code == E_TOO_LARGE)
+        return reply->status != 0;
+    return ours && (code == E_INVALID || code == E_BAD_REQUEST ||
+                    (code == E_FORBIDDEN && reply->err.item > 0));
+}
+
+static void on_reply(void *ctx, const struct link_reply *reply)
+{
+    struct talk_request *r = ctx;
+    struct worker *w = r->worker;
+    struct err err = reply->err;
+
+    delist(r);
+    if (err.code == E_OK && talk_read_reply(r, reply->text, &err) == E_OK) {
+        resume_talk(w);
+    } else if (is_refusal(reply)) {
+        log_error("the server refuses what this worker tells it: %s", err.msg);
+        request_refused(r, &err);
+        talk_pause(w, reply, &err);
+    } else {
+        request_lost(r);
+        talk_pause(w, reply, &err);
+    }
+    request_free(r);
+}
+
+static void send_request(struct talk_request *r)
+{
+    struct talk *t = &r->worker->talk;
+
+    t->reserved += r->max;
+    enlist(r->worker, r);
+    r->call = link_send(r->worker->link,
+                        &(struct link_call){
+                            .method = "POST",
+                            .path = "/v1/claim",
+                            .body = buf_slice(&t->body),
+                            .patience_s = r->kind == TALK_TELL ? SHORT_PATIENCE_S
+                                                               : WAITING_PATIENCE_S,
+                            .done = on_reply,
+                            .ctx = r,
+                        });
+}
+
+/* ---- the three kinds ---- */
+
+static bool is_under_way(const struct worker *w, enum talk_kind kind)
+{
+    for (const struct talk_request *r = w->talk.requests; r != NULL; r = r->next)
+        if (r->kind == kind)
+            return true;
+    return false;
+}
+
+/* What these are granted is not known yet. */
+static bool tells_under_way(const struct worker *w)
+{
+    return is_under_way(w, TALK_TELL) || is_under_way(w, TALK_WAIT);
+}
+
+static struct talk_request *begin(struct worker *w, enum talk_kind kind)
+{
+    struct talk_request *r = mem_zalloc(sizeof(*r));
+    struct buf *b = &w->talk.body;
+
+    r->worker = w;
+    r->kind = kind;
+    buf_clear(b);
+    buf_add_char(b, '{');
+    talk_add_worker(w, b);
+    return r;
+}
+
+static void end(struct talk_request *r)
+{
+    struct worker *w = r->worker;
+    char lease[DURATION_TEXT_SIZE];
+    struct buf *b = &w->talk.body;
+
+    if (w->offers.known)
+        buf_addf(b, ",\"definitions\":%lld", (long long)w->offers.definitions);
+    buf_addf(b, ",\"lease\":\"%s\"}", duration_format(w->config.lease_us, lease));
+    ASSERT(!b->overflowed);
+    send_request(r);
+}
+
+static void send_short(struct worker *w, int room)
+{
+    struct talk_request *r = begin(w, TALK_TELL);
+    struct buf *b = &w->talk.body;
+
+    r->all = w->talk.say_all && !tells_under_way(w);
+    talk_add_room(r, b, room);
+    talk_add_finishes(r, b);
+    talk_add_touches(r, b, worker_now(w));
+    if (r->all)
+        buf_add_str(b, ",\"all\":true");
+    w->talk.say_all = w->talk.say_all && !r->all;
+    if (w->talk.waiting && !w->talk.woken) {
+        buf_add_str(b, ",\"wake\":true");
+        w->talk.woken = r->wakes = true;
+    }
+    end(r);
+}
+
+static void send_waiting(struct worker *w, int room)
+{
+    struct talk_request *r = begin(w, TALK_WAIT);
+
+    talk_add_room(r, &w->talk.body, room);
+    buf_addf(&w->talk.body, ",\"wait\":\"%s\"", talk_takes_turns(w) ? WAIT_A_TURN_TEXT : WAIT_TEXT);
+    w->talk.waiting = true;
+    end(r);
+}
+
+static void send_listen(struct worker *w)
+{
+    struct talk_request *r = begin(w, TALK_LISTEN);
+
+    buf_add_str(&w->talk.body, "\"queues\":{},\"max\":0,\"wait\":\"" WAIT_TEXT "\"");
+    w->talk.listening = true;
+    end(r);
+}
+
+bool talk_leave(struct worker *w)
+{
+    if (w->talk.leaving || w->talk.away || !w->talk.met)
+        return true;
+    w->talk.leaving = true;
+    struct talk_request *r = begin(w, TALK_TELL);
+
+    buf_add_str(&w->talk.body, "\"queues\":{},\"max\":0");
+    end(r);
+    return false;
+}
+
+/* ---- definitions ---- */
+
+static void on_queues_changed(void *ctx, const struct offer_change *change)
+{
+    struct worker *w = ctx;
+
+    worker_offer_changed(w, change);
+}
+
+static void on_queues(void *ctx, const struct link_reply *reply)
+{
+    struct worker *w = ctx;
+    struct err err = reply->err;
+
+    w->talk.queues_request = NULL;
+    if (err.code != E_OK ||
+        offers_update(&w->offers, reply->text, on_queues_changed, w, &err) != E_OK) {
+        talk_pause(w, reply, &err);
+        return;
+    }
+    w->talk.describe = true; /* and its answer tells whether the server is there again */
+    talk_check_subscriptions(w);
+}
+
+static void ask_queues(struct worker *w)
+{
+    if (w->talk.queues_request != NULL)
+        return;
+    w->talk.queues_request = link_send(w->link, &(struct link_call){.path = "/v1/queues",
+                                                                    .patience_s = SHORT_PATIENCE_S,
+                                                                    .done = on_queues,
+                                                                    .ctx = w});
+}
+
+/* ---- once a pass of the loop ---- */
+
+/* The one that waits has all the room, and does not name a queue that could be taken from by now: a broken
+ * one that may be tried again. */
+static bool waits_too_narrowly(const struct worker *w)
+{
+    const struct talk_request *wait = w->talk.woken ? NULL : waiting_request(w);
+
+    if (wait == NULL || w->state != WORKER_UP || !w->offers.known || talk_takes_turns(w) ||
+        talk_free_slots(w) + wait->max <= 0)
+        return false;
+    for (size_t i = 0; i < w->offers.items.count; i++) {
+        const struct offer *f = w->offers.items.items[i];
+
+        if (f->reserved == 0 && offer_room(f, w->config.slots, worker_now(w)) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* When there is something to tell: an instant that may have passed. */
+static int64_t tell_at(const struct worker *w)
+{
+    int64_t at = w->n_tasks > 0 ? w->talk.beat_at : TIME_NEVER;
+
+    if (w->talk.say_all || (w->talk.describe && w->offers.known))
+        return 0;
+    bool enough = talk_has_enough(w) && w->waiting > 0; /* what may be granted is not at hand */
+
+    for (const struct task *t = w->tasks; t != NULL; t = t->next) {
+        int64_t news = !talk_may_finish(t) ? talk_news_at(t) : enough ? t->ended_at + GATHER_US : 0;
+
+        at = news < at ? news : at;
+    }
+    return at;
+}
+
+bool talk_is_quiet(const struct worker *w)
+{
+    return w->n_tasks == 0 && (!tells_under_way(w) || w->talk.away);
+}
+
+/* Requests may overtake each other: a call back that came before the one that waits was heard by nobody.
+ * One that does not come though it was called for so long is on a dead connection. */
+static void look_at_wake(struct worker *w, int64_t now)
+{
+    struct talk *t = &w->talk;
+
+    if (t->wake_again_at > now) {
+        worker_wake_at(w, t->wake_again_at);
+        return;
+    }
+    t->woken = false;
+    t->wake_again_at = TIME_NEVER;
+    if (t->wake_pause_us < WAKE_LAST_US)
+        return;
+    t->say_all = true;
+    request_cancel(waiting_request(w));
+}
+
+/* All that is held can be told when nothing is under way that may bring more: the one that waits is called
+ * back, and is not given up, for it might be granted a job after that.  Ends and heartbeats go along. */
+static void call_back(struct worker *w, int64_t now)
+{
+    look_at_wake(w, now);
+    if (w->talk.waiting && !w->talk.woken && !is_under_way(w, TALK_TELL))
+        send_short(w, 0);
+}
+
+/* One that takes connections and never answers is given up much later: it may only be slow. */
+static void look_for_answer(struct worker *w, int64_t now)
+{
+    struct talk *t = &w->talk;
+
+    if (t->met || t->away || t->silent_at == TIME_NEVER)
+        return;
+    if (t->silent_at == 0)
+        t->silent_at = now + SILENCE_US;
+    if (t->silent_at > now) {
+        worker_wake_at(w, t->silent_at);
+        return;
+    }
+    log_warn("%s has not answered for %d s; waiting for it", link_server(w->link),
+             (int)(SILENCE_US / US_PER_S));
+    t->silent_at = TIME_NEVER;
+}
+
+void talk_pump(struct worker *w)
+{
+    struct talk *t = &w->talk;
+    int64_t now = worker_now(w);
+
+    look_for_answer(w, now);
+    if (t->resume_at > now) {
+        worker_wake_at(w, t->resume_at);
+        return;
+    }
+    if (w->state < WORKER_ENDING && !talk_subscribe(w) && !w->offers.known)
+        ask_queues(w);
+    if (t->say_all && tells_under_way(w)) {
+        call_back(w, now);
+        return;
+    }
+    if (w->n_tasks > 0 && t->beat_at == TIME_NEVER)
+        t->beat_at = now + w->config.lease_us / 3;
+    look_at_wake(w, now);
+    int64_t at = tell_at(w);
+    int room = talk_room(w);
+
+    if (at <= now || (room > 0 && t->waiting && !t->woken))
+        send_short(w, room);
+    else if (room > 0 && !t->waiting)
+        send_waiting(w, room);
+    else if ((t->waiting && !t->woken && w->state != WORKER_UP) || waits_too_narrowly(w))
+        send_short(w, 0);
+    if (!t->listening && w->offers.known && w->state < WORKER_STOPPED)
+        send_listen(w);
+    at = tell_at(w);
+    if (at > now)
+        worker_wake_at(w, at);
+    worker_wake_at(w, offers_next_trial(&w->offers, now));
+    if (w->rate_us > 0 && w->rate_at > now)
+        worker_wake_at(w, w->rate_at);
+}

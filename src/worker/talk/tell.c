@@ -1,0 +1,161 @@
+/*
+ * What a request tells: ends, heartbeats with status, pieces of logs, and what an earlier worker lost.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "base/json/json.h"
+#include "worker/internal.h"
+#include "worker/talk/internal.h"
+
+#define BODY_ENOUGH ((size_t)4 << 20) /* no more logs in this request */
+#define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
+#define TELL_EVERY_US (200 * US_PER_MS)
+
+enum { FINISHES_MAX = 1000 }; /* in one request */
+
+/* `{"id":…,"lease":…` of the next one in a list. */
+static void begin_item(struct buf *b, const struct task *t)
+{
+    json_add_comma(b);
+    buf_add_str(b, "{\"id\":\"");
+    buf_add_slice(b, t->id);
+    buf_add_str(b, "\",\"lease\":\"");
+    buf_add_slice(b, t->lease);
+    buf_add_char(b, '"');
+}
+
+/* Where the piece ends; -1: nothing was added. */
+static int64_t add_log(struct buf *b, struct task *t, size_t max)
+{
+    if (output_pending(t->output) == 0)
+        return -1;
+    json_add_key(b, "log");
+    return output_add_piece(t->output, b, max);
+}
+
+static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
+{
+    begin_item(b, t);
+    verdict_add_finish(&t->verdict, b);
+    if (t->refused == 0)
+        account_add_finish(t->account, b);
+    if (t->refused <= 1)
+        (void)add_log(b, t, PIECE_MAX);
+    buf_add_char(b, '}');
+    t->finish_sent = true;
+    VEC_PUSH(&r->finishes, t);
+}
+
+static bool has_status_news(const struct task *t)
+{
+    return !t->stop_told || (t->stopped == 0 && account_status_changed(t->account));
+}
+
+/* One at a time: a later one on another connection could come first. */
+static bool may_tell_status(const struct task *t)
+{
+    return has_status_news(t) && !t->status_sent;
+}
+
+/* Its last status has been told, and the rest of its log fits into the finish. */
+bool talk_may_finish(const struct task *t)
+{
+    if (t->state != TASK_ENDED || t->finish_sent)
+        return false;
+    return t->refused > 0 ||
+           (!has_status_news(t) && !t->status_sent && output_pending(t->output) <= PIECE_MAX);
+}
+
+static void add_ghosts(struct talk_request *r, struct buf *b)
+{
+    const struct worker *w = r->worker;
+
+    for (; r->ghosts < w->ghosts.count; r->ghosts++) {
+        const struct ghost *g = &w->ghosts.items[r->ghosts];
+
+        json_add_comma(b);
+        buf_addf(b, "{\"id\":\"%s\",\"lease\":\"%s\",\"state\":\"lost\"}", g->id, g->lease);
+    }
+}
+
+void talk_add_finishes(struct talk_request *r, struct buf *b)
+{
+    struct worker *w = r->worker;
+    size_t first = b->size;
+
+    if (r->all && w->ghosts.count > 0) {
+        buf_add_str(b, ",\"finish\":[");
+        add_ghosts(r, b);
+    }
+    for (struct task *t = w->tasks; t != NULL && r->finishes.count < FINISHES_MAX; t = t->next) {
+        if (!talk_may_finish(t) || (t->alone && r->finishes.count > 0))
+            continue;
+        if (b->size == first)
+            buf_add_str(b, ",\"finish\":[");
+        add_finish(r, b, t);
+        if (t->alone || b->size > BODY_ENOUGH)
+            break;
+    }
+    if (b->size > first)
+        buf_add_char(b, ']');
+}
+
+/* A stopped program says nothing: its status does. */
+static void add_status(struct task *t, struct buf *b)
+{
+    if (t->stopped != 0)
+        buf_addf(b, ",\"text\":\"stopped by signal %d\"", t->stopped);
+    else if (account_has_status(t->account))
+        account_add_status(t->account, b);
+    else
+        buf_add_str(b, ",\"text\":\"\"");
+    t->stop_told = true;
+}
+
+static bool has_news(const struct task *t)
+{
+    return may_tell_status(t) || (!t->log_sent && output_pending(t->output) > 0);
+}
+
+/* A log too long for the finish goes ahead of it, without rest. */
+int64_t talk_news_at(const struct task *t)
+{
+    if (t->finish_sent || t->lost || !has_news(t))
+        return TIME_NEVER;
+    return t->state == TASK_ENDED ? 0 : t->told_at + TELL_EVERY_US;
+}
+
+static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int64_t now)
+{
+    struct talk_touch touch = {.task = t, .log_end = -1};
+
+    begin_item(b, t);
+    touch.status = may_tell_status(t);
+    if (touch.status)
+        add_status(t, b);
+    if (!t->log_sent && b->size < BODY_ENOUGH)
+        touch.log_end = add_log(b, t, PIECE_MAX);
+    buf_add_char(b, '}');
+    t->log_sent = t->log_sent || touch.log_end >= 0;
+    t->status_sent = t->status_sent || touch.status;
+    t->told_at = now;
+    VEC_PUSH(&r->touches, touch);
+}
+
+void talk_add_touches(struct talk_request *r, struct buf *b, int64_t now)
+{
+    struct worker *w = r->worker;
+    bool beat = now >= w->talk.beat_at || r->all;
+    size_t first = b->size;
+
+    for (struct task *t = w->tasks; t != NULL; t = t->next) {
+        if (t->finish_sent || t->lost || (!beat && talk_news_at(t) > now))
+            continue;
+        if (b->size == first)
+            buf_add_str(b, ",\"touch\":[");
+        add_touch(r, b, t, now);
+    }
+    if (b->size > first)
+        buf_add_char(b, ']');
+    if (beat)
+        w->talk.beat_at = now + w->config.lease_us / 3;
+}
