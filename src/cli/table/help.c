@@ -328,7 +328,7 @@ void help_markdown(FILE *to)
 {
     fputs(
         "# The command line\n\n"
-        "Made from the table in `src/cli/commands.c` by `waybill help --markdown`.\n\n"
+        "Made from the table in `src/cli/table/commands.c` by `waybill help --markdown`.\n\n"
         "Options may stand anywhere after the verb; `--x=y` is `--x y`; after `--` there are none.\n"
         "Times: `500ms 10s 5m 2h 30d`, or a number of seconds.\n\n"
         "`ID` is a job's id, in either case, or as much of its beginning as is unique (4 characters at "
