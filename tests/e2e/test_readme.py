@@ -56,7 +56,7 @@ def test_the_two_commands_stand_at_the_top():
 def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "README.md").read_text()
     for page in PAGES:
-        if page.parent.name == "docs" and page.name != "README.md":
+        if page.parent == ROOT / "docs" and page.name != "README.md":
             assert f"]({page.name})" in index, f"docs/README.md does not link {page.name}"
 
 

@@ -19,21 +19,21 @@
 const struct command topic_verbs[] = {
     {
         .name = "list",
-        .help = "All topics, and the queues that are subscribed to them",
+        .help = "List all topics and the queues subscribed to them",
         .options = {names_option, server_options},
         .run = cmd_topic_list,
     },
     {
         .name = "show",
-        .help = "The queues that get what is published to a topic",
+        .help = "Show the queues subscribed to a topic",
         .arguments = SEVERAL(VALUE_TOPIC),
         .options = {server_options},
         .run = cmd_topic_show,
     },
     {
         .name = "publish",
-        .help = "Make a job in every queue that is subscribed; prints their ids",
-        .about = "The same as GET /job_start?job_name=NAME&K=V",
+        .help = "Create a job in every subscribed queue and print the ids",
+        .about = "Same as GET /job_start?job_name=NAME&K=V",
         .examples = "waybill topic publish import_category_dump -p date=2026_11_15",
         .arguments = ONE(VALUE_TOPIC),
         .options = {param_option, publish_options, server_options},
@@ -45,21 +45,21 @@ const struct command topic_verbs[] = {
 const struct command signal_verbs[] = {
     {
         .name = "list",
-        .help = "All signals: how high they are, and how many jobs wait for them",
+        .help = "List all signals: level and number of waiting jobs",
         .options = {names_option, server_options},
         .run = cmd_signal_list,
     },
     {
         .name = "show",
-        .help = "A signal, and the jobs that wait for it",
+        .help = "Show a signal and the jobs that wait for it",
         .arguments = SEVERAL(VALUE_SIGNAL),
         .options = {server_options},
         .run = cmd_signal_show,
     },
     {
         .name = "raise",
-        .help = "Raise a signal, by 1 or by N",
-        .about = "It holds until it is cleared, or used up by a job that takes it.",
+        .help = "Raise a signal by N (default 1)",
+        .about = "The level stays until the signal is cleared or a job takes from it.",
         .examples = "waybill add report --after signal:dump:10\n"
                     "waybill signal raise dump",
         .arguments = {{.value = {.type = VALUE_SIGNAL, .name = "NAME"}},
@@ -70,7 +70,7 @@ const struct command signal_verbs[] = {
     },
     {
         .name = "clear",
-        .help = "Bring signals down to 0",
+        .help = "Reset signals to 0",
         .arguments = SEVERAL(VALUE_SIGNAL),
         .options = {server_options},
         .run = cmd_signal_clear,
@@ -81,20 +81,20 @@ const struct command signal_verbs[] = {
 const struct command join_verbs[] = {
     {
         .name = "list",
-        .help = "All joins: what they wait for, and how often they have fired",
+        .help = "List all joins: arrivals needed and number of firings",
         .options = {names_option, server_options},
         .run = cmd_join_list,
     },
     {
         .name = "show",
-        .help = "A join, and what has arrived there",
+        .help = "Show a join and its arrivals",
         .arguments = SEVERAL(VALUE_JOIN),
         .options = {server_options},
         .run = cmd_join_show,
     },
     {
         .name = "arrive",
-        .help = "Count one more arrival, as a chain does that leads there",
+        .help = "Add one arrival to a join, as the end of a job can",
         .examples = "waybill join arrive report -p date=2026_11_15",
         .arguments = ONE(VALUE_JOIN),
         .options = {param_option, server_options},
@@ -102,7 +102,7 @@ const struct command join_verbs[] = {
     },
     {
         .name = "clear",
-        .help = "Forget what has arrived: the next arrival is the first",
+        .help = "Discard the arrivals of a join; counting restarts at 0",
         .arguments = ONE(VALUE_JOIN),
         .options = {join_key_option, server_options},
         .run = cmd_join_clear,

@@ -10,7 +10,7 @@
 static const char *const log_levels[] = {"error", "warn", "info", "debug", NULL};
 
 const struct option_spec command_common[] = {
-    {.name = "json", .help = "JSON instead of text for people; lists as one JSON document a line"},
+    {.name = "json", .help = "Print JSON instead of text; lists as one JSON document per line"},
     {.name = "help", .letter = 'h', .help = "Explain this verb"},
     {.name = NULL},
 };
@@ -20,12 +20,12 @@ const struct option_spec server_options[] = {
     {
         .name = "url",
         .value = {.type = VALUE_TEXT, .name = "URL"},
-        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+        .help = "URL of the server: http://…, https://… or unix:PATH (default: see 'waybill help')",
     },
     {
         .name = "data",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "The server of this data directory, and no other",
+        .help = "Use only the server of this data directory",
     },
     {.name = "insecure", .help = "Send the token unencrypted to http:// servers on other machines"},
     {.name = NULL},
@@ -57,20 +57,19 @@ const struct option_spec filter_options[] = {
         .name = "text",
         .letter = 't',
         .value = {.type = VALUE_TEXT, .name = "TEXT"},
-        .help = "Jobs with this text in their params, key, labels or status",
+        .help = "Jobs with TEXT in their params, key, labels or status text",
     },
     {
         .name = "since",
         .value = {.type = VALUE_SINCE, .name = "D|TIME"},
-        .help = "Jobs made no longer ago than that, or since that time: 2h, 08:00, 2026-12-24",
+        .help = "Jobs created within D or since TIME: 2h, 08:00, 2026-12-24",
     },
     {.name = NULL},
 };
 
-#define DRY_RUN                                                                  \
-    {                                                                            \
-        .name = "dry-run",                                                       \
-        .help = "Tell how many jobs that would be, and show a few; change none", \
+#define DRY_RUN                                                                                   \
+    {                                                                                             \
+        .name = "dry-run", .help = "Show how many jobs match, and a few of them; change nothing", \
     }
 
 const struct option_spec dry_run_option[] = {
@@ -83,7 +82,7 @@ const struct option_spec bulk_options[] = {
     {
         .name = "older",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Jobs that ended longer ago than that",
+        .help = "Jobs that ended more than D ago",
     },
     DRY_RUN,
     {.name = NULL},
@@ -95,15 +94,15 @@ const struct option_spec param_option[] = {
         .letter = 'p',
         .repeats = true,
         .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
-        .help = "A parameter: text after =, JSON after :=",
+        .help = "Set a param: text after =, JSON after :=",
     },
     {.name = NULL},
 };
 
-#define FILL_OPTION                                                                       \
-    {                                                                                     \
-        .name = "fill",                                                                   \
-        .help = "Fill names in braces in CMD from the params: {file} (default: as typed)" \
+#define FILL_OPTION                                                                    \
+    {                                                                                  \
+        .name = "fill",                                                                \
+        .help = "Replace names in braces in CMD by params: {file} (default: as typed)" \
     }
 
 const struct option_spec job_options[] = {
@@ -111,7 +110,7 @@ const struct option_spec job_options[] = {
         .name = "body",
         .letter = 'b',
         .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
-        .help = "The body: this text, a file's content, or standard input",
+        .help = "The body: text X, the content of FILE, or standard input",
     },
     {
         .name = "delay",
@@ -122,30 +121,30 @@ const struct option_spec job_options[] = {
     {
         .name = "at",
         .value = {.type = VALUE_TIME, .name = "T"},
-        .help = "Not before this time: 22:00, '2026-12-24 22:00', or 2026-12-24T22:00:00Z",
+        .help = "Start no earlier than T: 22:00, '2026-12-24 22:00', or 2026-12-24T22:00:00Z",
     },
     {
         .name = "priority",
         .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
-        .help = "Higher goes first, -1000 to 1000 (default 0)",
+        .help = "Priority, -1000 to 1000; higher starts first (default 0)",
     },
     {
         .name = "key",
         .letter = 'k',
         .value = {.type = VALUE_TEXT, .name = "K"},
-        .help = "The same key again is the same job: nothing is added twice",
+        .help = "Deduplication key: a second job with the same key is not added",
     },
     {
         .name = "label",
         .letter = 'l',
         .repeats = true,
         .value = {.type = VALUE_PAIR, .name = "K=V"},
-        .help = "A label, to find the job by",
+        .help = "Add a label, for filters",
     },
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "Retries after a failure (default: the queue's)",
+        .help = "Maximum retries after a failure (default: the queue's)",
     },
     {
         .name = "timeout",
@@ -156,33 +155,32 @@ const struct option_spec job_options[] = {
     {
         .name = "workdir",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "CMD runs in DIR; - for an empty directory (default over the Unix socket: here)",
+        .help = "Run CMD in DIR; - is an empty directory (default on the socket: the current one)",
     },
     {
         .name = "env",
         .repeats = true,
         .value = {.type = VALUE_TEXT, .name = "K[=V]"},
-        .help = "CMD has the variable K, with this value or with the one it has here",
+        .help = "Set variable K for CMD, to V or to its current value",
     },
     {
         .name = "after",
         .repeats = true,
         .value = {.type = VALUE_TEXT, .name = "X"},
-        .help = "Not before this: ID (done), ID:failure, ID:end, ID/STEP, signal:NAME, "
-                "signal:NAME:N, or JSON",
+        .help = "Wait for X: ID (done), ID:failure, ID:end, ID/STEP, signal:NAME[:N], or JSON",
     },
     {
         .name = "on-success",
         .repeats = true,
         .value = {.type = VALUE_TEXT, .name = "DEST"},
-        .help = "When it is done, go on with a job of this QUEUE, or topic:NAME, join:NAME, "
+        .help = "When the job is done, continue with DEST: QUEUE, topic:NAME, join:NAME, "
                 "signal:NAME[:N], or JSON",
     },
     {
         .name = "on-failure",
         .repeats = true,
         .value = {.type = VALUE_TEXT, .name = "DEST"},
-        .help = "The same when it has failed",
+        .help = "When the job has failed, continue with DEST",
     },
     {.name = NULL},
 };
@@ -196,22 +194,23 @@ const struct option_spec add_options[] = {
     {
         .name = "job",
         .value = {.type = VALUE_TEXT, .name = "JSON|@FILE|-"},
-        .help = "A whole job, or an array of jobs, as JSON: with steps, for example; what the line "
-                "says besides is laid over it",
+        .help =
+            "A job or an array of jobs as JSON, with steps for example; other options override its "
+            "fields",
     },
-    {.name = "redo", .help = "When a job of that --key has ended, run it again"},
+    {.name = "redo", .help = "If a job with this --key has ended, run it again"},
     {
         .name = "lines",
         .value = {.type = VALUE_FILE, .name = "FILE|-"},
-        .help = "Add many: one job as JSON a line; what a line does not say comes from here",
+        .help = "Add many jobs, one JSON object per line; other options supply missing fields",
     },
-    {.name = "dry-run", .letter = 'n', .help = "Only show what would be done; add nothing"},
+    {.name = "dry-run", .letter = 'n', .help = "Show what would be done; add nothing"},
     {
         .name = "wait",
         .letter = 'w',
-        .help = "Wait until the job has ended, with its log, and exit as its program did",
+        .help = "Print the log until the job ends, then exit with the program's status",
     },
-    PATIENCE("With --wait: how long to try again when the server has gone away (default 1m)"),
+    PATIENCE("With --wait: how long to keep reconnecting to a lost server (default 1m)"),
     {.name = NULL},
 };
 
@@ -222,26 +221,26 @@ const struct option_spec list_options[] = {
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
         .help = "Maximum number of jobs, newest first (default 50)",
     },
-    {.name = "all", .letter = 'a', .help = "All of them"},
-    {.name = "ids", .help = "Only the ids, one a line"},
+    {.name = "all", .letter = 'a', .help = "No limit"},
+    {.name = "ids", .help = "Print only the ids, one per line"},
     {.name = NULL},
 };
 
 const struct option_spec log_options[] = {
-    {.name = "follow", .letter = 'f', .help = "Go on as it grows, until the job has ended"},
+    {.name = "follow", .letter = 'f', .help = "Keep printing new output until the job ends"},
     {
         .name = "tail",
         .letter = 'n',
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 1000000},
-        .help = "Only the last N lines",
+        .help = "Print only the last N lines",
     },
-    {.name = "times", .help = "Each line with the time at which it came"},
+    {.name = "times", .help = "Print the time before each line"},
     {
         .name = "attempt",
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = INT_MAX},
-        .help = "Only what attempt N has printed; with --follow from there on",
+        .help = "Print only the output of attempt N; with --follow, start there",
     },
-    PATIENCE("With --follow: how long to try again when the server has gone away (default 1m)"),
+    PATIENCE("With --follow: how long to keep reconnecting to a lost server (default 1m)"),
     {.name = NULL},
 };
 
@@ -250,7 +249,7 @@ const struct option_spec queue_log_options[] = {
         .name = "limit",
         .letter = 'n',
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
-        .help = "The last N entries (default 100)",
+        .help = "Maximum number of entries, the newest (default 100)",
     },
     {.name = NULL},
 };
@@ -259,9 +258,9 @@ const struct option_spec wait_options[] = {
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Give up after D, with exit status 75",
+        .help = "Give up after D with exit status 75",
     },
-    PATIENCE("How long to try again when the server has gone away (default 1m)"),
+    PATIENCE("How long to keep reconnecting to a lost server (default 1m)"),
     {.name = NULL},
 };
 
@@ -269,18 +268,18 @@ const struct option_spec retry_options[] = {
     {
         .name = "from",
         .value = {.type = VALUE_TEXT, .name = "STEP"},
-        .help = "Begin at this step, a number or a name (default: the one that failed; of a done "
-                "job the first)",
+        .help =
+            "Start at this step, by number or name (default: the failed step; for a done job, the "
+            "first)",
     },
     {
         .name = "set",
         .repeats = true,
         .value = {.type = VALUE_PARAM, .name = "K=V|K:=JSON"},
-        .help = "Run it with this parameter changed",
+        .help = "Change a param for the new run",
     },
     {.name = "alone",
-     .help =
-         "Do not wait again for what it waited for, and do not bring back what it had cancelled"},
+     .help = "Ignore its conditions and do not restore the jobs cancelled because of it"},
     {.name = NULL},
 };
 
@@ -288,13 +287,13 @@ const struct option_spec move_options[] = {
     {
         .name = "to",
         .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
-        .help = "The queue to move to",
+        .help = "The queue to move the jobs to",
     },
     {.name = NULL},
 };
 
 const struct option_spec names_option[] = {
-    {.name = "names", .help = "Only the names, one a line"},
+    {.name = "names", .help = "Print only the names, one per line"},
     {.name = NULL},
 };
 
@@ -302,14 +301,14 @@ const struct option_spec publish_options[] = {
     {
         .name = "priority",
         .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},
-        .help = "Higher goes first, -1000 to 1000 (default 0)",
+        .help = "Priority, -1000 to 1000; higher starts first (default 0)",
     },
     {
         .name = "label",
         .letter = 'l',
         .repeats = true,
         .value = {.type = VALUE_PAIR, .name = "K=V"},
-        .help = "A label, to find the jobs by",
+        .help = "Add a label to the jobs, for filters",
     },
     {.name = NULL},
 };
@@ -319,7 +318,7 @@ const struct option_spec join_key_option[] = {
         .name = "key",
         .letter = 'k',
         .value = {.type = VALUE_TEXT, .name = "K"},
-        .help = "Only what has arrived with this key",
+        .help = "Only arrivals with this key",
     },
     {.name = NULL},
 };
@@ -329,7 +328,7 @@ const struct option_spec step_options[] = {
         .name = "queue",
         .letter = 'q',
         .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
-        .help = "Where it is carried out (default: the queue of the step's name)",
+        .help = "The queue that runs the step (default: the queue named like the step)",
     },
     {
         .name = "timeout",
@@ -339,16 +338,16 @@ const struct option_spec step_options[] = {
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "Retries after a failure (default: the job's or the queue's)",
+        .help = "Maximum retries after a failure (default: the job's or the queue's)",
     },
-    {.name = "go-on", .help = "Go on with the next step also when this one has failed"},
+    {.name = "go-on", .help = "If this step fails, continue with the next step"},
     FILL_OPTION,
     {.name = NULL},
 };
 
 const struct option_spec apply_options[] = {
     {.name = "prune", .help = "Also remove queues that are not in the files"},
-    {.name = "dry-run", .letter = 'n', .help = "Only show what would change"},
+    {.name = "dry-run", .letter = 'n', .help = "Show what would change; change nothing"},
     {.name = NULL},
 };
 
@@ -358,51 +357,52 @@ const struct option_spec serve_options[] = {
         .letter = 'c',
         .repeats = true,
         .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
-        .help = "Definitions to apply at start and on HUP: a file, or a directory of them",
+        .help = "Definitions to load at start and on HUP: a file, or a directory of files",
     },
     {
         .name = "data",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "Where everything is kept (default: see 'waybill help')",
+        .help = "The data directory (default: see 'waybill help')",
     },
     {
         .name = "listen",
         .value = {.type = VALUE_TEXT, .name = "ADDR:PORT|none"},
-        .help = "Where to listen besides the Unix socket (default 127.0.0.1:6769; port 0: any free "
-                "one; none: nowhere)",
+        .help =
+            "TCP address, besides the Unix socket (default 127.0.0.1:6769; port 0: any free port; "
+            "none: no TCP)",
     },
     {
         .name = "store",
         .value = {.type = VALUE_TEXT, .name = "URL"},
-        .help = "A store that it shares with other servers, like postgresql://USER@HOST/DATABASE "
+        .help = "A store shared with other servers: postgresql://USER@HOST/DATABASE "
                 "(default: see 'waybill help')",
     },
     {
         .name = "jobs",
         .letter = 'j',
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = 100000},
-        .help = "Programs that the local worker runs at once (default: one a core; 0: no worker)",
+        .help =
+            "Maximum programs the local worker runs at once (default: one per core; 0: no worker)",
     },
     {
         .name = "token-file",
         .value = {.type = VALUE_FILE, .name = "FILE"},
-        .help = "The token that gives administrators their rights over TCP",
+        .help = "File with the token that grants administrator rights over TCP",
     },
     {
         .name = "trust-clock",
-        .help = "The clock is right, though it is more than a year off the store's newest ids",
+        .help = "Start although the clock is more than a year off the store's newest ids",
     },
     {
         .name = "client-stall",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help =
-            "Cut off clients that send no byte of a body, or take none of a reply, for D, 1s to "
-            "24h (default 30s)",
+        .help = "Disconnect clients that send no byte of a body or read no byte of a reply for D, "
+                "1s to 24h (default 30s)",
     },
     {
         .name = "worker-silence",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "Kill the local worker, and start it again, when it has hung for D, 1s to 24h "
+        .help = "Kill and restart the local worker if it does not respond for D, 1s to 24h "
                 "(default 60s)",
     },
     {.name = NULL},
@@ -412,7 +412,7 @@ const struct option_spec log_level_option[] = {
     {
         .name = "log-level",
         .value = {.type = VALUE_CHOICE, .name = "error|warn|info|debug", .choices = log_levels},
-        .help = "What to write to standard error (default info)",
+        .help = "Lowest level written to standard error (default info)",
     },
     {.name = NULL},
 };
@@ -421,75 +421,74 @@ const struct option_spec worker_options[] = {
     {
         .name = "server",
         .value = {.type = VALUE_TEXT, .name = "URL"},
-        .help = "The server: http://…, https://… or unix:PATH (default: see 'waybill help')",
+        .help = "URL of the server: http://…, https://… or unix:PATH (default: see 'waybill help')",
     },
     {
         .name = "token-file",
         .value = {.type = VALUE_FILE, .name = "FILE"},
-        .help = "The server's token, in the first line of FILE (default: WAYBILL_TOKEN)",
+        .help = "File whose first line is the server's token (default: WAYBILL_TOKEN)",
     },
     {.name = "insecure", .help = "Send the token unencrypted to http:// servers on other machines"},
     {
         .name = "name",
         .value = {.type = VALUE_TEXT, .name = "NAME"},
-        .help = "Its lasting identity (default: the host's name)",
+        .help = "Permanent name of the worker (default: the host name)",
     },
     {
         .name = "queue",
         .letter = 'q',
         .repeats = true,
         .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
-        .help = "Serve this queue (default: all that have a command)",
+        .help = "Serve this queue (default: all queues with a command)",
     },
     {
         .name = "jobs",
         .letter = 'j',
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 100000},
-        .help = "Programs at once (default: one a core)",
+        .help = "Maximum programs to run at once (default: one per core)",
     },
     {
         .name = "config",
         .letter = 'c',
         .repeats = true,
         .value = {.type = VALUE_FILE, .name = "FILE|DIR"},
-        .help = "Its own definitions: for the queues in them these count, not the server's",
+        .help = "Definitions of this worker; they override the server's for the same queues",
     },
     {.name = "own-only",
-     .help = "Run the commands of its own definitions only, never the server's"},
+     .help = "Run only commands from the worker's own definitions, never the server's"},
     {
         .name = "subscribe",
         .repeats = true,
         .value = {.type = VALUE_TOPIC, .name = "TOPIC"},
-        .help = "Get all that is published there, also what comes while it is away, in a queue of "
-                "its own; without -q serve nothing else",
+        .help =
+            "Receive everything published to TOPIC, also while stopped, in a queue of this worker; "
+            "without -q, serve no other queue",
     },
     {
         .name = "lifetime",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "With --subscribe: drop its queues when it has been away for D (default 7d)",
+        .help = "With --subscribe: remove its queues after D of absence (default 7d)",
     },
     {
         .name = "grace",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "After TERM, let running jobs end for D, then hand them back (default 60s)",
+        .help = "After TERM, give running jobs D to end, then return them (default 60s)",
     },
     {
         .name = "lease",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help =
-            "So long after its last word the server takes its jobs back, 1s to 24h (default 60s)",
+        .help = "The server takes jobs back after D without contact, 1s to 24h (default 60s)",
     },
     {
         .name = "data",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help =
-            "Where it keeps its state, in workers/NAME (default: see 'waybill help'); the server of "
-            "this directory when no other is named",
+        .help = "Directory for its state, in workers/NAME (default: see 'waybill help'); also "
+                "names the server if --server does not",
     },
     {
         .name = "parent-fd",
         .value = {.type = VALUE_INT, .name = "FD", .min = 3, .max = 1023},
-        .help = "End at once when this descriptor ends: how serve keeps its own worker",
+        .help = "Exit when this descriptor is closed; serve uses it for the local worker",
     },
     {.name = NULL},
 };
@@ -507,7 +506,7 @@ const struct option_spec emit_options[] = {
     {
         .name = "now",
         .letter = '!',
-        .help = "At once, whatever becomes of this job; prints the new job's id",
+        .help = "Create it immediately, even if this job fails later; print its id",
     },
     {.name = NULL},
 };
@@ -517,34 +516,34 @@ const struct option_spec each_options[] = {
         .name = "jobs",
         .letter = 'j',
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 4096},
-        .help = "Programs at once (default: one a core)",
+        .help = "Maximum programs to run at once (default: one per core)",
     },
     {
         .name = "rate",
         .value = {.type = VALUE_TEXT, .name = "N/D"},
-        .help = "At most N starts in the time D, evenly spaced: 10/1m, 5/s",
+        .help = "Maximum N starts in time D, evenly spaced: 10/1m, 5/s",
     },
     {
         .name = "retry",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = RETRY_MAX_LIMIT},
-        .help = "Retries of a line after a failure, after 1s, 2s, 4s … (default 0)",
+        .help = "Maximum retries of a failed line, after 1s, 2s, 4s … (default 0)",
     },
     {
         .name = "timeout",
         .value = {.type = VALUE_DURATION, .name = "D"},
         .help = "Time limit of an attempt: TERM, 10 s later KILL",
     },
-    {.name = "keep-order", .letter = 'k', .help = "Print outputs in the order of the lines"},
+    {.name = "keep-order", .letter = 'k', .help = "Print output in the order of the input lines"},
     {
         .name = "colsep",
         .value = {.type = VALUE_TEXT, .name = "S"},
-        .help = "What stands between columns, \\t for a tab: {1} {2} … are the columns",
+        .help = "Column separator, \\t for a tab: {1} {2} … are the columns",
     },
     {
         .name = "lines",
         .letter = 'N',
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
-        .help = "Lines per command: {} is all of them, {1} {2} … are single ones",
+        .help = "Lines per command: {} is all of them, {1} {2} … are single lines",
     },
     {
         .name = "arg-file",
@@ -552,49 +551,49 @@ const struct option_spec each_options[] = {
         .value = {.type = VALUE_FILE, .name = "FILE"},
         .help = "Read lines from FILE instead of standard input",
     },
-    {.name = "null", .letter = '0', .help = "Input has NULs instead of line ends"},
-    {.name = "dry-run", .letter = 'n', .help = "Only print the commands"},
+    {.name = "null", .letter = '0', .help = "Input items end with NUL instead of newline"},
+    {.name = "dry-run", .letter = 'n', .help = "Print the commands; run nothing"},
     {
         .name = "halt",
         .value = {.type = VALUE_TEXT, .name = "WHEN"},
-        .help = "Stop early after a failure: soon (what runs comes to its end) or now; "
-                "soon,fail=3 after three, now,fail=10% after a tenth of the lines",
+        .help = "Stop after a failure: soon (running programs finish) or now; "
+                "soon,fail=3 after three failures, now,fail=10% after a tenth of the lines",
     },
     {
         .name = "results",
         .value = {.type = VALUE_DIR, .name = "DIR"},
         .help = "Also write each line's output to DIR/NUMBER/stdout and DIR/NUMBER/stderr",
     },
-    {.name = "failed", .help = "Run the lines again that failed; reads no input"},
-    {.name = "show", .help = "Print what the failed lines have printed; runs nothing"},
-    {.name = "again", .help = "Begin anew, whatever there was of this run"},
-    {.name = "list", .help = "List the runs that are not finished; runs nothing"},
+    {.name = "failed", .help = "Run the failed lines again; reads no input"},
+    {.name = "show", .help = "Print the output of the failed lines; runs nothing"},
+    {.name = "again", .help = "Start over and discard the earlier run"},
+    {.name = "list", .help = "List unfinished runs; runs nothing"},
     {.name = NULL},
 };
 
-#define LINES_A_COMMAND "several lines a command: -N N"
-#define THE_BAR "the progress is shown on a terminal, always"
+#define LINES_A_COMMAND "several lines per command: -N N"
+#define THE_BAR "progress is always shown on a terminal"
 
 /* Of xargs and GNU parallel. */
 const struct foreign_word each_foreign[] = {
     {"-P", .advice = "programs at once: -j N"},
     {"--max-procs", .advice = "programs at once: -j N"},
-    {"-I", .advice = "the line is {} in the command, always"},
-    {"-i", .advice = "the line is {} in the command, always"},
-    {"--replace", .advice = "the line is {} in the command, always"},
+    {"-I", .advice = "the line is always {} in the command"},
+    {"-i", .advice = "the line is always {} in the command"},
+    {"--replace", .advice = "the line is always {} in the command"},
     {"-n", .number = true, .advice = LINES_A_COMMAND " (-n is --dry-run here)"},
     {"--max-args", .advice = LINES_A_COMMAND},
     {"-L", .advice = LINES_A_COMMAND},
     {"--max-lines", .advice = LINES_A_COMMAND},
     {"-d", .advice = "items between NULs: -0; columns of a line: --colsep S"},
     {"--delimiter", .advice = "items between NULs: -0; columns of a line: --colsep S"},
-    {"-r", .advice = "without input nothing is run, so -r is not needed"},
-    {"--no-run-if-empty", .advice = "without input nothing is run, so that is not needed"},
+    {"-r", .advice = "nothing runs without input, so -r is not needed"},
+    {"--no-run-if-empty", .advice = "nothing runs without input, so this option is not needed"},
     {"--retries", .advice = "retries of a line after a failure: --retry N"},
     {"--bar", .advice = THE_BAR},
     {"--progress", .advice = THE_BAR},
     {"--eta", .advice = THE_BAR},
-    {"--tag", .advice = "which line an output is of: --json, or --results DIR"},
+    {"--tag", .advice = "to see which line produced an output: --json, or --results DIR"},
     {"-t", .advice = "to see the commands: --dry-run"},
     {"--verbose", .advice = "to see the commands: --dry-run"},
     {"-X", .advice = LINES_A_COMMAND},
@@ -603,11 +602,11 @@ const struct foreign_word each_foreign[] = {
     {"--pipe",
      .advice =
          "a line is an argument, not input: each -- sh -c 'printf \"%s\\n\" \"$1\" | CMD' sh {}"},
-    {"--delay", .advice = "starts spaced in time: --rate 10/1m"},
+    {"--delay", .advice = "to space the starts: --rate 10/1m"},
     {"--joblog", .advice = "a record of each line: --json, or --results DIR"},
-    {"--resume", .advice = "the same command goes on where it was; --again begins anew"},
-    {"--resume-failed", .advice = "the failed lines again: --failed"},
-    {":::", .advice = "give the items on standard input, one a line, or with -a FILE"},
+    {"--resume", .advice = "the same command continues the run; --again starts over"},
+    {"--resume-failed", .advice = "to run the failed lines again: --failed"},
+    {":::", .advice = "give the items on standard input, one per line, or with -a FILE"},
     {.word = NULL},
 };
 
@@ -615,12 +614,12 @@ const struct option_spec store_copy_options[] = {
     {
         .name = "from",
         .value = {.type = VALUE_DIR, .name = "DIR|URL"},
-        .help = "The store that is copied: a data directory, or postgresql://…",
+        .help = "Source: a data directory, or postgresql://…",
     },
     {
         .name = "to",
         .value = {.type = VALUE_DIR, .name = "DIR|URL"},
-        .help = "Where it is copied to: a new or empty one of either kind",
+        .help = "Target: a new or empty data directory or database",
     },
     {.name = NULL},
 };
@@ -629,30 +628,30 @@ const struct option_spec check_options[] = {
     {
         .name = "warn-failed",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "WARNING from N failed jobs on",
+        .help = "WARNING at N or more failed jobs",
     },
     {
         .name = "crit-failed",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "CRITICAL from N failed jobs on",
+        .help = "CRITICAL at N or more failed jobs",
     },
     {
         .name = "warn-ready",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "WARNING from N ready jobs on",
+        .help = "WARNING at N or more ready jobs",
     },
     {
         .name = "crit-ready",
         .value = {.type = VALUE_INT, .name = "N", .min = 0, .max = INT64_MAX},
-        .help = "CRITICAL from N ready jobs on",
+        .help = "CRITICAL at N or more ready jobs",
     },
     {
         .name = "max-age",
         .value = {.type = VALUE_DURATION, .name = "D"},
-        .help = "CRITICAL when a job has been ready for longer than that",
+        .help = "CRITICAL if a job has been ready for longer than D",
     },
-    {.name = "store", .help = "Check the store: quickly, or with --full thoroughly"},
-    {.name = "full", .help = "With --store: every page, every count, every rule between tables"},
+    {.name = "store", .help = "Check the store with the database's quick check"},
+    {.name = "full", .help = "With --store: check every page, count and rule between tables"},
     {.name = NULL},
 };
 
@@ -660,33 +659,32 @@ const struct option_spec bench_options[] = {
     {
         .name = "url",
         .value = {.type = VALUE_TEXT, .name = "URL"},
-        .help = "Load this server, on this machine (default: start one of its own beside it)",
+        .help = "Server to load, on this machine (default: start a temporary one)",
     },
     {
         .name = "dir",
         .value = {.type = VALUE_DIR, .name = "DIR"},
-        .help = "Where the server of its own keeps its data for the time of the run (default: the "
-                "current directory)",
+        .help = "Where the temporary server keeps its data (default: the current directory)",
     },
     {
         .name = "batch",
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
-        .help = "Jobs in one request (default 100)",
+        .help = "Jobs per request (default 100)",
     },
     {
         .name = "connections",
         .value = {.type = VALUE_INT, .name = "N", .min = 1, .max = 1000},
-        .help = "Connections for submits one by one (default 50); an eighth of them for batches",
+        .help = "Connections for single submits (default 50); batches use an eighth of them",
     },
     {
         .name = "seconds",
         .value = {.type = VALUE_INT, .name = "S", .min = 1, .max = 3600},
-        .help = "How long each part runs (default 5)",
+        .help = "Duration of each part (default 5)",
     },
     {.name = NULL},
 };
 
 const struct option_spec help_options[] = {
-    {.name = "markdown", .help = "All of it, as docs/cli.md has it"},
+    {.name = "markdown", .help = "Print all verbs as Markdown, for docs/cli.md"},
     {.name = NULL},
 };

@@ -30,69 +30,69 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 static const struct command queue_verbs[] = {
     {
         .name = "list",
-        .help = "All queues with their state and counts",
+        .help = "List all queues with their states and counts",
         .options = {names_option, server_options},
         .run = cmd_queue_list,
     },
     {
         .name = "show",
-        .help = "One queue: state, counts, definition",
+        .help = "Show a queue: state, counts, definition",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_show,
     },
     {
         .name = "pause",
-        .help = "Take jobs, start none",
+        .help = "Accept new jobs, but start none",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "resume",
-        .help = "Take and start jobs again: the same as up",
+        .help = "Accept and start jobs again (same as up)",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "drain",
-        .help = "Refuse new jobs, start those that are there",
+        .help = "Refuse new jobs, but start those already queued",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "down",
-        .help = "Refuse new jobs, start none",
+        .help = "Refuse new jobs and start none",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "up",
-        .help = "Take and start jobs",
+        .help = "Accept and start jobs",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "restart",
-        .help = "Hand its running jobs back and start its programs anew",
+        .help = "Return the running jobs to the queue and restart its programs",
         .arguments = QUEUES,
         .options = {server_options},
         .run = cmd_queue_restart,
     },
     {
         .name = "log",
-        .help = "What happened to a queue: states, failures, broken programs",
+        .help = "Show the history of a queue: state changes, failures, broken programs",
         .arguments = {{.value = {.type = VALUE_QUEUE, .name = "NAME"}}},
         .options = {queue_log_options, server_options},
         .run = cmd_queue_log,
     },
     {
         .name = "empty",
-        .help = "Delete all its jobs that wait: held, scheduled and ready ones",
+        .help = "Delete all waiting jobs of a queue: held, scheduled and ready",
         .arguments = QUEUES,
         .options = {dry_run_option, server_options},
         .run = cmd_queue_empty,
@@ -110,13 +110,13 @@ static const struct command queue_verbs[] = {
 static const struct command workers_verbs[] = {
     {
         .name = "list",
-        .help = "All workers, and what they do",
+        .help = "List all workers and what they are running",
         .options = {server_options},
         .run = cmd_workers_list,
     },
     {
         .name = "show",
-        .help = "All about a worker: queues, running jobs, broken programs",
+        .help = "Show a worker: queues, running jobs, broken programs",
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}, .repeats = true}},
         .options = {server_options},
         .run = cmd_workers_show,
@@ -127,13 +127,13 @@ static const struct command workers_verbs[] = {
 static const struct command store_verbs[] = {
     {
         .name = "copy",
-        .help = "Move a store into PostgreSQL, back, or to another place",
+        .help = "Copy a store to PostgreSQL, back, or to another directory",
         .about =
-            "No server may be at work on either.  The target is new or empty.  The source\n"
-            "stays as it is.  Everything is read back and compared: the exit status is 0 only\n"
-            "when all of it is the same.  Until then no server opens the target; interrupted\n"
-            "or killed, the same command begins anew.  Afterwards both hold the same jobs:\n"
-            "serve only one of them.",
+            "Stop all servers on both stores first.  The target must be new or empty; the source\n"
+            "is not changed.  The copy is read back and compared: the exit status is 0 only when\n"
+            "everything matches.  Until then no server opens the target.  If the command is\n"
+            "interrupted or killed, run it again: it starts over.  Afterwards both stores hold\n"
+            "the same jobs: run servers on one of them only.",
         .examples =
             "waybill store copy --from /var/lib/waybill --to postgresql://waybill@db/waybill\n"
             "waybill store copy --from postgresql://waybill@db/waybill --to /var/lib/waybill",
@@ -147,15 +147,15 @@ const struct command commands[] = {
     {
         .name = "add",
         .group = GROUP_JOBS,
-        .help = "Submit a job; prints its id",
+        .help = "Submit a job and print its id",
         .about =
-            "With -- CMD the job brings its own program, taken as it was typed: the queue must\n"
-            "allow it (own_command, as `default` does, where it goes without QUEUE), and the\n"
-            "server must be reached over its Unix socket or with its token.  Over the socket it\n"
+            "With -- CMD the job runs CMD exactly as typed.  The queue must allow this with\n"
+            "own_command: true.  The built-in queue `default` does; it is used when QUEUE is\n"
+            "missing.  CMD needs the server's Unix socket or its token.  Over the socket, CMD\n"
             "runs in the current directory.\n"
             "With --wait the exit status is the program's: 128+N for signal N, 1 if it has none.\n"
-            "A whole job (--job) may have steps, which name their queues, and then no QUEUE; jobs\n"
-            "of an array may name each other by `ref`.",
+            "A job given with --job may have steps; the steps name the queues, so QUEUE must be\n"
+            "missing.  Jobs of an array may refer to each other by `ref`.",
         .examples = "waybill add fetch -p url=https://example.org/ -p depth:=3\n"
                     "waybill add mail --body @letter.txt --at 22:00 --key letter-417\n"
                     "waybill add --wait -- make -C /srv/site\n"
@@ -171,17 +171,18 @@ const struct command commands[] = {
     {
         .name = "each",
         .group = GROUP_JOBS,
-        .help = "Run a program for each line of input: a durable xargs",
+        .help = "Run a program for each line of input, like a durable xargs",
         .about =
-            "{} is the line, {1} {2} … its columns with --colsep; without any the line comes last.\n"
-            "Without --colsep and -N, {1} is the line as well.\n"
-            "{.} is the line without its extension, {/} its base name, {//} its directory, {/.}\n"
-            "its base name without extension, {#} its number.  ${…} and all other braces are left\n"
-            "as they are.  Each is one argument, whatever is in it; no shell sees it.  Prints what\n"
-            "each program has printed when it has ended.\n"
-            "A run is known by directory, command, --colsep and -N: interrupted or killed, the\n"
-            "same command with the same input goes on where it was; finished, it begins anew.\n"
-            "Needs no server.  Exit status 1 when a line has failed.",
+            "In CMD, {} is the line.  {1} {2} … are its columns (with --colsep); without --colsep\n"
+            "and -N, {1} is the line.  {.} is the line without its extension, {/} its base name,\n"
+            "{//} its directory, {/.} its base name without extension, {#} its number.  If CMD\n"
+            "has none of these, the line is added as its last argument.  ${…} and all other\n"
+            "braces stay unchanged.  A value is always part of one argument; no shell interprets\n"
+            "it.  The output of each program is printed when the program ends.\n"
+            "The directory, the command, --colsep and -N identify a run.  If a run was\n"
+            "interrupted or killed, the same command with the same input continues it.  If it has\n"
+            "finished, the same command starts a new run.\n"
+            "No server is needed.  The exit status is 1 if a line failed.",
         .examples =
             "waybill each -j 8 --retry 3 -- curl -sSfO {} < urls.txt\n"
             "find . -name '*.wav' -print0 | waybill each -0 -- flac {}\n"
@@ -196,7 +197,7 @@ const struct command commands[] = {
     {
         .name = "list",
         .group = GROUP_JOBS,
-        .help = "Jobs, the newest first",
+        .help = "List jobs, newest first",
         .examples = "waybill list --queue fetch --state failed\n"
                     "waybill list --label site=example.org --all --ids",
         .options = {filter_options, list_options, server_options},
@@ -205,7 +206,7 @@ const struct command commands[] = {
     {
         .name = "show",
         .group = GROUP_JOBS,
-        .help = "All about a job",
+        .help = "Show everything about a job",
         .arguments = JOBS,
         .options = {server_options},
         .run = cmd_show,
@@ -213,8 +214,9 @@ const struct command commands[] = {
     {
         .name = "log",
         .group = GROUP_JOBS,
-        .help = "What a job has printed",
-        .about = "With --follow it goes on until the job has ended, and exits as its program did.",
+        .help = "Print the log of a job: the output of its program",
+        .about = "With --follow, keep printing until the job ends, then exit with its program's\n"
+                 "status.",
         .arguments = {{.value = {.type = VALUE_JOB, .name = "ID"}}},
         .options = {log_options, server_options},
         .run = cmd_log,
@@ -222,9 +224,10 @@ const struct command commands[] = {
     {
         .name = "wait",
         .group = GROUP_JOBS,
-        .help = "Wait until jobs have ended",
-        .about = "Exits as the job's program did: 128+N for signal N, 1 if it never ran or has no\n"
-                 "exit status.  With several jobs: 0 when all are done, else 1.",
+        .help = "Wait until jobs end",
+        .about =
+            "Exits with the status of the job's program: 128+N for signal N, 1 if it never ran or\n"
+            "has no exit status.  With several jobs: 0 if all are done, otherwise 1.",
         .arguments = JOBS,
         .options = {wait_options, server_options},
         .run = cmd_wait,
@@ -232,7 +235,7 @@ const struct command commands[] = {
     {
         .name = "cancel",
         .group = GROUP_JOBS,
-        .help = "Cancel jobs; one that runs is stopped by its worker",
+        .help = "Cancel jobs; a running job is stopped by its worker",
         .examples = "waybill cancel 05D8K3Q9XW2RT\n"
                     "waybill cancel --queue fetch --state ready",
         .arguments = JOBS_OR_FILTER,
@@ -244,9 +247,10 @@ const struct command commands[] = {
         .group = GROUP_JOBS,
         .help = "Run ended jobs again",
         .about =
-            "A job with steps goes on at the step that failed; what it did is kept in its record.\n"
-            "What was cancelled because this job failed comes back and waits for it again, and so on:\n"
-            "a failed graph goes on in order.  A job that was cancelled so waits for its conditions again.",
+            "A job with steps continues at the step that failed; its record is kept.\n"
+            "Jobs that were cancelled because this job failed are restored and wait for it again,\n"
+            "and so are the jobs that depended on those: a failed graph continues in order.\n"
+            "Retrying such a cancelled job makes it wait for its conditions again.",
         .examples = "waybill retry --queue fetch --state failed\n"
                     "waybill retry 05D8K3Q9XW2RT --set depth:=2\n"
                     "waybill retry 05D8K3Q9XW2RT --from extract --set case=8",
@@ -273,7 +277,7 @@ const struct command commands[] = {
     {
         .name = "clone",
         .group = GROUP_JOBS,
-        .help = "Add a new job like an old one; prints its id",
+        .help = "Submit a copy of a job and print its id",
         .arguments = JOBS,
         .options = {param_option, server_options},
         .run = cmd_act,
@@ -281,7 +285,7 @@ const struct command commands[] = {
     {
         .name = "now",
         .group = GROUP_JOBS,
-        .help = "Make scheduled jobs ready at once",
+        .help = "Make scheduled jobs ready immediately",
         .arguments = JOBS_OR_FILTER,
         .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
@@ -299,10 +303,10 @@ const struct command commands[] = {
     {
         .name = "edit",
         .group = GROUP_JOBS,
-        .help = "Change a waiting job in your editor: params, priority, due time, labels",
+        .help = "Edit the params, priority, due time and labels of a waiting job",
         .about =
-            "VISUAL or EDITOR names the editor.  Refused when the job was changed meanwhile, or began to\n"
-            "run; what you wrote is kept then.",
+            "VISUAL or EDITOR names the editor.  The change is refused if the job was changed or\n"
+            "started in the meantime; your text is then kept.",
         .arguments = {{.value = {.type = VALUE_JOB, .name = "ID"}}},
         .options = {server_options},
         .run = cmd_edit,
@@ -310,7 +314,7 @@ const struct command commands[] = {
     {
         .name = "rm",
         .group = GROUP_JOBS,
-        .help = "Delete jobs that do not run",
+        .help = "Delete jobs that are not running",
         .arguments = JOBS_OR_FILTER,
         .options = {filter_options, bulk_options, server_options},
         .run = cmd_act,
@@ -318,37 +322,37 @@ const struct command commands[] = {
     {
         .name = "queue",
         .group = GROUP_QUEUES,
-        .help = "Queues: list show pause resume drain down up restart log empty rm",
+        .help = "Manage queues: list show pause resume drain down up restart log empty rm",
         .verbs = queue_verbs,
     },
     {
         .name = "topic",
         .group = GROUP_QUEUES,
-        .help = "Topics: list show publish",
+        .help = "Manage topics: list show publish",
         .verbs = topic_verbs,
     },
     {
         .name = "signal",
         .group = GROUP_QUEUES,
-        .help = "Signals: list show raise clear",
+        .help = "Manage signals: list show raise clear",
         .verbs = signal_verbs,
     },
     {
         .name = "join",
         .group = GROUP_QUEUES,
-        .help = "Joins: list show arrive clear",
+        .help = "Manage joins: list show arrive clear",
         .verbs = join_verbs,
     },
     {
         .name = "workers",
         .group = GROUP_QUEUES,
-        .help = "Workers: list show",
+        .help = "Show workers: list show",
         .verbs = workers_verbs,
     },
     {
         .name = "apply",
         .group = GROUP_QUEUES,
-        .help = "Put definitions into the store, printing what changes",
+        .help = "Load definitions into the server and print what changes",
         .arguments = {{.value = {.type = VALUE_FILE, .name = "FILE|DIR"}, .repeats = true}},
         .options = {apply_options, server_options},
         .run = cmd_apply,
@@ -356,13 +360,14 @@ const struct command commands[] = {
     {
         .name = "serve",
         .group = GROUP_SERVER,
-        .help = "Run the server, and a worker beside it",
+        .help = "Run the server and a local worker",
         .about =
-            "Prints `ready http://ADDR:PORT unix:PATH` on standard output when it takes requests.\n"
-            "Its own worker runs the commands of the queues, -j of them at once; it is started\n"
-            "again when it dies.\n"
-            "TERM or INT stops it: running jobs have 8 s to end, then they are handed back.  HUP\n"
-            "reads the definitions again.",
+            "Prints `ready http://ADDR:PORT unix:PATH` on standard output when it accepts\n"
+            "requests.\n"
+            "The local worker runs the commands of the queues, at most -j at a time; it is\n"
+            "restarted if it dies.\n"
+            "TERM or INT stops the server: running jobs have 8 s to end, then they are returned\n"
+            "to their queues.  HUP reloads the definitions.",
         .examples = "waybill serve -c queues.yaml\n"
                     "waybill serve --data /srv/waybill --listen 127.0.0.1:0",
         .options = {serve_options, log_level_option},
@@ -371,46 +376,46 @@ const struct command commands[] = {
     {
         .name = "worker",
         .group = GROUP_SERVER,
-        .help = "Run a worker: claim jobs from a server and carry them out",
+        .help = "Run a worker that claims jobs from a server and runs their programs",
         .about =
-            "It goes on with what it runs while the server is away, and delivers the results when\n"
-            "the server is back.\n"
-            "TERM or INT stops it: it takes no more, and ends when its jobs have; a second one\n"
-            "ends it at once.\n"
-            "A topic that it is subscribed to has a queue of its own there, TOPIC@NAME; it runs what\n"
-            "its own file defines for queue TOPIC, else what the server does.",
+            "While the server is unreachable, running jobs continue; their results are delivered\n"
+            "when the server is back.\n"
+            "TERM or INT stops the worker: it claims no more jobs and exits when its running jobs\n"
+            "end.  A second signal stops it immediately.\n"
+            "With --subscribe TOPIC the worker gets its own queue TOPIC@NAME.  Its jobs run the\n"
+            "command that the worker's own file defines for queue TOPIC, or else the server's.",
         .examples =
             "waybill worker --server http://jobs.example.org:6769 -j 8\n"
             "waybill worker --server https://jobs.example.org -q render -c render.yaml --own-only\n"
-            "waybill worker --server http://jobs.example.org:6769 --subscribe import_dump -c own.yaml",
+            "waybill worker --server http://jobs.example.org:6769 --subscribe import_dump",
         .options = {worker_options, log_level_option},
         .run = cmd_worker,
     },
     {
         .name = "status",
         .group = GROUP_SERVER,
-        .help = "One screen: what moves, what fails, what waits for what",
+        .help = "Show queues, running, waiting and failed jobs, and workers on one screen",
         .options = {server_options},
         .run = cmd_status,
     },
     {
         .name = "top",
         .group = GROUP_SERVER,
-        .help = "The same screen, live; looks into jobs: q quits, ? has the keys",
+        .help = "Show that screen live and browse jobs: q quits, ? lists the keys",
         .options = {server_options},
         .run = cmd_top,
     },
     {
         .name = "check",
         .group = GROUP_SERVER,
-        .help = "Validate definitions; without FILE, a health check for monitoring",
+        .help = "Validate definitions; without FILE, check the server for monitoring",
         .about =
-            "With FILE: reads definitions as `serve` would, without a server, and tells all that is\n"
-            "wrong with them; exit status 2 then.\n"
-            "Without: one line as monitoring plugins print it; exit status 0 OK, 1 WARNING,\n"
-            "2 CRITICAL, 3 UNKNOWN.\n"
-            "With --store: checks the store, through the server when one runs; exit status 1\n"
-            "when something is wrong with it.",
+            "With FILE: reads the definitions as `serve` would, without a server, and reports all\n"
+            "mistakes; the exit status is 2 if there are any.\n"
+            "Without FILE: prints one line in the format of monitoring plugins; exit status 0 OK,\n"
+            "1 WARNING, 2 CRITICAL, 3 UNKNOWN.\n"
+            "With --store: checks the store, through the server if one is running; the exit\n"
+            "status is 1 if the check finds a fault.",
         .examples = "waybill check queues.yaml\n"
                     "waybill check --warn-failed 1 --crit-failed 100 --max-age 10m\n"
                     "waybill check --store --full",
@@ -423,8 +428,8 @@ const struct command commands[] = {
     {
         .name = "backup",
         .group = GROUP_SERVER,
-        .help = "A consistent copy of the store, also while the server runs",
-        .about = "DIR is a new or an empty directory, on the server's machine.",
+        .help = "Make a consistent copy of the store, even while the server runs",
+        .about = "DIR must be a new or empty directory on the server's machine.",
         .arguments = {{.value = {.type = VALUE_DIR, .name = "DIR"}}},
         .options = {server_options},
         .run = cmd_backup,
@@ -432,13 +437,13 @@ const struct command commands[] = {
     {
         .name = "store",
         .group = GROUP_SERVER,
-        .help = "Copy the store to another place",
+        .help = "Manage the store: copy",
         .verbs = store_verbs,
     },
     {
         .name = "prune",
         .group = GROUP_SERVER,
-        .help = "Delete ended jobs now that retention would delete later",
+        .help = "Delete ended jobs now instead of waiting for retention",
         .examples = "waybill prune --older 7d\n"
                     "waybill prune --queue fetch --state failed",
         .options = {filter_options, bulk_options, server_options},
@@ -447,7 +452,7 @@ const struct command commands[] = {
     {
         .name = "progress",
         .group = GROUP_IN_JOB,
-        .help = "Say how far the job is: a count, a text, or both",
+        .help = "Report progress: a count, a text, or both",
         .examples = "waybill progress 40/100 \"page 40\"\n"
                     "waybill progress 3.2/8GB --left 90s\n"
                     "waybill progress \"cleaning up\"",
@@ -458,10 +463,11 @@ const struct command commands[] = {
     {
         .name = "emit",
         .group = GROUP_IN_JOB,
-        .help = "Make a new job, which begins when this one is done",
+        .help = "Create a job that becomes visible when this one is done",
         .about =
-            "Say the job as `add` does, or as JSON; - reads one job as JSON a line from standard\n"
-            "input.  When the job fails, what it has emitted is gone, except with --now.",
+            "Describe the job with the options of `add`, or as JSON; - reads one JSON job per\n"
+            "line from standard input.  If this attempt fails, the jobs it emitted are discarded,\n"
+            "except those emitted with --now.",
         .examples =
             "waybill emit fetch -p url=https://example.org/2\n"
             "waybill emit '{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/2\"}}'\n"
@@ -474,8 +480,8 @@ const struct command commands[] = {
     {
         .name = "set",
         .group = GROUP_IN_JOB,
-        .help = "Keep a value as part of the job's result",
-        .about = "NAME VALUE keeps a text; NAME=VALUE and NAME:=JSON may be repeated.",
+        .help = "Store a value for later steps and for the job's result",
+        .about = "NAME VALUE stores a text.  NAME=VALUE and NAME:=JSON may be repeated.",
         .examples = "waybill set pages 12\n"
                     "waybill set title=\"Waybill\" pages:=12",
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME=VALUE|NAME:=JSON"},
@@ -485,9 +491,10 @@ const struct command commands[] = {
     {
         .name = "step",
         .group = GROUP_IN_JOB,
-        .help = "Add a step to the job's own route, before its final steps",
-        .about = "Say its name, which is its queue unless -q says another, or the step as JSON.\n"
-                 "It is added when this step is done.",
+        .help = "Add a step to this job's route, before its final steps",
+        .about =
+            "Give the step's name, or the whole step as JSON.  The name is also the queue, unless\n"
+            "-q names another.  The step is added when the current step is done.",
         .examples =
             "waybill step unpack -q shelf -p part:=3\n"
             "waybill step '{\"name\":\"unpack\",\"queue\":\"shelf\",\"params\":{\"part\":3}}'",
@@ -499,7 +506,7 @@ const struct command commands[] = {
     {
         .name = "raise",
         .group = GROUP_IN_JOB,
-        .help = "Raise a signal, by 1 or by N, when this attempt is done",
+        .help = "Raise a signal by N (default 1) when this attempt is done",
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}},
                       {.value = {.type = VALUE_INT, .name = "N", .min = 1, .max = SIGNAL_COUNT_MAX},
                        .optional = true}},
@@ -508,21 +515,21 @@ const struct command commands[] = {
     {
         .name = "done",
         .group = GROUP_IN_JOB,
-        .help = "Say that the job is done, perhaps with a text; exit with 0 after it",
+        .help = "Report success, with an optional text; exit with 0 afterwards",
         .arguments = TEXTS("TEXT"),
         .run = cmd_end_word,
     },
     {
         .name = "fail",
         .group = GROUP_IN_JOB,
-        .help = "Say that the job has failed for good: it is not tried again",
+        .help = "Report a permanent failure: the job is not retried",
         .arguments = {{.value = {.type = VALUE_TEXT, .name = "TEXT"}, .repeats = true}},
         .run = cmd_end_word,
     },
     {
         .name = "resend",
         .group = GROUP_IN_JOB,
-        .help = "Have the job tried again later, which counts as no failure",
+        .help = "Try the job again after D; this does not count as a failure",
         .examples = "waybill resend 10m \"the archive is being written\"",
         .arguments = {{.value = {.type = VALUE_DURATION, .name = "D"}},
                       {.value = {.type = VALUE_TEXT, .name = "WHY"},
@@ -533,14 +540,14 @@ const struct command commands[] = {
     {
         .name = "bench",
         .group = GROUP_OTHER,
-        .help = "Measure how fast jobs go through this machine's disk",
+        .help = "Measure the job throughput of this machine and its disk",
         .options = {bench_options},
         .run = cmd_bench,
     },
     {
         .name = "completion",
         .group = GROUP_OTHER,
-        .help = "Print the completions for a shell",
+        .help = "Print the completion script for a shell",
         .examples = "source <(waybill completion bash)\n"
                     "waybill completion fish > ~/.config/fish/completions/waybill.fish",
         .arguments =
@@ -550,7 +557,7 @@ const struct command commands[] = {
     {
         .name = "help",
         .group = GROUP_OTHER,
-        .help = "Explain a verb, or list them",
+        .help = "Explain a verb, or list all verbs",
         .arguments = {{.value = {.type = VALUE_VERB, .name = "VERB"},
                        .optional = true,
                        .repeats = true}},

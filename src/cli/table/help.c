@@ -19,34 +19,35 @@ static const char *const group_titles[GROUP_COUNT] = {
     [GROUP_QUEUES] = "Queues, workers, definitions",
     [GROUP_SERVER] = "The server and its store",
     [GROUP_IN_JOB] = "Inside a job",
-    [GROUP_OTHER] = "And",
+    [GROUP_OTHER] = "Other",
 };
 
 static const char environment_help[] =
-    "WAYBILL_URL     the server: http://…, https://… or unix:PATH; without it the socket in\n"
-    "                WAYBILL_DATA, or where that is not set the socket in the default directory, if\n"
-    "                there is one, else http://127.0.0.1:6769\n"
-    "WAYBILL_DATA    the data directory; without it /var/lib/waybill for root, else\n"
+    "WAYBILL_URL     URL of the server: http://…, https://… or unix:PATH.  Default: the socket in\n"
+    "                WAYBILL_DATA; if that is not set, the socket in the default data directory\n"
+    "                if it exists, else http://127.0.0.1:6769\n"
+    "WAYBILL_DATA    data directory.  Default: /var/lib/waybill for root, else\n"
     "                $XDG_DATA_HOME/waybill or ~/.local/share/waybill\n"
-    "WAYBILL_STORE   the store that servers share, a URL like postgresql://USER@HOST/DATABASE: for\n"
-    "                serve, and for check --store where no server runs; without it the store is in\n"
+    "WAYBILL_STORE   URL of a store shared by several servers: postgresql://USER@HOST/DATABASE.\n"
+    "                Used by serve, and by check --store without a server.  Default: the store in\n"
     "                the data directory\n"
-    "WAYBILL_TOKEN   the token for what needs one: sent by https, to a Unix socket or a loopback address;\n"
-    "                with WAYBILL_INSECURE=1 by http:// to other machines as well, as by --insecure\n"
-    "XDG_STATE_HOME  where the ids behind @last are kept; without it ~/.local/state\n"
-    "NO_COLOR        no colours, please\n";
+    "WAYBILL_TOKEN   the server's token.  It is sent over https, to Unix sockets and to loopback\n"
+    "                addresses; WAYBILL_INSECURE=1 (or --insecure) also allows plain http:// to\n"
+    "                other machines\n"
+    "XDG_STATE_HOME  directory for the ids behind @last.  Default: ~/.local/state\n"
+    "NO_COLOR        if set, print no colours\n";
 
 static const struct {
     int status;
     const char *help;
 } statuses[] = {
-    {CLI_OK, "fine"},
+    {CLI_OK, "success"},
     {CLI_FAILED, "the work failed"},
-    {CLI_USAGE, "the line or the file is wrong"},
-    {CLI_NOT_FOUND, "there is no such thing"},
-    {CLI_REFUSED, "the server refuses it"},
-    {CLI_NO_SERVER, "no server, or it cannot now"},
-    {CLI_NOT_NOW, "not now: try again later"},
+    {CLI_USAGE, "usage error, or a mistake in a file"},
+    {CLI_NOT_FOUND, "not found"},
+    {CLI_REFUSED, "refused by the server"},
+    {CLI_NO_SERVER, "no server, or temporarily unavailable"},
+    {CLI_NOT_NOW, "nothing can run now: try again later"},
 };
 
 static size_t line_width(int screen)
@@ -93,8 +94,10 @@ static void print_wrapped(FILE *to, const char *text, struct margin m)
     fputc('\n', to);
 }
 
-/* Text whose lines were broken by hand: as it stands where it fits, else a line goes on with the next unless a sentence
- * ends there. */
+/*
+ * Prints text whose lines were broken by hand: unchanged where it fits, else wrapped.  A line that
+ * ends with a full stop or a colon then ends a paragraph.
+ */
 static void print_text(FILE *to, const char *text, size_t width)
 {
     bool fits = true;
@@ -312,7 +315,7 @@ static void markdown_command(FILE *to, const struct command *parent, const struc
     fprintf(to, "\n### %s%s%s\n\n%s.", parent != NULL ? parent->name : "",
             parent != NULL ? " " : "", c->name, c->help);
     if (c->about != NULL)
-        fprintf(to, "\n%s", c->about);
+        fprintf(to, "\n\n%s", c->about);
     fprintf(to, "\n\n```\n%s\n```\n", buf_text(&synopsis));
     if (c->verbs != NULL) {
         for (const struct command *v = c->verbs; v->name != NULL; v++)
@@ -328,13 +331,16 @@ void help_markdown(FILE *to)
 {
     fputs(
         "# The command line\n\n"
-        "Made from the table in `src/cli/table/commands.c` by `waybill help --markdown`.\n\n"
-        "Options may stand anywhere after the verb; `--x=y` is `--x y`; after `--` there are none.\n"
-        "Times: `500ms 10s 5m 2h 30d`, or a number of seconds.\n\n"
-        "`ID` is a job's id, in either case, or as much of its beginning as is unique (4 characters at "
-        "least; exit status 2\nwith the candidates when several begin so), or the job's URL, or `@last`: "
-        "the job that you have added last to this server\n(`add --after @last`, too). It is kept in "
-        "`$XDG_STATE_HOME/waybill/last-jobs`, by default in `~/.local/state`.\n\n"
+        "`waybill help --markdown` generates this page from `src/cli/table/commands.c`.\n\n"
+        "Options may appear anywhere after the verb. `--x=y` is the same as `--x y`. Options end "
+        "at `--`.\nDurations are `500ms 10s 5m 2h 30d`, or a number of seconds.\n\n"
+        "`ID` is one of these:\n\n"
+        "- the id of a job, in upper or lower case;\n"
+        "- the first characters of an id, at least 4. If several ids begin with them, the command "
+        "lists\n  the candidates and exits with 2;\n"
+        "- the URL of a job;\n"
+        "- `@last`: the job you last added to this server. It also works in `add --after @last`. "
+        "The ids\n  are kept in `$XDG_STATE_HOME/waybill/last-jobs` (default `~/.local/state`).\n\n"
         "```\n",
         to);
     fputs(environment_help, to);

@@ -18,74 +18,74 @@ const struct word_spec words[] = {
     {.name = "run",
      .kind = WORD_RUN,
      .syntax = "run TEXT",
-     .meaning = "The status line: what it is doing now."},
+     .meaning = "Sets the status text: what the program is doing now."},
     {.name = "progress",
      .kind = WORD_PROGRESS,
      .syntax = "progress N[/M][UNIT] [TEXT]` · `progress left TIME [TEXT]",
-     .meaning =
-         "How far it is, of how much, and how long it will take; `progress 40%` is 40 of 100."},
+     .meaning = "Sets the progress: N of M, or the time left. `progress 40%` means 40 of 100."},
     {.name = "emit",
      .kind = WORD_EMIT,
      .answered = true,
      .syntax = "emit JSON",
      .meaning =
-         "A new job, an object as for `POST /v1/jobs`: made in the commit that finishes this "
-         "one as done, forgotten when the attempt ends in any other way. `ok` when it is "
-         "well-formed and its queue is known."},
+         "Creates a job, an object as for `POST /v1/jobs`, in the commit that ends this attempt "
+         "as done. If the attempt ends in any other way, the job is discarded. Reply: `ok` if the "
+         "job is well-formed and its queue is known."},
     {.name = "emit!",
      .kind = WORD_EMIT_NOW,
      .answered = true,
      .syntax = "emit! JSON",
-     .meaning = "A new job, made at once: `ok ID` when it is committed."},
+     .meaning = "Creates a job immediately. Reply: `ok ID` when it is committed."},
     {.name = "cursor",
      .kind = WORD_CURSOR,
      .answered = true,
      .syntax = "cursor JSON",
      .meaning =
-         "Where to resume: saved together with what `emit!` made before it and handed to the next "
-         "attempt. `ok` when it is committed."},
+         "Saves a position to resume from, together with the jobs of the `emit!` lines before it; "
+         "the next attempt receives it. Reply: `ok` when it is committed."},
     {.name = "set",
      .kind = WORD_SET,
      .answered = true,
      .syntax = "set NAME JSON",
-     .meaning = "A value for later steps; all of them together are the job's result."},
+     .meaning = "Stores a value for later steps. All values together are the job's result."},
     {.name = "step",
      .kind = WORD_STEP,
      .answered = true,
      .syntax = "step JSON",
-     .meaning = "A step more for the own route, before its `final` steps: added in the commit that "
-                "finishes this one as done. `ok` when it is well-formed and its queue is known."},
+     .meaning =
+         "Adds a step to the job's route, before its `final` steps, in the commit that ends "
+         "this attempt as done. Reply: `ok` if the step is well-formed and its queue is known."},
     {.name = "raise",
      .kind = WORD_RAISE,
      .answered = true,
      .syntax = "raise NAME [N]",
-     .meaning = "Raises a signal by N (1 when it is not said), in the commit that finishes this "
-                "attempt as done."},
+     .meaning = "Raises a signal by N (default 1), in the commit that ends this attempt as done."},
     {.name = "done",
      .kind = WORD_DONE,
      .answered = true,
      .ends = true,
      .syntax = "done [TEXT]",
-     .meaning = "It has succeeded. With another exit status than 0 it has failed all the same."},
+     .meaning = "Ends the attempt as done. If the exit status is not 0, it has failed anyway."},
     {.name = "err",
      .kind = WORD_FAIL,
      .answered = true,
      .ends = true,
      .syntax = "err TEXT",
-     .meaning = "It has failed, and trying again will not help."},
+     .meaning = "Ends the job as failed, without retries."},
     {.name = "fail",
      .kind = WORD_FAIL,
      .answered = true,
      .ends = true,
      .syntax = "fail TEXT",
-     .meaning = "The same as `err`."},
+     .meaning = "Same as `err`."},
     {.name = "resend",
      .kind = WORD_RESEND,
      .answered = true,
      .ends = true,
      .syntax = "resend SECONDS[-WHY]",
      .meaning =
-         "Not now: try again after this time. It counts as no failure; the 16th time fails."},
+         "Ends the attempt; the job is tried again after this time. This does not count as a "
+         "failure, but the 16th time fails the job."},
 };
 
 const size_t n_words = ARRAY_LEN(words);
