@@ -8,7 +8,7 @@ from pathlib import Path
 from client import counted
 from waiting import PATIENCE
 
-HERE = Path(__file__).resolve().parent
+HELPERS = Path(__file__).resolve().parents[1]
 
 # One client process: submits, claims and finishes; prints what was acknowledged.
 CLIENT = r"""
@@ -53,7 +53,7 @@ print(json.dumps({"submitted": submitted, "ended": ended, "granted": granted}))
 
 def test_every_job_is_done_exactly_once(server, client):
     clients, jobs = 5, 400
-    processes = [subprocess.Popen([sys.executable, "-c", CLIENT, str(HERE), str(server.port),
+    processes = [subprocess.Popen([sys.executable, "-c", CLIENT, str(HELPERS), str(server.port),
                                    f"c{n}", str(jobs), str(clients * jobs)],
                                   stdout=subprocess.PIPE) for n in range(clients)]
     try:

@@ -339,7 +339,7 @@ def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
 
 
 def test_a_dead_server_is_taken_over_and_that_is_logged(both):
-    """How soon: it is taken for alive for 14 s at most, and tests/unit/test_engine_shared.c has what the others do then."""
+    """How soon: it is taken for alive for 14 s at most, and tests/unit/engine/test_engine_shared.c has what the others do then."""
     third = Server(f"{both[0].dir}-third", store=both[0].cluster.url(), definitions="").start()
     url = f"http://127.0.0.1:{third.port}"
     third.kill()

@@ -10,7 +10,7 @@ from waiting import eventually
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "programs.md").read_text()
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "programs.md").read_text()
 PROGRAMS = dict((name, text) for text, name in
                 re.findall(r"```(?:sh|python)\n(#!.*?\n# (\S+)\n.*?)```", PAGE, re.S))
 QUEUES = re.search(r"```yaml\n(.*?)```", PAGE, re.S)[1]
