@@ -8,18 +8,25 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 
 #include "store/damage.h"
 #include "store/sqlite/internal.h"
 
-/* Of the database by its whole path; of its log by its name in that directory, which is in place while the database is.
- * All of it is asked at each commit: a walk along a path is what costs. */
+/* Of the database by its whole path; of its log by its name in that directory, which is in place
+ * while the database is.  All of it is asked at each commit: a walk along a path is what costs.
+ *
+ * Nothing but the inode number is asked for: after somebody has read the times of a file, Linux gives
+ * its next write a new time, and the sync of that commit may have to write the inode as well. */
 static struct file_mark mark_of(const struct sqlite_db *db, size_t file)
 {
-    struct stat st;
-    int failed = file == 0 ? stat(db->path, &st) : fstatat(db->dir_fd, db->log_name, &st, 0);
+    struct statx st;
+    int failed = file == 0 ? statx(AT_FDCWD, db->path, 0, STATX_INO, &st)
+                           : statx(db->dir_fd, db->log_name, 0, STATX_INO, &st);
 
-    return failed ? (struct file_mark){0, 0} : (struct file_mark){st.st_dev, st.st_ino};
+    if (failed)
+        return (struct file_mark){0, 0};
+    return (struct file_mark){makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino};
 }
 
 static int open_dir_of(const char *path)
