@@ -159,11 +159,11 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
     e->feed.own_command = each_command_names_program(e->options->command);
     e->feed.in = e->options->in;
     each_items_init(&e->feed.items, e->options->line_end, e->options->command->lines);
-    if (link_new(&e->loop, &config, &e->link, err) != E_OK ||
+    if (async_client_new(&e->loop, &config, &e->client, err) != E_OK ||
         each_out_init(&e->out, &e->loop, STDOUT_FILENO, &e->marks, &hooks->out, err) != E_OK ||
         each_out_init(&e->errors, &e->loop, STDERR_FILENO, &e->marks, &hooks->errors, err) !=
             E_OK ||
-        each_feed_init(&e->feed, &e->loop, e->link, &hooks->feed, err) != E_OK)
+        each_feed_init(&e->feed, &e->loop, e->client, &hooks->feed, err) != E_OK)
         return err->code;
     if (isatty(STDOUT_FILENO) == 1)
         e->out.kind = e->options->json ? SAFE_JSON : SAFE_LOG;
@@ -204,7 +204,7 @@ void each_leave_loop(struct each *e)
     uv_close((uv_handle_t *)&e->tick, NULL);
     uv_close((uv_handle_t *)&e->halt, NULL);
     worker_free(e->worker);
-    link_free(e->link);
+    async_client_free(e->client);
     uv_run(&e->loop, UV_RUN_DEFAULT);
     uv_loop_close(&e->loop);
     each_feed_deinit(&e->feed);

@@ -82,9 +82,9 @@ static void stop(struct each *e)
     e->stop_at = clock_mono_us();
     each_feed_stop(&e->feed);
     if (e->asking != NULL)
-        link_cancel(STEAL(e->asking));
+        async_client_cancel(STEAL(e->asking));
     if (e->confirming != NULL)
-        link_cancel(STEAL(e->confirming));
+        async_client_cancel(STEAL(e->confirming));
     uv_timer_start(&e->halt, on_halt, 0, 0);
 }
 
@@ -155,7 +155,7 @@ static void print_read(struct each *e, struct slice text)
     print_turn(e, &(struct each_output){.out = buf_slice(&document)});
 }
 
-static void on_read_back(void *ctx, const struct link_reply *reply)
+static void on_read_back(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
 
@@ -168,18 +168,19 @@ static void on_read_back(void *ctx, const struct link_reply *reply)
     print_ended(e);
 }
 
-static void ask_back(struct each *e, const char *what, link_done_fn *done)
+static void ask_back(struct each *e, const char *what, async_done_fn *done)
 {
     char text[ID_TEXT_SIZE];
     char path[64];
 
     snprintf(path, sizeof(path), "/v1/jobs/%s%s", id_format(each_order_next(&e->order)->id, text),
              what);
-    e->reading = link_send(e->link, &(struct link_call){.path = path, .done = done, .ctx = e});
+    e->reading = async_client_send(e->client,
+                                   &(struct async_call){.path = path, .done = done, .ctx = e});
 }
 
 /* Of several attempts the last one counts, and of that where its standard error begins. */
-static void on_marks(void *ctx, const struct link_reply *reply)
+static void on_marks(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
 
@@ -410,7 +411,7 @@ static void print_earlier(struct each *e, int64_t first, int64_t count, struct s
     print_ended(e);
 }
 
-static void on_confirmed(void *ctx, const struct link_reply *reply)
+static void on_confirmed(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
 
@@ -423,11 +424,11 @@ static void on_confirmed(void *ctx, const struct link_reply *reply)
 static void confirm(struct each *e)
 {
     e->unconfirmed = false;
-    e->confirming = link_send(e->link, &(struct link_call){.method = "POST",
-                                                           .path = EACH_RESUME_PATH,
-                                                           .body = SLICE("{}"),
-                                                           .done = on_confirmed,
-                                                           .ctx = e});
+    e->confirming = async_client_send(e->client, &(struct async_call){.method = "POST",
+                                                                      .path = EACH_RESUME_PATH,
+                                                                      .body = SLICE("{}"),
+                                                                      .done = on_confirmed,
+                                                                      .ctx = e});
 }
 
 static void feed_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
@@ -464,7 +465,7 @@ static void feed_fail(void *ctx, const struct err *err)
 /* ---- time, signals, the server's end ---- */
 
 /* Jobs may end without us (somebody cancelled them): after a while without news the server is asked. */
-static void on_counts(void *ctx, const struct link_reply *reply)
+static void on_counts(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
 
@@ -487,8 +488,8 @@ static void on_counts(void *ctx, const struct link_reply *reply)
 
 static void ask_counts(struct each *e)
 {
-    e->asking = link_send(e->link,
-                          &(struct link_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
+    e->asking = async_client_send(
+        e->client, &(struct async_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
 }
 
 /* What runs has all the time it takes, unless somebody is impatient. */

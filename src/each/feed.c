@@ -38,11 +38,11 @@ static enum err_code watch_input(struct each_feed *f, struct err *err)
     return E_OK;
 }
 
-enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct link *link,
+enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct async_client *client,
                              const struct each_feed_hooks *hooks, struct err *err)
 {
     f->loop = loop;
-    f->link = link;
+    f->client = client;
     f->hooks = *hooks;
     f->chunk = BUF_INIT(CHUNK_MAX);
     f->bad = ERR_INIT;
@@ -59,7 +59,7 @@ void each_feed_stop(struct each_feed *f)
         uv_poll_stop(&f->poll);
     f->polling = false;
     if (f->under_way != NULL)
-        link_cancel(STEAL(f->under_way));
+        async_client_cancel(STEAL(f->under_way));
 }
 
 void each_feed_close(struct each_feed *f)
@@ -205,7 +205,7 @@ static void add_excerpt(const struct each_feed *f, int64_t index, struct buf *ou
     clean_text(out, utf8_cut(text, EXCERPT_MAX));
 }
 
-static void refused(struct each_feed *f, const struct link_reply *reply)
+static void refused(struct each_feed *f, const struct async_reply *reply)
 {
     CLEANUP(buf) struct buf excerpt = BUF_INIT(500);
     int64_t index = refused_index(reply->text);
@@ -237,7 +237,7 @@ static bool send_again(struct each_feed *f)
     return true;
 }
 
-static void on_chunk_sent(void *ctx, const struct link_reply *reply)
+static void on_chunk_sent(void *ctx, const struct async_reply *reply)
 {
     struct each_feed *f = ctx;
     int64_t count = f->count;
@@ -259,7 +259,7 @@ static void on_chunk_sent(void *ctx, const struct link_reply *reply)
 
 static void send_chunk(struct each_feed *f)
 {
-    const struct link_call call = {
+    const struct async_call call = {
         .method = "POST",
         .path = "/v1/jobs",
         .body = buf_slice(&f->chunk),
@@ -267,7 +267,7 @@ static void send_chunk(struct each_feed *f)
         .ctx = f,
     };
 
-    f->under_way = link_send(f->link, &call);
+    f->under_way = async_client_send(f->client, &call);
 }
 
 /* ---- reading ---- */

@@ -35,7 +35,7 @@ struct each_feed_hooks {
 
 struct each_feed {
     uv_loop_t *loop;
-    struct link *link;
+    struct async_client *client;
     const struct each_command *command;
     struct each_feed_hooks hooks;
     bool own_command; /* the jobs bring the command */
@@ -51,7 +51,7 @@ struct each_feed {
     int64_t first; /* number in the chunk */
     int64_t count; /* of its jobs */
     int64_t sent;  /* jobs in chunks that went out */
-    struct link_request *under_way;
+    struct async_request *under_way;
     int64_t away_since; /* when the server was first found away; 0: it is there */
     bool polling;
     bool stopped;
@@ -59,7 +59,8 @@ struct each_feed {
     struct err bad; /* what comes behind the chunk's last cannot be taken */
 };
 
-MUST_CHECK enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct link *link,
+MUST_CHECK enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop,
+                                        struct async_client *client,
                                         const struct each_feed_hooks *hooks, struct err *err);
 
 /* Reads and sends as far as there is room: to be called whenever there is more of it. */

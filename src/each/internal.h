@@ -36,19 +36,19 @@ struct each {
     uv_timer_t halt; /* tells the worker to stop, from outside its own calls */
     uv_signal_t signals[3];
     uv_poll_t server_end; /* its standard output comes to its end */
-    struct link *link;
+    struct async_client *client;
     struct worker *worker;
     struct each_feed feed;
     struct each_order order;
     struct each_out out;
-    struct each_out errors;       /* standard error of the programs */
-    bool is_one_output;           /* both descriptors lead to the same file, pipe or terminal */
-    int results_fd;               /* --results; -1: none */
-    struct link_request *reading; /* of a log, for the one whose turn it is */
-    int64_t read_from;            /* where its last attempt begins */
+    struct each_out errors;        /* standard error of the programs */
+    bool is_one_output;            /* both descriptors lead to the same file, pipe or terminal */
+    int results_fd;                /* --results; -1: none */
+    struct async_request *reading; /* of a log, for the one whose turn it is */
+    int64_t read_from;             /* where its last attempt begins */
     int64_t read_errors; /* where the standard error of that does; INT64_MAX: there is none */
-    struct link_request *asking; /* for the counts */
-    struct buf document;         /* of a line that has ended, with --json */
+    struct async_request *asking; /* for the counts */
+    struct buf document;          /* of a line that has ended, with --json */
 
     int64_t known;  /* lines that the store had when we began */
     int64_t before; /* of those: had ended */
@@ -68,7 +68,7 @@ struct each {
     bool finished;
     bool halted;      /* --halt */
     bool unconfirmed; /* the queue is paused until the input is known to be the same */
-    struct link_request *confirming;
+    struct async_request *confirming;
 };
 
 /* Whom the loop calls. */

@@ -13,7 +13,7 @@
 #include "worker/run/slot.h"
 #include "worker/run/task.h"
 #include "worker/talk/instance.h"
-#include "worker/talk/offers.h"
+#include "worker/talk/served_queues.h"
 #include "worker/talk/talk.h"
 #include "worker/worker.h"
 
@@ -29,7 +29,7 @@ enum worker_state {
 
 /* A job that an earlier worker of this name had started when it was killed: the server is told that it was
  * lost. */
-struct ghost {
+struct lost_job {
     char *id, *lease;
 };
 
@@ -42,9 +42,9 @@ struct worker {
     struct instance instance;
 
     enum worker_state state;
-    struct link *link;
+    struct async_client *client;
     struct talk talk;
-    struct offers offers;
+    struct served_queues served;
     struct channels *channels;
     struct slots *slots;
     struct tree *tree;
@@ -56,7 +56,7 @@ struct worker {
     struct task *queue, **queue_end; /* tasks that wait for a slot, in the order they came */
     int waiting;                     /* how many */
     int running;                     /* tasks that hold a slot */
-    VEC(struct ghost) ghosts;
+    VEC(struct lost_job) lost_jobs;
 
     /* What programs are started with. */
     struct arena arena;
@@ -93,9 +93,9 @@ void worker_enter_loop(struct worker *w);
 void worker_deinit(struct worker *w);
 
 /* What runs for a queue is to be given back, or started anew. */
-void worker_offer_changed(struct worker *w, const struct offer_change *change);
+void worker_queue_changed(struct worker *w, const struct served_queue_change *change);
 
-void worker_forget_ghosts(struct worker *w);
+void worker_forget_lost_jobs(struct worker *w);
 
 /* A task waits for no slot any more, and belongs to no queue. */
 void worker_unqueue(struct task *t);

@@ -9,27 +9,27 @@
 #include "worker/run/program.h"
 #include "worker/run/resident.h"
 
-#define LATE_US (5 * OFFER_AHEAD_US)
+#define LATE_US (5 * SERVED_QUEUE_AHEAD_US)
 
 void worker_slot_freed(struct task *t)
 {
-    struct offer *f = STEAL(t->offer);
+    struct served_queue *q = STEAL(t->served);
 
     if (t->state > TASK_WAITING)
-        offer_note_time(f, worker_now(t->worker) - t->started_at);
+        served_queue_note_time(q, worker_now(t->worker) - t->started_at);
     t->worker->running--;
-    f->running--;
-    offers_put_back(&t->worker->offers, f);
+    q->running--;
+    served_queues_release(&t->worker->served, q);
 }
 
 /* A queue's jobs that wait go back: its program cannot be started, or it is another one now. */
-static void give_back_waiting(struct worker *w, const struct offer *f)
+static void give_back_waiting(struct worker *w, const struct served_queue *q)
 {
     struct task *next;
 
     for (struct task *t = w->queue; t != NULL; t = next) {
         next = t->after;
-        if (t->offer == f)
+        if (t->served == q)
             task_stop(t, VERDICT_HANDBACK);
     }
 }
@@ -37,7 +37,7 @@ static void give_back_waiting(struct worker *w, const struct offer *f)
 static void not_started(struct task *t, bool own, const struct err *why)
 {
     struct worker *w = t->worker;
-    struct offer *f = t->offer;
+    struct served_queue *q = t->served;
 
     if (own) {
         t->facts.why = VERDICT_NO_START;
@@ -46,15 +46,15 @@ static void not_started(struct task *t, bool own, const struct err *why)
         task_settle(t);
         return;
     }
-    if (offer_break(f, why->msg, worker_now(w))) {
-        log_warn("queue %s is broken here: %s", f->name, why->msg);
-        w->talk.describe = true;
+    if (served_queue_mark_broken(q, why->msg, worker_now(w))) {
+        log_warn("queue %s is broken here: %s", q->name, why->msg);
+        w->talk.send_description = true;
         if (w->config.hooks.on_broken != NULL)
-            w->config.hooks.on_broken(w->config.hooks.ctx, slice_of(f->name), why->msg);
+            w->config.hooks.on_broken(w->config.hooks.ctx, slice_of(q->name), why->msg);
     }
-    give_back_waiting(w, f);
+    give_back_waiting(w, q);
     worker_slot_freed(t);
-    task_unstarted(t, why->msg);
+    task_not_started(t, why->msg);
 }
 
 static void unlink_waiting(struct worker *w, struct task *t)
@@ -67,13 +67,13 @@ static void unlink_waiting(struct worker *w, struct task *t)
     if (w->queue_end == &t->after)
         w->queue_end = at;
     w->waiting--;
-    t->offer->waiting--;
+    t->served->waiting--;
 }
 
 void worker_unqueue(struct task *t)
 {
     unlink_waiting(t->worker, t);
-    offers_put_back(&t->worker->offers, STEAL(t->offer));
+    served_queues_release(&t->worker->served, STEAL(t->served));
 }
 
 static void start(struct task *t)
@@ -81,18 +81,18 @@ static void start(struct task *t)
     struct worker *w = t->worker;
     struct err err = ERR_INIT;
     bool own = false;
-    bool resident = t->offer->def.resident && t->command.size == 0;
+    bool resident = t->served->def.resident && t->command.size == 0;
     enum err_code code = resident ? resident_start(t, &own, &err) : program_start(t, &own, &err);
 
     if (code != E_OK) {
         not_started(t, own, &err);
         return;
     }
-    bool is_queues = t->command.size == 0 || t->offer->def.command.size == 0;
+    bool is_queues = t->command.size == 0 || t->served->def.command.size == 0;
 
-    if (!resident && is_queues && offer_mend(t->offer)) {
-        log_info("queue %s works again", t->offer->name);
-        w->talk.describe = true;
+    if (!resident && is_queues && served_queue_mark_working(t->served)) {
+        log_info("queue %s works again", t->served->name);
+        w->talk.send_description = true;
     }
 }
 
@@ -102,13 +102,13 @@ void worker_take_job(struct worker *w, struct slice json)
 
     if (t == NULL)
         return;
-    if (t->offer == NULL || w->state != WORKER_UP) {
+    if (t->served == NULL || w->state != WORKER_UP) {
         t->facts.why = VERDICT_HANDBACK;
         task_settle(t);
         return;
     }
     t->taken_at = worker_now(w);
-    t->offer->waiting++;
+    t->served->waiting++;
     w->waiting++;
     *w->queue_end = t;
     w->queue_end = &t->after;
@@ -119,9 +119,9 @@ void worker_take_job(struct worker *w, struct slice json)
 
 static bool may_start(const struct worker *w, const struct task *t)
 {
-    int slots = t->offer->def.slots;
+    int slots = t->served->def.slots;
 
-    return w->running < w->config.slots && (slots == QUEUE_SLOTS_ALL || t->offer->running < slots);
+    return w->running < w->config.slots && (slots == QUEUE_SLOTS_ALL || t->served->running < slots);
 }
 
 /* What was taken ahead and cannot be started soon goes back. */
@@ -130,7 +130,7 @@ static void give_back_late(struct worker *w, int64_t now)
     while (w->queue != NULL && now - w->queue->taken_at > LATE_US) {
         struct task *t = w->queue;
 
-        offer_note_late(t->offer);
+        served_queue_note_late(t->served);
         t->facts.why = VERDICT_HANDBACK;
         worker_unqueue(t);
         task_settle(t);
@@ -148,7 +148,7 @@ void worker_start_waiting(struct worker *w)
         if (!may_start(w, t))
             continue;
         unlink_waiting(w, t);
-        t->offer->running++;
+        t->served->running++;
         w->running++;
         t->started_at = worker_now(w);
         start(t);
@@ -181,20 +181,20 @@ static void tell_end(struct task *t, bool ended)
 void worker_task_done(struct task *t, bool job_ended)
 {
     if (t->end_record != NULL)
-        record_end(t->end_record);
+        process_record_end(t->end_record);
     tell_end(t, job_ended);
     task_free(t);
 }
 
-void worker_offer_changed(struct worker *w, const struct offer_change *change)
+void worker_queue_changed(struct worker *w, const struct served_queue_change *change)
 {
-    residents_retire(w, change->offer);
-    give_back_waiting(w, change->offer);
+    residents_retire(w, change->served);
+    give_back_waiting(w, change->served);
     if (!change->restarted)
         return;
-    log_info("queue %s is restarted", change->offer->name);
+    log_info("queue %s is restarted", change->served->name);
     for (struct task *t = w->tasks; t != NULL; t = t->next)
-        if (t->offer == change->offer)
+        if (t->served == change->served)
             task_stop(t, VERDICT_HANDBACK);
 }
 

@@ -11,10 +11,10 @@
 #include "base/os/log.h"
 #include "worker/client/url.h"
 #include "worker/internal.h"
-#include "worker/process/leftover.h"
+#include "worker/process/stale_processes.h"
 #include "worker/run/environment.h"
 
-#define LEFTOVER_WAIT_US (5 * US_PER_S)
+#define STALE_WAIT_US (5 * US_PER_S)
 #define FILES_A_SLOT 8
 #define FILES_SPARE 40
 
@@ -39,8 +39,8 @@ static void keep_subscriptions(struct worker *w, const struct worker_config *con
     w->config.topics = keep_texts(w, config->topics, config->n_topics);
     for (size_t i = 0; i < config->n_topics; i++)
         all[i] = (struct subscription){.topic = w->config.topics[i]};
-    w->offers.subscriptions = all;
-    w->offers.n_subscriptions = config->n_topics;
+    w->served.subscriptions = all;
+    w->served.n_subscriptions = config->n_topics;
 }
 
 static void keep_config(struct worker *w, const struct worker_config *config)
@@ -55,11 +55,11 @@ static void keep_config(struct worker *w, const struct worker_config *config)
                                            arena_copy(&w->arena, config->own[i].definition)};
     c->queues = only;
     c->own = own;
-    w->offers.only = only;
-    w->offers.n_only = c->n_queues;
-    w->offers.own = own;
-    w->offers.n_own = c->n_own;
-    w->offers.own_only = c->own_only;
+    w->served.only = only;
+    w->served.n_only = c->n_queues;
+    w->served.own = own;
+    w->served.n_own = c->n_own;
+    w->served.own_only = c->own_only;
     w->work_dir = keep_text(w, config->work_dir);
     if (c->slots <= 0)
         c->slots = (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -116,15 +116,15 @@ static void note_surroundings(struct worker *w)
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void note_ghosts(struct worker *w)
+static void note_lost_jobs(struct worker *w)
 {
-    const struct records *records = slots_records(w->slots);
+    const struct process_registry *registry = slots_registry(w->slots);
 
-    for (unsigned i = 0; i < records->count; i++) {
-        const struct slot_record *r = records_at(records, i);
+    for (unsigned i = 0; i < registry->count; i++) {
+        const struct process_record *r = process_registry_at(registry, i);
 
         if (r->process.pid != 0 && r->job[0] != '\0')
-            VEC_PUSH(&w->ghosts, ((struct ghost){mem_strdup(r->job), mem_strdup(r->lease)}));
+            VEC_PUSH(&w->lost_jobs, ((struct lost_job){mem_strdup(r->job), mem_strdup(r->lease)}));
     }
 }
 
@@ -144,8 +144,8 @@ static enum err_code open_state(struct worker *w, struct err *err)
         return err->code;
     if (instance_open(&w->instance, buf_text(&dir), err) != E_OK)
         return err->code;
-    note_ghosts(w);
-    struct leftover left = leftover_end(w->slots, LEFTOVER_WAIT_US);
+    note_lost_jobs(w);
+    struct stale_result left = stale_processes_kill(w->slots, STALE_WAIT_US);
 
     if (left.ended > 0)
         log_info("ended %u process%s that an earlier worker left", left.ended,
@@ -178,7 +178,7 @@ enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,
     talk_init(w);
     if (check_name(w->name, err) != E_OK || open_state(w, err) != E_OK ||
         channels_open(loop, &w->channels, err) != E_OK ||
-        link_new(loop, &w->config.client, &w->link, err) != E_OK) {
+        async_client_new(loop, &w->config.client, &w->client, err) != E_OK) {
         channels_close(w->channels);
         worker_deinit(w);
         return err->code;

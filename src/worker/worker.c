@@ -69,15 +69,15 @@ static void look_at_tasks(struct worker *w)
         if (t->carrier != NULL)
             worker_wake_at(w, t->carrier->ops->pass(t->carrier, now));
         else
-            task_pump(t);
+            task_send_emits(t);
     }
 }
 
-static void pump_emits(struct worker *w)
+static void send_emits(struct worker *w)
 {
     for (struct task *t = w->tasks; t != NULL; t = t->next)
         if (t->carrier != NULL)
-            task_pump(t);
+            task_send_emits(t);
 }
 
 static void set_stopped(struct worker *w)
@@ -147,14 +147,14 @@ static void on_pass(uv_prepare_t *handle)
     w->wake_at = TIME_NEVER;
     look_at_tasks(w);
     worker_start_waiting(w);
-    pump_emits(w);
+    send_emits(w);
     worker_wake_at(w, residents_pass(w, worker_now(w)));
-    talk_pump(w);
+    talk_send(w);
     look_at_end(w);
     if (w->state == WORKER_STOPPED)
         return;
-    slots_mend(w->slots, worker_now(w));
-    if (slots_sweep(w->slots, SWEEP_ENTRIES))
+    slots_repair(w->slots, worker_now(w));
+    if (slots_empty_trash(w->slots, SWEEP_ENTRIES))
         worker_wake_at(w, worker_now(w) + SWEEP_AGAIN_US);
     set_timer(w);
 }
@@ -211,20 +211,20 @@ void worker_abandon(struct worker *w)
     set_stopped(w);
 }
 
-void worker_forget_ghosts(struct worker *w)
+void worker_forget_lost_jobs(struct worker *w)
 {
-    for (size_t i = 0; i < w->ghosts.count; i++) {
-        free(w->ghosts.items[i].id);
-        free(w->ghosts.items[i].lease);
+    for (size_t i = 0; i < w->lost_jobs.count; i++) {
+        free(w->lost_jobs.items[i].id);
+        free(w->lost_jobs.items[i].lease);
     }
-    VEC_CLEAR(&w->ghosts);
+    VEC_CLEAR(&w->lost_jobs);
 }
 
 void worker_deinit(struct worker *w)
 {
-    worker_forget_ghosts(w);
-    VEC_DEINIT(&w->ghosts);
-    offers_deinit(&w->offers);
+    worker_forget_lost_jobs(w);
+    VEC_DEINIT(&w->lost_jobs);
+    served_queues_deinit(&w->served);
     tree_free(w->tree);
     cgroup_close(w->cgroup);
     slots_close(w->slots);
@@ -252,8 +252,8 @@ void worker_free(struct worker *w)
     }
     residents_abandon(w);
     channels_close(w->channels);
-    link_free(w->link);
-    w->link = NULL;
+    async_client_free(w->client);
+    w->client = NULL;
     uv_close((uv_handle_t *)&w->pump, on_closed);
     uv_close((uv_handle_t *)&w->child_signal, on_closed);
     uv_close((uv_handle_t *)&w->timer, on_closed);

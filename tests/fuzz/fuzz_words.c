@@ -2,7 +2,7 @@
  * What a program says and what a command is made of: lines that are read give texts that the server
  * takes, commands that are read give arguments, and no value becomes part of a script.
  *
- * An input is lines: the first is a command, the rest goes to an account.
+ * An input is lines: the first is a command, the rest goes to an report.
  */
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
@@ -13,9 +13,9 @@
 #include "core/program/template.h"
 #include "core/program/word.h"
 #include "driver.h"
-#include "worker/run/account.h"
 #include "worker/run/line_reader.h"
 #include "worker/run/output.h"
+#include "worker/run/program_report.h"
 
 static const struct slice seeds[] = {
     SLICE("echo {x} \"{x}\" '{{x}' ${HOME} {y:-it's} `echo {x}` $(echo \"{x}\")\n"
@@ -183,40 +183,41 @@ static void check_lines(const char *what, const struct buf *text)
         fuzz_fail("%s has a carriage return", what);
 }
 
-static void pump(struct account *a, struct buf *replies)
+static void pump(struct program_report *a, struct buf *replies)
 {
     CLEANUP(buf) struct buf body = BUF_INIT((size_t)1 << 24);
     struct err err = ERR_INIT;
     struct slice value;
 
-    while (account_next_batch(a, INT64_MAX - 1, &body)) {
+    while (program_report_next_batch(a, INT64_MAX - 1, &body)) {
         if (json_check(buf_slice(&body), &value, &err) != E_OK)
             fuzz_fail("a batch is not JSON: %s: %s", err.msg, buf_text(&body));
-        account_batch_done(a, SLICE("{\"ids\":[\"A\"]}"), replies);
+        program_report_batch_done(a, SLICE("{\"ids\":[\"A\"]}"), replies);
         buf_clear(&body);
     }
 }
 
-static void check_told(struct account *a)
+static void check_told(struct program_report *a)
 {
     CLEANUP(buf) struct buf finish = BUF_INIT((size_t)1 << 24);
     CLEANUP(buf) struct buf status = BUF_INIT((size_t)1 << 24);
 
-    if (!account_settled(a))
+    if (!program_report_settled(a))
         fuzz_fail("never settled");
-    account_add_finish(a, &finish);
+    program_report_add_finish(a, &finish);
     check_json("the finish", &finish);
-    account_add_status(a, &status);
+    program_report_add_status(a, &status);
     check_json("the status", &status);
 }
 
 static void run_lines(struct slice text)
 {
-    struct account *a = account_new(&(struct account_config){.id = "I",
-                                                             .lease = "L",
-                                                             .route = ACCOUNT_ROUTE,
-                                                             .knows_queue = knows_queue,
-                                                             .knows_topic = knows_topic});
+    struct program_report *a = program_report_new(
+        &(struct program_report_config){.id = "I",
+                                        .lease = "L",
+                                        .route = PROGRAM_REPORT_ROUTE,
+                                        .knows_queue = knows_queue,
+                                        .knows_topic = knows_topic});
     struct line_reader lines = LINE_READER_INIT(300);
     CLEANUP(buf) struct buf replies = BUF_INIT((size_t)1 << 24);
     CLEANUP(buf) struct buf notices = BUF_INIT((size_t)1 << 24);
@@ -226,19 +227,19 @@ static void run_lines(struct slice text)
     line_reader_end(&lines);
     for (int64_t now_at = 0; line_reader_next(&lines, &line); now_at += 1000) {
         if (line.skipped > 0)
-            account_long_line(a, line.skipped, &replies, &notices);
+            program_report_long_line(a, line.skipped, &replies, &notices);
         else
-            account_line(a, line.text, now_at, &replies, &notices);
+            program_report_line(a, line.text, now_at, &replies, &notices);
         if (now_at % 7000 == 0)
             pump(a, &replies);
     }
-    account_close(a);
+    program_report_close(a);
     pump(a, &replies);
     check_lines("the replies", &replies);
     check_lines("the notices", &notices);
     check_told(a);
     line_reader_deinit(&lines);
-    account_free(a);
+    program_report_free(a);
 }
 
 /* ---- output ---- */

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "testing.h"
-#include "worker/process/clear.h"
+#include "worker/process/empty_dir.h"
 #include "worker/process/proc.h"
 
 char test_dir[64];
@@ -42,7 +42,7 @@ int process_teardown(void **state)
     (void)state;
     kill_children();
     if (fd >= 0) {
-        (void)clear_dir(fd, &budget);
+        (void)empty_dir(fd, &budget);
         close(fd);
     }
     if (left)

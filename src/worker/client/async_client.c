@@ -10,38 +10,38 @@
 #include "base/buf.h"
 #include "worker/client/target.h"
 
-struct link_request {
-    struct link *link; /* NULL: cancelled or its link is gone */
+struct async_request {
+    struct async_client *client; /* NULL: cancelled or its client is gone */
     CURL *curl;
-    struct curl_slist *headers; /* or NULL when the link's own are used */
+    struct curl_slist *headers; /* or NULL when the client's own are used */
     struct buf body;
     struct buf reply;
-    struct link_call call;
-    struct link_request *prev, *next; /* of those under way */
-    unsigned sent;                    /* how often libcurl was about to send it */
+    struct async_call call;
+    struct async_request *prev, *next; /* of those under way */
+    unsigned sent;                     /* how often libcurl was about to send it */
     char problem[CURL_ERROR_SIZE];
 };
 
-struct link {
+struct async_client {
     uv_loop_t *loop;
     CURLM *multi;
     struct client_target target;
     struct curl_slist *json_headers;
     uv_timer_t timer;
-    struct link_request *requests; /* under way */
-    struct link_request *spare;    /* one that has ended, for the next call */
-    int handles;                   /* of the loop, that hold this struct */
+    struct async_request *requests; /* under way */
+    struct async_request *spare;    /* one that has ended, for the next call */
+    int handles;                    /* of the loop, that hold this struct */
     bool closing;
 };
 
 /* A socket that libcurl watches. */
 struct watched {
     uv_poll_t poll;
-    struct link *link;
+    struct async_client *client;
     curl_socket_t socket;
 };
 
-static void link_release(struct link *l)
+static void async_client_release(struct async_client *l)
 {
     if (--l->handles == 0)
         free(l);
@@ -49,20 +49,20 @@ static void link_release(struct link *l)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    link_release(handle->data);
+    async_client_release(handle->data);
 }
 
 static void on_poll_closed(uv_handle_t *handle)
 {
     struct watched *w = handle->data;
 
-    link_release(w->link);
+    async_client_release(w->client);
     free(w);
 }
 
 /* ---- the end of a call ---- */
 
-static void request_free(struct link_request *r)
+static void request_free(struct async_request *r)
 {
     curl_easy_cleanup(r->curl);
     curl_slist_free_all(r->headers);
@@ -71,7 +71,7 @@ static void request_free(struct link_request *r)
     free(r);
 }
 
-static void unlist(struct link *l, struct link_request *r)
+static void unlist(struct async_client *l, struct async_request *r)
 {
     if (r->prev != NULL)
         r->prev->next = r->next;
@@ -81,7 +81,7 @@ static void unlist(struct link *l, struct link_request *r)
         r->next->prev = r->prev;
 }
 
-static void put_away(struct link *l, struct link_request *r)
+static void put_away(struct async_client *l, struct async_request *r)
 {
     unlist(l, r);
     curl_multi_remove_handle(l->multi, r->curl);
@@ -94,9 +94,9 @@ static void put_away(struct link *l, struct link_request *r)
     l->spare = r;
 }
 
-static void finish_request(struct link *l, struct link_request *r, CURLcode code)
+static void finish_request(struct async_client *l, struct async_request *r, CURLcode code)
 {
-    struct link_reply reply = {.err = ERR_INIT};
+    struct async_reply reply = {.err = ERR_INIT};
     long status = 0;
 
     curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
@@ -109,14 +109,14 @@ static void finish_request(struct link *l, struct link_request *r, CURLcode code
     r->call.done(r->call.ctx, &reply);
 }
 
-/* `done` may do anything, also end the link: it is called when the request is out of all lists. */
-static void gather_ended(struct link *l)
+/* `done` may do anything, also end the client: it is called when the request is out of all lists. */
+static void gather_ended(struct async_client *l)
 {
     CURLMsg *msg;
     int left;
 
     while (!l->closing && (msg = curl_multi_info_read(l->multi, &left)) != NULL) {
-        struct link_request *r = NULL;
+        struct async_request *r = NULL;
         CURLcode code = msg->data.result;
 
         if (msg->msg != CURLMSG_DONE)
@@ -131,18 +131,18 @@ static void gather_ended(struct link *l)
             l->spare = r;
         else
             request_free(r);
-        link_release(l);
+        async_client_release(l);
     }
 }
 
-static void act_on(struct link *l, curl_socket_t socket, int what)
+static void act_on(struct async_client *l, curl_socket_t socket, int what)
 {
     int running;
 
     l->handles++;
     curl_multi_socket_action(l->multi, socket, what, &running);
     gather_ended(l);
-    link_release(l);
+    async_client_release(l);
 }
 
 /* ---- libcurl in the loop ---- */
@@ -159,12 +159,12 @@ static void on_socket(uv_poll_t *poll, int status, int events)
 
     what |= (events & UV_READABLE) != 0 ? CURL_CSELECT_IN : 0;
     what |= (events & UV_WRITABLE) != 0 ? CURL_CSELECT_OUT : 0;
-    act_on(w->link, w->socket, what);
+    act_on(w->client, w->socket, what);
 }
 
 static int set_timer(CURLM *multi, long ms, void *ctx)
 {
-    struct link *l = ctx;
+    struct async_client *l = ctx;
 
     (void)multi;
     if (l->closing)
@@ -176,11 +176,11 @@ static int set_timer(CURLM *multi, long ms, void *ctx)
     return 0;
 }
 
-static struct watched *watch(struct link *l, curl_socket_t socket)
+static struct watched *watch(struct async_client *l, curl_socket_t socket)
 {
     struct watched *w = mem_zalloc(sizeof(*w));
 
-    w->link = l;
+    w->client = l;
     w->socket = socket;
     w->poll.data = w;
     ASSERT(uv_poll_init_socket(l->loop, &w->poll, socket) == 0);
@@ -191,7 +191,7 @@ static struct watched *watch(struct link *l, curl_socket_t socket)
 
 static int set_socket(CURL *curl, curl_socket_t socket, int what, void *ctx, void *socket_ctx)
 {
-    struct link *l = ctx;
+    struct async_client *l = ctx;
     struct watched *w = socket_ctx;
 
     (void)curl;
@@ -212,10 +212,10 @@ static int set_socket(CURL *curl, curl_socket_t socket, int what, void *ctx, voi
 
 /* ---- life ---- */
 
-enum err_code link_new(uv_loop_t *loop, const struct client_config *config, struct link **ret_link,
-                       struct err *err)
+enum err_code async_client_new(uv_loop_t *loop, const struct client_config *config,
+                               struct async_client **ret_client, struct err *err)
 {
-    struct link *l = mem_zalloc(sizeof(*l));
+    struct async_client *l = mem_zalloc(sizeof(*l));
 
     l->loop = loop;
     if (client_target_open(config, &l->target, err) != E_OK) {
@@ -232,16 +232,16 @@ enum err_code link_new(uv_loop_t *loop, const struct client_config *config, stru
     curl_multi_setopt(l->multi, CURLMOPT_SOCKETDATA, l);
     curl_multi_setopt(l->multi, CURLMOPT_TIMERFUNCTION, set_timer);
     curl_multi_setopt(l->multi, CURLMOPT_TIMERDATA, l);
-    *ret_link = l;
+    *ret_client = l;
     return E_OK;
 }
 
-void link_free(struct link *l)
+void async_client_free(struct async_client *l)
 {
     if (l == NULL)
         return;
     while (l->requests != NULL)
-        link_cancel(l->requests);
+        async_client_cancel(l->requests);
     if (l->spare != NULL)
         request_free(l->spare);
     l->closing = true;
@@ -251,7 +251,7 @@ void link_free(struct link *l)
     uv_close((uv_handle_t *)&l->timer, on_timer_closed);
 }
 
-const char *link_server(const struct link *l)
+const char *async_client_server(const struct async_client *l)
 {
     return l->target.url.text;
 }
@@ -260,16 +260,16 @@ const char *link_server(const struct link *l)
 
 static size_t on_body(char *data, size_t one, size_t size, void *ctx)
 {
-    struct link_request *r = ctx;
+    struct async_request *r = ctx;
 
     (void)one;
     buf_add(&r->reply, data, size);
     return r->reply.overflowed ? 0 : size;
 }
 
-static struct link_request *take_request(struct link *l)
+static struct async_request *take_request(struct async_client *l)
 {
-    struct link_request *r = STEAL(l->spare);
+    struct async_request *r = STEAL(l->spare);
 
     if (r == NULL) {
         r = mem_zalloc(sizeof(*r));
@@ -291,7 +291,7 @@ static struct link_request *take_request(struct link *l)
  * server may have done what the first one says: whoever sent it must know, and decide. */
 static int on_send(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
-    struct link_request *r = ctx;
+    struct async_request *r = ctx;
 
     (void)ip;
     (void)local_ip;
@@ -300,7 +300,7 @@ static int on_send(void *ctx, char *ip, char *local_ip, int port, int local_port
     return r->sent++ == 0 ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
-static void prepare(struct link *l, struct link_request *r, const struct link_call *call)
+static void prepare(struct async_client *l, struct async_request *r, const struct async_call *call)
 {
     bool plain = call->body.data == NULL;
     struct slice body = {0};
@@ -329,12 +329,12 @@ static void prepare(struct link *l, struct link_request *r, const struct link_ca
     curl_easy_setopt(r->curl, CURLOPT_PRIVATE, r);
 }
 
-struct link_request *link_send(struct link *l, const struct link_call *call)
+struct async_request *async_client_send(struct async_client *l, const struct async_call *call)
 {
-    struct link_request *r = take_request(l);
+    struct async_request *r = take_request(l);
 
     ASSERT(!l->closing);
-    r->link = l;
+    r->client = l;
     r->call = *call;
     prepare(l, r, call);
     r->prev = NULL;
@@ -346,7 +346,7 @@ struct link_request *link_send(struct link *l, const struct link_call *call)
     return r;
 }
 
-void link_cancel(struct link_request *r)
+void async_client_cancel(struct async_request *r)
 {
-    put_away(r->link, r);
+    put_away(r->client, r);
 }

@@ -1,5 +1,5 @@
 /*
- * Where requests go and what they carry along: what the blocking client and the worker's link share.
+ * Where requests go and what they carry along: what the blocking and the asynchronous client share.
  *
  * A target is the server's address, its socket and the token.  It prepares libcurl's handles and reads
  * what the server says when it refuses.

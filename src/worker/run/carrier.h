@@ -27,7 +27,7 @@ struct carrier_ops {
     /* More lines can be taken again. */
     void (*read_on)(struct carrier *c);
 
-    /* Answers of the account; what does not fit into the pipe is dropped. */
+    /* Answers of the report; what does not fit into the pipe is dropped. */
     void (*reply)(struct carrier *c, struct slice lines);
 
     /* Its processes have been killed: forgets it, its task has no carrier any more. */

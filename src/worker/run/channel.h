@@ -53,7 +53,7 @@ void channel_drain(struct channel *c);
 /* Reads what has been printed so far. */
 void channel_drain_output(struct channel *c);
 
-/* Words are not read, or read again: the account is full. */
+/* Words are not read, or read again: the report is full. */
 void channel_pause_words(struct channel *c, bool paused);
 
 /* Whole lines for descriptor 4.  A line that does not fit into the pipe is dropped. */

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json/json.h"
-#include "worker/talk/offers.h"
+#include "worker/talk/served_queues.h"
 
 #define VALUE_MAX ((size_t)120 << 10)  /* the kernel takes 128 KiB, its name included */
 #define PARAMS_MAX ((size_t)512 << 10) /* of all params together */

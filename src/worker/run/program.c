@@ -16,13 +16,13 @@
 #include "core/program/template.h"
 #include "worker/internal.h"
 #include "worker/process/cgroup.h"
-#include "worker/process/leftover.h"
+#include "worker/process/stale_processes.h"
 #include "worker/run/carrier.h"
 #include "worker/run/channel.h"
 #include "worker/run/environment.h"
 #include "worker/run/line_reader.h"
 
-#define LEFTOVER_WAIT_US (2 * US_PER_S)
+#define STALE_WAIT_US (2 * US_PER_S)
 #define CLEAR_AGAIN_US (5 * US_PER_MS)
 #define ERRORS_MAX (INT64_C(4) << 20) /* of standard error, where it is kept apart */
 
@@ -64,21 +64,21 @@ static void take_lines(struct program *p)
 {
     CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
     CLEANUP(buf) struct buf notices = BUF_INIT(CLIENT_REPLY_MAX);
-    struct account *account = p->task->account;
+    struct program_report *report = p->task->report;
     int64_t now = worker_now(p->task->worker);
     struct line line;
 
     while (line_reader_next(&p->lines, &line)) {
         if (line.skipped > 0)
-            account_long_line(account, line.skipped, &replies, &notices);
+            program_report_long_line(report, line.skipped, &replies, &notices);
         else
-            account_line(account, line.text, now, &replies, &notices);
+            program_report_line(report, line.text, now, &replies, &notices);
     }
     if (notices.size > 0)
         output_notice(p->task->output, buf_slice(&notices), clock_wall_us());
     channel_reply(p->channel, buf_slice(&replies));
     if (!p->ended)
-        channel_pause_words(p->channel, account_is_full(account));
+        channel_pause_words(p->channel, program_report_is_full(report));
 }
 
 static void on_words(void *ctx, struct slice data)
@@ -101,7 +101,7 @@ static void program_read_on(struct carrier *c)
     struct program *p = (struct program *)c;
 
     if (!p->ended)
-        channel_pause_words(p->channel, account_is_full(p->task->account));
+        channel_pause_words(p->channel, program_report_is_full(p->task->report));
 }
 
 /* ---- what it is started with ---- */
@@ -132,7 +132,7 @@ static enum err_code open_body(const struct task *t, int *ret_fd, struct err *er
 
 static enum err_code fill_command(struct task *t, char ***ret_argv, bool *ret_own, struct err *err)
 {
-    const struct template_command *command = &t->offer->command;
+    const struct template_command *command = &t->served->command;
     struct template_command own;
     struct template_values values = {
         .objects = &t->params,
@@ -148,19 +148,20 @@ static enum err_code fill_command(struct task *t, char ***ret_argv, bool *ret_ow
         if (template_command_parse(t->command, &t->arena, &own, NULL, err) != E_OK)
             return err->code;
         command = &own;
-    } else if (t->offer->def.command.size == 0) {
+    } else if (t->served->def.command.size == 0) {
         return err_set(err, E_INVALID, "the job brings no command, and queue '%s' has none",
-                       t->offer->name);
+                       t->served->name);
     }
     return template_command_fill(command, &values, &t->arena, ret_argv, err);
 }
 
-enum err_code program_rights_of(struct offer *f, struct program_rights *ret_rights, struct err *err)
+enum err_code program_rights_of(struct served_queue *q, struct program_rights *ret_rights,
+                                struct err *err)
 {
-    if (f->def.limits.user.size > 0 && f->user == NULL &&
-        spawn_user_find(f->def.limits.user, &f->user, err) != E_OK)
+    if (q->def.limits.user.size > 0 && q->user == NULL &&
+        spawn_user_find(q->def.limits.user, &q->user, err) != E_OK)
         return err->code;
-    *ret_rights = (struct program_rights){.limits = f->def.limits, .user = f->user};
+    *ret_rights = (struct program_rights){.limits = q->def.limits, .user = q->user};
     return E_OK;
 }
 
@@ -168,7 +169,7 @@ enum err_code program_rights_of(struct offer *f, struct program_rights *ret_righ
 static enum err_code find_rights(struct program *p, bool *ret_own, struct err *err)
 {
     struct task *t = p->task;
-    const struct queue_limits *queue = &t->offer->def.limits;
+    const struct queue_limits *queue = &t->served->def.limits;
     struct queue_limits own = {0};
 
     if (t->limits.size > 0 && queue_limits_parse(t->limits, &t->arena, &own, err) != E_OK) {
@@ -177,7 +178,7 @@ static enum err_code find_rights(struct program *p, bool *ret_own, struct err *e
     }
     bool of_queue = own.user.size == 0 || slice_equal(own.user, queue->user);
 
-    if ((of_queue ? program_rights_of(t->offer, &p->rights, err)
+    if ((of_queue ? program_rights_of(t->served, &p->rights, err)
                   : spawn_user_find(own.user, &p->own_user, err)) != E_OK) {
         *ret_own = !of_queue;
         return err->code;
@@ -225,7 +226,7 @@ void program_enter_cgroup(struct worker *w, const struct slot *slot, int64_t mem
 /* Where it is said to run, by the job or by its queue; NULL: in the slot's directory. */
 static const char *workdir_of(struct task *t)
 {
-    struct slice dir = t->workdir.size > 0 ? t->workdir : t->offer->def.workdir;
+    struct slice dir = t->workdir.size > 0 ? t->workdir : t->served->def.workdir;
 
     return dir.size > 0 ? arena_strdup(&t->arena, dir) : NULL;
 }
@@ -237,7 +238,7 @@ static enum err_code spawn_it(struct program *p, char **argv, int body, struct e
     struct channel_ends ends = channel_ends(p->channel);
     CLEANUP(mem) char *path = NULL;
     const char *workdir = workdir_of(t);
-    const char *dir = t->workdir.size > 0 ? workdir : arena_strdup(&t->arena, t->offer->def.dir);
+    const char *dir = t->workdir.size > 0 ? workdir : arena_strdup(&t->arena, t->served->def.dir);
 
     if (spawn_find(slice_of(argv[0]), dir, w->path, &path, err) != E_OK)
         return err->code;
@@ -248,11 +249,11 @@ static enum err_code spawn_it(struct program *p, char **argv, int body, struct e
     if (workdir != NULL)
         s.dir = workdir;
     s.envp = environment_make(&(struct environment_of){.base = w->environment,
-                                                       .server_url = link_server(w->link),
+                                                       .server_url = async_client_server(w->client),
                                                        .job_file = p->slot->job_path,
                                                        .user = p->rights.user,
                                                        .workdir = workdir,
-                                                       .queue_env = t->offer->def.env,
+                                                       .queue_env = t->served->def.env,
                                                        .job_env = t->env},
                               t);
     s.in = body;
@@ -283,13 +284,13 @@ enum err_code program_slot(struct worker *w, const struct program_rights *rights
     return E_OK;
 }
 
-enum err_code end_earlier_run(struct task *t, struct err *err)
+enum err_code program_end_earlier_run(struct task *t, struct err *err)
 {
     if (t->lost_before == 0)
         return E_OK;
-    struct leftover left = leftover_end_job(
-        t->worker->slots, &(struct leftover_job){.id = t->id, .lease = t->lease, .url = t->url},
-        LEFTOVER_WAIT_US);
+    struct stale_result left = stale_processes_kill_job(
+        t->worker->slots, &(struct stale_job){.id = t->id, .lease = t->lease, .url = t->url},
+        STALE_WAIT_US);
 
     if (left.ended > 0)
         log_info("job %.*s: ended %u process%s of an earlier run", (int)t->id.size, t->id.data,
@@ -312,7 +313,7 @@ static enum err_code set_up(struct program *p, bool *ret_own, struct err *err)
     int body = -1;
 
     *ret_own = false;
-    if (end_earlier_run(t, err) != E_OK || find_rights(p, ret_own, err) != E_OK ||
+    if (program_end_earlier_run(t, err) != E_OK || find_rights(p, ret_own, err) != E_OK ||
         program_slot(t->worker, &p->rights, &job, &p->slot, err) != E_OK ||
         channel_open(t->worker->channels, &config, &p->channel, err) != E_OK ||
         open_body(t, &body, err) != E_OK)
@@ -357,7 +358,7 @@ static void register_it(struct program *p)
 {
     struct task *t = p->task;
     struct worker *w = t->worker;
-    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->offer->def.timeout_us;
+    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->served->def.timeout_us;
 
     p->job = (struct tree_job){.id = arena_strdup(&t->arena, t->id),
                                .lease = arena_strdup(&t->arena, t->lease),
@@ -369,7 +370,7 @@ static void register_it(struct program *p)
     p->kill_at = TIME_NEVER;
     t->facts.timeout_us = timeout_us;
     t->facts.memory = p->rights.limits.memory;
-    t->facts.strict = t->offer->def.strict;
+    t->facts.strict = t->served->def.strict;
     channel_begin(p->channel);
 }
 
@@ -389,7 +390,7 @@ static void clear_up(struct program *p)
     channel_drain(p->channel);
     line_reader_end(&p->lines);
     take_lines(p);
-    task_note_end(t);
+    task_record_end(t);
     program_free(p);
     worker_slot_freed(t);
     task_settle(t);
@@ -407,7 +408,7 @@ static void program_event(struct carrier *c, const struct tree_event *event)
     p->ended = true;
     t->facts.exited = true;
     t->facts.exit = event->kind == TREE_EXITED ? event->status : -event->status;
-    t->state = TASK_CLEARING;
+    t->state = TASK_CLEANUP;
     clear_up(p);
 }
 

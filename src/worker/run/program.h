@@ -2,7 +2,7 @@
  * Programs: a process for each task (the exec carrier).
  *
  * A program runs in a slot's directory with the job's environment; its output goes to the task's log, its
- * lines on descriptor 3 to the task's account.  When it has ended, whatever else it started is killed
+ * lines on descriptor 3 to the task's report.  When it has ended, whatever else it started is killed
  * before its task is settled and the slot is free.
  */
 /* SPDX-License-Identifier: MIT */
@@ -28,8 +28,8 @@ struct program_rights {
 };
 
 /* Those of a queue's programs.  E_NOT_FOUND, E_FORBIDDEN: its user. */
-MUST_CHECK enum err_code program_rights_of(struct offer *f, struct program_rights *ret_rights,
-                                           struct err *err);
+MUST_CHECK enum err_code program_rights_of(struct served_queue *q,
+                                           struct program_rights *ret_rights, struct err *err);
 
 /* What is the same for all programs with these rights: limits, user, mask, directory. */
 struct spawn program_spawn(const struct worker *w, const struct program_rights *rights,
@@ -45,4 +45,4 @@ void program_enter_cgroup(struct worker *w, const struct slot *slot, int64_t mem
                           struct cgroup_job *job);
 
 /* Ends what runs of the job from an attempt that was lost, on this machine. */
-MUST_CHECK enum err_code end_earlier_run(struct task *t, struct err *err);
+MUST_CHECK enum err_code program_end_earlier_run(struct task *t, struct err *err);

@@ -64,18 +64,18 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 void resident_hand_over(struct resident *r, struct task *t)
 {
     struct worker *w = r->worker;
-    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->offer->def.timeout_us;
+    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->served->def.timeout_us;
 
     r->task = t;
     (void)id_parse(t->id, &r->task_id);
     t->carrier = &r->carrier;
     t->state = TASK_RUNNING;
     t->facts.resident = true;
-    t->facts.strict = t->offer->def.strict;
+    t->facts.strict = t->served->def.strict;
     t->facts.timeout_us = timeout_us;
-    t->facts.memory = t->offer->def.limits.memory;
+    t->facts.memory = t->served->def.limits.memory;
     r->timeout_at = timeout_us > 0 ? worker_now(w) + timeout_us : TIME_NEVER;
-    record_change(r->slot->record, t->id, t->lease);
+    process_record_change(r->slot->record, t->id, t->lease);
     buf_clear(&r->line);
     buf_add_str(&r->line, "{\"job\":");
     buf_add_slice(&r->line, t->json);
@@ -103,8 +103,8 @@ static void release_task(struct resident *r)
     if (r->written < r->line.size)
         resident_retire(
             r); /* it answered without having read: the next line would be the end of this one */
-    task_note_end(t);
-    record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
+    task_record_end(t);
+    process_record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
     r->idle_at = worker_now(r->worker);
     r->timeout_at = TIME_NEVER;
     t->carrier = NULL;
@@ -150,26 +150,26 @@ static void take_line(struct resident *r, const struct line *line, struct buf *r
 
     if (line->skipped > 0) {
         if (r->task != NULL)
-            account_long_line(r->task->account, line->skipped, replies, notices);
+            program_report_long_line(r->task->report, line->skipped, replies, notices);
         return;
     }
     if (!is_of_task(r, &text))
         return;
-    account_line(r->task->account, text, worker_now(r->worker), replies, notices);
+    program_report_line(r->task->report, text, worker_now(r->worker), replies, notices);
 }
 
 static bool has_answered(const struct resident *r)
 {
-    return r->task != NULL && account_end(r->task->account)->kind != WORD_NONE;
+    return r->task != NULL && program_report_end(r->task->report)->kind != WORD_NONE;
 }
 
 static void mend(struct resident *r)
 {
-    struct offer *f = r->task->offer;
+    struct served_queue *q = r->task->served;
 
-    if (offer_mend(f)) {
-        log_info("queue %s works again", f->name);
-        r->worker->talk.describe = true;
+    if (served_queue_mark_working(q)) {
+        log_info("queue %s works again", q->name);
+        r->worker->talk.send_description = true;
     }
 }
 
@@ -198,7 +198,7 @@ static void take_lines(struct resident *r)
     }
     channel_reply(r->channel, buf_slice(&replies));
     if (r->task != NULL && !r->ended)
-        channel_pause_words(r->channel, account_is_full(r->task->account));
+        channel_pause_words(r->channel, program_report_is_full(r->task->report));
 }
 
 void resident_words(void *ctx, struct slice data)
@@ -250,18 +250,18 @@ void resident_free(struct resident *r)
 static void note_death(struct resident *r)
 {
     struct worker *w = r->worker;
-    struct offer *f = offers_find(&w->offers, slice_of(r->queue));
+    struct served_queue *q = served_queues_find(&w->served, slice_of(r->queue));
     CLEANUP(buf) struct buf why = BUF_INIT(128);
 
-    if (r->retired || f == NULL)
+    if (r->retired || q == NULL)
         return;
     if (r->exit < 0)
         buf_addf(&why, "its resident program was killed by signal %d", -r->exit);
     else
         buf_addf(&why, "its resident program ended with status %d", r->exit);
-    if (offer_break(f, buf_text(&why), worker_now(w))) {
-        log_warn("queue %s: %s", f->name, buf_text(&why));
-        w->talk.describe = true;
+    if (served_queue_mark_broken(q, buf_text(&why), worker_now(w))) {
+        log_warn("queue %s: %s", q->name, buf_text(&why));
+        w->talk.send_description = true;
     }
 }
 
@@ -294,7 +294,7 @@ static void resident_event(struct carrier *c, const struct tree_event *event)
     r->ended = true;
     r->exit = event->kind == TREE_EXITED ? event->status : -event->status;
     if (r->task != NULL)
-        r->task->state = TASK_CLEARING;
+        r->task->state = TASK_CLEANUP;
     clear_up(r);
 }
 
@@ -314,10 +314,10 @@ static void resident_stop(struct carrier *c, int64_t kill_at)
 
 static int64_t pass_idle(struct resident *r, int64_t now)
 {
-    const struct offer *f = offers_find(&r->worker->offers, slice_of(r->queue));
+    const struct served_queue *q = served_queues_find(&r->worker->served, slice_of(r->queue));
 
-    if (!r->retired && f != NULL && now < r->idle_at + f->def.idle_us)
-        return r->idle_at + f->def.idle_us;
+    if (!r->retired && q != NULL && now < r->idle_at + q->def.idle_us)
+        return r->idle_at + q->def.idle_us;
     if (!r->retired)
         resident_retire(r);
     if (r->input_fd >= 0)
@@ -355,7 +355,7 @@ static void resident_read_on(struct carrier *c)
     struct resident *r = (struct resident *)c;
 
     if (!r->ended && r->task != NULL)
-        channel_pause_words(r->channel, account_is_full(r->task->account));
+        channel_pause_words(r->channel, program_report_is_full(r->task->report));
 }
 
 static void resident_reply(struct carrier *c, struct slice lines)
@@ -399,10 +399,10 @@ int64_t residents_pass(struct worker *w, int64_t now)
     return at;
 }
 
-void residents_retire(struct worker *w, const struct offer *f)
+void residents_retire(struct worker *w, const struct served_queue *q)
 {
     for (struct resident *r = w->residents; r != NULL; r = r->next)
-        if (strcmp(r->queue, f->name) == 0)
+        if (strcmp(r->queue, q->name) == 0)
             resident_retire(r);
 }
 

@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "worker/run/task.h"
-#include "worker/talk/offers.h"
+#include "worker/talk/served_queues.h"
 
 /* Hands the task to a free resident of its queue, or to a new one.  As program_start. */
 MUST_CHECK enum err_code resident_start(struct task *t, bool *ret_own, struct err *err);
@@ -24,7 +24,7 @@ MUST_CHECK enum err_code resident_start(struct task *t, bool *ret_own, struct er
 int64_t residents_pass(struct worker *w, int64_t now);
 
 /* A queue was changed, restarted or is gone: its free residents are stopped, the others after their job. */
-void residents_retire(struct worker *w, const struct offer *f);
+void residents_retire(struct worker *w, const struct served_queue *q);
 
 /* All that are free are stopped; true when none is left. */
 bool residents_end(struct worker *w);

@@ -25,15 +25,15 @@ static enum err_code open_input(struct resident *r, int *ret_theirs, struct err 
     return E_OK;
 }
 
-static enum err_code fill_command(struct resident *r, const struct offer *f, char ***ret_argv,
-                                  struct err *err)
+static enum err_code fill_command(struct resident *r, const struct served_queue *q,
+                                  char ***ret_argv, struct err *err)
 {
-    struct template_values values = {.queue = slice_of(f->name), .now_at = clock_wall_us()};
+    struct template_values values = {.queue = slice_of(q->name), .now_at = clock_wall_us()};
 
-    return template_command_fill(&f->command, &values, &r->arena, ret_argv, err);
+    return template_command_fill(&q->command, &values, &r->arena, ret_argv, err);
 }
 
-static enum err_code spawn_it(struct resident *r, const struct offer *f,
+static enum err_code spawn_it(struct resident *r, const struct served_queue *q,
                               const struct program_rights *rights, int input, struct err *err)
 {
     struct worker *w = r->worker;
@@ -41,23 +41,24 @@ static enum err_code spawn_it(struct resident *r, const struct offer *f,
     CLEANUP(mem) char *path = NULL;
     char **argv;
 
-    if (fill_command(r, f, &argv, err) != E_OK ||
-        spawn_find(slice_of(argv[0]), arena_strdup(&r->arena, f->def.dir), w->path, &path, err) !=
+    if (fill_command(r, q, &argv, err) != E_OK ||
+        spawn_find(slice_of(argv[0]), arena_strdup(&r->arena, q->def.dir), w->path, &path, err) !=
             E_OK)
         return err->code;
-    const char *workdir = f->def.workdir.size > 0 ? arena_strdup(&r->arena, f->def.workdir) : NULL;
+    const char *workdir = q->def.workdir.size > 0 ? arena_strdup(&r->arena, q->def.workdir) : NULL;
     struct spawn s = program_spawn(w, rights, r->slot);
 
     s.path = path;
     s.argv = argv;
     if (workdir != NULL)
         s.dir = workdir;
-    s.envp = environment_of_resident(&(struct environment_of){.base = w->environment,
-                                                              .server_url = link_server(w->link),
-                                                              .user = rights->user,
-                                                              .workdir = workdir,
-                                                              .queue_env = f->def.env},
-                                     slice_of(f->name), slice_of(r->mark), &r->arena);
+    s.envp = environment_of_resident(
+        &(struct environment_of){.base = w->environment,
+                                 .server_url = async_client_server(w->client),
+                                 .user = rights->user,
+                                 .workdir = workdir,
+                                 .queue_env = q->def.env},
+        slice_of(q->name), slice_of(r->mark), &r->arena);
     s.in = input;
     s.out = ends.out;
     s.words = ends.words;
@@ -69,7 +70,7 @@ static enum err_code spawn_it(struct resident *r, const struct offer *f,
     return spawn_start(&s, &r->slot->record->process, err);
 }
 
-static enum err_code set_up(struct resident *r, struct offer *f, struct err *err)
+static enum err_code set_up(struct resident *r, struct served_queue *q, struct err *err)
 {
     struct channel_config config = {.on_output = resident_output,
                                     .on_words = resident_words,
@@ -78,26 +79,26 @@ static enum err_code set_up(struct resident *r, struct offer *f, struct err *err
     struct program_rights rights;
     int input = -1;
 
-    if (program_rights_of(f, &rights, err) != E_OK ||
+    if (program_rights_of(q, &rights, err) != E_OK ||
         program_slot(r->worker, &rights, &job, &r->slot, err) != E_OK ||
         channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
         open_input(r, &input, err) != E_OK)
         return err->code;
-    enum err_code code = spawn_it(r, f, &rights, input, err);
+    enum err_code code = spawn_it(r, q, &rights, input, err);
 
     close(input);
     return code;
 }
 
-static enum err_code resident_new(struct worker *w, struct offer *f, struct resident **ret_resident,
-                                  struct err *err)
+static enum err_code resident_new(struct worker *w, struct served_queue *q,
+                                  struct resident **ret_resident, struct err *err)
 {
     struct resident *r = mem_zalloc(sizeof(*r));
 
     r->carrier.ops = &resident_ops;
     r->worker = w;
-    r->queue = mem_strdup(f->name);
-    r->json = mem_strdup(f->json);
+    r->queue = mem_strdup(q->name);
+    r->json = mem_strdup(q->json);
     r->input_fd = -1;
     r->cgroup = CGROUP_JOB_INIT;
     r->lines = LINE_READER_INIT(WORD_LINE_MAX);
@@ -110,7 +111,7 @@ static enum err_code resident_new(struct worker *w, struct offer *f, struct resi
     if (r->next != NULL)
         r->next->prev = r;
     w->residents = r;
-    if (set_up(r, f, err) != E_OK) {
+    if (set_up(r, q, err) != E_OK) {
         resident_free(r);
         return err->code;
     }
@@ -122,13 +123,13 @@ static enum err_code resident_new(struct worker *w, struct offer *f, struct resi
 }
 
 /* The one that was free last: the others may reach their idle time. */
-static struct resident *find_free(struct worker *w, const struct offer *f)
+static struct resident *find_free(struct worker *w, const struct served_queue *q)
 {
     struct resident *best = NULL;
 
     for (struct resident *r = w->residents; r != NULL; r = r->next)
-        if (r->task == NULL && !r->retired && !r->ended && strcmp(r->queue, f->name) == 0 &&
-            strcmp(r->json, f->json) == 0 && (best == NULL || r->idle_at > best->idle_at))
+        if (r->task == NULL && !r->retired && !r->ended && strcmp(r->queue, q->name) == 0 &&
+            strcmp(r->json, q->json) == 0 && (best == NULL || r->idle_at > best->idle_at))
             best = r;
     return best;
 }
@@ -153,17 +154,17 @@ static void limit_free(struct worker *w)
 enum err_code resident_start(struct task *t, bool *ret_own, struct err *err)
 {
     struct worker *w = t->worker;
-    struct resident *r = find_free(w, t->offer);
+    struct resident *r = find_free(w, t->served);
 
     *ret_own = false;
-    if (end_earlier_run(t, err) != E_OK)
+    if (program_end_earlier_run(t, err) != E_OK)
         return err->code;
     if (t->json.size + sizeof("{\"job\":}") > JOB_LINE_MAX) {
         *ret_own = true;
         return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB: no resident takes it",
                        JOB_LINE_MAX >> 20);
     }
-    if (r == NULL && resident_new(w, t->offer, &r, err) != E_OK)
+    if (r == NULL && resident_new(w, t->served, &r, err) != E_OK)
         return err->code;
     resident_hand_over(r, t);
     limit_free(w);

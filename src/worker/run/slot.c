@@ -13,11 +13,11 @@
 
 #include "base/buf.h"
 #include "base/os/log.h"
-#include "worker/process/clear.h"
+#include "worker/process/empty_dir.h"
 #include "worker/process/state_dir.h"
 
 enum {
-    CLEAR_AT_ONCE = 64, /* entries: more go to the trash */
+    EMPTY_AT_ONCE = 64, /* entries: more go to the trash */
     DIR_MODE = 0700,
     JOB_MODE = 0600,
     NAME_SIZE = 48,
@@ -49,7 +49,7 @@ struct slots {
     struct state_dir state;
     int slots_fd;
     int trash_fd;
-    struct records records;
+    struct process_registry registry;
     struct place *places;
     unsigned count;
     unsigned *free; /* numbers of free slots, the last one released at the end */
@@ -58,7 +58,7 @@ struct slots {
     unsigned trash_number;
     bool trash_full;
     uid_t uid;
-    char boot[RECORD_BOOT_SIZE];
+    char boot[PROCESS_RECORD_BOOT_SIZE];
 };
 
 static void make_places(struct slots *s, unsigned count)
@@ -75,7 +75,7 @@ static void make_places(struct slots *s, unsigned count)
         buf_addf(&path, "%s/" SLOTS_NAME "/%u/" JOB_NAME, s->state.path, i);
         p->slot.job_path = buf_take(&path);
         p->slot.number = i;
-        p->slot.record = records_at(&s->records, i);
+        p->slot.record = process_registry_at(&s->registry, i);
         p->base_fd = -1;
         p->dir = p->job = MADE_INIT;
         s->free[count - 1 - i] = i;
@@ -88,7 +88,7 @@ static enum err_code open_all(struct slots *s, const char *state_dir, unsigned c
     if (state_dir_open(state_dir, &s->state, err) != E_OK ||
         state_dir_part(&s->state, SLOTS_NAME, &s->slots_fd, err) != E_OK ||
         state_dir_part(&s->state, TRASH_NAME, &s->trash_fd, err) != E_OK ||
-        records_open(s->state.own.fd, count + SLOT_ENDS_MAX, &s->records, err) != E_OK)
+        process_registry_open(s->state.own.fd, count + SLOT_ENDS_MAX, &s->registry, err) != E_OK)
         return err->code;
     make_places(s, count);
     return E_OK;
@@ -138,7 +138,7 @@ void slots_close(struct slots *s)
         free((void *)(uintptr_t)s->places[i].slot.dir);
         free((void *)(uintptr_t)s->places[i].slot.job_path);
     }
-    records_close(&s->records);
+    process_registry_close(&s->registry);
     close_fd(&s->trash_fd);
     close_fd(&s->slots_fd);
     state_dir_close(&s->state);
@@ -157,9 +157,9 @@ const char *slots_boot(const struct slots *s)
     return s->boot;
 }
 
-const struct records *slots_records(const struct slots *s)
+const struct process_registry *slots_registry(const struct slots *s)
 {
-    return &s->records;
+    return &s->registry;
 }
 
 struct slot *slot_take(struct slots *s)
@@ -199,7 +199,7 @@ static bool discard(struct slots *s, struct place *p, const char *name)
             return true;
         }
         if (errno == EACCES && tries == 0)
-            clear_permit(p->base_fd, name);
+            dir_permit_owner(p->base_fd, name);
         else if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
             return false;
     }
@@ -339,55 +339,56 @@ enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot
             return err->code;
     }
     p->clean = false;
-    record_begin(slot->record, job->id, job->lease, s->boot);
+    process_record_begin(slot->record, job->id, job->lease, s->boot);
     return E_OK;
 }
 
 void slot_release(struct slots *s, struct slot *slot)
 {
     struct place *p = place_of(s, slot);
-    unsigned budget = CLEAR_AT_ONCE;
+    unsigned budget = EMPTY_AT_ONCE;
 
-    record_end(slot->record);
+    process_record_end(slot->record);
     ASSERT(s->n_free < s->count);
     s->free[s->n_free++] = slot->number;
     if (p->dir.fd < 0)
         return;
-    p->clean = clear_is_empty(p->dir.fd) || clear_dir(p->dir.fd, &budget) == CLEAR_EMPTY;
+    p->clean = dir_is_empty(p->dir.fd) || empty_dir(p->dir.fd, &budget) == EMPTY_DIR_DONE;
     if (!p->clean) {
         close_fd(&p->dir.fd);
         (void)discard(s, p, DIR_NAME); /* the next job tries again, and says what is wrong */
     }
 }
 
-void slots_mend(struct slots *s, int64_t now_us)
+void slots_repair(struct slots *s, int64_t now_us)
 {
     struct err err = ERR_INIT;
-    bool mended = false;
+    bool repaired = false;
 
-    if (records_mend(&s->records, s->state.own.fd, now_us, &mended, &err) != E_OK)
+    if (process_registry_repair(&s->registry, s->state.own.fd, now_us, &repaired, &err) != E_OK)
         log_error("%s; if this worker is killed, the next one does not know what it runs", err.msg);
-    if (mended)
-        log_warn("somebody has truncated or removed " RECORDS_NAME " of this worker: written anew");
+    if (repaired)
+        log_warn("somebody has truncated or removed " PROCESS_REGISTRY_NAME
+                 " of this worker: written anew");
 }
 
-bool slots_sweep(struct slots *s, unsigned most)
+bool slots_empty_trash(struct slots *s, unsigned most)
 {
-    if (s->trash_full && clear_dir(s->trash_fd, &most) != CLEAR_MORE)
+    if (s->trash_full && empty_dir(s->trash_fd, &most) != EMPTY_DIR_MORE)
         s->trash_full = false;
     return s->trash_full;
 }
 
-struct slot_record *slots_note_end(struct slots *s, struct slice job, struct slice lease)
+struct process_record *slots_note_end(struct slots *s, struct slice job, struct slice lease)
 {
     for (unsigned i = 0; i < SLOT_ENDS_MAX; i++) {
-        struct slot_record *r = records_at(&s->records, s->count + s->next_end);
+        struct process_record *r = process_registry_at(&s->registry, s->count + s->next_end);
 
         s->next_end = (s->next_end + 1) % SLOT_ENDS_MAX;
         if (r->process.pid != 0)
             continue;
-        record_begin(r, job, lease, s->boot);
-        r->process.pid = RECORD_ENDED;
+        process_record_begin(r, job, lease, s->boot);
+        r->process.pid = PROCESS_RECORD_ENDED;
         return r;
     }
     return NULL;

@@ -64,13 +64,13 @@ static void take_step(struct task *t)
     struct slice final;
 
     t->step = 1;
-    t->route = ACCOUNT_NO_ROUTE;
+    t->route = PROGRAM_REPORT_NO_ROUTE;
     if (step.size == 0 || json_type_of(step) != JSON_T_OBJECT)
         return;
     t->step = (int)int_member(step, "number");
     t->route = json_find(step, "final", &final) && json_type_of(final) == JSON_T_TRUE
-                   ? ACCOUNT_ROUTE_FINAL
-                   : ACCOUNT_ROUTE;
+                   ? PROGRAM_REPORT_ROUTE_FINAL
+                   : PROGRAM_REPORT_ROUTE;
 }
 
 static void take_body(struct task *t)
@@ -112,18 +112,18 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
 {
     const struct worker *w = ctx;
 
-    for (size_t i = 0; i < w->offers.names.count; i++)
-        if (slice_is(name, w->offers.names.items[i]))
+    for (size_t i = 0; i < w->served.names.count; i++)
+        if (slice_is(name, w->served.names.items[i]))
             return E_OK;
-    return queue_name_unknown(name, (const char *const *)w->offers.names.items,
-                              w->offers.names.count, E_INVALID, err);
+    return queue_name_unknown(name, (const char *const *)w->served.names.items,
+                              w->served.names.count, E_INVALID, err);
 }
 
 static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
 {
     const struct worker *w = ctx;
 
-    return offers_check_topic(&w->offers, name, err);
+    return served_queues_check_topic(&w->served, name, err);
 }
 
 static void enlist(struct worker *w, struct task *t)
@@ -139,8 +139,8 @@ static void enlist(struct worker *w, struct task *t)
  * are counted for each step, and what came before them may be of other queues. */
 static int64_t log_cap(const struct task *t, int64_t base)
 {
-    int64_t keep = t->offer != NULL ? t->offer->def.keep_log : 0;
-    int64_t left = t->route != ACCOUNT_NO_ROUTE ? keep : keep * t->attempt - base;
+    int64_t keep = t->served != NULL ? t->served->def.keep_log : 0;
+    int64_t left = t->route != PROGRAM_REPORT_NO_ROUTE ? keep : keep * t->attempt - base;
 
     return left < keep ? left : keep;
 }
@@ -153,21 +153,21 @@ struct task *task_new(struct worker *w, struct slice json)
     t->stop_told = true;
     t->json = arena_copy(&t->arena, json);
     take_members(t);
-    t->offer = offers_find(&w->offers, t->queue);
+    t->served = served_queues_find(&w->served, t->queue);
     if (t->id.size == 0 || t->lease.size == 0) {
         log_error("the server gave a job without id or lease: %.*s", (int)json.size, json.data);
         arena_deinit(&t->arena);
         free(t);
         return NULL;
     }
-    t->account = account_new(
-        &(struct account_config){.id = arena_strdup(&t->arena, t->id),
-                                 .lease = arena_strdup(&t->arena, t->lease),
-                                 .route = t->route,
-                                 .may_command = t->offer != NULL && t->offer->def.may_emit_command,
-                                 .knows_queue = knows_queue,
-                                 .knows_topic = knows_topic,
-                                 .ctx = w});
+    t->report = program_report_new(&(struct program_report_config){
+        .id = arena_strdup(&t->arena, t->id),
+        .lease = arena_strdup(&t->arena, t->lease),
+        .route = t->route,
+        .may_command = t->served != NULL && t->served->def.may_emit_command,
+        .knows_queue = knows_queue,
+        .knows_topic = knows_topic,
+        .ctx = w});
     int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
 
     t->output = output_new(&(struct output_config){
@@ -193,8 +193,8 @@ void task_free(struct task *t)
     w->n_tasks--;
     talk_forget(t);
     if (t->emit_request != NULL)
-        link_cancel(t->emit_request);
-    account_free(t->account);
+        async_client_cancel(t->emit_request);
+    program_report_free(t->report);
     output_free(t->output);
     output_free(t->errors);
     arena_deinit(&t->arena);
@@ -211,7 +211,7 @@ void task_stop(struct task *t, enum verdict_why why)
         return;
     if (t->facts.why == VERDICT_ITSELF)
         t->facts.why = why;
-    if (t->state == TASK_WAITING && t->offer != NULL) {
+    if (t->state == TASK_WAITING && t->served != NULL) {
         worker_unqueue(t);
         task_settle(t);
         return;
@@ -234,7 +234,7 @@ void task_note_stop(struct task *t, int signal)
     t->stop_told = false;
 }
 
-void task_lose(struct task *t)
+void task_lost_lease(struct task *t)
 {
     if (t->lost || t->finish_sent)
         return; /* the answer to its end tells */
@@ -251,13 +251,13 @@ void task_lose(struct task *t)
 
 static void judge(struct task *t)
 {
-    const struct word *end = account_end(t->account);
-    const struct err *fault = account_fault(t->account);
+    const struct word *end = program_report_end(t->report);
+    const struct err *fault = program_report_fault(t->report);
 
     t->facts.end = end->kind;
     t->facts.end_text = end->text;
     t->facts.end_delay_us = end->delay_us;
-    t->facts.has_status = account_has_text(t->account);
+    t->facts.has_status = program_report_has_text(t->report);
     if (fault != NULL) {
         t->facts.why = VERDICT_EMITS;
         t->facts.reason = slice_of(fault->msg);
@@ -265,7 +265,7 @@ static void judge(struct task *t)
     verdict_judge(&t->facts, &t->verdict);
 }
 
-void task_note_end(struct task *t)
+void task_record_end(struct task *t)
 {
     if (t->facts.why == VERDICT_ITSELF && !t->lost)
         t->end_record = slots_note_end(t->worker->slots, t->id, t->lease);
@@ -282,21 +282,21 @@ void task_settle(struct task *t)
         output_end(t->errors, clock_wall_us());
         output_add_errors(t->output, output_text(t->errors), clock_wall_us());
     }
-    account_close(t->account);
+    program_report_close(t->report);
     if (t->lost) {
         worker_task_done(t, false);
         return;
     }
     judge(t);
     if (t->verdict.outcome != JOB_OUT_DONE)
-        account_drop_emits(t->account);
+        program_report_drop_emits(t->report);
     if (t->verdict.outcome == JOB_OUT_FAILED && t->worker->config.hooks.on_failure != NULL)
         t->worker->config.hooks.on_failure(t->worker->config.hooks.ctx);
     t->state = TASK_SETTLING;
-    task_pump(t);
+    task_send_emits(t);
 }
 
-void task_unstarted(struct task *t, const char *reason)
+void task_not_started(struct task *t, const char *reason)
 {
     t->facts.why = VERDICT_UNSTARTED;
     t->facts.reason = arena_copy(&t->arena, slice_of(reason));
@@ -337,7 +337,7 @@ static bool is_final_refusal(enum err_code code)
            code == E_QUEUE_DOWN || code == E_FORBIDDEN;
 }
 
-static void on_emitted(void *ctx, const struct link_reply *reply)
+static void on_emitted(void *ctx, const struct async_reply *reply)
 {
     CLEANUP(buf) struct buf replies = BUF_INIT(CLIENT_REPLY_MAX);
     CLEANUP(buf) struct buf notices = BUF_INIT(CLIENT_REPLY_MAX);
@@ -345,49 +345,50 @@ static void on_emitted(void *ctx, const struct link_reply *reply)
 
     t->emit_request = NULL;
     if (reply->err.code == E_OK) {
-        account_batch_done(t->account, reply->text, &replies);
+        program_report_batch_done(t->report, reply->text, &replies);
     } else if (is_final_refusal(reply->err.code)) {
-        account_batch_refused(t->account, &reply->err, &replies, &notices);
+        program_report_batch_refused(t->report, &reply->err, &replies, &notices);
     } else {
-        account_batch_again(t->account);
+        program_report_batch_again(t->report);
         t->emit_at = worker_now(t->worker) + EMIT_AGAIN_US;
     }
     tell_program(t, &replies, &notices);
     if (reply->err.code == E_STALE_LEASE || reply->err.code == E_NOT_FOUND) {
-        task_lose(t);
+        task_lost_lease(t);
         return;
     }
     if (t->carrier != NULL)
         t->carrier->ops->read_on(t->carrier);
-    task_pump(t);
+    task_send_emits(t);
 }
 
 static void send_batch(struct task *t)
 {
     CLEANUP(buf) struct buf body = BUF_INIT(CLIENT_REPLY_MAX);
 
-    if (!account_next_batch(t->account, worker_now(t->worker), &body))
+    if (!program_report_next_batch(t->report, worker_now(t->worker), &body))
         return;
-    t->emit_request = link_send(t->worker->link, &(struct link_call){.method = "POST",
-                                                                     .path = "/v1/emit",
-                                                                     .body = buf_slice(&body),
-                                                                     .done = on_emitted,
-                                                                     .ctx = t});
+    t->emit_request = async_client_send(t->worker->client,
+                                        &(struct async_call){.method = "POST",
+                                                             .path = "/v1/emit",
+                                                             .body = buf_slice(&body),
+                                                             .done = on_emitted,
+                                                             .ctx = t});
 }
 
-void task_pump(struct task *t)
+void task_send_emits(struct task *t)
 {
     int64_t now = worker_now(t->worker);
-    int64_t at = account_batch_at(t->account);
+    int64_t at = program_report_batch_at(t->report);
 
     if (t->emit_request != NULL || t->lost)
         return;
     at = at < t->emit_at ? t->emit_at : at;
-    if (account_batch_at(t->account) != TIME_NEVER && at <= now)
+    if (program_report_batch_at(t->report) != TIME_NEVER && at <= now)
         send_batch(t);
-    else if (account_batch_at(t->account) != TIME_NEVER)
+    else if (program_report_batch_at(t->report) != TIME_NEVER)
         worker_wake_at(t->worker, at);
-    if (t->state != TASK_SETTLING || t->emit_request != NULL || !account_settled(t->account))
+    if (t->state != TASK_SETTLING || t->emit_request != NULL || !program_report_settled(t->report))
         return;
     judge(t); /* a job that it emitted may have been refused */
     t->state = TASK_ENDED;

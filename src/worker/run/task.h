@@ -1,10 +1,10 @@
 /*
  * A task: one job in hand, from the claim to the server's word that its end was taken.
  *
- *     WAITING ──► RUNNING ──► CLEARING ──► SETTLING ──► ENDED ──► (gone)
+ *     WAITING ──► RUNNING ──► CLEANUP ──► SETTLING ──► ENDED ──► (gone)
  *
  * WAITING gets a slot as soon as one is free: while programs are short, jobs are taken a few milliseconds
- * ahead.  RUNNING holds a slot, CLEARING too: its program has ended, what else it started is being ended.
+ * ahead.  RUNNING holds a slot, CLEANUP too: its program has ended, what else it started is being ended.
  *  SETTLING has emits to deliver, ENDED a finish.  A task that the server has given to somebody
  * else is `lost`: it is brought to its end and tells nobody.
  */
@@ -17,20 +17,20 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "core/job/verdict.h"
-#include "worker/run/account.h"
 #include "worker/run/output.h"
+#include "worker/run/program_report.h"
 
 struct carrier;
-struct link_request;
-struct offer;
-struct slot_record;
+struct async_request;
+struct served_queue;
+struct process_record;
 struct worker;
 
-enum task_state { TASK_WAITING, TASK_RUNNING, TASK_CLEARING, TASK_SETTLING, TASK_ENDED };
+enum task_state { TASK_WAITING, TASK_RUNNING, TASK_CLEANUP, TASK_SETTLING, TASK_ENDED };
 
 struct task {
     struct worker *worker;
-    struct offer *offer;
+    struct served_queue *served;
     struct task *prev, *next; /* of the worker's */
     struct task *after;       /* of those that wait */
     enum task_state state;
@@ -47,11 +47,11 @@ struct task {
     struct slice url;
     int attempt;
     int step; /* the number of its step, 1 without a route */
-    enum account_route route;
+    enum program_report_route route;
     int64_t lost_before; /* how often its worker was lost */
     int64_t timeout_us;  /* 0: none */
 
-    struct account *account;
+    struct program_report *report;
     struct output *output;
     struct output *errors;   /* standard error, where it is kept apart and there was any; or NULL */
     struct carrier *carrier; /* while one carries it out */
@@ -66,7 +66,7 @@ struct task {
     int64_t ended_at;
     int64_t told_at; /* steady: when its status or log was told last */
 
-    struct slot_record
+    struct process_record
         *end_record; /* for the next worker, while the server does not know its end */
 
     struct verdict_facts facts;
@@ -74,8 +74,8 @@ struct task {
     bool finish_sent; /* with a request that is under way */
     bool alone;       /* it was in a request that the server refused: it goes in one of its own */
     int refused;      /* so often was its end refused: 1: told without its words, 2: and its log */
-    struct link_request *emit_request; /* a batch of emits is under way */
-    int64_t emit_at;                   /* steady: not before, after a failure */
+    struct async_request *emit_request; /* a batch of emits is under way */
+    int64_t emit_at;                    /* steady: not before, after a failure */
 };
 
 /* Takes one job of a claim's reply.  NULL: it cannot be understood, which is logged. */
@@ -86,7 +86,7 @@ void task_free(struct task *t);
 void task_stop(struct task *t, enum verdict_why why);
 
 /* The server has given the job to somebody else. */
-void task_lose(struct task *t);
+void task_lost_lease(struct task *t);
 
 /* Nothing of it runs any more: what it has emitted is delivered, then its end. */
 void task_settle(struct task *t);
@@ -99,10 +99,10 @@ void task_note_stop(struct task *t, int signal);
 void task_refused(struct task *t, const struct err *why);
 
 /* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */
-void task_pump(struct task *t);
+void task_send_emits(struct task *t);
 
 /* Its program has run to its end by itself: should this worker be killed now, the next one knows. */
-void task_note_end(struct task *t);
+void task_record_end(struct task *t);
 
 /* Its queue's program cannot be started here: the job goes back, uncounted. */
-void task_unstarted(struct task *t, const char *reason);
+void task_not_started(struct task *t, const char *reason);

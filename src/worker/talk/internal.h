@@ -1,6 +1,6 @@
 /*
  * What the files of the talk share: a request while it is under way, what goes into it (talk_tell.c,
- * talk_room.c), and what its reply means (talk_reply.c); subscriptions (talk_subscribe.c).
+ * talk_capacity.c), and what its reply means (talk_reply.c); subscriptions (talk_subscribe.c).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,16 +13,16 @@
 #include "base/slice.h"
 #include "base/vec.h"
 
-struct link_reply;
-struct link_request;
-struct offer;
+struct async_reply;
+struct async_request;
+struct served_queue;
 struct task;
 struct worker;
 
-enum talk_kind { TALK_TELL, TALK_WAIT, TALK_LISTEN };
+enum talk_kind { TALK_UPDATE, TALK_WAIT, TALK_LISTEN };
 
-struct talk_room {
-    struct offer *offer;
+struct talk_reservation {
+    struct served_queue *served;
     int count;
 };
 
@@ -35,15 +35,15 @@ struct talk_touch {
 struct talk_request {
     struct worker *worker;
     struct talk_request *prev, *next;
-    struct link_request *call;
+    struct async_request *call;
     enum talk_kind kind;
-    bool all;      /* it says all that is held */
-    bool wakes;    /* it calls back the one that waits */
-    int max;       /* jobs that may be granted */
-    size_t ghosts; /* told of before the finishes */
+    bool all;         /* it says all that is held */
+    bool wakes;       /* it calls back the one that waits */
+    int max;          /* jobs that may be granted */
+    size_t lost_jobs; /* told of before the finishes */
     VEC(struct task *) finishes;
     VEC(struct talk_touch) touches;
-    VEC(struct talk_room) reserved;
+    VEC(struct talk_reservation) reserved;
 };
 
 /* Does what the reply says.  The request is out of all lists. */
@@ -51,7 +51,7 @@ MUST_CHECK enum err_code talk_read_reply(struct talk_request *r, struct slice te
                                          struct err *err);
 
 /* The server is away, or cannot now: nothing is sent for a while. */
-void talk_pause(struct worker *w, const struct link_reply *reply, const struct err *why);
+void talk_pause(struct worker *w, const struct async_reply *reply, const struct err *why);
 
 /* Tells the server of the next topic; false: all are told, or it is not the time. */
 bool talk_subscribe(struct worker *w);
@@ -68,7 +68,7 @@ void talk_forget(struct task *t);
 bool talk_may_finish(const struct task *t);
 
 /* Steady: when its status or log is to be told; an instant that may have passed, or TIME_NEVER. */
-int64_t talk_news_at(const struct task *t);
+int64_t talk_update_at(const struct task *t);
 
 void talk_add_finishes(struct talk_request *r, struct buf *b);
 void talk_add_touches(struct talk_request *r, struct buf *b, int64_t now);
@@ -82,13 +82,13 @@ int talk_free_slots(const struct worker *w);
 bool talk_has_enough(const struct worker *w);
 
 /* How many jobs can be asked for now. */
-int talk_room(const struct worker *w);
+int talk_capacity(const struct worker *w);
 
 /* There are more queues than a request may name. */
 bool talk_takes_turns(const struct worker *w);
 
 /* Adds the queues and how many of each, and reserves them. */
-void talk_add_room(struct talk_request *r, struct buf *b, int room);
+void talk_add_capacity(struct talk_request *r, struct buf *b, int room);
 
 /* Adds who asks; with all about it when that is due. */
 void talk_add_worker(struct worker *w, struct buf *b);

@@ -62,17 +62,17 @@ static enum err_code take_results(struct talk_request *r, struct slice reply, st
     struct slice result;
     size_t i = 0;
 
-    if (r->finishes.count + r->ghosts == 0)
+    if (r->finishes.count + r->lost_jobs == 0)
         return E_OK;
     if (!json_find(reply, "results", &results) || json_type_of(results) != JSON_T_ARRAY ||
-        json_count_items(results) != r->finishes.count + r->ghosts)
+        json_count_items(results) != r->finishes.count + r->lost_jobs)
         return err_set(err, E_INTERNAL, "the server's reply does not tell of all that has ended");
     for (struct json_iter it = json_items(results); json_next_item(&it, &result); i++)
-        if (i >= r->ghosts)
-            take_result(r->finishes.items[i - r->ghosts], result);
+        if (i >= r->lost_jobs)
+            take_result(r->finishes.items[i - r->lost_jobs], result);
     VEC_CLEAR(&r->finishes);
-    if (r->ghosts > 0)
-        worker_forget_ghosts(r->worker);
+    if (r->lost_jobs > 0)
+        worker_forget_lost_jobs(r->worker);
     return E_OK;
 }
 
@@ -133,7 +133,7 @@ static void take_lost(struct worker *w, struct slice reply)
             struct task *t = task_named(w, item);
 
             if (t != NULL)
-                task_lose(t);
+                task_lost_lease(t);
         }
     if (json_find(reply, "cancel", &list) && json_type_of(list) == JSON_T_ARRAY)
         for (struct json_iter it = json_items(list); json_next_item(&it, &item);) {
@@ -161,8 +161,8 @@ static void take_definitions(struct worker *w, struct slice reply)
     struct slice number;
 
     if (json_find(reply, "definitions", &number) && json_type_of(number) == JSON_T_INT &&
-        json_int(number) != w->offers.definitions)
-        w->offers.known = false;
+        json_int(number) != w->served.definitions)
+        w->served.known = false;
 }
 
 enum err_code talk_read_reply(struct talk_request *r, struct slice text, struct err *err)

@@ -38,7 +38,7 @@ static bool is_refusal(enum err_code code)
            code == E_NOT_FOUND || code == E_CONFLICT || code == E_TOO_LARGE;
 }
 
-static void on_subscribed(void *ctx, const struct link_reply *reply)
+static void on_subscribed(void *ctx, const struct async_reply *reply)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct worker *w = ctx;
@@ -49,8 +49,8 @@ static void on_subscribed(void *ctx, const struct link_reply *reply)
     w->talk.subscribe_request = NULL;
     if (err.code == E_OK && read_queue(reply->text, &arena, &queue, &err) == E_OK) {
         log_info("topic %s: subscribed, by queue %.*s", topic, (int)queue.size, queue.data);
-        offers_subscribed(&w->offers, w->talk.subscribed, queue);
-        w->offers.known = false;
+        served_queues_subscribed(&w->served, w->talk.subscribed, queue);
+        w->served.known = false;
     } else if (is_refusal(err.code)) {
         log_error("topic %s: the server refuses the subscription: %s", topic, err.msg);
     } else {
@@ -74,7 +74,8 @@ static void send_subscription(struct worker *w)
     json_put_string(&body, "lifetime", slice_of(duration_format(w->config.lifetime_us, lifetime)));
     buf_add_char(&body, '}');
     ASSERT(!path.overflowed && !body.overflowed);
-    w->talk.subscribe_request = link_send(w->link, &(struct link_call){.method = "POST",
+    w->talk.subscribe_request = async_client_send(w->client,
+                                                  &(struct async_call){.method = "POST",
                                                                        .path = buf_text(&path),
                                                                        .body = buf_slice(&body),
                                                                        .patience_s = PATIENCE_S,
@@ -99,7 +100,7 @@ bool talk_subscribe(struct worker *w)
 
 void talk_check_subscriptions(struct worker *w)
 {
-    if (!offers_lack_one(&w->offers))
+    if (!served_queues_lack_subscription(&w->served))
         return;
     w->talk.subscribed = 0;
     w->talk.subscribe_at = worker_now(w) + AGAIN_US;

@@ -27,10 +27,10 @@ enum {
 
 void talk_init(struct worker *w)
 {
-    w->talk = (struct talk){.say_all = true,
-                            .describe = true,
+    w->talk = (struct talk){.send_all_held = true,
+                            .send_description = true,
                             .body = BUF_INIT(BODY_MAX),
-                            .beat_at = TIME_NEVER,
+                            .heartbeat_at = TIME_NEVER,
                             .wake_again_at = TIME_NEVER};
 }
 
@@ -56,10 +56,10 @@ static void delist(struct talk_request *r)
         r->next->prev = r->prev;
     t->reserved -= r->max;
     for (size_t i = 0; i < r->reserved.count; i++) {
-        struct talk_room *room = &r->reserved.items[i];
+        struct talk_reservation *room = &r->reserved.items[i];
 
-        room->offer->reserved -= room->count;
-        offers_put_back(&r->worker->offers, room->offer);
+        room->served->reserved -= room->count;
+        served_queues_release(&r->worker->served, room->served);
     }
     if (r->kind == TALK_WAIT) {
         t->waiting = t->woken = false;
@@ -93,7 +93,7 @@ static struct talk_request *waiting_request(const struct worker *w)
 
 static void request_cancel(struct talk_request *r)
 {
-    link_cancel(r->call);
+    async_client_cancel(r->call);
     delist(r);
     request_free(r);
 }
@@ -103,9 +103,9 @@ void talk_deinit(struct worker *w)
     while (w->talk.requests != NULL)
         request_cancel(w->talk.requests);
     if (w->talk.queues_request != NULL)
-        link_cancel(w->talk.queues_request);
+        async_client_cancel(w->talk.queues_request);
     if (w->talk.subscribe_request != NULL)
-        link_cancel(w->talk.subscribe_request);
+        async_client_cancel(w->talk.subscribe_request);
     buf_deinit(&w->talk.body);
 }
 
@@ -119,7 +119,7 @@ void talk_forget(struct task *t)
 
 /* ---- the server is away ---- */
 
-void talk_pause(struct worker *w, const struct link_reply *reply, const struct err *why)
+void talk_pause(struct worker *w, const struct async_reply *reply, const struct err *why)
 {
     struct talk *t = &w->talk;
     int64_t cap_us = reply->status == 503 ? PAUSE_NEAR_CAP_US : PAUSE_CAP_US;
@@ -130,19 +130,19 @@ void talk_pause(struct worker *w, const struct link_reply *reply, const struct e
     t->resume_at = worker_now(w) + t->pause_us;
     if (!t->is_refused && why->code == E_CONFLICT)
         log_error("%s; asking again until it is free", why->msg);
-    else if (!t->away && (why->code == E_UNAUTHORIZED || reply->status == 403))
+    else if (!t->disconnected && (why->code == E_UNAUTHORIZED || reply->status == 403))
         log_error("%s refuses this worker: %s (its token goes into WAYBILL_TOKEN or a file: "
                   "--token-file)",
-                  link_server(w->link), why->msg);
-    else if (!t->away)
+                  async_client_server(w->client), why->msg);
+    else if (!t->disconnected)
         log_warn("%s; %zu running jobs continue", why->msg, w->n_tasks);
     t->is_refused = why->code == E_CONFLICT;
-    t->away = true;
-    t->describe = true; /* another one may be there then, with other queues */
-    w->offers.known = false;
+    t->disconnected = true;
+    t->send_description = true; /* another one may be there then, with other queues */
+    w->served.known = false;
     t->subscribed = 0;
     if (t->subscribe_request != NULL)
-        link_cancel(STEAL(t->subscribe_request));
+        async_client_cancel(STEAL(t->subscribe_request));
 }
 
 static void resume_talk(struct worker *w)
@@ -151,14 +151,14 @@ static void resume_talk(struct worker *w)
 
     if (t->is_refused)
         log_info("has the name %s now", w->name);
-    else if (!t->met && w->config.announces)
-        log_info("connected to %s as worker %s", link_server(w->link), w->name);
-    else if (t->away)
+    else if (!t->connected_once && w->config.announces)
+        log_info("connected to %s as worker %s", async_client_server(w->client), w->name);
+    else if (t->disconnected)
         log_info("the server is there again");
     instance_keep(&w->instance);
     t->is_refused = false;
-    t->met = true;
-    t->away = false;
+    t->connected_once = true;
+    t->disconnected = false;
     t->pause_us = 0;
     t->resume_at = 0;
 }
@@ -173,7 +173,7 @@ static void touch_lost(struct talk_touch *touch)
         return;
     t->status_sent = false;
     t->stop_told = t->stopped == 0 && t->stop_told;
-    account_status_again(t->account);
+    program_report_status_again(t->report);
 }
 
 /* The reply was lost: it may have taken effect. */
@@ -187,7 +187,7 @@ static void request_lost(struct talk_request *r)
         if (r->touches.items[i].task != NULL)
             touch_lost(&r->touches.items[i]);
     if (r->kind != TALK_LISTEN)
-        w->talk.say_all = true;
+        w->talk.send_all_held = true;
 }
 
 /* The server takes none of it.  What is to blame is found by sending the ends one by one. */
@@ -204,7 +204,7 @@ static void request_refused(struct talk_request *r, const struct err *why)
 
 /* The server's own word, not that of somebody on the way.  Who is forbidden to speak to it at all waits; what is
  * forbidden to one item (a step with a command) is that item's end. */
-static bool is_refusal(const struct link_reply *reply)
+static bool is_refusal(const struct async_reply *reply)
 {
     bool ours = reply->text.size > 0 && reply->text.data[0] == '{';
     enum err_code code = reply->err.code;
@@ -215,7 +215,7 @@ static bool is_refusal(const struct link_reply *reply)
                     (code == E_FORBIDDEN && reply->err.item > 0));
 }
 
-static void on_reply(void *ctx, const struct link_reply *reply)
+static void on_reply(void *ctx, const struct async_reply *reply)
 {
     struct talk_request *r = ctx;
     struct worker *w = r->worker;
@@ -241,16 +241,16 @@ static void send_request(struct talk_request *r)
 
     t->reserved += r->max;
     enlist(r->worker, r);
-    r->call = link_send(r->worker->link,
-                        &(struct link_call){
-                            .method = "POST",
-                            .path = "/v1/claim",
-                            .body = buf_slice(&t->body),
-                            .patience_s = r->kind == TALK_TELL ? SHORT_PATIENCE_S
-                                                               : WAITING_PATIENCE_S,
-                            .done = on_reply,
-                            .ctx = r,
-                        });
+    r->call = async_client_send(r->worker->client,
+                                &(struct async_call){
+                                    .method = "POST",
+                                    .path = "/v1/claim",
+                                    .body = buf_slice(&t->body),
+                                    .patience_s = r->kind == TALK_UPDATE ? SHORT_PATIENCE_S
+                                                                         : WAITING_PATIENCE_S,
+                                    .done = on_reply,
+                                    .ctx = r,
+                                });
 }
 
 /* ---- the three kinds ---- */
@@ -264,9 +264,9 @@ static bool is_under_way(const struct worker *w, enum talk_kind kind)
 }
 
 /* What these are granted is not known yet. */
-static bool tells_under_way(const struct worker *w)
+static bool updates_under_way(const struct worker *w)
 {
-    return is_under_way(w, TALK_TELL) || is_under_way(w, TALK_WAIT);
+    return is_under_way(w, TALK_UPDATE) || is_under_way(w, TALK_WAIT);
 }
 
 static struct talk_request *begin(struct worker *w, enum talk_kind kind)
@@ -288,8 +288,8 @@ static void end(struct talk_request *r)
     char lease[DURATION_TEXT_SIZE];
     struct buf *b = &w->talk.body;
 
-    if (w->offers.known)
-        buf_addf(b, ",\"definitions\":%lld", (long long)w->offers.definitions);
+    if (w->served.known)
+        buf_addf(b, ",\"definitions\":%lld", (long long)w->served.definitions);
     buf_addf(b, ",\"lease\":\"%s\"}", duration_format(w->config.lease_us, lease));
     ASSERT(!b->overflowed);
     send_request(r);
@@ -297,16 +297,16 @@ static void end(struct talk_request *r)
 
 static void send_short(struct worker *w, int room)
 {
-    struct talk_request *r = begin(w, TALK_TELL);
+    struct talk_request *r = begin(w, TALK_UPDATE);
     struct buf *b = &w->talk.body;
 
-    r->all = w->talk.say_all && !tells_under_way(w);
-    talk_add_room(r, b, room);
+    r->all = w->talk.send_all_held && !updates_under_way(w);
+    talk_add_capacity(r, b, room);
     talk_add_finishes(r, b);
     talk_add_touches(r, b, worker_now(w));
     if (r->all)
         buf_add_str(b, ",\"all\":true");
-    w->talk.say_all = w->talk.say_all && !r->all;
+    w->talk.send_all_held = w->talk.send_all_held && !r->all;
     if (w->talk.waiting && !w->talk.woken) {
         buf_add_str(b, ",\"wake\":true");
         w->talk.woken = r->wakes = true;
@@ -318,7 +318,7 @@ static void send_waiting(struct worker *w, int room)
 {
     struct talk_request *r = begin(w, TALK_WAIT);
 
-    talk_add_room(r, &w->talk.body, room);
+    talk_add_capacity(r, &w->talk.body, room);
     buf_addf(&w->talk.body, ",\"wait\":\"%s\"", talk_takes_turns(w) ? WAIT_A_TURN_TEXT : WAIT_TEXT);
     w->talk.waiting = true;
     end(r);
@@ -335,10 +335,10 @@ static void send_listen(struct worker *w)
 
 bool talk_leave(struct worker *w)
 {
-    if (w->talk.leaving || w->talk.away || !w->talk.met)
+    if (w->talk.leaving || w->talk.disconnected || !w->talk.connected_once)
         return true;
     w->talk.leaving = true;
-    struct talk_request *r = begin(w, TALK_TELL);
+    struct talk_request *r = begin(w, TALK_UPDATE);
 
     buf_add_str(&w->talk.body, "\"queues\":{},\"max\":0");
     end(r);
@@ -347,25 +347,25 @@ bool talk_leave(struct worker *w)
 
 /* ---- definitions ---- */
 
-static void on_queues_changed(void *ctx, const struct offer_change *change)
+static void on_queues_changed(void *ctx, const struct served_queue_change *change)
 {
     struct worker *w = ctx;
 
-    worker_offer_changed(w, change);
+    worker_queue_changed(w, change);
 }
 
-static void on_queues(void *ctx, const struct link_reply *reply)
+static void on_queues(void *ctx, const struct async_reply *reply)
 {
     struct worker *w = ctx;
     struct err err = reply->err;
 
     w->talk.queues_request = NULL;
     if (err.code != E_OK ||
-        offers_update(&w->offers, reply->text, on_queues_changed, w, &err) != E_OK) {
+        served_queues_update(&w->served, reply->text, on_queues_changed, w, &err) != E_OK) {
         talk_pause(w, reply, &err);
         return;
     }
-    w->talk.describe = true; /* and its answer tells whether the server is there again */
+    w->talk.send_description = true; /* and its answer tells whether the server is there again */
     talk_check_subscriptions(w);
 }
 
@@ -373,7 +373,8 @@ static void ask_queues(struct worker *w)
 {
     if (w->talk.queues_request != NULL)
         return;
-    w->talk.queues_request = link_send(w->link, &(struct link_call){.path = "/v1/queues",
+    w->talk.queues_request = async_client_send(w->client,
+                                               &(struct async_call){.path = "/v1/queues",
                                                                     .patience_s = SHORT_PATIENCE_S,
                                                                     .done = on_queues,
                                                                     .ctx = w});
@@ -387,29 +388,31 @@ static bool waits_too_narrowly(const struct worker *w)
 {
     const struct talk_request *wait = w->talk.woken ? NULL : waiting_request(w);
 
-    if (wait == NULL || w->state != WORKER_UP || !w->offers.known || talk_takes_turns(w) ||
+    if (wait == NULL || w->state != WORKER_UP || !w->served.known || talk_takes_turns(w) ||
         talk_free_slots(w) + wait->max <= 0)
         return false;
-    for (size_t i = 0; i < w->offers.items.count; i++) {
-        const struct offer *f = w->offers.items.items[i];
+    for (size_t i = 0; i < w->served.items.count; i++) {
+        const struct served_queue *q = w->served.items.items[i];
 
-        if (f->reserved == 0 && offer_room(f, w->config.slots, worker_now(w)) > 0)
+        if (q->reserved == 0 && served_queue_capacity(q, w->config.slots, worker_now(w)) > 0)
             return true;
     }
     return false;
 }
 
 /* When there is something to tell: an instant that may have passed. */
-static int64_t tell_at(const struct worker *w)
+static int64_t next_update_at(const struct worker *w)
 {
-    int64_t at = w->n_tasks > 0 ? w->talk.beat_at : TIME_NEVER;
+    int64_t at = w->n_tasks > 0 ? w->talk.heartbeat_at : TIME_NEVER;
 
-    if (w->talk.say_all || (w->talk.describe && w->offers.known))
+    if (w->talk.send_all_held || (w->talk.send_description && w->served.known))
         return 0;
     bool enough = talk_has_enough(w) && w->waiting > 0; /* what may be granted is not at hand */
 
     for (const struct task *t = w->tasks; t != NULL; t = t->next) {
-        int64_t news = !talk_may_finish(t) ? talk_news_at(t) : enough ? t->ended_at + GATHER_US : 0;
+        int64_t news = !talk_may_finish(t) ? talk_update_at(t)
+                       : enough            ? t->ended_at + GATHER_US
+                                           : 0;
 
         at = news < at ? news : at;
     }
@@ -418,7 +421,7 @@ static int64_t tell_at(const struct worker *w)
 
 bool talk_is_quiet(const struct worker *w)
 {
-    return w->n_tasks == 0 && (!tells_under_way(w) || w->talk.away);
+    return w->n_tasks == 0 && (!updates_under_way(w) || w->talk.disconnected);
 }
 
 /* Requests may overtake each other: a call back that came before the one that waits was heard by nobody.
@@ -435,7 +438,7 @@ static void look_at_wake(struct worker *w, int64_t now)
     t->wake_again_at = TIME_NEVER;
     if (t->wake_pause_us < WAKE_LAST_US)
         return;
-    t->say_all = true;
+    t->send_all_held = true;
     request_cancel(waiting_request(w));
 }
 
@@ -444,7 +447,7 @@ static void look_at_wake(struct worker *w, int64_t now)
 static void call_back(struct worker *w, int64_t now)
 {
     look_at_wake(w, now);
-    if (w->talk.waiting && !w->talk.woken && !is_under_way(w, TALK_TELL))
+    if (w->talk.waiting && !w->talk.woken && !is_under_way(w, TALK_UPDATE))
         send_short(w, 0);
 }
 
@@ -453,7 +456,7 @@ static void look_for_answer(struct worker *w, int64_t now)
 {
     struct talk *t = &w->talk;
 
-    if (t->met || t->away || t->silent_at == TIME_NEVER)
+    if (t->connected_once || t->disconnected || t->silent_at == TIME_NEVER)
         return;
     if (t->silent_at == 0)
         t->silent_at = now + SILENCE_US;
@@ -461,12 +464,12 @@ static void look_for_answer(struct worker *w, int64_t now)
         worker_wake_at(w, t->silent_at);
         return;
     }
-    log_warn("%s has not answered for %d s; waiting for it", link_server(w->link),
+    log_warn("%s has not answered for %d s; waiting for it", async_client_server(w->client),
              (int)(SILENCE_US / US_PER_S));
     t->silent_at = TIME_NEVER;
 }
 
-void talk_pump(struct worker *w)
+void talk_send(struct worker *w)
 {
     struct talk *t = &w->talk;
     int64_t now = worker_now(w);
@@ -476,17 +479,17 @@ void talk_pump(struct worker *w)
         worker_wake_at(w, t->resume_at);
         return;
     }
-    if (w->state < WORKER_ENDING && !talk_subscribe(w) && !w->offers.known)
+    if (w->state < WORKER_ENDING && !talk_subscribe(w) && !w->served.known)
         ask_queues(w);
-    if (t->say_all && tells_under_way(w)) {
+    if (t->send_all_held && updates_under_way(w)) {
         call_back(w, now);
         return;
     }
-    if (w->n_tasks > 0 && t->beat_at == TIME_NEVER)
-        t->beat_at = now + w->config.lease_us / 3;
+    if (w->n_tasks > 0 && t->heartbeat_at == TIME_NEVER)
+        t->heartbeat_at = now + w->config.lease_us / 3;
     look_at_wake(w, now);
-    int64_t at = tell_at(w);
-    int room = talk_room(w);
+    int64_t at = next_update_at(w);
+    int room = talk_capacity(w);
 
     if (at <= now || (room > 0 && t->waiting && !t->woken))
         send_short(w, room);
@@ -494,12 +497,12 @@ void talk_pump(struct worker *w)
         send_waiting(w, room);
     else if ((t->waiting && !t->woken && w->state != WORKER_UP) || waits_too_narrowly(w))
         send_short(w, 0);
-    if (!t->listening && w->offers.known && w->state < WORKER_STOPPED)
+    if (!t->listening && w->served.known && w->state < WORKER_STOPPED)
         send_listen(w);
-    at = tell_at(w);
+    at = next_update_at(w);
     if (at > now)
         worker_wake_at(w, at);
-    worker_wake_at(w, offers_next_trial(&w->offers, now));
+    worker_wake_at(w, served_queues_next_trial(&w->served, now));
     if (w->rate_us > 0 && w->rate_at > now)
         worker_wake_at(w, w->rate_at);
 }

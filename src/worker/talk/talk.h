@@ -25,7 +25,7 @@
 
 struct worker;
 struct talk_request;
-struct link_request;
+struct async_request;
 
 struct talk {
     struct talk_request *requests; /* under way */
@@ -33,8 +33,8 @@ struct talk {
     bool listening;
     bool is_refused; /* another worker has the name */
     bool leaving;    /* the name was given back, or is about to be */
-    struct link_request *queues_request;
-    struct link_request *subscribe_request;
+    struct async_request *queues_request;
+    struct async_request *subscribe_request;
     size_t subscribed;     /* so many of the topics, the first ones, are told */
     int64_t subscribe_at;  /* steady: not before */
     int reserved;          /* jobs that requests under way may be granted */
@@ -42,14 +42,14 @@ struct talk {
     int64_t wake_again_at; /* steady: it was not there yet when it was told so; TIME_NEVER */
     int64_t wake_pause_us;
 
-    bool say_all;      /* the next claim tells all that is held */
-    bool describe;     /* the next request says what this worker is */
-    size_t turn;       /* the queue that is named first, when not all can be */
-    int64_t beat_at;   /* steady: the next heartbeat */
-    int64_t resume_at; /* steady: the server was away; nothing is sent before */
+    bool send_all_held;    /* the next claim tells all that is held */
+    bool send_description; /* the next request says what this worker is */
+    size_t turn;           /* the queue that is named first, when not all can be */
+    int64_t heartbeat_at;  /* steady: the next heartbeat */
+    int64_t resume_at;     /* steady: the server was away; nothing is sent before */
     int64_t pause_us;
-    bool away;         /* said so in the log */
-    bool met;          /* the server has answered once */
+    bool disconnected;   /* said so in the log */
+    bool connected_once; /* the server has answered once */
     int64_t silent_at; /* steady: no answer until then is told; 0: not set, TIME_NEVER: was told */
 
     struct buf body; /* of the request being made */
@@ -61,7 +61,7 @@ void talk_init(struct worker *w);
 void talk_deinit(struct worker *w);
 
 /* Sends what is to be sent now; called once a pass of the loop. */
-void talk_pump(struct worker *w);
+void talk_send(struct worker *w);
 
 /* Everything that was to be told is with the server. */
 bool talk_is_quiet(const struct worker *w);

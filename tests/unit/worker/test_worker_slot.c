@@ -12,7 +12,7 @@
 
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/process/clear.h"
+#include "worker/process/empty_dir.h"
 #include "worker/run/slot.h"
 
 static struct slots *slots;
@@ -74,7 +74,7 @@ static void assert_empty(const char *dir)
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
     assert_true(fd >= 0);
-    assert_true(clear_is_empty(fd));
+    assert_true(dir_is_empty(fd));
     close(fd);
     assert_int_equal(status_of(dir).st_mode & 07777, 0700);
 }
@@ -161,7 +161,7 @@ static void survives(const char *script)
     assert_string_equal(read_text("data/workers/w/slots/0/job.json"), a_job.json.data);
     assert_int_equal(status_of(slot->job_path).st_mode & 07777, 0600);
     slot_release(slots, slot);
-    while (slots_sweep(slots, 1000))
+    while (slots_empty_trash(slots, 1000))
         ;
     assert_empty(in_dir("data/workers/w/trash"));
 }
@@ -219,7 +219,7 @@ static void a_non_root_program_may_lock_itself_out(void **state)
         slot = slot_take(slots);
         prepare(slot, &a_job);
         assert_empty(slot->dir);
-        while (slots_sweep(slots, 100))
+        while (slots_empty_trash(slots, 100))
             ;
         assert_empty(in_dir("own/workers/w/trash"));
         _exit(0);
@@ -259,7 +259,7 @@ static void a_mount_is_not_entered(void **state)
     bool mounted = strstr(read_text("out"), "yes") != NULL;
 
     slot_release(slots, slot);
-    (void)slots_sweep(slots, 1000);
+    (void)slots_empty_trash(slots, 1000);
     assert_string_equal(read_text("precious/file"), "keep\n");
     assert_ptr_equal(slot_take(slots), slot);
     prepare(slot, &a_job);
@@ -286,7 +286,7 @@ static void a_large_rest_goes_to_the_trash(void **state)
     assert_ptr_equal(slot_take(slots), slot);
     prepare(slot, &a_job);
     assert_empty(slot->dir);
-    while (slots_sweep(slots, 50))
+    while (slots_empty_trash(slots, 50))
         rounds++;
     assert_true(rounds >= 4);
     assert_empty(in_dir("data/workers/w/trash"));
@@ -372,9 +372,9 @@ static void records_outlive_the_worker_that_made_them(void **state)
     slot->record->process.pid = 12345;
     slots_close(slots);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 1, &slots, &err), E_OK);
-    assert_int_equal(slots_records(slots)->count, 3 + SLOT_ENDS_MAX);
-    assert_int_equal(records_at(slots_records(slots), 2)->process.pid, 12345);
-    assert_string_equal(records_at(slots_records(slots), 2)->lease, "01LEASELEASE0");
+    assert_int_equal(slots_registry(slots)->count, 3 + SLOT_ENDS_MAX);
+    assert_int_equal(process_registry_at(slots_registry(slots), 2)->process.pid, 12345);
+    assert_string_equal(process_registry_at(slots_registry(slots), 2)->lease, "01LEASELEASE0");
 }
 
 static void records_that_cannot_be_believed_are_begun_anew(void **state)
@@ -388,16 +388,16 @@ static void records_that_cannot_be_believed_are_begun_anew(void **state)
     noise[sizeof(noise) - 1] = '\0';
     write_text("data/workers/w/records", noise, 0600);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 2, &slots, &err), E_OK);
-    assert_int_equal(slots_records(slots)->count, 2 + SLOT_ENDS_MAX);
-    assert_int_equal(records_at(slots_records(slots), 1)->process.pid, 0);
-    records_at(slots_records(slots), 1)->process.pid = 7;
+    assert_int_equal(slots_registry(slots)->count, 2 + SLOT_ENDS_MAX);
+    assert_int_equal(process_registry_at(slots_registry(slots), 1)->process.pid, 0);
+    process_registry_at(slots_registry(slots), 1)->process.pid = 7;
     slots_close(slots);
     int fd = open(in_dir("data/workers/w/records"), O_WRONLY | O_CLOEXEC);
 
     assert_int_equal(pwrite(fd, "\xff", 1, 16), 1); /* of another version */
     close(fd);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 2, &slots, &err), E_OK);
-    assert_int_equal(records_at(slots_records(slots), 1)->process.pid, 0);
+    assert_int_equal(process_registry_at(slots_registry(slots), 1)->process.pid, 0);
 }
 
 static void another_job_for_the_same_program_is_recorded(void **state)
@@ -407,7 +407,7 @@ static void another_job_for_the_same_program_is_recorded(void **state)
 
     prepare(slot, &a_job);
     slot->record->process.pid = 4711;
-    record_change(slot->record, SLICE("01NEXTNEXT000"), SLICE("01LEASELEASE1"));
+    process_record_change(slot->record, SLICE("01NEXTNEXT000"), SLICE("01LEASELEASE1"));
     assert_int_equal(slot->record->process.pid, 4711);
     assert_string_equal(slot->record->job, "01NEXTNEXT000");
     assert_string_equal(slot->record->lease, "01LEASELEASE1");
@@ -418,23 +418,23 @@ static void another_job_for_the_same_program_is_recorded(void **state)
 
 static unsigned ends_noted(void)
 {
-    const struct records *records = slots_records(slots);
+    const struct process_registry *records = slots_registry(slots);
     unsigned n = 0;
 
     for (unsigned i = 0; i < records->count; i++)
-        n += records_at(records, i)->process.pid == RECORD_ENDED;
+        n += process_registry_at(records, i)->process.pid == PROCESS_RECORD_ENDED;
     return n;
 }
 
 static void an_end_that_was_not_told_is_known_to_the_next_worker(void **state)
 {
     struct err err = ERR_INIT;
-    struct slot_record *told = slots_note_end(slots, SLICE("01A"), SLICE("01B"));
+    struct process_record *told = slots_note_end(slots, SLICE("01A"), SLICE("01B"));
 
     (void)state;
     assert_non_null(told);
     assert_non_null(slots_note_end(slots, SLICE("01C"), SLICE("01D")));
-    record_end(told);
+    process_record_end(told);
     slots_close(slots);
     assert_int_equal(slots_open(in_dir("data/workers/w"), 3, &slots, &err), E_OK);
     assert_int_equal(ends_noted(), 1);

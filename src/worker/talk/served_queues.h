@@ -26,7 +26,7 @@
 #include "worker/process/spawn.h"
 #include "worker/worker.h"
 
-struct offer {
+struct served_queue {
     char *name;
     char *json; /* the definition as it is used here */
     struct queue_def def;
@@ -48,12 +48,12 @@ struct offer {
 };
 
 /* What an update changed. */
-struct offer_change {
-    struct offer *offer;
+struct served_queue_change {
+    struct served_queue *served;
     bool restarted; /* people asked for a restart: running jobs are to go back */
     bool redefined;
 };
-typedef void offer_changed_fn(void *ctx, const struct offer_change *change);
+typedef void served_queue_changed_fn(void *ctx, const struct served_queue_change *change);
 
 struct subscription {
     const char *topic;
@@ -62,8 +62,8 @@ struct subscription {
     bool unserved; /* nothing says what to run there: said so in the log */
 };
 
-struct offers {
-    VEC(struct offer *) items;
+struct served_queues {
+    VEC(struct served_queue *) items;
     VEC(char *) names;   /* of all queues, served here or not */
     VEC(char *) topics;  /* what they are subscribed to besides their names */
     int64_t definitions; /* the number that the server gave what we know */
@@ -79,55 +79,58 @@ struct offers {
     size_t n_subscriptions;
 };
 
-void offers_deinit(struct offers *o);
+void served_queues_deinit(struct served_queues *all);
 
 /* Takes the server's answer.  Queues that cannot be read are passed over with a warning. */
-MUST_CHECK enum err_code offers_update(struct offers *o, struct slice reply,
-                                       offer_changed_fn *on_change, void *ctx, struct err *err);
+MUST_CHECK enum err_code served_queues_update(struct served_queues *all, struct slice reply,
+                                              served_queue_changed_fn *on_change, void *ctx,
+                                              struct err *err);
 
-struct offer *offers_find(const struct offers *o, struct slice name);
+struct served_queue *served_queues_find(const struct served_queues *all, struct slice name);
 
 /* The subscription whose queue it is; NULL: none of ours. */
-struct subscription *offers_subscription(const struct offers *o, struct slice queue);
+struct subscription *served_queues_subscription(const struct served_queues *all,
+                                                struct slice queue);
 
 /* The server has taken a subscription: this is its queue. */
-void offers_subscribed(struct offers *o, size_t subscription, struct slice queue);
+void served_queues_subscribed(struct served_queues *all, size_t subscription, struct slice queue);
 
 /* The server has that queue: it is missing for no subscription. */
-void offers_found(struct offers *o, struct slice queue);
+void served_queues_found(struct served_queues *all, struct slice queue);
 
 /* After an update: a subscription's queue is not among the server's. */
-bool offers_lack_one(const struct offers *o);
+bool served_queues_lack_subscription(const struct served_queues *all);
 
 /* Notes what a queue is subscribed to, by its definition or as a worker's own. */
-void offers_note_topics(struct offers *o, struct slice definition, struct arena *arena);
+void served_queues_note_topics(struct served_queues *all, struct slice definition,
+                               struct arena *arena);
 
 /* E_INVALID: nobody is subscribed to it. */
-MUST_CHECK enum err_code offers_check_topic(const struct offers *o, struct slice topic,
-                                            struct err *err);
+MUST_CHECK enum err_code served_queues_check_topic(const struct served_queues *all,
+                                                   struct slice topic, struct err *err);
 
 /*
  * How many jobs are worth having at hand beyond those that run: as many as will be started within
- * OFFER_AHEAD_US, as far as can be told.  Programs that take longer than that get none.
+ * SERVED_QUEUE_AHEAD_US, as far as can be told.  Programs that take longer than that get none.
  */
-#define OFFER_AHEAD_US INT64_C(20000)
-int offer_ahead(const struct offer *f, int slots);
+#define SERVED_QUEUE_AHEAD_US INT64_C(20000)
+int served_queue_ahead(const struct served_queue *q, int slots);
 
 /* How many jobs it could take now, of `slots` that the worker has in all. */
-int offer_room(const struct offer *f, int slots, int64_t steady_at);
+int served_queue_capacity(const struct served_queue *q, int slots, int64_t steady_at);
 
 /* A program took so long. */
-void offer_note_time(struct offer *f, int64_t took_us);
+void served_queue_note_time(struct served_queue *q, int64_t took_us);
 
 /* Jobs at hand were not started in time: none is taken ahead for a while. */
-void offer_note_late(struct offer *f);
+void served_queue_note_late(struct served_queue *q);
 
 /* A job has been given up: frees an offer that is gone and has none left. */
-void offers_put_back(struct offers *o, struct offer *f);
+void served_queues_release(struct served_queues *all, struct served_queue *q);
 
 /* True when that is news. */
-bool offer_break(struct offer *f, const char *reason, int64_t steady_at);
-bool offer_mend(struct offer *f);
+bool served_queue_mark_broken(struct served_queue *q, const char *reason, int64_t steady_at);
+bool served_queue_mark_working(struct served_queue *q);
 
 /* Steady: when a broken offer can be tried again; TIME_NEVER. */
-int64_t offers_next_trial(const struct offers *o, int64_t steady_at);
+int64_t served_queues_next_trial(const struct served_queues *all, int64_t steady_at);

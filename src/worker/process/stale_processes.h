@@ -20,16 +20,16 @@
 #include "base/slice.h"
 #include "worker/run/slot.h"
 
-struct leftover {
+struct stale_result {
     unsigned ended; /* killed and gone */
     unsigned stay;  /* not gone, or not ours to kill */
 };
 
 /* At the start of a worker, before it starts anything: ends what the records of an earlier one of
  * this STATE name, and what has a job file in it; forgets the records unless something stays. */
-struct leftover leftover_end(struct slots *s, int64_t wait_us);
+struct stale_result stale_processes_kill(struct slots *s, int64_t wait_us);
 
-struct leftover_job {
+struct stale_job {
     struct slice id;
     struct slice lease; /* the present one: only earlier leases are ended */
     struct slice
@@ -40,5 +40,5 @@ struct leftover_job {
  * whatever worker of this machine: by the records of all workers beside STATE, and by the
  * environment of processes with the same URL, or a job file beside STATE.  When something stays
  * the job must not run here yet. */
-struct leftover leftover_end_job(const struct slots *s, const struct leftover_job *job,
-                                 int64_t wait_us);
+struct stale_result stale_processes_kill_job(const struct slots *s, const struct stale_job *job,
+                                             int64_t wait_us);

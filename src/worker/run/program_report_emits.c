@@ -1,5 +1,5 @@
 /*
- * The jobs of an account: a spool of those that go with the finish, and a line of entries that go at once.
+ * The jobs of an report: a spool of those that go with the finish, and a line of entries that go at once.
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "worker/run/account_internal.h"
+#include "worker/run/program_report_internal.h"
 
-void account_free_emits(struct account *a)
+void program_report_free_emits(struct program_report *a)
 {
     for (size_t i = 0; i < a->entries.count; i++)
         free(a->entries.items[i].json);
@@ -22,68 +22,69 @@ void account_free_emits(struct account *a)
 
 /* ---- what comes in ---- */
 
-void account_note_forbidden(struct account *a, const struct err *why)
+void program_report_note_forbidden(struct program_report *a, const struct err *why)
 {
     if (why->code == E_FORBIDDEN && a->fault.code == E_OK) {
         a->fault = *why;
-        account_drop_emits(a);
+        program_report_drop_emits(a);
     }
 }
 
-void account_take_emit(struct account *a, const struct word *w)
+void program_report_take_emit(struct program_report *a, const struct word *w)
 {
     struct err err = ERR_INIT;
 
     if (a->fault.code != E_OK) {
-        account_reply_now(a, "fail emit: an earlier job was refused: %s", a->fault.msg);
+        program_report_reply_now(a, "fail emit: an earlier job was refused: %s", a->fault.msg);
         return;
     }
-    if (account_check_job(a, w->json, &err) != E_OK) {
-        account_reply_now(a, "fail emit: %s", err.msg);
-        account_note_forbidden(a, &err);
+    if (program_report_check_job(a, w->json, &err) != E_OK) {
+        program_report_reply_now(a, "fail emit: %s", err.msg);
+        program_report_note_forbidden(a, &err);
         return;
     }
     buf_add_slice(&a->spool, w->json);
     buf_add_char(&a->spool, ',');
     VEC_PUSH(&a->sizes, w->json.size + 1);
     a->said_before = "emit";
-    account_reply_now(a, "ok");
+    program_report_reply_now(a, "ok");
 }
 
-static void add_entry(struct account *a, struct slice json, bool cursor)
+static void add_entry(struct program_report *a, struct slice json, bool cursor)
 {
-    VEC_PUSH(&a->entries, ((struct account_entry){.json = mem_strndup(json.data, json.size),
-                                                  .size = json.size,
-                                                  .reply = account_reply_later(a),
-                                                  .cursor = cursor}));
+    VEC_PUSH(&a->entries, ((struct program_report_entry){.json = mem_strndup(json.data, json.size),
+                                                         .size = json.size,
+                                                         .reply = program_report_reply_later(a),
+                                                         .cursor = cursor}));
     a->entries_size += json.size;
 }
 
-void account_take_emit_now(struct account *a, const struct word *w, int64_t now_at)
+void program_report_take_emit_now(struct program_report *a, const struct word *w, int64_t now_at)
 {
     struct err err = ERR_INIT;
 
-    if (account_check_job(a, w->json, &err) != E_OK) {
-        account_reply_now(a, "fail emit!: %s", err.msg);
-        account_note_forbidden(a, &err);
+    if (program_report_check_job(a, w->json, &err) != E_OK) {
+        program_report_reply_now(a, "fail emit!: %s", err.msg);
+        program_report_note_forbidden(a, &err);
         return;
     }
     if (a->hold_until_at == 0)
-        a->hold_until_at = now_at + ACCOUNT_CURSOR_US;
+        a->hold_until_at = now_at + PROGRAM_REPORT_CURSOR_US;
     add_entry(a, w->json, false);
 }
 
-void account_take_cursor(struct account *a, const struct word *w)
+void program_report_take_cursor(struct program_report *a, const struct word *w)
 {
     const char *before = a->said_before;
 
     if (before != NULL) {
-        account_reply_now(a,
-                          "fail cursor: what was given by '%s' before it is lost if this attempt "
-                          "fails: %s",
-                          before,
-                          strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
-                                                      : "say it after the last cursor");
+        program_report_reply_now(
+            a,
+            "fail cursor: what was given by '%s' before it is lost if this attempt "
+            "fails: %s",
+            before,
+            strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
+                                        : "say it after the last cursor");
         return;
     }
     add_entry(a, w->json, true);
@@ -93,25 +94,25 @@ void account_take_cursor(struct account *a, const struct word *w)
 
 static bool chunk_is_full(size_t count, size_t bytes)
 {
-    return count >= ACCOUNT_BATCH_JOBS || bytes >= ACCOUNT_BATCH_BYTES;
+    return count >= PROGRAM_REPORT_BATCH_JOBS || bytes >= PROGRAM_REPORT_BATCH_BYTES;
 }
 
-static bool spool_is_large(const struct account *a)
+static bool spool_is_large(const struct program_report *a)
 {
-    return a->sizes.count > ACCOUNT_BATCH_JOBS || a->spool.size > ACCOUNT_BATCH_BYTES;
+    return a->sizes.count > PROGRAM_REPORT_BATCH_JOBS || a->spool.size > PROGRAM_REPORT_BATCH_BYTES;
 }
 
 /* How many entries go together: up to the next cursor. */
-static size_t count_entries(const struct account *a, bool *ret_complete)
+static size_t count_entries(const struct program_report *a, bool *ret_complete)
 {
     size_t bytes = 0;
     size_t count = 0;
 
     *ret_complete = true;
     while (count < a->entries.count) {
-        const struct account_entry *e = &a->entries.items[count];
+        const struct program_report_entry *e = &a->entries.items[count];
 
-        if (count > 0 && bytes + e->size > ACCOUNT_BATCH_BYTES)
+        if (count > 0 && bytes + e->size > PROGRAM_REPORT_BATCH_BYTES)
             return count;
         bytes += e->size;
         count++;
@@ -122,11 +123,11 @@ static size_t count_entries(const struct account *a, bool *ret_complete)
     return count;
 }
 
-int64_t account_batch_at(const struct account *a)
+int64_t program_report_batch_at(const struct program_report *a)
 {
     bool complete;
 
-    if (a->batch != ACCOUNT_BATCH_NONE)
+    if (a->batch != PROGRAM_REPORT_BATCH_NONE)
         return a->again ? 0 : TIME_NEVER;
     if (a->entries.count > 0) {
         (void)count_entries(a, &complete);
@@ -135,7 +136,7 @@ int64_t account_batch_at(const struct account *a)
     return spool_is_large(a) ? 0 : TIME_NEVER;
 }
 
-static void begin_body(struct account *a, bool visible)
+static void begin_body(struct program_report *a, bool visible)
 {
     buf_clear(&a->body);
     buf_add_str(&a->body, "{\"id\":");
@@ -145,7 +146,7 @@ static void begin_body(struct account *a, bool visible)
     json_put_bool(&a->body, "visible", visible);
 }
 
-static void make_visible_batch(struct account *a)
+static void make_visible_batch(struct program_report *a)
 {
     bool complete;
     size_t count = count_entries(a, &complete);
@@ -166,19 +167,19 @@ static void make_visible_batch(struct account *a)
         buf_add_str(&a->body, a->entries.items[count - 1].json);
     }
     buf_add_char(&a->body, '}');
-    a->batch = ACCOUNT_BATCH_VISIBLE;
+    a->batch = PROGRAM_REPORT_BATCH_VISIBLE;
     a->batch_count = count;
     a->sent_some = true;
 }
 
 /* The first jobs of the spool: how many, and how many bytes they take with their commas. */
-static size_t count_chunk(const struct account *a, size_t *ret_bytes)
+static size_t count_chunk(const struct program_report *a, size_t *ret_bytes)
 {
     size_t count = 0;
     size_t bytes = 0;
 
     while (count < a->sizes.count && !chunk_is_full(count, bytes)) {
-        if (count > 0 && bytes + a->sizes.items[count] > ACCOUNT_BATCH_BYTES)
+        if (count > 0 && bytes + a->sizes.items[count] > PROGRAM_REPORT_BATCH_BYTES)
             break;
         bytes += a->sizes.items[count++];
     }
@@ -186,7 +187,7 @@ static size_t count_chunk(const struct account *a, size_t *ret_bytes)
     return count;
 }
 
-static void make_staged_batch(struct account *a)
+static void make_staged_batch(struct program_report *a)
 {
     size_t bytes;
 
@@ -196,14 +197,14 @@ static void make_staged_batch(struct account *a)
     buf_add_char(&a->body, '[');
     buf_add(&a->body, a->spool.data, bytes - 1);
     buf_add_str(&a->body, "]}");
-    a->batch = ACCOUNT_BATCH_STAGED;
+    a->batch = PROGRAM_REPORT_BATCH_STAGED;
 }
 
-bool account_next_batch(struct account *a, int64_t now_at, struct buf *body)
+bool program_report_next_batch(struct program_report *a, int64_t now_at, struct buf *body)
 {
-    if (account_batch_at(a) > now_at)
+    if (program_report_batch_at(a) > now_at)
         return false;
-    if (a->batch == ACCOUNT_BATCH_NONE) {
+    if (a->batch == PROGRAM_REPORT_BATCH_NONE) {
         if (a->entries.count > 0)
             make_visible_batch(a);
         else
@@ -214,14 +215,14 @@ bool account_next_batch(struct account *a, int64_t now_at, struct buf *body)
     return true;
 }
 
-void account_batch_again(struct account *a)
+void program_report_batch_again(struct program_report *a)
 {
-    a->again = a->batch != ACCOUNT_BATCH_NONE;
+    a->again = a->batch != PROGRAM_REPORT_BATCH_NONE;
 }
 
 /* ---- what came of them ---- */
 
-static void drop_entries(struct account *a, size_t first, size_t count)
+static void drop_entries(struct program_report *a, size_t first, size_t count)
 {
     for (size_t i = first; i < first + count; i++) {
         a->entries_size -= a->entries.items[i].size;
@@ -232,7 +233,7 @@ static void drop_entries(struct account *a, size_t first, size_t count)
             (a->entries.count - first) * sizeof(a->entries.items[0]));
 }
 
-static void drop_chunk(struct account *a)
+static void drop_chunk(struct program_report *a)
 {
     size_t bytes = 0;
 
@@ -247,46 +248,46 @@ static void drop_chunk(struct account *a)
     memmove(a->spool.data, a->spool.data + bytes, a->spool.size);
 }
 
-static void answer_entries(struct account *a, struct slice ids)
+static void answer_entries(struct program_report *a, struct slice ids)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct json_iter it = json_items(ids);
 
     for (size_t i = 0; i < a->batch_count; i++) {
-        const struct account_entry *e = &a->entries.items[i];
+        const struct program_report_entry *e = &a->entries.items[i];
         struct slice id;
 
         if (!e->cursor && json_next_item(&it, &id) && json_type_of(id) == JSON_T_STRING) {
             id = json_text(id, &arena);
-            account_reply_fill(a, e->reply, "ok %.*s", (int)id.size, id.data);
+            program_report_reply_fill(a, e->reply, "ok %.*s", (int)id.size, id.data);
         } else {
-            account_reply_fill(a, e->reply, "ok");
+            program_report_reply_fill(a, e->reply, "ok");
         }
     }
     drop_entries(a, 0, a->batch_count);
 }
 
-void account_batch_done(struct account *a, struct slice reply, struct buf *replies)
+void program_report_batch_done(struct program_report *a, struct slice reply, struct buf *replies)
 {
     struct err err = ERR_INIT;
     struct slice value;
     struct slice ids = SLICE("[]");
 
-    ASSERT(a->batch != ACCOUNT_BATCH_NONE);
+    ASSERT(a->batch != PROGRAM_REPORT_BATCH_NONE);
     if (json_check(reply, &value, &err) == E_OK && json_type_of(value) == JSON_T_OBJECT &&
         json_find(value, "ids", &ids) && json_type_of(ids) != JSON_T_ARRAY)
         ids = SLICE("[]");
-    if (a->batch == ACCOUNT_BATCH_VISIBLE)
+    if (a->batch == PROGRAM_REPORT_BATCH_VISIBLE)
         answer_entries(a, ids);
     else
         drop_chunk(a);
     a->seq++;
-    a->batch = ACCOUNT_BATCH_NONE;
+    a->batch = PROGRAM_REPORT_BATCH_NONE;
     a->again = false;
-    account_flush_replies(a, replies);
+    program_report_flush_replies(a, replies);
 }
 
-static void refuse_entries(struct account *a, const struct err *why, struct buf *notices)
+static void refuse_entries(struct program_report *a, const struct err *why, struct buf *notices)
 {
     size_t first = 0;
     size_t count = a->batch_count;
@@ -296,7 +297,7 @@ static void refuse_entries(struct account *a, const struct err *why, struct buf 
         count = 1;
     }
     for (size_t i = first; i < first + count; i++)
-        account_reply_fill(a, a->entries.items[i].reply, "fail %s", why->msg);
+        program_report_reply_fill(a, a->entries.items[i].reply, "fail %s", why->msg);
     drop_entries(a, first, count);
     if (count == 1)
         buf_addf(notices, "a job of emit! was refused: %s\n", why->msg);
@@ -304,53 +305,53 @@ static void refuse_entries(struct account *a, const struct err *why, struct buf 
         buf_addf(notices, "%zu words (emit!, cursor) were refused: %s\n", count, why->msg);
 }
 
-void account_batch_refused(struct account *a, const struct err *why, struct buf *replies,
-                           struct buf *notices)
+void program_report_batch_refused(struct program_report *a, const struct err *why,
+                                  struct buf *replies, struct buf *notices)
 {
     struct err tidy = *why;
 
-    ASSERT(a->batch != ACCOUNT_BATCH_NONE);
-    account_tidy(tidy.msg);
-    if (a->batch == ACCOUNT_BATCH_VISIBLE) {
+    ASSERT(a->batch != PROGRAM_REPORT_BATCH_NONE);
+    program_report_tidy(tidy.msg);
+    if (a->batch == PROGRAM_REPORT_BATCH_VISIBLE) {
         refuse_entries(a, &tidy, notices);
-        account_note_forbidden(a, &tidy);
+        program_report_note_forbidden(a, &tidy);
     } else if (a->sizes.count > 0) {
         a->fault = tidy;
-        account_drop_emits(a);
+        program_report_drop_emits(a);
         buf_addf(notices, "a job of emit was refused: %s\n", tidy.msg);
     }
-    a->batch = ACCOUNT_BATCH_NONE;
+    a->batch = PROGRAM_REPORT_BATCH_NONE;
     a->again = false;
-    account_flush_replies(a, replies);
+    program_report_flush_replies(a, replies);
 }
 
 /* ---- its end ---- */
 
-bool account_is_full(const struct account *a)
+bool program_report_is_full(const struct program_report *a)
 {
-    return a->spool.size + a->entries_size > ACCOUNT_HELD_MAX;
+    return a->spool.size + a->entries_size > PROGRAM_REPORT_HELD_MAX;
 }
 
-void account_close(struct account *a)
+void program_report_close(struct program_report *a)
 {
     a->closed = true;
 }
 
 /* A batch that may have been taken still goes again: its number is used up. */
-void account_drop_emits(struct account *a)
+void program_report_drop_emits(struct program_report *a)
 {
     buf_clear(&a->spool);
     VEC_CLEAR(&a->sizes);
-    account_drop_route(a);
+    program_report_drop_route(a);
 }
 
-bool account_settled(const struct account *a)
+bool program_report_settled(const struct program_report *a)
 {
-    return a->closed && a->batch == ACCOUNT_BATCH_NONE && a->entries.count == 0 &&
+    return a->closed && a->batch == PROGRAM_REPORT_BATCH_NONE && a->entries.count == 0 &&
            !spool_is_large(a);
 }
 
-const struct err *account_fault(const struct account *a)
+const struct err *program_report_fault(const struct program_report *a)
 {
     return a->fault.code != E_OK ? &a->fault : NULL;
 }

@@ -7,7 +7,7 @@
 #include "base/rng.h"
 #include "core/queue/def.h"
 #include "testing.h"
-#include "worker/run/account.h"
+#include "worker/run/program_report.h"
 
 static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
 {
@@ -27,24 +27,24 @@ static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
 }
 
 struct desk {
-    struct account *a;
+    struct program_report *a;
     struct buf replies, notices, body;
 };
 
-static struct account *account_of(enum account_route route)
+static struct program_report *program_report_of(enum program_report_route route)
 {
-    return account_new(&(struct account_config){.id = "JOB",
-                                                .lease = "LEASE",
-                                                .route = route,
-                                                .knows_queue = knows_queue,
-                                                .knows_topic = knows_topic});
+    return program_report_new(&(struct program_report_config){.id = "JOB",
+                                                              .lease = "LEASE",
+                                                              .route = route,
+                                                              .knows_queue = knows_queue,
+                                                              .knows_topic = knows_topic});
 }
 
 static int begin(void **state)
 {
     struct desk *d = mem_zalloc(sizeof(*d));
 
-    d->a = account_of(ACCOUNT_NO_ROUTE);
+    d->a = program_report_of(PROGRAM_REPORT_NO_ROUTE);
     d->replies = d->notices = d->body = BUF_INIT((size_t)1 << 26);
     *state = d;
     return 0;
@@ -55,8 +55,8 @@ static int begin_route(void **state)
     begin(state);
     struct desk *d = *state;
 
-    account_free(d->a);
-    d->a = account_of(ACCOUNT_ROUTE);
+    program_report_free(d->a);
+    d->a = program_report_of(PROGRAM_REPORT_ROUTE);
     return 0;
 }
 
@@ -64,7 +64,7 @@ static int end(void **state)
 {
     struct desk *d = *state;
 
-    account_free(d->a);
+    program_report_free(d->a);
     buf_deinit(&d->replies);
     buf_deinit(&d->notices);
     buf_deinit(&d->body);
@@ -77,7 +77,7 @@ static const char *say_at(struct desk *d, const char *line, int64_t now_at)
 {
     buf_clear(&d->replies);
     buf_clear(&d->notices);
-    account_line(d->a, slice_of(line), now_at, &d->replies, &d->notices);
+    program_report_line(d->a, slice_of(line), now_at, &d->replies, &d->notices);
     return buf_text(&d->replies);
 }
 
@@ -89,13 +89,13 @@ static const char *say(struct desk *d, const char *line)
 static const char *next_batch(struct desk *d, int64_t now_at)
 {
     buf_clear(&d->body);
-    return account_next_batch(d->a, now_at, &d->body) ? buf_text(&d->body) : NULL;
+    return program_report_next_batch(d->a, now_at, &d->body) ? buf_text(&d->body) : NULL;
 }
 
 static const char *batch_done(struct desk *d, const char *reply)
 {
     buf_clear(&d->replies);
-    account_batch_done(d->a, slice_of(reply), &d->replies);
+    program_report_batch_done(d->a, slice_of(reply), &d->replies);
     return buf_text(&d->replies);
 }
 
@@ -107,21 +107,21 @@ static const char *refused(struct desk *d, unsigned item, const char *why)
     err.item = item;
     buf_clear(&d->replies);
     buf_clear(&d->notices);
-    account_batch_refused(d->a, &err, &d->replies, &d->notices);
+    program_report_batch_refused(d->a, &err, &d->replies, &d->notices);
     return buf_text(&d->replies);
 }
 
 static const char *finish(struct desk *d)
 {
     buf_clear(&d->body);
-    account_add_finish(d->a, &d->body);
+    program_report_add_finish(d->a, &d->body);
     return buf_text(&d->body);
 }
 
 static const char *status(struct desk *d)
 {
     buf_clear(&d->body);
-    account_add_status(d->a, &d->body);
+    program_report_add_status(d->a, &d->body);
     return buf_text(&d->body);
 }
 
@@ -131,18 +131,18 @@ static void a_status_is_told_once_for_each_change(void **state)
 {
     struct desk *d = *state;
 
-    assert_false(account_status_changed(d->a) || account_has_status(d->a));
+    assert_false(program_report_status_changed(d->a) || program_report_has_status(d->a));
     assert_string_equal(say(d, "run copying \"a\""), "");
-    assert_true(account_status_changed(d->a) && account_has_text(d->a));
+    assert_true(program_report_status_changed(d->a) && program_report_has_text(d->a));
     assert_string_equal(status(d), "\"text\":\"copying \\\"a\\\"\"");
-    assert_false(account_status_changed(d->a));
+    assert_false(program_report_status_changed(d->a));
     say(d, "progress 4/10MB");
     say(d, "progress left 1500ms almost");
-    assert_true(account_status_changed(d->a));
+    assert_true(program_report_status_changed(d->a));
     assert_string_equal(status(d),
                         "\"text\":\"almost\",\"done\":4,\"total\":10,\"unit\":\"MB\",\"left\":2");
-    account_status_again(d->a);
-    assert_true(account_status_changed(d->a));
+    program_report_status_again(d->a);
+    assert_true(program_report_status_changed(d->a));
 }
 
 static void counts_without_a_text_are_a_status(void **state)
@@ -150,7 +150,7 @@ static void counts_without_a_text_are_a_status(void **state)
     struct desk *d = *state;
 
     assert_string_equal(say(d, "progress 3"), "");
-    assert_true(account_has_status(d->a) && !account_has_text(d->a));
+    assert_true(program_report_has_status(d->a) && !program_report_has_text(d->a));
     assert_string_equal(status(d), "\"text\":\"\",\"done\":3,\"total\":0,\"unit\":\"\"");
 }
 
@@ -171,7 +171,7 @@ static void values_have_a_limit_together(void **state)
     CLEANUP(buf) struct buf line = BUF_INIT(1 << 21);
 
     buf_add_str(&line, "set a \"");
-    while (line.size < ACCOUNT_SET_MAX - 10)
+    while (line.size < PROGRAM_REPORT_SET_MAX - 10)
         buf_add_char(&line, 'x');
     buf_add_char(&line, '"');
     assert_string_equal(say(d, buf_text(&line)), "ok\n");
@@ -182,7 +182,7 @@ static void values_have_a_limit_together(void **state)
     char small[40];
 
     assert_string_equal(say(d, "set a 1"), "ok\n");
-    for (int i = 1; i < ACCOUNT_SET_NAMES; i++) {
+    for (int i = 1; i < PROGRAM_REPORT_SET_NAMES; i++) {
         snprintf(small, sizeof(small), "set n%d 1", i);
         assert_string_equal(say(d, small), "ok\n");
     }
@@ -194,18 +194,18 @@ static void the_first_end_word_wins(void **state)
 {
     struct desk *d = *state;
 
-    assert_int_equal(account_end(d->a)->kind, WORD_NONE);
+    assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
     assert_string_equal(say(d, "resend"), "fail resend: needs a number of seconds, and perhaps a "
                                           "reason: 300-busy, not nothing\n");
-    assert_int_equal(account_end(d->a)->kind, WORD_NONE);
+    assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
     assert_string_equal(say(d, "resend 30-busy"), "ok\n");
     assert_string_equal(say(d, "done"),
                         "fail an end word was said already: the first one counts\n");
     assert_string_equal(buf_text(&d->notices),
                         "a second end word is ignored: the first one counts\n");
-    assert_int_equal(account_end(d->a)->kind, WORD_RESEND);
-    assert_int_equal(account_end(d->a)->delay_us, 30 * US_PER_S);
-    assert_slice_is(account_end(d->a)->text, "busy");
+    assert_int_equal(program_report_end(d->a)->kind, WORD_RESEND);
+    assert_int_equal(program_report_end(d->a)->delay_us, 30 * US_PER_S);
+    assert_slice_is(program_report_end(d->a)->text, "busy");
 }
 
 static void bad_lines_are_answered_and_logged_and_harm_nothing(void **state)
@@ -223,11 +223,11 @@ static void bad_lines_are_answered_and_logged_and_harm_nothing(void **state)
     assert_string_equal(say(d, ""), "");
     assert_int_equal(d->notices.size, 0);
     buf_clear(&d->replies);
-    account_long_line(d->a, 2000000, &d->replies, &d->notices);
+    program_report_long_line(d->a, 2000000, &d->replies, &d->notices);
     assert_string_equal(buf_text(&d->replies), "fail a line may have 1048576 bytes, not 2000000\n");
     assert_string_equal(buf_text(&d->notices),
                         "a line of 2000000 bytes was skipped, 1048576 are allowed\n");
-    assert_false(account_has_status(d->a));
+    assert_false(program_report_has_status(d->a));
 }
 
 /* ---- emit ---- */
@@ -238,12 +238,12 @@ static void emits_go_with_the_finish(void **state)
 
     assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"params\":{\"n\":1}}"), "ok\n");
     assert_string_equal(say(d, "emit {\"queue\":\"letters to print\"}"), "ok\n");
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
-    account_close(d->a);
-    assert_true(account_settled(d->a));
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
+    program_report_close(d->a);
+    assert_true(program_report_settled(d->a));
     assert_string_equal(finish(d), "\"emit\":[{\"queue\":\"fetch\",\"params\":{\"n\":1}},"
                                    "{\"queue\":\"letters to print\"}]");
-    account_drop_emits(d->a);
+    program_report_drop_emits(d->a);
     assert_string_equal(finish(d), "");
 }
 
@@ -294,9 +294,9 @@ static void steps_and_signals_go_with_the_finish(void **state)
     assert_string_equal(say(d, "step {\"process name\":\"fetch\"}"), "ok\n");
     assert_string_equal(say(d, "raise \"a \\\"b\" 7"), "ok\n");
     assert_string_equal(say(d, "raise dump 4"), "ok\n");
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
-    account_close(d->a);
-    assert_true(account_settled(d->a));
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
+    program_report_close(d->a);
+    assert_true(program_report_settled(d->a));
     assert_string_equal(finish(d),
                         "\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"},"
                         "{\"process name\":\"fetch\"}],\"raise\":{\"dump\":5,\"a \\\"b\":7}");
@@ -309,8 +309,8 @@ static void an_attempt_that_fails_adds_no_steps_and_raises_nothing(void **state)
     say(d, "set a 1");
     say(d, "step {\"name\":\"fetch\"}");
     say(d, "raise dump");
-    account_close(d->a);
-    account_drop_emits(d->a);
+    program_report_close(d->a);
+    program_report_drop_emits(d->a);
     assert_string_equal(finish(d), "\"set\":{\"a\":1}");
 }
 
@@ -322,12 +322,12 @@ static void a_step_needs_a_route_and_a_queue_that_is_there(void **state)
                         "fail step: this job has no route: it was made without steps\n");
     assert_string_equal(buf_text(&d->notices),
                         "step: this job has no route: it was made without steps\n");
-    account_free(d->a);
-    d->a = account_of(ACCOUNT_ROUTE_FINAL);
+    program_report_free(d->a);
+    d->a = program_report_of(PROGRAM_REPORT_ROUTE_FINAL);
     assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
                         "fail step: the route has come to its final steps\n");
-    account_free(d->a);
-    d->a = account_of(ACCOUNT_ROUTE);
+    program_report_free(d->a);
+    d->a = program_report_of(PROGRAM_REPORT_ROUTE);
     assert_string_equal(say(d, "step {\"name\":\"fetsh\"}"),
                         "fail step: steps[0]: there is no queue 'fetsh', did you mean 'fetch'?\n");
     assert_string_equal(say(d, "step 7"), "fail step: needs a step, a JSON object, not 7\n");
@@ -340,7 +340,7 @@ static void steps_and_signals_have_limits(void **state)
     CLEANUP(buf) struct buf line = BUF_INIT(1 << 21);
     char small[64];
 
-    for (int i = 0; i < ACCOUNT_SIGNALS_MAX; i++) {
+    for (int i = 0; i < PROGRAM_REPORT_SIGNALS_MAX; i++) {
         snprintf(small, sizeof(small), "raise n%d", i);
         assert_string_equal(say(d, small), "ok\n");
     }
@@ -349,7 +349,7 @@ static void steps_and_signals_have_limits(void **state)
                         "fail raise: by more than 1000000000000 in all\n");
     assert_string_equal(say(d, "raise n7 999999999999"), "ok\n");
     buf_add_str(&line, "step {\"name\":\"fetch\",\"params\":{\"x\":\"");
-    while (line.size < ACCOUNT_STEPS_MAX / 2 + 10)
+    while (line.size < PROGRAM_REPORT_STEPS_MAX / 2 + 10)
         buf_add_char(&line, 'x');
     buf_add_str(&line, "\"}}");
     assert_string_equal(say(d, buf_text(&line)), "ok\n");
@@ -391,8 +391,8 @@ static void more_than_a_chunk_is_staged_ahead(void **state)
         snprintf(line, sizeof(line), "emit {\"queue\":\"fetch\",\"params\":{\"n\":%d}}", i);
         assert_string_equal(say(d, line), "ok\n");
     }
-    account_close(d->a);
-    assert_false(account_settled(d->a));
+    program_report_close(d->a);
+    assert_false(program_report_settled(d->a));
     const char *body = next_batch(d, 0);
 
     assert_non_null(strstr(body, "{\"id\":\"JOB\",\"lease\":\"LEASE\",\"seq\":1,\"visible\":false,"
@@ -403,9 +403,9 @@ static void more_than_a_chunk_is_staged_ahead(void **state)
     body = next_batch(d, 0);
     assert_non_null(strstr(body, "\"seq\":2,"));
     assert_non_null(strstr(body, "\"jobs\":[{\"queue\":\"fetch\",\"params\":{\"n\":500}},"));
-    assert_false(account_settled(d->a));
+    assert_false(program_report_settled(d->a));
     batch_done(d, "{}");
-    assert_true(account_settled(d->a));
+    assert_true(program_report_settled(d->a));
     assert_null(next_batch(d, 0));
     const char *rest = finish(d);
 
@@ -425,15 +425,15 @@ static void chunks_are_small_in_bytes_too(void **state)
     buf_add_str(&line, "\"}");
     for (int i = 0; i < 2; i++)
         assert_string_equal(say(d, buf_text(&line)), "ok\n");
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
     for (int i = 0; i < 10; i++)
         say(d, buf_text(&line));
-    assert_true(account_is_full(d->a));
+    assert_true(program_report_is_full(d->a));
     assert_int_equal(jobs_in(next_batch(d, 0)), 2);
     batch_done(d, "{}");
     assert_true(next_batch(d, 0) != NULL);
     batch_done(d, "{}");
-    assert_false(account_is_full(d->a));
+    assert_false(program_report_is_full(d->a));
 }
 
 static void a_staged_job_that_is_refused_spoils_the_attempt(void **state)
@@ -442,15 +442,15 @@ static void a_staged_job_that_is_refused_spoils_the_attempt(void **state)
 
     for (int i = 0; i < 600; i++)
         say(d, "emit {\"queue\":\"fetch\"}");
-    assert_null(account_fault(d->a));
+    assert_null(program_report_fault(d->a));
     assert_non_null(next_batch(d, 0));
     assert_string_equal(refused(d, 7, "params: needs x"), "");
     assert_string_equal(buf_text(&d->notices), "a job of emit was refused: params: needs x\n");
-    assert_string_equal(account_fault(d->a)->msg, "params: needs x");
+    assert_string_equal(program_report_fault(d->a)->msg, "params: needs x");
     assert_string_equal(say(d, "emit {\"queue\":\"fetch\"}"),
                         "fail emit: an earlier job was refused: params: needs x\n");
-    account_close(d->a);
-    assert_true(account_settled(d->a));
+    program_report_close(d->a);
+    assert_true(program_report_settled(d->a));
     assert_string_equal(finish(d), "");
 }
 
@@ -464,12 +464,13 @@ static void an_emit_at_once_is_answered_with_its_id(void **state)
     struct desk *d = *state;
 
     assert_string_equal(say_at(d, "emit! " JOB(1), 1000), "");
-    assert_int_equal(account_batch_at(d->a), 1000 + ACCOUNT_CURSOR_US);
+    assert_int_equal(program_report_batch_at(d->a), 1000 + PROGRAM_REPORT_CURSOR_US);
     assert_null(next_batch(d, 1000));
-    assert_string_equal(next_batch(d, 1000 + ACCOUNT_CURSOR_US), HEAD(1) ",\"jobs\":[" JOB(1) "]}");
+    assert_string_equal(next_batch(d, 1000 + PROGRAM_REPORT_CURSOR_US),
+                        HEAD(1) ",\"jobs\":[" JOB(1) "]}");
     assert_string_equal(batch_done(d, "{\"ids\":[\"01ABC\"]}"), "ok 01ABC\n");
     say_at(d, "emit! " JOB(2), 90000); /* only the first one waits */
-    assert_int_equal(account_batch_at(d->a), 0);
+    assert_int_equal(program_report_batch_at(d->a), 0);
     assert_string_equal(next_batch(d, 90000), HEAD(2) ",\"jobs\":[" JOB(2) "]}");
 }
 
@@ -490,8 +491,8 @@ static void a_cursor_goes_with_the_emits_before_it(void **state)
     assert_string_equal(batch_done(d, "{\"ids\":[\"C\"]}"), "ok C\nok\n");
     assert_string_equal(next_batch(d, 0), HEAD(3) ",\"cursor\":4}");
     assert_string_equal(batch_done(d, "{\"ids\":[]}"), "ok\n");
-    account_close(d->a);
-    assert_true(account_settled(d->a));
+    program_report_close(d->a);
+    assert_true(program_report_settled(d->a));
 }
 
 static void a_cursor_after_a_plain_emit_is_refused(void **state)
@@ -505,7 +506,7 @@ static void a_cursor_after_a_plain_emit_is_refused(void **state)
     const char *replies = batch_done(d, "{\"ids\":[]}");
 
     assert_int_equal(strncmp(replies, "ok\nok\nfail cursor: what was given by 'emit'", 42), 0);
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
 }
 
 static void replies_come_in_the_order_of_the_lines(void **state)
@@ -516,7 +517,7 @@ static void replies_come_in_the_order_of_the_lines(void **state)
     assert_string_equal(say(d, "set a 1"), "");
     assert_string_equal(say(d, "emit {\"queue\":\"nowhere\"}"), "");
     assert_string_equal(say(d, "emit! " JOB(2)), "");
-    account_close(d->a); /* nothing waits for a cursor any more */
+    program_report_close(d->a); /* nothing waits for a cursor any more */
     assert_string_equal(next_batch(d, 0), HEAD(1) ",\"jobs\":[" JOB(1) "," JOB(2) "]}");
     assert_string_equal(batch_done(d, "{\"ids\":[\"A\",\"B\"]}"),
                         "ok A\nok\nfail emit: there is no queue 'nowhere': define it, or see "
@@ -530,11 +531,11 @@ static void a_lost_reply_sends_the_same_body_again(void **state)
     char first[1000];
 
     say(d, "emit! " JOB(1));
-    snprintf(first, sizeof(first), "%s", next_batch(d, ACCOUNT_CURSOR_US));
+    snprintf(first, sizeof(first), "%s", next_batch(d, PROGRAM_REPORT_CURSOR_US));
     say(d, "emit! " JOB(2)); /* goes with the next one */
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
-    account_batch_again(d->a);
-    assert_int_equal(account_batch_at(d->a), 0);
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
+    program_report_batch_again(d->a);
+    assert_int_equal(program_report_batch_at(d->a), 0);
     assert_string_equal(next_batch(d, 0), first);
     assert_string_equal(batch_done(d, "{\"ids\":[\"A\"]}"), "ok A\n");
     assert_string_equal(next_batch(d, 0), HEAD(2) ",\"jobs\":[" JOB(2) "]}");
@@ -547,16 +548,16 @@ static void a_batch_that_may_have_been_taken_goes_again_when_emits_are_dropped(v
     for (int i = 0; i < 600; i++)
         say(d, "emit {\"queue\":\"fetch\"}");
     say(d, "emit! " JOB(1));
-    account_close(d->a);
+    program_report_close(d->a);
     assert_string_equal(next_batch(d, 0), HEAD(1) ",\"jobs\":[" JOB(1) "]}");
     batch_done(d, "{\"ids\":[\"A\"]}");
     next_batch(d, 0);
-    account_batch_again(d->a);
-    account_drop_emits(d->a);
-    assert_false(account_settled(d->a));
+    program_report_batch_again(d->a);
+    program_report_drop_emits(d->a);
+    assert_false(program_report_settled(d->a));
     assert_non_null(strstr(next_batch(d, 0), "\"seq\":2,\"visible\":false"));
     batch_done(d, "{}");
-    assert_true(account_settled(d->a));
+    assert_true(program_report_settled(d->a));
     assert_string_equal(finish(d), "");
 }
 
@@ -576,7 +577,7 @@ static void a_refused_one_is_left_out_and_the_rest_goes_again(void **state)
                         HEAD(1) ",\"jobs\":[" JOB(1) "," JOB(3) "],\"cursor\":1}");
     assert_string_equal(batch_done(d, "{\"ids\":[\"A\",\"C\"]}"),
                         "ok A\nfail queue 'fetch' is down\nok C\nok\n");
-    assert_null(account_fault(d->a));
+    assert_null(program_report_fault(d->a));
 }
 
 static void a_batch_refused_as_a_whole_is_answered_as_a_whole(void **state)
@@ -587,8 +588,8 @@ static void a_batch_refused_as_a_whole_is_answered_as_a_whole(void **state)
     say(d, "cursor 1");
     next_batch(d, 0);
     assert_string_equal(refused(d, 0, "too large"), "fail too large\nfail too large\n");
-    account_close(d->a);
-    assert_true(account_settled(d->a));
+    program_report_close(d->a);
+    assert_true(program_report_settled(d->a));
 }
 
 static void large_batches_are_cut(void **state)
@@ -603,7 +604,7 @@ static void large_batches_are_cut(void **state)
     batch_done(d, "{}");
     assert_int_equal(jobs_in(next_batch(d, 0)), 100);
     batch_done(d, "{}");
-    assert_int_equal(account_batch_at(d->a), TIME_NEVER);
+    assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
 }
 
 /* ---- by chance ---- */
@@ -620,7 +621,7 @@ static void serve(struct desk *d, struct server *s, struct rng *rng)
     CLEANUP(buf) struct buf body = BUF_INIT(1 << 24);
     struct slice seq;
 
-    if (!account_next_batch(d->a, INT64_MAX - 1, &body))
+    if (!program_report_next_batch(d->a, INT64_MAX - 1, &body))
         return;
     assert_true(json_find(buf_slice(&body), "seq", &seq));
     if (json_int(seq) == s->seq + 1 && rng_below(rng, 5) == 0) {
@@ -641,9 +642,9 @@ static void serve(struct desk *d, struct server *s, struct rng *rng)
     }
     assert_int_equal(json_int(seq), s->seq);
     if (rng_below(rng, 3) == 0)
-        account_batch_again(d->a);
+        program_report_batch_again(d->a);
     else
-        account_batch_done(d->a, buf_slice(&s->last_reply), &d->replies);
+        program_report_batch_done(d->a, buf_slice(&s->last_reply), &d->replies);
 }
 
 /* ---- rights ---- */
@@ -655,8 +656,8 @@ static void assert_forbidden(struct desk *d, const char *line, const char *reply
     assert_int_equal(strncmp(say(d, line), reply, strlen(reply)), 0);
     assert_non_null(strstr(buf_text(&d->replies), "may_emit: {command: true}"));
     assert_non_null(strstr(buf_text(&d->notices), FORBIDDEN));
-    assert_non_null(account_fault(d->a));
-    assert_int_equal(account_fault(d->a)->code, E_FORBIDDEN);
+    assert_non_null(program_report_fault(d->a));
+    assert_int_equal(program_report_fault(d->a)->code, E_FORBIDDEN);
 }
 
 static void a_command_is_refused_and_the_attempt_fails(void **state)
@@ -678,9 +679,9 @@ static void a_command_is_refused_and_the_attempt_fails(void **state)
 
         say(d, "emit " JOB(1));
         assert_forbidden(d, lines[i][0], lines[i][1]);
-        account_close(d->a);
+        program_report_close(d->a);
         buf_clear(&d->body);
-        account_add_finish(d->a, &d->body);
+        program_report_add_finish(d->a, &d->body);
         assert_string_equal(buf_text(&d->body), ""); /* what came before it is dropped, too */
     }
 }
@@ -689,16 +690,16 @@ static void where_the_queue_allows_it_a_command_is_taken(void **state)
 {
     struct desk *d = *state;
 
-    account_free(d->a);
-    d->a = account_new(&(struct account_config){.id = "JOB",
-                                                .lease = "LEASE",
-                                                .route = ACCOUNT_ROUTE,
-                                                .may_command = true,
-                                                .knows_queue = knows_queue,
-                                                .knows_topic = knows_topic});
+    program_report_free(d->a);
+    d->a = program_report_new(&(struct program_report_config){.id = "JOB",
+                                                              .lease = "LEASE",
+                                                              .route = PROGRAM_REPORT_ROUTE,
+                                                              .may_command = true,
+                                                              .knows_queue = knows_queue,
+                                                              .knows_topic = knows_topic});
     assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"command\":[\"id\"]}"), "ok\n");
     assert_string_equal(say(d, "step {\"queue\":\"fetch\",\"command\":\"id\"}"), "ok\n");
-    assert_null(account_fault(d->a));
+    assert_null(program_report_fault(d->a));
 }
 
 static void a_command_that_only_the_server_refuses_fails_the_attempt_too(void **state)
@@ -709,8 +710,8 @@ static void a_command_that_only_the_server_refuses_fails_the_attempt_too(void **
     say(d, "emit! " JOB(1));
     assert_non_null(next_batch(d, TIME_NEVER - 1));
     err_set(&why, E_FORBIDDEN, "command: not yours");
-    account_batch_refused(d->a, &why, &d->replies, &d->notices);
-    assert_int_equal(account_fault(d->a)->code, E_FORBIDDEN);
+    program_report_batch_refused(d->a, &why, &d->replies, &d->notices);
+    assert_int_equal(program_report_fault(d->a)->code, E_FORBIDDEN);
 }
 
 static void no_job_is_lost_or_made_twice_whatever_the_server_does(void **state)
@@ -730,8 +731,8 @@ static void no_job_is_lost_or_made_twice_whatever_the_server_does(void **state)
             say(d, "emit! " JOB(1));
             s.asked++;
         }
-        account_close(d->a);
-        for (int i = 0; !account_settled(d->a); i++) {
+        program_report_close(d->a);
+        for (int i = 0; !program_report_settled(d->a); i++) {
             assert_true(i < 10000);
             serve(d, &s, &rng);
         }

@@ -9,7 +9,7 @@
 
 #include "process_fixture.h"
 #include "testing.h"
-#include "worker/process/leftover.h"
+#include "worker/process/stale_processes.h"
 
 /* The same test may run beside itself: ids and leases are its own. */
 static char job_text[16];
@@ -106,20 +106,20 @@ static struct slot *start_in(struct slots *s, const char *script, char *const *e
 }
 
 /* A new worker takes the place of the one that is gone. */
-static struct leftover next_worker(void)
+static struct stale_result next_worker(void)
 {
     slots_close(slots);
     open_slots("w", &slots);
-    return leftover_end(slots, DEADLINE_US);
+    return stale_processes_kill(slots, DEADLINE_US);
 }
 
-static struct leftover end_job(const char *url)
+static struct stale_result end_job(const char *url)
 {
-    const struct leftover_job job = {.id = slice_of(job_text),
-                                     .lease = slice_of(NEXT_LEASE),
-                                     .url = slice_of(url)};
+    const struct stale_job job = {.id = slice_of(job_text),
+                                  .lease = slice_of(NEXT_LEASE),
+                                  .url = slice_of(url)};
 
-    return leftover_end_job(slots, &job, DEADLINE_US);
+    return stale_processes_kill_job(slots, &job, DEADLINE_US);
 }
 
 static void a_recorded_program_is_ended(void **state)
@@ -127,12 +127,13 @@ static void a_recorded_program_is_ended(void **state)
     (void)state;
     char *none[] = {NULL};
     pid_t pid = start_in(slots, "exec sleep 100", none)->record->process.pid;
-    struct leftover done = next_worker();
+    struct stale_result done = next_worker();
 
     assert_int_equal(done.ended, 1);
     assert_int_equal(done.stay, 0);
     assert_false(is_running(pid));
-    assert_int_equal(records_at(slots_records(slots), 0)->process.pid, 0); /* and forgotten */
+    assert_int_equal(process_registry_at(slots_registry(slots), 0)->process.pid,
+                     0); /* and forgotten */
 }
 
 static void a_stopped_one_too(void **state)
@@ -154,7 +155,7 @@ static void a_pid_that_was_given_to_another_is_left_alone(void **state)
 
     slot->record->process.before_us -= 60 * 1000000;
     slot->record->process.after_us -= 60 * 1000000;
-    struct leftover done = next_worker();
+    struct stale_result done = next_worker();
 
     assert_int_equal(done.ended + done.stay, 0);
     assert_true(is_running(pid));
@@ -210,7 +211,7 @@ static void a_daemon_of_a_killed_worker_is_ended(void **state)
     (void)await_exit(worker);
     assert_true(is_running(daemon));
     open_slots("w", &slots);
-    struct leftover done = leftover_end(slots, DEADLINE_US);
+    struct stale_result done = stale_processes_kill(slots, DEADLINE_US);
 
     assert_true(done.ended >= 1);
     assert_int_equal(done.stay, 0);
@@ -269,7 +270,7 @@ static void a_job_that_runs_again_is_ended_wherever_it_runs(void **state)
     pid_t elsewhere = start_shell("exec sleep 100", marks(LEASE, "http://127.0.0.1:2/x")).pid;
     pid_t present = start_shell("exec sleep 100", marks(NEXT_LEASE, URL)).pid;
     pid_t later = start_shell("exec sleep 100", marks(LAST_LEASE, URL)).pid;
-    struct leftover done = end_job(URL);
+    struct stale_result done = end_job(URL);
 
     assert_int_equal(done.ended, 2);
     assert_int_equal(done.stay, 0);
@@ -313,7 +314,7 @@ static void a_daemon_of_a_resident_program_is_ended(void **state)
                                  without_id);
 
     (void)await_exit(slot->record->process.pid);
-    record_change(slot->record, slice_of("another"), slice_of(NEXT_LEASE));
+    process_record_change(slot->record, slice_of("another"), slice_of(NEXT_LEASE));
     pid_t daemon = await_pid("daemon");
 
     assert_int_equal(next_worker().ended, 1);
@@ -344,7 +345,7 @@ static int inner(const char *number, const char *dir)
     name_job((unsigned)strtol(number, NULL, 10));
     snprintf(test_dir, sizeof(test_dir), "%s", dir);
     open_slots("inner", &slots);
-    struct leftover done = end_job(URL);
+    struct stale_result done = end_job(URL);
 
     slots_close(slots);
     return done.ended == 0 && done.stay == 0 ? 0 : 1;

@@ -8,17 +8,17 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-enum clear_result {
-    CLEAR_EMPTY,
-    CLEAR_MORE,  /* the budget is used up: call again */
-    CLEAR_STUCK, /* what is left cannot be removed */
+enum empty_dir_result {
+    EMPTY_DIR_DONE,
+    EMPTY_DIR_MORE,  /* the budget is used up: call again */
+    EMPTY_DIR_STUCK, /* what is left cannot be removed */
 };
 
 /* Removes up to *budget entries and counts it down. */
-enum clear_result clear_dir(int dir_fd, unsigned *budget);
+enum empty_dir_result empty_dir(int dir_fd, unsigned *budget);
 
 /* The directory has no entries.  Changes the position of the descriptor. */
-int clear_is_empty(int dir_fd);
+int dir_is_empty(int dir_fd);
 
 /* Gives a directory the permissions its owner needs, if it is one and can be given them. */
-void clear_permit(int dir_fd, const char *name);
+void dir_permit_owner(int dir_fd, const char *name);

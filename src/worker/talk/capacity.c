@@ -20,8 +20,8 @@ static int ahead(const struct worker *w)
 {
     int most = 0;
 
-    for (size_t i = 0; i < w->offers.items.count && w->rate_us == 0; i++) {
-        int n = offer_ahead(w->offers.items.items[i], w->config.slots);
+    for (size_t i = 0; i < w->served.items.count && w->rate_us == 0; i++) {
+        int n = served_queue_ahead(w->served.items.items[i], w->config.slots);
 
         most = n > most ? n : most;
     }
@@ -34,7 +34,7 @@ bool talk_has_enough(const struct worker *w)
 }
 
 /* Starts that the rate allows now, besides those on their way. */
-static int room_by_rate(const struct worker *w)
+static int capacity_by_rate(const struct worker *w)
 {
     int64_t late_us = worker_now(w) - w->rate_at;
     int slots = talk_free_slots(w);
@@ -59,69 +59,69 @@ static bool tells_all(const struct worker *w)
     return r != NULL;
 }
 
-static int room_in_all(const struct worker *w)
+static int capacity_in_all(const struct worker *w)
 {
-    if (w->state != WORKER_UP || !w->offers.known || tells_all(w) || talk_has_enough(w))
+    if (w->state != WORKER_UP || !w->served.known || tells_all(w) || talk_has_enough(w))
         return 0;
     if (w->rate_us > 0)
-        return room_by_rate(w);
+        return capacity_by_rate(w);
     int room = talk_free_slots(w) + ahead(w);
 
     return room > 0 ? room : 0;
 }
 
 /* A queue whose programs take long gets slots that are free, and no others. */
-static int room_of(const struct worker *w, const struct offer *f)
+static int capacity_of(const struct worker *w, const struct served_queue *q)
 {
-    int room = offer_room(f, w->config.slots, worker_now(w));
-    int most = talk_free_slots(w) + offer_ahead(f, w->config.slots);
+    int room = served_queue_capacity(q, w->config.slots, worker_now(w));
+    int most = talk_free_slots(w) + served_queue_ahead(q, w->config.slots);
 
     return most < 0 ? 0 : room < most ? room : most;
 }
 
-int talk_room(const struct worker *w)
+int talk_capacity(const struct worker *w)
 {
-    int all = room_in_all(w);
+    int all = capacity_in_all(w);
     int sum = 0;
 
-    for (size_t i = 0; i < w->offers.items.count && sum < all; i++)
-        sum += room_of(w, w->offers.items.items[i]);
+    for (size_t i = 0; i < w->served.items.count && sum < all; i++)
+        sum += capacity_of(w, w->served.items.items[i]);
     return sum < all ? sum : all;
 }
 
 bool talk_takes_turns(const struct worker *w)
 {
-    return w->offers.items.count > QUEUES_MAX;
+    return w->served.items.count > QUEUES_MAX;
 }
 
-static void reserve(struct talk_request *r, struct offer *f, int n)
+static void reserve(struct talk_request *r, struct served_queue *q, int n)
 {
-    VEC_PUSH(&r->reserved, ((struct talk_room){f, n}));
-    f->reserved += n;
+    VEC_PUSH(&r->reserved, ((struct talk_reservation){q, n}));
+    q->reserved += n;
 }
 
-void talk_add_room(struct talk_request *r, struct buf *b, int room)
+void talk_add_capacity(struct talk_request *r, struct buf *b, int room)
 {
     struct worker *w = r->worker;
 
-    size_t count = w->offers.items.count;
+    size_t count = w->served.items.count;
     size_t turn = talk_takes_turns(w) ? w->talk.turn : 0;
 
     room = room < JOBS_MAX ? room : JOBS_MAX;
     buf_add_str(b, "\"queues\":{");
     for (size_t i = 0; i < count && room > 0 && r->reserved.count < QUEUES_MAX; i++) {
-        struct offer *f = w->offers.items.items[(turn + i) % count];
-        int n = room_of(w, f);
+        struct served_queue *q = w->served.items.items[(turn + i) % count];
+        int n = capacity_of(w, q);
 
         w->talk.turn = (turn + i + 1) % count;
         if (n == 0)
             continue;
         n = n < room ? n : room;
         json_add_comma(b);
-        json_add_string(b, slice_of(f->name));
+        json_add_string(b, slice_of(q->name));
         buf_add_char(b, ':');
         buf_add_int(b, n);
-        reserve(r, f, n);
+        reserve(r, q, n);
     }
     buf_addf(b, "},\"max\":%d,\"commands\":true", room);
     r->max = room;
@@ -134,30 +134,30 @@ static void add_served(const struct worker *w, struct buf *b)
     size_t left = QUEUES_MAX;
 
     buf_add_str(b, ",\"queues\":{");
-    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
-        const struct offer *f = w->offers.items.items[i];
+    for (size_t i = 0; i < w->served.items.count && left > 0; i++) {
+        const struct served_queue *q = w->served.items.items[i];
 
-        if (f->gone)
+        if (q->gone)
             continue;
         left--;
         json_add_comma(b);
-        json_add_string(b, slice_of(f->name));
+        json_add_string(b, slice_of(q->name));
         buf_addf(b, ":%d",
-                 f->def.slots == QUEUE_SLOTS_ALL || f->def.slots > w->config.slots ? w->config.slots
-                                                                                   : f->def.slots);
+                 q->def.slots == QUEUE_SLOTS_ALL || q->def.slots > w->config.slots ? w->config.slots
+                                                                                   : q->def.slots);
     }
     buf_add_str(b, "},\"broken\":{");
     left = QUEUES_MAX;
-    for (size_t i = 0; i < w->offers.items.count && left > 0; i++) {
-        const struct offer *f = w->offers.items.items[i];
+    for (size_t i = 0; i < w->served.items.count && left > 0; i++) {
+        const struct served_queue *q = w->served.items.items[i];
 
-        if (f->gone || f->broken == NULL)
+        if (q->gone || q->broken == NULL)
             continue;
         left--;
         json_add_comma(b);
-        json_add_string(b, slice_of(f->name));
+        json_add_string(b, slice_of(q->name));
         buf_add_char(b, ':');
-        json_add_string(b, slice_of(f->broken));
+        json_add_string(b, slice_of(q->broken));
     }
     buf_add_char(b, '}');
 }
@@ -166,7 +166,7 @@ static void add_served(const struct worker *w, struct buf *b)
 static void add_instance(const struct worker *w, struct buf *b)
 {
     buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);
-    if (!w->talk.met || w->talk.away || w->talk.describe) {
+    if (!w->talk.connected_once || w->talk.disconnected || w->talk.send_description) {
         json_put_string(b, "host", slice_of(w->host));
         if (slots_boot(w->slots)[0] != '\0')
             json_put_string(b, "boot", slice_of(slots_boot(w->slots)));
@@ -183,10 +183,10 @@ void talk_add_worker(struct worker *w, struct buf *b)
     json_add_string(b, slice_of(w->name));
     buf_addf(b, ",\"pid\":%d", (int)getpid());
     add_instance(w, b);
-    if (w->talk.describe && w->offers.known) {
+    if (w->talk.send_description && w->served.known) {
         buf_addf(b, ",\"version\":\"" WAYBILL_VERSION "\",\"slots\":%d", w->config.slots);
         add_served(w, b);
-        w->talk.describe = false;
+        w->talk.send_description = false;
     }
     buf_add_str(b, "},");
 }

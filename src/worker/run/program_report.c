@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/run/account.h"
+#include "worker/run/program_report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,23 +8,24 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "worker/run/account_internal.h"
+#include "worker/run/program_report_internal.h"
 
-struct account *account_new(const struct account_config *config)
+struct program_report *program_report_new(const struct program_report_config *config)
 {
-    struct account *a = mem_zalloc(sizeof(*a));
+    struct program_report *a = mem_zalloc(sizeof(*a));
 
     a->config = *config;
     a->id = mem_strdup(config->id);
     a->lease = mem_strdup(config->lease);
     a->text = BUF_INIT(WORD_TEXT_MAX);
-    a->spool = BUF_INIT(SIZE_MAX / 2); /* bounded by account_is_full and the length of a line */
+    a->spool = BUF_INIT(SIZE_MAX /
+                        2); /* bounded by program_report_is_full and the length of a line */
     a->body = BUF_INIT(SIZE_MAX / 2);
-    a->steps = BUF_INIT(ACCOUNT_STEPS_MAX);
+    a->steps = BUF_INIT(PROGRAM_REPORT_STEPS_MAX);
     return a;
 }
 
-void account_free(struct account *a)
+void program_report_free(struct program_report *a)
 {
     if (a == NULL)
         return;
@@ -34,8 +35,8 @@ void account_free(struct account *a)
     }
     for (size_t i = 0; i < a->replies.count; i++)
         free(a->replies.items[i].text);
-    account_free_emits(a);
-    account_free_route(a);
+    program_report_free_emits(a);
+    program_report_free_route(a);
     VEC_DEINIT(&a->values);
     VEC_DEINIT(&a->replies);
     buf_deinit(&a->text);
@@ -47,7 +48,7 @@ void account_free(struct account *a)
 
 /* ---- replies ---- */
 
-void account_tidy(char *text)
+void program_report_tidy(char *text)
 {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7F)
@@ -59,28 +60,28 @@ static char *PRINTF_LIKE(1, 0) one_line(const char *fmt, va_list args)
     char *text = NULL;
 
     ASSERT(vasprintf(&text, fmt, args) >= 0);
-    account_tidy(text);
+    program_report_tidy(text);
     return text;
 }
 
-size_t account_reply_later(struct account *a)
+size_t program_report_reply_later(struct program_report *a)
 {
-    VEC_PUSH(&a->replies, ((struct account_reply){.text = NULL}));
+    VEC_PUSH(&a->replies, ((struct program_report_reply){.text = NULL}));
     return a->replies_first + a->replies.count - 1;
 }
 
-void account_reply_now(struct account *a, const char *fmt, ...)
+void program_report_reply_now(struct program_report *a, const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    VEC_PUSH(&a->replies, ((struct account_reply){.text = one_line(fmt, args)}));
+    VEC_PUSH(&a->replies, ((struct program_report_reply){.text = one_line(fmt, args)}));
     va_end(args);
 }
 
-void account_reply_fill(struct account *a, size_t number, const char *fmt, ...)
+void program_report_reply_fill(struct program_report *a, size_t number, const char *fmt, ...)
 {
-    struct account_reply *r = &a->replies.items[number - a->replies_first];
+    struct program_report_reply *r = &a->replies.items[number - a->replies_first];
     va_list args;
 
     ASSERT(r->text == NULL);
@@ -89,7 +90,7 @@ void account_reply_fill(struct account *a, size_t number, const char *fmt, ...)
     va_end(args);
 }
 
-void account_flush_replies(struct account *a, struct buf *replies)
+void program_report_flush_replies(struct program_report *a, struct buf *replies)
 {
     size_t ready = 0;
 
@@ -108,7 +109,7 @@ void account_flush_replies(struct account *a, struct buf *replies)
 
 /* ---- words ---- */
 
-static void take_text(struct account *a, const struct word *w)
+static void take_text(struct program_report *a, const struct word *w)
 {
     buf_clear(&a->text);
     buf_add_slice(&a->text, w->text);
@@ -116,7 +117,7 @@ static void take_text(struct account *a, const struct word *w)
     a->changed = true;
 }
 
-static void take_progress(struct account *a, const struct word *w)
+static void take_progress(struct program_report *a, const struct word *w)
 {
     if (w->text.size > 0)
         take_text(a, w);
@@ -133,7 +134,7 @@ static void take_progress(struct account *a, const struct word *w)
              w->unit.size > 0 ? w->unit.data : "");
 }
 
-static struct account_value *find_value(struct account *a, const char *name)
+static struct program_report_value *find_value(struct program_report *a, const char *name)
 {
     for (size_t i = 0; i < a->values.count; i++)
         if (strcmp(a->values.items[i].name, name) == 0)
@@ -141,27 +142,28 @@ static struct account_value *find_value(struct account *a, const char *name)
     return NULL;
 }
 
-static struct account_value *add_value(struct account *a, char *name)
+static struct program_report_value *add_value(struct program_report *a, char *name)
 {
-    VEC_PUSH(&a->values, ((struct account_value){.name = name}));
+    VEC_PUSH(&a->values, ((struct program_report_value){.name = name}));
     return &a->values.items[a->values.count - 1];
 }
 
-static void take_set(struct account *a, const struct word *w)
+static void take_set(struct program_report *a, const struct word *w)
 {
     CLEANUP(mem) char *name = mem_strndup(w->name.data, w->name.size);
-    struct account_value *known = find_value(a, name);
+    struct program_report_value *known = find_value(a, name);
     size_t old = known != NULL ? strlen(known->json) : 0;
     size_t size = a->values_size - old + w->json.size + (known != NULL ? 0 : w->name.size);
 
-    if (size > ACCOUNT_SET_MAX) {
-        account_reply_now(a,
-                          "fail set: all values together have %zu bytes, at most %zu are allowed",
-                          size, ACCOUNT_SET_MAX);
+    if (size > PROGRAM_REPORT_SET_MAX) {
+        program_report_reply_now(
+            a, "fail set: all values together have %zu bytes, at most %zu are allowed", size,
+            PROGRAM_REPORT_SET_MAX);
         return;
     }
-    if (known == NULL && a->values.count == ACCOUNT_SET_NAMES) {
-        account_reply_now(a, "fail set: at most %d names are allowed", ACCOUNT_SET_NAMES);
+    if (known == NULL && a->values.count == PROGRAM_REPORT_SET_NAMES) {
+        program_report_reply_now(a, "fail set: at most %d names are allowed",
+                                 PROGRAM_REPORT_SET_NAMES);
         return;
     }
     if (known == NULL)
@@ -169,33 +171,34 @@ static void take_set(struct account *a, const struct word *w)
     free(known->json);
     known->json = mem_strndup(w->json.data, w->json.size);
     a->values_size = size;
-    account_reply_now(a, "ok");
+    program_report_reply_now(a, "ok");
 }
 
-static void take_end(struct account *a, const struct word *w, struct buf *notices)
+static void take_end(struct program_report *a, const struct word *w, struct buf *notices)
 {
     if (a->end.kind != WORD_NONE) {
-        account_reply_now(a, "fail an end word was said already: the first one counts");
+        program_report_reply_now(a, "fail an end word was said already: the first one counts");
         buf_add_str(notices, "a second end word is ignored: the first one counts\n");
         return;
     }
     a->end = (struct word){.kind = w->kind, .delay_us = w->delay_us};
     a->end_text = mem_strndup(w->text.size > 0 ? w->text.data : "", w->text.size);
     a->end.text = slice_make(a->end_text, w->text.size);
-    account_reply_now(a, "ok");
+    program_report_reply_now(a, "ok");
 }
 
-static void take_word(struct account *a, const struct word *w, int64_t now_at, struct buf *notices)
+static void take_word(struct program_report *a, const struct word *w, int64_t now_at,
+                      struct buf *notices)
 {
     switch (w->kind) {
     case WORD_RUN: take_text(a, w); break;
     case WORD_PROGRESS: take_progress(a, w); break;
-    case WORD_EMIT: account_take_emit(a, w); break;
-    case WORD_EMIT_NOW: account_take_emit_now(a, w, now_at); break;
-    case WORD_CURSOR: account_take_cursor(a, w); break;
+    case WORD_EMIT: program_report_take_emit(a, w); break;
+    case WORD_EMIT_NOW: program_report_take_emit_now(a, w, now_at); break;
+    case WORD_CURSOR: program_report_take_cursor(a, w); break;
     case WORD_SET: take_set(a, w); break;
-    case WORD_STEP: account_take_step(a, w); break;
-    case WORD_RAISE: account_take_raise(a, w); break;
+    case WORD_STEP: program_report_take_step(a, w); break;
+    case WORD_RAISE: program_report_take_raise(a, w); break;
     case WORD_DONE:
     case WORD_FAIL:
     case WORD_RESEND: take_end(a, w, notices); break;
@@ -205,7 +208,7 @@ static void take_word(struct account *a, const struct word *w, int64_t now_at, s
 }
 
 /* Complaints of a program that does not listen are at least in its log. */
-static void note_refusals(const struct account *a, size_t from, struct buf *notices)
+static void note_refusals(const struct program_report *a, size_t from, struct buf *notices)
 {
     for (size_t i = from; i < a->replies.count; i++)
         if (a->replies.items[i].text != NULL &&
@@ -213,8 +216,8 @@ static void note_refusals(const struct account *a, size_t from, struct buf *noti
             buf_addf(notices, "%s\n", a->replies.items[i].text + strlen("fail "));
 }
 
-void account_line(struct account *a, struct slice line, int64_t now_at, struct buf *replies,
-                  struct buf *notices)
+void program_report_line(struct program_report *a, struct slice line, int64_t now_at,
+                         struct buf *replies, struct buf *notices)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     CLEANUP(buf) struct buf said = BUF_INIT(4096);
@@ -230,50 +233,52 @@ void account_line(struct account *a, struct slice line, int64_t now_at, struct b
         const struct word_spec *spec = word_find(line, &rest);
 
         if (spec == NULL || spec->answered)
-            account_reply_now(a, "fail %s", err.msg);
-        account_tidy(err.msg);
+            program_report_reply_now(a, "fail %s", err.msg);
+        program_report_tidy(err.msg);
         buf_addf(&said, "%s\n", err.msg);
     }
     buf_add_slice(notices, buf_slice(&said));
-    account_flush_replies(a, replies);
+    program_report_flush_replies(a, replies);
 }
 
-void account_long_line(struct account *a, uint64_t bytes, struct buf *replies, struct buf *notices)
+void program_report_long_line(struct program_report *a, uint64_t bytes, struct buf *replies,
+                              struct buf *notices)
 {
-    account_reply_now(a, "fail a line may have %zu bytes, not %" PRIu64, WORD_LINE_MAX, bytes);
+    program_report_reply_now(a, "fail a line may have %zu bytes, not %" PRIu64, WORD_LINE_MAX,
+                             bytes);
     buf_addf(notices, "a line of %" PRIu64 " bytes was skipped, %zu are allowed\n", bytes,
              WORD_LINE_MAX);
-    account_flush_replies(a, replies);
+    program_report_flush_replies(a, replies);
 }
 
 /* ---- what was told ---- */
 
-const struct word *account_end(const struct account *a)
+const struct word *program_report_end(const struct program_report *a)
 {
     return &a->end;
 }
 
-bool account_has_status(const struct account *a)
+bool program_report_has_status(const struct program_report *a)
 {
     return a->has_text || a->has_done || a->has_left;
 }
 
-bool account_has_text(const struct account *a)
+bool program_report_has_text(const struct program_report *a)
 {
     return a->has_text;
 }
 
-bool account_status_changed(const struct account *a)
+bool program_report_status_changed(const struct program_report *a)
 {
     return a->changed;
 }
 
-void account_status_again(struct account *a)
+void program_report_status_again(struct program_report *a)
 {
-    a->changed = account_has_status(a);
+    a->changed = program_report_has_status(a);
 }
 
-void account_add_status(struct account *a, struct buf *b)
+void program_report_add_status(struct program_report *a, struct buf *b)
 {
     json_put_string(b, "text", buf_slice(&a->text));
     if (a->has_done) {
@@ -287,7 +292,7 @@ void account_add_status(struct account *a, struct buf *b)
     a->changed = false;
 }
 
-static void add_values(const struct account *a, struct buf *b)
+static void add_values(const struct program_report *a, struct buf *b)
 {
     json_add_key(b, "set");
     buf_add_char(b, '{');
@@ -300,7 +305,7 @@ static void add_values(const struct account *a, struct buf *b)
     buf_add_char(b, '}');
 }
 
-void account_add_finish(const struct account *a, struct buf *b)
+void program_report_add_finish(const struct program_report *a, struct buf *b)
 {
     if (a->values.count > 0)
         add_values(a, b);
@@ -310,5 +315,5 @@ void account_add_finish(const struct account *a, struct buf *b)
         buf_add(b, a->spool.data, a->spool.size - 1); /* without the last comma */
         buf_add_char(b, ']');
     }
-    account_add_route(a, b);
+    program_report_add_route(a, b);
 }

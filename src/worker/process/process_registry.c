@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/process/records.h"
+#include "worker/process/process_registry.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 
-#define RECORDS_MAGIC "waybill records"
-#define RECORDS_VERSION 1
+#define REGISTRY_MAGIC "waybill records"
+#define REGISTRY_VERSION 1
 
 struct head {
     char magic[16];
@@ -25,7 +25,7 @@ struct head {
 };
 
 _Static_assert(sizeof(struct head) == 64, "the layout is persisted");
-_Static_assert(sizeof(struct slot_record) == 232, "the layout is persisted");
+_Static_assert(sizeof(struct process_record) == 232, "the layout is persisted");
 
 /* For the handler of SIGBUS: where the records of this process are. */
 static struct {
@@ -36,15 +36,15 @@ static struct {
 
 static size_t size_for(unsigned count)
 {
-    return sizeof(struct head) + count * sizeof(struct slot_record);
+    return sizeof(struct head) + count * sizeof(struct process_record);
 }
 
 static struct head head_of(unsigned count)
 {
     return (struct head){
-        .magic = RECORDS_MAGIC,
-        .version = RECORDS_VERSION,
-        .record_size = sizeof(struct slot_record),
+        .magic = REGISTRY_MAGIC,
+        .version = REGISTRY_VERSION,
+        .record_size = sizeof(struct process_record),
         .count = count,
     };
 }
@@ -52,9 +52,9 @@ static struct head head_of(unsigned count)
 /* How many records a file of that head and size has; 0 when it is not to be believed. */
 static unsigned believed(const struct head *h, off_t size)
 {
-    if (memcmp(h->magic, RECORDS_MAGIC, sizeof(RECORDS_MAGIC)) != 0 ||
-        h->version != RECORDS_VERSION || h->record_size != sizeof(struct slot_record) ||
-        h->count > RECORDS_MAX || size < (off_t)size_for(h->count))
+    if (memcmp(h->magic, REGISTRY_MAGIC, sizeof(REGISTRY_MAGIC)) != 0 ||
+        h->version != REGISTRY_VERSION || h->record_size != sizeof(struct process_record) ||
+        h->count > PROCESS_REGISTRY_MAX || size < (off_t)size_for(h->count))
         return 0;
     return h->count;
 }
@@ -62,7 +62,8 @@ static unsigned believed(const struct head *h, off_t size)
 /* In the place of what is mapped there; false with errno. */
 static bool map_over(char *at, size_t size, int flags, int fd)
 {
-    struct records new = {.map = mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0)};
+    struct process_registry new = {
+        .map = mmap(at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED, fd, 0)};
 
     return new.map == at;
 }
@@ -84,7 +85,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     (void)signal(number, SIG_DFL); /* happens again, and ends us */
 }
 
-static void guard(const struct records *r)
+static void guard(const struct process_registry *r)
 {
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
 
@@ -107,9 +108,9 @@ static bool is_text(const char *text, size_t room)
     return size < room;
 }
 
-static bool is_sound(const struct slot_record *r)
+static bool is_sound(const struct process_record *r)
 {
-    return r->process.pid >= RECORD_ENDED && is_text(r->boot, sizeof(r->boot)) &&
+    return r->process.pid >= PROCESS_RECORD_ENDED && is_text(r->boot, sizeof(r->boot)) &&
            is_text(r->job, sizeof(r->job)) && is_text(r->lease, sizeof(r->lease)) &&
            is_text(r->mark, sizeof(r->mark));
 }
@@ -122,7 +123,7 @@ static enum err_code refuse(struct err *err, int error, const char *what)
     return err_errno(err, E_FORBIDDEN, "%s the worker's records", what);
 }
 
-static enum err_code map(int fd, unsigned count, struct records *ret, struct err *err)
+static enum err_code map(int fd, unsigned count, struct process_registry *ret, struct err *err)
 {
     struct head h = {0};
     struct stat st;
@@ -145,19 +146,20 @@ static enum err_code map(int fd, unsigned count, struct records *ret, struct err
     if (map == MAP_FAILED)
         return refuse(err, errno, "map");
     *(struct head *)map = head_of(count);
-    *ret = (struct records){.map = map, .size = size_for(count), .count = count, .fd = fd};
+    *ret = (struct process_registry){.map = map, .size = size_for(count), .count = count, .fd = fd};
     guard(ret);
     for (unsigned i = 0; i < count; i++)
-        if (!is_sound(records_at(ret, i)))
-            *records_at(ret, i) = (struct slot_record){.unused = 0};
+        if (!is_sound(process_registry_at(ret, i)))
+            *process_registry_at(ret, i) = (struct process_record){.unused = 0};
     return E_OK;
 }
 
-enum err_code records_open(int dir_fd, unsigned count, struct records *ret, struct err *err)
+enum err_code process_registry_open(int dir_fd, unsigned count, struct process_registry *ret,
+                                    struct err *err)
 {
-    int fd = openat(dir_fd, RECORDS_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(dir_fd, PROCESS_REGISTRY_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-    ASSERT(count > 0 && count <= RECORDS_MAX);
+    ASSERT(count > 0 && count <= PROCESS_REGISTRY_MAX);
     if (fd < 0)
         return refuse(err, errno, "open");
     if (map(fd, count, ret, err) != E_OK) {
@@ -167,7 +169,7 @@ enum err_code records_open(int dir_fd, unsigned count, struct records *ret, stru
     return E_OK;
 }
 
-void records_close(struct records *r)
+void process_registry_close(struct process_registry *r)
 {
     if (r->map != NULL && guarded.map == r->map)
         guarded.map = NULL;
@@ -175,11 +177,12 @@ void records_close(struct records *r)
         munmap(r->map, r->size);
         close(r->fd);
     }
-    *r = (struct records){.map = NULL};
+    *r = (struct process_registry){.map = NULL};
 }
 
 /* At the same address: slots point into it. */
-static enum err_code write_anew(struct records *r, int fd, const void *content, struct err *err)
+static enum err_code write_anew(struct process_registry *r, int fd, const void *content,
+                                struct err *err)
 {
     int error = posix_fallocate(fd, 0, (off_t)r->size);
 
@@ -192,7 +195,7 @@ static enum err_code write_anew(struct records *r, int fd, const void *content, 
 }
 
 /* A write behind the end of a file does no harm, and no good, up to the end of its page. */
-static bool is_whole(struct records *r, int64_t now_us)
+static bool is_whole(struct process_registry *r, int64_t now_us)
 {
     struct stat st;
 
@@ -204,10 +207,10 @@ static bool is_whole(struct records *r, int64_t now_us)
     return fstat(r->fd, &st) == 0 && st.st_nlink > 0 && st.st_size >= (off_t)r->size;
 }
 
-enum err_code records_mend(struct records *r, int dir_fd, int64_t now_us, bool *ret_mended,
-                           struct err *err)
+enum err_code process_registry_repair(struct process_registry *r, int dir_fd, int64_t now_us,
+                                      bool *ret_repaired, struct err *err)
 {
-    *ret_mended = false;
+    *ret_repaired = false;
     if (is_whole(r, now_us))
         return E_OK;
     CLEANUP(mem) char *content = mem_alloc(r->size);
@@ -215,7 +218,7 @@ enum err_code records_mend(struct records *r, int dir_fd, int64_t now_us, bool *
     memcpy(content, r->map, r->size); /* pages may be gone: see on_bus_error */
     guarded.torn = 0;
     *(struct head *)content = head_of(r->count);
-    int fd = openat(dir_fd, RECORDS_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = openat(dir_fd, PROCESS_REGISTRY_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0)
         return refuse(err, errno, "open");
@@ -225,14 +228,14 @@ enum err_code records_mend(struct records *r, int dir_fd, int64_t now_us, bool *
     }
     close(r->fd);
     r->fd = fd;
-    *ret_mended = true;
+    *ret_repaired = true;
     return E_OK;
 }
 
-struct slot_record *records_at(const struct records *r, unsigned i)
+struct process_record *process_registry_at(const struct process_registry *r, unsigned i)
 {
     ASSERT(i < r->count);
-    return (struct slot_record *)((char *)r->map + sizeof(struct head)) + i;
+    return (struct process_record *)((char *)r->map + sizeof(struct head)) + i;
 }
 
 static void set_text(char *to, size_t room, struct slice text)
@@ -244,30 +247,31 @@ static void set_text(char *to, size_t room, struct slice text)
         memcpy(to, text.data, size);
 }
 
-void record_end(struct slot_record *r)
+void process_record_end(struct process_record *r)
 {
     __atomic_store_n(&r->process.pid, 0, __ATOMIC_RELEASE);
 }
 
-void record_change(struct slot_record *r, struct slice job, struct slice lease)
+void process_record_change(struct process_record *r, struct slice job, struct slice lease)
 {
     set_text(r->job, sizeof(r->job), job);
     set_text(r->lease, sizeof(r->lease), lease);
 }
 
-void record_begin(struct slot_record *r, struct slice job, struct slice lease, const char *boot)
+void process_record_begin(struct process_record *r, struct slice job, struct slice lease,
+                          const char *boot)
 {
-    record_end(r);
+    process_record_end(r);
     r->process.before_us = 0;
     r->process.after_us = 0;
     r->session = (int32_t)getsid(0);
     set_text(r->boot, sizeof(r->boot), slice_of(boot));
     set_text(r->mark, sizeof(r->mark), lease);
-    record_change(r, job, lease);
+    process_record_change(r, job, lease);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static void copy_from(int fd, struct record_list *list)
+static void copy_from(int fd, struct process_record_list *list)
 {
     struct head h = {0};
     struct stat st;
@@ -277,7 +281,7 @@ static void copy_from(int fd, struct record_list *list)
     unsigned count = believed(&h, st.st_size);
 
     for (unsigned i = 0; i < count; i++) {
-        struct slot_record r;
+        struct process_record r;
 
         if (pread(fd, &r, sizeof(r), (off_t)size_for(i)) != sizeof(r))
             return;
@@ -286,7 +290,7 @@ static void copy_from(int fd, struct record_list *list)
     }
 }
 
-void records_copy(const char *path, struct record_list *list)
+void process_registry_copy(const char *path, struct process_record_list *list)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
@@ -296,14 +300,14 @@ void records_copy(const char *path, struct record_list *list)
     close(fd);
 }
 
-void boot_id(char text[static RECORD_BOOT_SIZE])
+void boot_id(char text[static PROCESS_RECORD_BOOT_SIZE])
 {
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, RECORD_BOOT_SIZE - 1);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, PROCESS_RECORD_BOOT_SIZE - 1);
 
     if (fd >= 0)
         close(fd);
     while (n > 0 && text[n - 1] == '\n')
         n--;
-    memset(text + (n > 0 ? n : 0), 0, RECORD_BOOT_SIZE - (size_t)(n > 0 ? n : 0));
+    memset(text + (n > 0 ? n : 0), 0, PROCESS_RECORD_BOOT_SIZE - (size_t)(n > 0 ? n : 0));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/process/leftover.h"
+#include "worker/process/stale_processes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,8 +25,8 @@ enum {
 
 /* What is looked for, and what was found. */
 struct hunt {
-    const struct record_list *records; /* of processes */
-    const struct leftover_job *job;    /* NULL: all that an earlier worker had */
+    const struct process_record_list *records; /* of processes */
+    const struct stale_job *job;               /* NULL: all that an earlier worker had */
     const char *boot;
     char *dir;               /* STATE; for `job` the directory of all workers' */
     struct proc_list procs;  /* of the machine, in this round */
@@ -83,7 +83,7 @@ static bool began_then(const struct proc *p, const struct spawned *s)
 static bool is_recorded(struct hunt *h, const struct proc *p)
 {
     for (size_t i = 0; i < h->records->all.count; i++) {
-        const struct slot_record *r = &h->records->all.items[i];
+        const struct process_record *r = &h->records->all.items[i];
         const struct spawned *s = &r->process;
 
         if (r->boot[0] == '\0' || strcmp(r->boot, h->boot) != 0)
@@ -242,7 +242,7 @@ static bool look_again(const struct hunt *h, unsigned rounds)
     return true;
 }
 
-static struct leftover hunt_down(struct hunt *h, int64_t wait_us)
+static struct stale_result hunt_down(struct hunt *h, int64_t wait_us)
 {
     int64_t until = clock_mono_us() + wait_us;
     size_t left;
@@ -258,7 +258,7 @@ static struct leftover hunt_down(struct hunt *h, int64_t wait_us)
             break;
         }
     }
-    struct leftover result = {.stay = (unsigned)(left + h->beyond.all.count)};
+    struct stale_result result = {.stay = (unsigned)(left + h->beyond.all.count)};
 
     for (size_t i = 0; i < h->killed.all.count; i++) {
         struct proc p;
@@ -280,10 +280,10 @@ static void hunt_deinit(struct hunt *h)
     buf_deinit(&h->environment);
 }
 
-struct leftover leftover_end(struct slots *s, int64_t wait_us)
+struct stale_result stale_processes_kill(struct slots *s, int64_t wait_us)
 {
-    const struct records *records = slots_records(s);
-    CLEANUP(record_list) struct record_list list = {VEC_INIT};
+    const struct process_registry *registry = slots_registry(s);
+    CLEANUP(process_record_list) struct process_record_list list = {VEC_INIT};
     struct hunt h = {
         .records = &list,
         .boot = slots_boot(s),
@@ -291,19 +291,20 @@ struct leftover leftover_end(struct slots *s, int64_t wait_us)
         .environment = BUF_INIT(ENVIRON_MAX),
     };
 
-    for (unsigned i = 0; i < records->count; i++)
-        if (records_at(records, i)->process.pid > 0)
-            VEC_PUSH(&list.all, *records_at(records, i));
-    struct leftover result = hunt_down(&h, wait_us);
+    for (unsigned i = 0; i < registry->count; i++)
+        if (process_registry_at(registry, i)->process.pid > 0)
+            VEC_PUSH(&list.all, *process_registry_at(registry, i));
+    struct stale_result result = hunt_down(&h, wait_us);
 
     hunt_deinit(&h);
-    for (unsigned i = 0; result.stay == 0 && i < records->count; i++)
-        record_end(records_at(records, i));
+    for (unsigned i = 0; result.stay == 0 && i < registry->count; i++)
+        process_record_end(process_registry_at(registry, i));
     return result;
 }
 
 /* Of all workers that keep their STATE where we do, those of the job under an earlier lease. */
-static void gather(const char *beside, const struct leftover_job *job, struct record_list *list)
+static void gather(const char *beside, const struct stale_job *job,
+                   struct process_record_list *list)
 {
     DIR *dir = opendir(beside);
     size_t kept = 0;
@@ -313,13 +314,13 @@ static void gather(const char *beside, const struct leftover_job *job, struct re
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char path[PATH_MAX];
 
-        if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/" RECORDS_NAME, beside,
-                                                entry->d_name) < (int)sizeof(path))
-            records_copy(path, list);
+        if (entry->d_name[0] != '.' && snprintf(path, sizeof(path), "%s/%s/" PROCESS_REGISTRY_NAME,
+                                                beside, entry->d_name) < (int)sizeof(path))
+            process_registry_copy(path, list);
     }
     closedir(dir);
     for (size_t i = 0; i < list->all.count; i++) {
-        const struct slot_record *r = &list->all.items[i];
+        const struct process_record *r = &list->all.items[i];
 
         if (slice_is(job->id, r->job) && is_earlier(slice_of(r->lease), job->lease))
             list->all.items[kept++] = *r;
@@ -327,10 +328,10 @@ static void gather(const char *beside, const struct leftover_job *job, struct re
     list->all.count = kept;
 }
 
-struct leftover leftover_end_job(const struct slots *s, const struct leftover_job *job,
-                                 int64_t wait_us)
+struct stale_result stale_processes_kill_job(const struct slots *s, const struct stale_job *job,
+                                             int64_t wait_us)
 {
-    CLEANUP(record_list) struct record_list list = {VEC_INIT};
+    CLEANUP(process_record_list) struct process_record_list list = {VEC_INIT};
     struct hunt h = {
         .records = &list,
         .job = job,
@@ -343,7 +344,7 @@ struct leftover leftover_end_job(const struct slots *s, const struct leftover_jo
     ASSERT(slash != NULL);
     *slash = '\0';
     gather(h.dir, job, &list);
-    struct leftover result = hunt_down(&h, wait_us);
+    struct stale_result result = hunt_down(&h, wait_us);
 
     hunt_deinit(&h);
     return result;

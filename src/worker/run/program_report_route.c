@@ -1,5 +1,5 @@
 /*
- * The steps and signals of an account, which go with the finish alone; and whether a job, a step and a topic lead
+ * The steps and signals of an report, which go with the finish alone; and whether a job, a step and a topic lead
  * somewhere.
  */
 /* SPDX-License-Identifier: MIT */
@@ -10,16 +10,16 @@
 #include "base/json/json.h"
 #include "core/route/bill.h"
 #include "core/route/dest.h"
-#include "worker/run/account_internal.h"
+#include "worker/run/program_report_internal.h"
 
-void account_free_route(struct account *a)
+void program_report_free_route(struct program_report *a)
 {
-    account_drop_route(a);
+    program_report_drop_route(a);
     VEC_DEINIT(&a->signals);
     buf_deinit(&a->steps);
 }
 
-void account_drop_route(struct account *a)
+void program_report_drop_route(struct program_report *a)
 {
     for (size_t i = 0; i < a->signals.count; i++)
         free(a->signals.items[i].name);
@@ -39,7 +39,7 @@ static enum err_code forbid_command(struct err *err)
 }
 
 /* A queue must be there now: later there is nobody to tell. */
-static enum err_code check_steps(struct account *a, struct slice list, struct err *err)
+static enum err_code check_steps(struct program_report *a, struct slice list, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct route_step *steps;
@@ -58,14 +58,14 @@ static enum err_code check_steps(struct account *a, struct slice list, struct er
     return E_OK;
 }
 
-static enum err_code check_topic(struct account *a, struct slice topic, struct err *err)
+static enum err_code check_topic(struct program_report *a, struct slice topic, struct err *err)
 {
     if (dest_name_check("topic", topic, err) != E_OK)
         return err->code;
     return a->config.knows_topic(a->config.ctx, topic, err);
 }
 
-enum err_code account_check_job(struct account *a, struct slice job, struct err *err)
+enum err_code program_report_check_job(struct program_report *a, struct slice job, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice value;
@@ -94,39 +94,39 @@ enum err_code account_check_job(struct account *a, struct slice job, struct err 
 
 /* ---- steps ---- */
 
-static enum err_code check_step(struct account *a, struct slice step, struct err *err)
+static enum err_code check_step(struct program_report *a, struct slice step, struct err *err)
 {
-    if (a->config.route == ACCOUNT_NO_ROUTE)
+    if (a->config.route == PROGRAM_REPORT_NO_ROUTE)
         return err_set(err, E_CONFLICT, "this job has no route: it was made without steps");
-    if (a->config.route == ACCOUNT_ROUTE_FINAL)
+    if (a->config.route == PROGRAM_REPORT_ROUTE_FINAL)
         return err_set(err, E_CONFLICT, "the route has come to its final steps");
     if (a->n_steps == ROUTE_STEPS_MAX)
         return err_set(err, E_TOO_LARGE, "a route has at most %d steps", ROUTE_STEPS_MAX);
-    if (a->steps.size + step.size + 1 > ACCOUNT_STEPS_MAX)
+    if (a->steps.size + step.size + 1 > PROGRAM_REPORT_STEPS_MAX)
         return err_set(err, E_TOO_LARGE, "all steps together have more than %zu bytes",
-                       ACCOUNT_STEPS_MAX);
+                       PROGRAM_REPORT_STEPS_MAX);
     return check_steps(a, step, err);
 }
 
-void account_take_step(struct account *a, const struct word *w)
+void program_report_take_step(struct program_report *a, const struct word *w)
 {
     struct err err = ERR_INIT;
 
     if (check_step(a, w->json, &err) != E_OK) {
-        account_reply_now(a, "fail step: %s", err.msg);
-        account_note_forbidden(a, &err);
+        program_report_reply_now(a, "fail step: %s", err.msg);
+        program_report_note_forbidden(a, &err);
         return;
     }
     if (a->n_steps++ > 0)
         buf_add_char(&a->steps, ',');
     buf_add_slice(&a->steps, w->json);
     a->said_before = "step";
-    account_reply_now(a, "ok");
+    program_report_reply_now(a, "ok");
 }
 
 /* ---- signals ---- */
 
-static struct account_signal *find_signal(struct account *a, struct slice name)
+static struct program_report_signal *find_signal(struct program_report *a, struct slice name)
 {
     for (size_t i = 0; i < a->signals.count; i++)
         if (slice_is(name, a->signals.items[i].name))
@@ -134,35 +134,38 @@ static struct account_signal *find_signal(struct account *a, struct slice name)
     return NULL;
 }
 
-static struct account_signal *add_signal(struct account *a, struct slice name)
+static struct program_report_signal *add_signal(struct program_report *a, struct slice name)
 {
-    VEC_PUSH(&a->signals, ((struct account_signal){.name = mem_strndup(name.data, name.size)}));
+    VEC_PUSH(&a->signals,
+             ((struct program_report_signal){.name = mem_strndup(name.data, name.size)}));
     return &a->signals.items[a->signals.count - 1];
 }
 
 /* Raised twice is raised by the sum. */
-void account_take_raise(struct account *a, const struct word *w)
+void program_report_take_raise(struct program_report *a, const struct word *w)
 {
-    struct account_signal *signal = find_signal(a, w->name);
+    struct program_report_signal *signal = find_signal(a, w->name);
 
-    if (signal == NULL && a->signals.count == ACCOUNT_SIGNALS_MAX) {
-        account_reply_now(a, "fail raise: at most %d signals are allowed", ACCOUNT_SIGNALS_MAX);
+    if (signal == NULL && a->signals.count == PROGRAM_REPORT_SIGNALS_MAX) {
+        program_report_reply_now(a, "fail raise: at most %d signals are allowed",
+                                 PROGRAM_REPORT_SIGNALS_MAX);
         return;
     }
     if (signal != NULL && w->count > SIGNAL_COUNT_MAX - signal->count) {
-        account_reply_now(a, "fail raise: by more than %" PRId64 " in all", SIGNAL_COUNT_MAX);
+        program_report_reply_now(a, "fail raise: by more than %" PRId64 " in all",
+                                 SIGNAL_COUNT_MAX);
         return;
     }
     if (signal == NULL)
         signal = add_signal(a, w->name);
     signal->count += w->count;
     a->said_before = "raise";
-    account_reply_now(a, "ok");
+    program_report_reply_now(a, "ok");
 }
 
 /* ---- the finish ---- */
 
-static void add_signals(const struct account *a, struct buf *b)
+static void add_signals(const struct program_report *a, struct buf *b)
 {
     json_add_key(b, "raise");
     buf_add_char(b, '{');
@@ -174,7 +177,7 @@ static void add_signals(const struct account *a, struct buf *b)
     buf_add_char(b, '}');
 }
 
-void account_add_route(const struct account *a, struct buf *b)
+void program_report_add_route(const struct program_report *a, struct buf *b)
 {
     if (a->n_steps > 0) {
         json_add_key(b, "steps");

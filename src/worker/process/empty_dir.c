@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/process/clear.h"
+#include "worker/process/empty_dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 enum { LIFT_TRIES = 10000, NAME_SIZE = 48 };
 
-struct clearing {
+struct emptying {
     int top_fd;
     unsigned *budget;
     unsigned lifted;
@@ -36,7 +36,7 @@ static bool is_dots(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-int clear_is_empty(int dir_fd)
+int dir_is_empty(int dir_fd)
 {
     char entries[1024] __attribute__((aligned(8)));
     unsigned names = 0;
@@ -89,7 +89,7 @@ static int open_sub(int dir_fd, const char *name, int flags)
     return fd < 0 && errno == ENOSYS ? open_same_device(dir_fd, name, (int)how.flags) : fd;
 }
 
-void clear_permit(int dir_fd, const char *name)
+void dir_permit_owner(int dir_fd, const char *name)
 {
     char path[NAME_SIZE];
     int fd = open_sub(dir_fd, name, O_PATH);
@@ -107,12 +107,12 @@ static int open_permitted(int dir_fd, const char *name)
 
     if (fd >= 0 || errno != EACCES)
         return fd;
-    clear_permit(dir_fd, name);
+    dir_permit_owner(dir_fd, name);
     return open_sub(dir_fd, name, O_RDONLY);
 }
 
 /* A directory of its parent becomes one of the top's, under a name that is free there. */
-static bool lift(struct clearing *c, int from_fd, const char *name)
+static bool lift(struct emptying *c, int from_fd, const char *name)
 {
     for (unsigned i = 0; i < LIFT_TRIES; i++) {
         char target[NAME_SIZE];
@@ -123,7 +123,7 @@ static bool lift(struct clearing *c, int from_fd, const char *name)
             return true;
         }
         if (errno == EACCES && i == 0)
-            clear_permit(from_fd, name);
+            dir_permit_owner(from_fd, name);
         else if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
             return false;
     }
@@ -143,7 +143,7 @@ static int remove_entry(int dir_fd, const char *name)
     return errno == ENOTEMPTY || errno == EEXIST ? 0 : -1;
 }
 
-static bool spend(struct clearing *c)
+static bool spend(struct emptying *c)
 {
     if (*c->budget == 0)
         return false;
@@ -152,7 +152,7 @@ static bool spend(struct clearing *c)
 }
 
 /* All in a directory below the top goes, or comes up; false when the budget is used up. */
-static bool empty_sub(struct clearing *c, const char *name)
+static bool empty_sub(struct emptying *c, const char *name)
 {
     int fd = open_permitted(c->top_fd, name);
     CLEANUP(stream) DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -177,7 +177,7 @@ static bool empty_sub(struct clearing *c, const char *name)
     return true;
 }
 
-static bool one_pass(struct clearing *c, DIR *dir)
+static bool one_pass(struct emptying *c, DIR *dir)
 {
     for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         if (is_dots(entry->d_name))
@@ -194,9 +194,9 @@ static bool one_pass(struct clearing *c, DIR *dir)
     return true;
 }
 
-enum clear_result clear_dir(int dir_fd, unsigned *budget)
+enum empty_dir_result empty_dir(int dir_fd, unsigned *budget)
 {
-    struct clearing c = {.top_fd = dir_fd, .budget = budget};
+    struct emptying c = {.top_fd = dir_fd, .budget = budget};
 
     (void)!fchmod(dir_fd, 0700);
     for (;;) {
@@ -207,14 +207,14 @@ enum clear_result clear_dir(int dir_fd, unsigned *budget)
         if (dir == NULL) {
             if (fd >= 0)
                 close(fd);
-            return CLEAR_STUCK;
+            return EMPTY_DIR_STUCK;
         }
         c.stuck = 0;
         if (!one_pass(&c, dir))
-            return CLEAR_MORE;
-        if (c.stuck == 0 && clear_is_empty(dir_fd))
-            return CLEAR_EMPTY;
+            return EMPTY_DIR_MORE;
+        if (c.stuck == 0 && dir_is_empty(dir_fd))
+            return EMPTY_DIR_DONE;
         if (c.lifted == lifted)
-            return CLEAR_STUCK;
+            return EMPTY_DIR_STUCK;
     }
 }

@@ -8,7 +8,7 @@
 
 #define BODY_ENOUGH ((size_t)4 << 20) /* no more logs in this request */
 #define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
-#define TELL_EVERY_US (200 * US_PER_MS)
+#define UPDATE_EVERY_US (200 * US_PER_MS)
 
 enum { FINISHES_MAX = 1000 }; /* in one request */
 
@@ -37,7 +37,7 @@ static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
     begin_item(b, t);
     verdict_add_finish(&t->verdict, b);
     if (t->refused == 0)
-        account_add_finish(t->account, b);
+        program_report_add_finish(t->report, b);
     if (t->refused <= 1)
         (void)add_log(b, t, PIECE_MAX);
     buf_add_char(b, '}');
@@ -45,15 +45,15 @@ static void add_finish(struct talk_request *r, struct buf *b, struct task *t)
     VEC_PUSH(&r->finishes, t);
 }
 
-static bool has_status_news(const struct task *t)
+static bool has_new_status(const struct task *t)
 {
-    return !t->stop_told || (t->stopped == 0 && account_status_changed(t->account));
+    return !t->stop_told || (t->stopped == 0 && program_report_status_changed(t->report));
 }
 
 /* One at a time: a later one on another connection could come first. */
-static bool may_tell_status(const struct task *t)
+static bool may_send_status(const struct task *t)
 {
-    return has_status_news(t) && !t->status_sent;
+    return has_new_status(t) && !t->status_sent;
 }
 
 /* Its last status has been told, and the rest of its log fits into the finish. */
@@ -62,15 +62,15 @@ bool talk_may_finish(const struct task *t)
     if (t->state != TASK_ENDED || t->finish_sent)
         return false;
     return t->refused > 0 ||
-           (!has_status_news(t) && !t->status_sent && output_pending(t->output) <= PIECE_MAX);
+           (!has_new_status(t) && !t->status_sent && output_pending(t->output) <= PIECE_MAX);
 }
 
-static void add_ghosts(struct talk_request *r, struct buf *b)
+static void add_lost_jobs(struct talk_request *r, struct buf *b)
 {
     const struct worker *w = r->worker;
 
-    for (; r->ghosts < w->ghosts.count; r->ghosts++) {
-        const struct ghost *g = &w->ghosts.items[r->ghosts];
+    for (; r->lost_jobs < w->lost_jobs.count; r->lost_jobs++) {
+        const struct lost_job *g = &w->lost_jobs.items[r->lost_jobs];
 
         json_add_comma(b);
         buf_addf(b, "{\"id\":\"%s\",\"lease\":\"%s\",\"state\":\"lost\"}", g->id, g->lease);
@@ -82,9 +82,9 @@ void talk_add_finishes(struct talk_request *r, struct buf *b)
     struct worker *w = r->worker;
     size_t first = b->size;
 
-    if (r->all && w->ghosts.count > 0) {
+    if (r->all && w->lost_jobs.count > 0) {
         buf_add_str(b, ",\"finish\":[");
-        add_ghosts(r, b);
+        add_lost_jobs(r, b);
     }
     for (struct task *t = w->tasks; t != NULL && r->finishes.count < FINISHES_MAX; t = t->next) {
         if (!talk_may_finish(t) || (t->alone && r->finishes.count > 0))
@@ -104,24 +104,24 @@ static void add_status(struct task *t, struct buf *b)
 {
     if (t->stopped != 0)
         buf_addf(b, ",\"text\":\"stopped by signal %d\"", t->stopped);
-    else if (account_has_status(t->account))
-        account_add_status(t->account, b);
+    else if (program_report_has_status(t->report))
+        program_report_add_status(t->report, b);
     else
         buf_add_str(b, ",\"text\":\"\"");
     t->stop_told = true;
 }
 
-static bool has_news(const struct task *t)
+static bool has_update(const struct task *t)
 {
-    return may_tell_status(t) || (!t->log_sent && output_pending(t->output) > 0);
+    return may_send_status(t) || (!t->log_sent && output_pending(t->output) > 0);
 }
 
 /* A log too long for the finish goes ahead of it, without rest. */
-int64_t talk_news_at(const struct task *t)
+int64_t talk_update_at(const struct task *t)
 {
-    if (t->finish_sent || t->lost || !has_news(t))
+    if (t->finish_sent || t->lost || !has_update(t))
         return TIME_NEVER;
-    return t->state == TASK_ENDED ? 0 : t->told_at + TELL_EVERY_US;
+    return t->state == TASK_ENDED ? 0 : t->told_at + UPDATE_EVERY_US;
 }
 
 static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int64_t now)
@@ -129,7 +129,7 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
     struct talk_touch touch = {.task = t, .log_end = -1};
 
     begin_item(b, t);
-    touch.status = may_tell_status(t);
+    touch.status = may_send_status(t);
     if (touch.status)
         add_status(t, b);
     if (!t->log_sent && b->size < BODY_ENOUGH)
@@ -144,11 +144,11 @@ static void add_touch(struct talk_request *r, struct buf *b, struct task *t, int
 void talk_add_touches(struct talk_request *r, struct buf *b, int64_t now)
 {
     struct worker *w = r->worker;
-    bool beat = now >= w->talk.beat_at || r->all;
+    bool beat = now >= w->talk.heartbeat_at || r->all;
     size_t first = b->size;
 
     for (struct task *t = w->tasks; t != NULL; t = t->next) {
-        if (t->finish_sent || t->lost || (!beat && talk_news_at(t) > now))
+        if (t->finish_sent || t->lost || (!beat && talk_update_at(t) > now))
             continue;
         if (b->size == first)
             buf_add_str(b, ",\"touch\":[");
@@ -157,5 +157,5 @@ void talk_add_touches(struct talk_request *r, struct buf *b, int64_t now)
     if (b->size > first)
         buf_add_char(b, ']');
     if (beat)
-        w->talk.beat_at = now + w->config.lease_us / 3;
+        w->talk.heartbeat_at = now + w->config.lease_us / 3;
 }

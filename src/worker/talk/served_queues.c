@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/talk/served_queues.h"
+
+#include "base/clock.h"
+#include "base/json/json.h"
+#include "base/os/log.h"
+
+#define BROKEN_FIRST_US (1 * US_PER_S)
+#define BROKEN_CAP_US (1 * US_PER_MIN)
+#define LATE_US (50 * SERVED_QUEUE_AHEAD_US)
+
+enum { AHEAD_MAX = 250 };
+
+static void served_queue_free(struct served_queue *q)
+{
+    free(q->name);
+    free(q->json);
+    free(q->broken);
+    spawn_user_free(q->user);
+    arena_deinit(&q->arena);
+    free(q);
+}
+
+/* What an update brings anew. */
+static void forget_names(struct served_queues *all)
+{
+    for (size_t i = 0; i < all->names.count; i++)
+        free(all->names.items[i]);
+    for (size_t i = 0; i < all->topics.count; i++)
+        free(all->topics.items[i]);
+    VEC_CLEAR(&all->names);
+    VEC_CLEAR(&all->topics);
+}
+
+void served_queues_deinit(struct served_queues *all)
+{
+    for (size_t i = 0; i < all->items.count; i++)
+        served_queue_free(all->items.items[i]);
+    forget_names(all);
+    for (size_t i = 0; i < all->n_subscriptions; i++)
+        free(all->subscriptions[i].queue);
+    VEC_DEINIT(&all->items);
+    VEC_DEINIT(&all->names);
+    VEC_DEINIT(&all->topics);
+}
+
+static struct served_queue *find_any(const struct served_queues *all, struct slice name)
+{
+    for (size_t i = 0; i < all->items.count; i++)
+        if (slice_is(name, all->items.items[i]->name))
+            return all->items.items[i];
+    return NULL;
+}
+
+struct served_queue *served_queues_find(const struct served_queues *all, struct slice name)
+{
+    struct served_queue *q = find_any(all, name);
+
+    return q == NULL || q->gone ? NULL : q;
+}
+
+/* ---- which queues are served ---- */
+
+/* A subscriber's queue is another worker's, unless it was asked for by name. */
+static bool is_wanted(const struct served_queues *all, struct slice name, struct slice servers)
+{
+    struct slice subscriber;
+
+    if (served_queues_subscription(all, name) != NULL)
+        return true;
+    for (size_t i = 0; i < all->n_only; i++)
+        if (slice_is(name, all->only[i]))
+            return true;
+    return all->n_only == 0 && all->n_subscriptions == 0 &&
+           !json_find(servers, "subscriber", &subscriber);
+}
+
+static const struct worker_own_queue *own_of(const struct served_queues *all, struct slice name)
+{
+    for (size_t i = 0; i < all->n_own; i++)
+        if (slice_equal(all->own[i].name, name))
+            return &all->own[i];
+    return NULL;
+}
+
+/* The definition to go by, empty: the queue is not served here. */
+static struct slice definition_for(const struct served_queues *all, struct slice name,
+                                   struct slice servers)
+{
+    const struct subscription *subscription = served_queues_subscription(all, name);
+    const struct worker_own_queue *own = own_of(all, name);
+
+    if (own == NULL && subscription != NULL)
+        own = own_of(all, slice_of(subscription->topic));
+    if (!is_wanted(all, name, servers) || (own == NULL && all->own_only))
+        return (struct slice){0};
+    return own != NULL ? own->definition : servers;
+}
+
+/* ---- an update ---- */
+
+struct update {
+    struct served_queues *served;
+    served_queue_changed_fn *on_change;
+    void *ctx;
+};
+
+static struct served_queue *add_queue(struct served_queues *all, struct slice name)
+{
+    struct served_queue *q = mem_zalloc(sizeof(*q));
+
+    q->name = mem_strndup(name.data, name.size);
+    VEC_PUSH(&all->items, q);
+    return q;
+}
+
+/* A definition that was read, and the arena it lives in. */
+struct reading {
+    struct queue_def def;
+    struct template_command command;
+    struct arena arena;
+};
+
+static enum err_code read_definition(struct slice json, struct reading *r, struct err *err)
+{
+    if (queue_def_parse_stored(json, &r->arena, &r->def, err) != E_OK || r->def.command.size == 0)
+        return err->code;
+    return template_command_parse(r->def.command, &r->arena, &r->command, NULL, err);
+}
+
+static void redefine(struct served_queue *q, struct slice definition, struct reading *r)
+{
+    free(q->json);
+    q->json = mem_strndup(definition.data, definition.size);
+    q->def = r->def;
+    q->command = r->command;
+    arena_deinit(&q->arena);
+    q->arena = r->arena;
+    r->arena = ARENA_INIT;
+    spawn_user_free(q->user);
+    q->user = NULL;
+    served_queue_mark_working(q);
+}
+
+static void serve_queue(struct update *u, struct slice name, struct slice definition,
+                        int64_t restarts)
+{
+    struct served_queue *q = find_any(u->served, name);
+    struct reading r = {.arena = ARENA_INIT};
+    struct err err = ERR_INIT;
+
+    if (read_definition(definition, &r, &err) != E_OK)
+        log_warn("queue %.*s: %s; it is not served here", (int)name.size, name.data, err.msg);
+    if (err.code != E_OK || (r.def.command.size == 0 && !r.def.own_command)) {
+        arena_deinit(&r.arena); /* for outside claimers only */
+        return;
+    }
+    bool is_new = q == NULL;
+
+    if (is_new)
+        q = add_queue(u->served, name);
+    struct served_queue_change change = {.served = q,
+                                         .restarted = !is_new && restarts != q->restarts,
+                                         .redefined = !is_new && !slice_is(definition, q->json)};
+
+    q->gone = false;
+    q->restarts = restarts;
+    if (is_new || change.redefined)
+        redefine(q, definition, &r);
+    arena_deinit(&r.arena);
+    if (change.restarted)
+        served_queue_mark_working(q);
+    if (change.restarted || change.redefined)
+        u->on_change(u->ctx, &change);
+}
+
+/* Nothing says how to run what comes there. */
+static void warn_unserved(const struct subscription *s)
+{
+    log_warn(
+        "queue %s: nothing here says what to run for its jobs: queue %s needs a command, in the "
+        "worker's own file (-c) or at the server",
+        s->queue, s->topic);
+}
+
+static void take_queue(struct update *u, struct slice queue)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct slice value;
+    struct slice definition;
+    int64_t restarts = 0;
+
+    if (!json_find(queue, "name", &value) || !json_find(queue, "definition", &definition))
+        return;
+    struct slice name = json_text(value, &arena);
+
+    VEC_PUSH(&u->served->names, mem_strndup(name.data, name.size));
+    if (json_find(queue, "restarts", &value) && json_type_of(value) == JSON_T_INT)
+        restarts = json_int(value);
+    served_queues_note_topics(u->served, definition, &arena);
+    definition = definition_for(u->served, name, definition);
+    if (definition.size > 0)
+        serve_queue(u, name, definition, restarts);
+    struct subscription *subscription = served_queues_subscription(u->served, name);
+
+    if (subscription == NULL)
+        return;
+    served_queues_found(u->served, name);
+    bool served = served_queues_find(u->served, name) != NULL;
+
+    if (!served && !subscription->unserved)
+        warn_unserved(subscription);
+    subscription->unserved = !served;
+}
+
+static void drop_gone(struct served_queues *all)
+{
+    for (size_t i = all->items.count; i-- > 0;) {
+        struct served_queue *q = all->items.items[i];
+
+        if (q->gone && q->running + q->waiting + q->reserved == 0) {
+            served_queue_free(q);
+            all->items.items[i] = all->items.items[--all->items.count];
+        }
+    }
+}
+
+enum err_code served_queues_update(struct served_queues *all, struct slice reply,
+                                   served_queue_changed_fn *on_change, void *ctx, struct err *err)
+{
+    struct update u = {.served = all, .on_change = on_change, .ctx = ctx};
+    struct slice whole;
+    struct slice queues;
+    struct slice number;
+    struct slice queue;
+
+    if (json_check(reply, &whole, err) != E_OK)
+        return err_wrap(err, "the server's list of queues");
+    if (json_type_of(whole) != JSON_T_OBJECT || !json_find(whole, "queues", &queues) ||
+        !json_find(whole, "definitions", &number) || json_type_of(number) != JSON_T_INT)
+        return err_set(err, E_INTERNAL, "the server's list of queues is not one: is it older?");
+    forget_names(all);
+    for (size_t i = 0; i < all->items.count; i++)
+        all->items.items[i]->gone = true; /* unless it is found again */
+    for (size_t i = 0; i < all->n_subscriptions; i++)
+        all->subscriptions[i].missing = all->subscriptions[i].queue != NULL;
+    for (struct json_iter it = json_items(queues); json_next_item(&it, &queue);)
+        take_queue(&u, queue);
+    drop_gone(all);
+    all->definitions = json_int(number);
+    all->known = true;
+    return E_OK;
+}
+
+/* ---- room, and broken ones ---- */
+
+static int slots_of(const struct served_queue *q, int slots)
+{
+    return q->def.slots == QUEUE_SLOTS_ALL || q->def.slots > slots ? slots : q->def.slots;
+}
+
+int served_queue_ahead(const struct served_queue *q, int slots)
+{
+    if (q->gone || q->broken != NULL || q->took_us <= 0 || q->took_us > SERVED_QUEUE_AHEAD_US)
+        return 0;
+    int64_t ahead = slots_of(q, slots) * SERVED_QUEUE_AHEAD_US / q->took_us;
+
+    return ahead < AHEAD_MAX ? (int)ahead : AHEAD_MAX;
+}
+
+void served_queue_note_time(struct served_queue *q, int64_t took_us)
+{
+    if (took_us < 1)
+        took_us = 1;
+    q->took_us = q->took_us == 0 ? took_us : (3 * q->took_us + took_us) / 4;
+}
+
+void served_queue_note_late(struct served_queue *q)
+{
+    q->took_us = LATE_US;
+}
+
+int served_queue_capacity(const struct served_queue *q, int slots, int64_t steady_at)
+{
+    int most = slots_of(q, slots) + served_queue_ahead(q, slots);
+
+    if (q->gone)
+        return 0;
+    if (q->broken != NULL)
+        most = steady_at >= q->retry_at && most > 0 ? 1 : 0;
+    most -= q->running + q->waiting + q->reserved;
+    return most > 0 ? most : 0;
+}
+
+void served_queues_release(struct served_queues *all, struct served_queue *q)
+{
+    if (!q->gone || q->running + q->waiting + q->reserved > 0)
+        return;
+    for (size_t i = 0; i < all->items.count; i++)
+        if (all->items.items[i] == q)
+            all->items.items[i] = all->items.items[--all->items.count];
+    served_queue_free(q);
+}
+
+bool served_queue_mark_broken(struct served_queue *q, const char *reason, int64_t steady_at)
+{
+    bool is_news = q->broken == NULL || strcmp(q->broken, reason) != 0;
+
+    if (is_news) {
+        free(q->broken);
+        q->broken = mem_strdup(reason);
+    }
+    q->pause_us = q->pause_us == 0 ? BROKEN_FIRST_US : q->pause_us * 2;
+    if (q->pause_us > BROKEN_CAP_US)
+        q->pause_us = BROKEN_CAP_US;
+    q->retry_at = steady_at + q->pause_us;
+    return is_news;
+}
+
+bool served_queue_mark_working(struct served_queue *q)
+{
+    bool is_news = q->broken != NULL;
+
+    free(q->broken);
+    q->broken = NULL;
+    q->pause_us = 0;
+    q->retry_at = 0;
+    return is_news;
+}
+
+int64_t served_queues_next_trial(const struct served_queues *all, int64_t steady_at)
+{
+    int64_t next = TIME_NEVER;
+
+    for (size_t i = 0; i < all->items.count; i++) {
+        const struct served_queue *q = all->items.items[i];
+
+        if (q->broken != NULL && q->retry_at > steady_at && q->retry_at < next)
+            next = q->retry_at;
+    }
+    return next;
+}
