@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# For the examples' own `run`: a server in a temporary directory, which is gone afterwards.
+# For the `run` scripts of the examples: a server in a temporary directory, removed afterwards.
 
 waybill=$(realpath "${WAYBILL_BIN:-$(dirname "${BASH_SOURCE[0]}")/../build/waybill}")
-[[ -x $waybill ]] || { echo "$waybill is not there: build it first (make)" >&2; exit 1; }
+[[ -x $waybill ]] || { echo "$waybill does not exist: build it first (make)" >&2; exit 1; }
 dir=$(mktemp -d "${TMPDIR:-/tmp}/waybill-example.XXXXXX")
 mkdir "$dir/bin"
 ln -s "$waybill" "$dir/bin/waybill"
@@ -38,7 +38,7 @@ start_server() {
         cat "$dir/server.log" >&2
         exit 1
     fi
-    # shellcheck disable=SC2034 # for who sources this
+    # shellcheck disable=SC2034 # used by scripts that source this file
     url=$(echo "$ready" | cut -d ' ' -f 2)
     echo "$ready"
 }
@@ -48,7 +48,7 @@ stop_server() {
     wait "$server"
 }
 
-# until_true WHAT COMMAND…: tries it for half a minute.
+# until_true WHAT COMMAND…: repeats COMMAND for up to 30 s, until it succeeds.
 until_true() {
     local what=$1 end=$((SECONDS + 30))
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# look.sh FOLDER: makes a job of the queue `count` for each text in it.  They begin when this one is
-# done; if it fails, there are none.
+# look.sh FOLDER: creates a job in the queue `count` for each text in FOLDER.  The jobs start when
+# this one is done; if it fails, none is created.
 set -eu
 
 for file in "$1"/*.txt; do

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Adds up the results of the queue `count`, as the server has them."""
+"""Adds up the results of the queue `count`."""
 import json
 import subprocess
 
-listed = subprocess.run(["waybill", "list", "--queue", "count", "--state", "done", "--all", "--json"],
-                        stdout=subprocess.PIPE, check=True, text=True)
+command = ["waybill", "list", "--queue", "count", "--state", "done", "--all", "--json"]
+listed = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)
 jobs = [json.loads(line) for line in listed.stdout.splitlines()]
 jobs.sort(key=lambda job: -job["result"]["words"])
 most = max((job["result"]["words"] for job in jobs), default=1)

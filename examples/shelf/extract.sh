@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# extract.sh CASE: fetches the case's description; what it finds is for the steps after it.
+# extract.sh CASE: reads the description of the case and sets its values for later steps.
 set -eu
 
 mkdir -p "$SHELF_DIR/case-$1"

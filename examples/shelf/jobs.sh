@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# jobs.sh FILE: a job for each line, as a JSON array.  The key lets the same list be handed in twice: what is done is
-# not done again.
+# jobs.sh FILE: prints a job for each line, as a JSON array.  Because of the key, the same list can be
+# submitted twice: jobs that are done are not run again.
 awk 'BEGIN { printf "[" }
 {
     printf "%s{\"key\": \"shelf case %s\", \"params\": {\"case\": \"%s\"}, \"steps\": [", (NR > 1 ? ",\n " : ""), $1, $1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# simulate.sh CASE DOCUMENTS YEARS: each year one document in fifty is lost.
+# simulate.sh CASE DOCUMENTS YEARS: loses one document in fifty each year.
 set -eu
 
 if [ "$2" -eq 0 ]; then
@@ -17,5 +17,5 @@ lost=$(awk -v case="$1" -v left="$2" -v years="$3" 'BEGIN {
     print documents - left
 }')
 echo "case $1: $lost of $2 lost after $3 years"
-sleep "${PACE:-0.2}" # so that there is something to see
+sleep "${PACE:-0.2}" # slow enough to watch
 waybill set lost:="$lost"
