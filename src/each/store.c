@@ -168,7 +168,12 @@ void each_failures_deinit(struct each_failures *f)
 static char *shown_input(const json_t *job)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(INPUT_SHOWN * 4);
-    const char *line = answer_text(json_object_get(job, "params"), "line");
+    static const char before[] = "{\"line\":\"";
+    const json_t *cut = json_object_get(json_object_get(job, "cut"), "params");
+    const char *start = answer_text(cut, "start"); /* of a line that is too long for a list */
+    const char *line = strncmp(start, before, strlen(before)) == 0
+                           ? start + strlen(before)
+                           : answer_text(json_object_get(job, "params"), "line");
     size_t size = strlen(line);
 
     for (size_t columns = 0; *line != '\0' && columns < INPUT_SHOWN; columns++)

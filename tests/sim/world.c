@@ -418,6 +418,8 @@ static void take_emitter(void *ctx, const struct stored_emitter *m)
 
 void world_read(struct sim *s)
 {
+    struct store_walk walk = {
+        .reads = WALK_LABELS_AND_PARAMS, .limit = 10000, .on_job = take_row, .ctx = s};
     struct err err = ERR_INIT;
     uint64_t commits = atomic_load(&engine_get_stats(s->at->engine)->commits);
 
@@ -430,10 +432,10 @@ void world_read(struct sim *s)
     VEC_CLEAR(&s->emitters);
     arena_clear(&s->arena);
     memset(s->queues, 0, sizeof(s->queues));
-    if (store_list_up(s->at->store, STRETCH_LIVE, 0, INT64_MAX, 10000, take_row, s, &err) != E_OK ||
-        store_list_up(s->at->store, STRETCH_ENDED, 0, INT64_MAX, 10000, take_row, s, &err) !=
-            E_OK ||
-        store_queues_load(s->at->store, take_queue, s, &err) != E_OK ||
+    for (walk.which = STRETCH_LIVE; walk.which <= STRETCH_ENDED; walk.which++)
+        if (store_list_up(s->at->store, &walk, 0, INT64_MAX, &err) != E_OK)
+            sim_fail(s, "the store cannot be read: %s", err.msg);
+    if (store_queues_load(s->at->store, take_queue, s, &err) != E_OK ||
         store_definitions_get(s->at->store, &s->definitions, &err) != E_OK ||
         store_work_load(s->at->store, take_work, s, &err) != E_OK ||
         store_emitters_load(s->at->store, take_emitter, s, &err) != E_OK)

@@ -2,6 +2,9 @@
  * What is found by order: ready and due jobs, endings, lists; and what is found by name: records, keys.
  */
 /* SPDX-License-Identifier: MIT */
+#include <sqlite3.h>
+
+#include "base/text/utf8.h"
 #include "store/jobs/endings.h"
 #include "store/jobs/list.h"
 #include "store/jobs/ready.h"
@@ -225,26 +228,218 @@ static void lists_go_down_and_up_in_bounded_stretches(void **state)
     }
     commit();
     struct listed l = {.n = 0};
+    struct store_walk walk = {.limit = 10, .on_job = take_listed, .ctx = &l};
 
-    ok(store_list_down(fx.store, STRETCH_LIVE, 6, 10, take_listed, &l, &err));
+    ok(store_list_down(fx.store, &walk, 6, &err));
     assert_int_equal(l.n, 2);
     assert_int_equal(l.ids[0], 5);
     l.n = 0;
-    ok(store_list_down(fx.store, STRETCH_ENDED, INT64_MAX, 2, take_listed, &l, &err));
+    walk.which = STRETCH_ENDED;
+    walk.limit = 2;
+    ok(store_list_down(fx.store, &walk, INT64_MAX, &err));
     assert_int_equal(l.n, 2);
     assert_int_equal(l.ids[0], 3);
     l.n = 0;
-    ok(store_list_down(fx.store, STRETCH_FAILED, INT64_MAX, 5, take_listed, &l, &err));
+    walk.which = STRETCH_FAILED;
+    walk.limit = 5;
+    ok(store_list_down(fx.store, &walk, INT64_MAX, &err));
     assert_int_equal(l.n, 1);
     assert_int_equal(l.ids[0], 2);
     l.n = 0;
-    ok(store_list_up(fx.store, STRETCH_LIVE, 4, 6, 10, take_listed, &l, &err));
+    walk.which = STRETCH_LIVE;
+    walk.limit = 10;
+    ok(store_list_up(fx.store, &walk, 4, 6, &err));
     assert_int_equal(l.n, 2);
     assert_int_equal(l.ids[0], 5);
     assert_int_equal(l.ids[1], 6);
     l.n = 0;
-    ok(store_list_up(fx.store, STRETCH_FAILED, 2, 6, 10, take_listed, &l, &err));
+    walk.which = STRETCH_FAILED;
+    ok(store_list_up(fx.store, &walk, 2, 6, &err));
     assert_int_equal(l.n, 0);
+}
+
+/* ---- large jobs ---- */
+
+enum { LARGE = 1 << 20 };
+
+/* {"x":"aaa…NEEDLE"}, LARGE bytes */
+static struct slice large_json(void)
+{
+    static const char head[] = "{\"x\":\"", tail[] = "needle\"}";
+    char *text = arena_alloc(&fx.arena, LARGE);
+
+    memset(text, 'a', LARGE);
+    memcpy(text, head, sizeof(head) - 1);
+    memcpy(text + LARGE - (sizeof(tail) - 1), tail, sizeof(tail) - 1);
+    return slice_make(text, LARGE);
+}
+
+struct loaded {
+    size_t bytes; /* of what all jobs carry */
+    int64_t matches[4];
+    size_t n;
+};
+
+static size_t bytes_of(const struct job *j)
+{
+    return j->key.size + j->params.size + j->body.size + j->labels.size + j->options.size +
+           j->result.size + j->bill.size + j->assigned.size;
+}
+
+static void take_loaded(void *ctx, const struct job *j)
+{
+    struct loaded *l = ctx;
+
+    l->bytes += bytes_of(j);
+    if (j->params_match)
+        l->matches[l->n++] = j->id.v;
+}
+
+static struct job large_job(int64_t id, struct slice large)
+{
+    return (struct job){.id = {id},
+                        .queue = queue,
+                        .state = JOB_READY,
+                        .key = SLICE("k"),
+                        .params = large,
+                        .body = large,
+                        .labels = large,
+                        .options = large,
+                        .bill = large,
+                        .billed = true};
+}
+
+/* 1 and 2 live, 3 and 4 have failed; 2 and 3 share their params, 1 and 4 have their own. */
+static void add_large_jobs(struct slice large)
+{
+    struct job jobs[4];
+
+    for (int64_t id = 1; id <= 4; id++)
+        jobs[id - 1] = large_job(id, large);
+    begin();
+    ok(store_jobs_insert(fx.store, &jobs[0], 1, &err));
+    ok(store_jobs_insert(fx.store, &jobs[1], 2, &err));
+    ok(store_jobs_insert(fx.store, &jobs[3], 1, &err));
+    for (int64_t id = 3; id <= 4; id++) {
+        struct job was = get_job(id), now = was;
+        bool hit = false;
+
+        now.state = JOB_FAILED;
+        now.result = large;
+        ok(store_job_end(fx.store, &was, &now, &hit, &err));
+        assert_true(hit);
+    }
+    commit();
+}
+
+/* Both ways through a stretch: jobs whose params have the text, and the bytes that were read. */
+static struct loaded walk_both_ways(enum store_stretch which, const char *text)
+{
+    struct loaded l = {.n = 0};
+    const struct store_walk walk = {
+        .which = which, .text = slice_of(text), .limit = 10, .on_job = take_loaded, .ctx = &l};
+
+    ok(store_list_down(fx.store, &walk, INT64_MAX, &err));
+    ok(store_list_up(fx.store, &walk, 0, INT64_MAX, &err));
+    return l;
+}
+
+static void a_list_reads_nothing_large_and_still_finds_a_text_in_it(void **state)
+{
+    static const struct {
+        enum store_stretch which;
+        int64_t high, low;
+    } cases[] = {{STRETCH_LIVE, 2, 1}, {STRETCH_ENDED, 4, 3}, {STRETCH_FAILED, 4, 3}};
+
+    (void)state;
+    add_large_jobs(large_json());
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct loaded l = walk_both_ways(cases[i].which, "aneedle\"}");
+
+        assert_int_equal(l.bytes, 4 * strlen("k"));
+        assert_int_equal(l.n, 4);
+        assert_true(l.matches[0] == cases[i].high && l.matches[1] == cases[i].low);
+        assert_true(l.matches[2] == cases[i].low && l.matches[3] == cases[i].high);
+        assert_int_equal(walk_both_ways(cases[i].which, "needles").n, 0);
+        assert_int_equal(walk_both_ways(cases[i].which, "").n, 0);
+    }
+}
+
+/* Of SQLite's, since the last call. */
+static int64_t largest_allocation(void)
+{
+    sqlite3_int64 now = 0, high = 0;
+
+    assert_int_equal(sqlite3_status64(SQLITE_STATUS_MALLOC_SIZE, &now, &high, 1), SQLITE_OK);
+    return high;
+}
+
+static void assert_cut(struct slice value, const struct job_cut_value *cut, struct slice whole)
+{
+    assert_int_equal(value.size, 0);
+    assert_int_equal(cut->size, whole.size);
+    assert_true(cut->start.size >= 200 && cut->start.size <= 400);
+    assert_memory_equal(cut->start.data, whole.data, cut->start.size);
+}
+
+static void a_job_is_listed_with_the_start_and_the_size_of_what_is_large(void **state)
+{
+    struct slice large = large_json();
+
+    (void)state;
+    add_large_jobs(large);
+    (void)largest_allocation();
+    for (int64_t id = 1; id <= 4; id++) {
+        bool found = false;
+        struct job j;
+
+        ok(store_job_listed(fx.store, id, &fx.arena, &j, &found, &err));
+        assert_true(found);
+        assert_int_equal(bytes_of(&j), strlen("k"));
+        assert_int_equal(j.state, id < 3 ? JOB_READY : JOB_FAILED);
+        assert_cut(j.params, &j.cut->params, large);
+        assert_cut(j.labels, &j.cut->labels, large);
+        assert_cut(j.options, &j.cut->options, large);
+        if (id >= 3)
+            assert_cut(j.result, &j.cut->result, large);
+        else
+            assert_int_equal(j.cut->result.size, 0);
+    }
+    if (!pg_is_wanted()) /* a value that is loaded only to be measured shows here */
+        assert_in_range(largest_allocation(), 1, LARGE / 2);
+}
+
+/* The bound is in bytes: of two-byte characters there are half as many. */
+static void a_value_up_to_the_bound_is_listed_whole(void **state)
+{
+    for (int over = 0; over <= 2; over += 2) {
+        char text[LISTED_VALUE_MAX + 3] = "{\"x\":\"";
+        size_t size = (size_t)(LISTED_VALUE_MAX + over);
+        size_t at = strlen(text);
+        struct job put = {.id = {10 + over}, .queue = queue, .state = JOB_READY};
+        bool found = false;
+        struct job j;
+
+        (void)state;
+        if (size % 2 != at % 2)
+            text[at++] = 'a';
+        for (; at < size - 2; at += 2)
+            memcpy(text + at, "\xC3\xBC", 2);
+        memcpy(text + size - 2, "\"}", 2);
+        put.params = slice_make(text, size);
+        begin();
+        ok(store_jobs_insert(fx.store, &put, 1, &err));
+        commit();
+        ok(store_job_listed(fx.store, put.id.v, &fx.arena, &j, &found, &err));
+        assert_true(found);
+        if (over == 0) {
+            assert_true(slice_equal(j.params, put.params));
+            assert_int_equal(j.cut->params.size, 0);
+        } else {
+            assert_cut(j.params, &j.cut->params, put.params);
+            assert_true(utf8_valid(j.cut->params.start));
+        }
+    }
 }
 
 int main(void)
@@ -257,6 +452,9 @@ int main(void)
         SCAN_TEST(the_record_comes_back_in_order),
         SCAN_TEST(a_key_belongs_to_one_job),
         SCAN_TEST(lists_go_down_and_up_in_bounded_stretches),
+        SCAN_TEST(a_list_reads_nothing_large_and_still_finds_a_text_in_it),
+        SCAN_TEST(a_value_up_to_the_bound_is_listed_whole),
+        SCAN_TEST(a_job_is_listed_with_the_start_and_the_size_of_what_is_large),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

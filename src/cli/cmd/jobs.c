@@ -71,6 +71,8 @@ static enum err_code get_page(struct cli *cli, int64_t limit, const char *cursor
 
     buf_addf(&path, "/v1/jobs?limit=%" PRId64, limit < PAGE_MAX ? limit : PAGE_MAX);
     filter_add_query(&cli->args, &path);
+    if (args_has(&cli->args, "whole"))
+        buf_add_str(&path, "&whole=1");
     if (*cursor != '\0') {
         buf_add_str(&path, "&cursor=");
         client_add_escaped(&path, slice_of(cursor));
@@ -116,6 +118,8 @@ int cmd_list(struct cli *cli)
 
     if (args_has(&cli->args, "all") && args_has(&cli->args, "limit"))
         return cli_usage(cli, "--all and --limit exclude each other");
+    if (args_has(&cli->args, "whole") && !cli->json)
+        return cli_usage(cli, "--whole is for --json: a table has no room for large values");
     if (list_pages(cli, limit, &more, &err) != E_OK)
         return cli_fail(cli, &err);
     if (more && cli->screen.width > 0)

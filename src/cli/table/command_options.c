@@ -223,6 +223,7 @@ const struct option_spec list_options[] = {
     },
     {.name = "all", .letter = 'a', .help = "No limit"},
     {.name = "ids", .help = "Print only the ids, one per line"},
+    {.name = "whole", .help = "With --json: print values above 4 KiB whole, not in `cut`"},
     {.name = NULL},
 };
 

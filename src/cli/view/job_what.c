@@ -6,6 +6,7 @@
 #include "base/text/utf8.h"
 #include "cli/view/answer.h"
 #include "cli/view/command_text.h"
+#include "cli/view/screen.h"
 
 /* As much of it as there is room for. */
 static void add_start(struct buf *b, struct slice text)
@@ -29,15 +30,34 @@ static void add_params(struct buf *b, json_t *params)
     }
 }
 
+/* The size of a value that is too large for a list, and how it begins; nothing when it is not. */
+static void add_cut(struct buf *b, const json_t *cut, const char *from)
+{
+    char size[SHORT_TEXT_SIZE];
+    const char *start = answer_text(cut, "start");
+    const char *at = strstr(start, from);
+
+    if (*start == '\0')
+        return;
+    buf_addf(b, "(%s) ", bytes_format(answer_int(cut, "size"), size));
+    add_start(b, slice_of(at != NULL ? at + strlen(from) : start));
+    add_start(b, SLICE("…"));
+}
+
 void job_what(const json_t *job, struct buf *out)
 {
     CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
     CLEANUP(buf) struct buf command = BUF_INIT((size_t)1 << 20);
+    const json_t *cut = json_object_get(job, "cut");
 
     command_add_text(&command, json_object_get(job, "command"));
     add_start(&what, buf_slice(&command));
     if (what.size == 0)
+        add_cut(&what, json_object_get(cut, "options"), "\"command\":");
+    if (what.size == 0)
         add_params(&what, json_object_get(job, "params"));
+    if (what.size == 0)
+        add_cut(&what, json_object_get(cut, "params"), "{");
     if (what.size == 0)
         add_start(&what, slice_of(answer_text(job, "key")));
     buf_add_slice(out, buf_slice(&what));

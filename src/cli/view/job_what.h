@@ -10,5 +10,6 @@
 
 enum { JOB_WHAT_MAX = 300 }; /* bytes; nobody reads more of it in a list */
 
-/* `make -C /srv`, `url=https://… depth=3`, or the key; at most JOB_WHAT_MAX bytes. */
+/* `make -C /srv`, `url=https://… depth=3`, the size and start of a large value, or the key; at
+ * most JOB_WHAT_MAX bytes. */
 void job_what(const json_t *job, struct buf *out);

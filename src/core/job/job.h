@@ -46,6 +46,16 @@ enum job_cause {
 
 #define JOB_VERSION_SIZE 17
 
+/* A value that is too large for a list. */
+struct job_cut_value {
+    struct slice start; /* its first characters */
+    int64_t size;       /* in bytes; 0: the job has it whole */
+};
+
+struct job_cut {
+    struct job_cut_value params, labels, options, result;
+};
+
 struct job {
     struct job_id id;
     int64_t queue; /* its number in the store */
@@ -99,6 +109,8 @@ struct job {
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
     struct slice bill;    /* JSON, or empty: core/bill.h */
     struct slice assigned; /* JSON object of what its steps have set so far, or empty */
+    struct job_cut *cut;   /* only where a list shows it: values that are not here; or NULL */
+    bool params_match;     /* only where a list judges it: the text looked for is in its params */
     int64_t shared; /* new jobs: params and body are in the store already, under this id; else 0 */
 };
 

@@ -247,13 +247,19 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct st
 
 static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch *s, struct err *err)
 {
-    enum store_stretch which = w->row.phase == BULK_LIVE              ? STRETCH_LIVE
-                               : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
-                                                                      : STRETCH_ENDED;
-
+    const struct store_walk walk = {
+        .which = w->row.phase == BULK_LIVE              ? STRETCH_LIVE
+                 : filter_wants_only_failed(&w->filter) ? STRETCH_FAILED
+                                                        : STRETCH_ENDED,
+        .text = w->filter.text,
+        .reads = filter_reads(&w->filter),
+        .limit = CHUNK_ROWS,
+        .on_job = take_row,
+        .ctx = s,
+    };
     int64_t above = w->row.cursor < w->filter.first_id ? w->filter.first_id - 1 : w->row.cursor;
 
-    if (store_list_up(e->store, which, above, w->row.last, CHUNK_ROWS, take_row, s, err) != E_OK &&
+    if (store_list_up(e->store, &walk, above, w->row.last, err) != E_OK &&
         !err->bad_row) /* what cannot be read is not among the matches */
         return err->code;
     *err = ERR_INIT;

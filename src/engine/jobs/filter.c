@@ -23,6 +23,11 @@ bool filter_wants_only_failed(const struct job_filter *f)
     return f->states == 1u << JOB_FAILED;
 }
 
+enum store_walk_reads filter_reads(const struct job_filter *f)
+{
+    return f->labels.size > 0 || f->text.size > 0 ? WALK_LABELS : WALK_KEY;
+}
+
 /* Every label asked for is there with that value. */
 static bool labels_match(struct slice wanted, struct slice labels)
 {
@@ -48,8 +53,8 @@ static bool occurs(struct slice needle, struct slice in)
 
 static bool text_matches(struct slice text, const struct job *j)
 {
-    return occurs(text, j->params) || occurs(text, j->key) || occurs(text, j->labels) ||
-           occurs(text, j->text);
+    return j->params_match || occurs(text, j->params) || occurs(text, j->key) ||
+           occurs(text, j->labels) || occurs(text, j->text);
 }
 
 bool filter_matches(const struct job_filter *f, int64_t queue, const struct job *j)

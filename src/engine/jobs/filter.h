@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "engine/op.h"
+#include "store/jobs/list.h"
 
 /* `queue` is the number of the filter's queue, 0 for any. */
 bool filter_matches(const struct job_filter *f, int64_t queue, const struct job *j);
@@ -18,6 +19,9 @@ bool filter_matches(const struct job_filter *f, int64_t queue, const struct job 
 bool filter_wants_live(const struct job_filter *f);
 bool filter_wants_ended(const struct job_filter *f);
 bool filter_wants_only_failed(const struct job_filter *f);
+
+/* What a walk has to read for it; a text in params is looked for by the walk. */
+enum store_walk_reads filter_reads(const struct job_filter *f);
 
 /* For the store: a filter with the queue that MOVE goes to. */
 void filter_to_json(const struct job_filter *f, struct slice target, struct buf *out);

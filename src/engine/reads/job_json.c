@@ -241,6 +241,32 @@ static void add_ending(struct buf *b, const struct job *j)
     add_raw(b, "result", j->result);
 }
 
+/* "NAME":{"size","start"} of a value that is too large for a list. */
+static void add_cut_value(struct buf *b, const char *name, const struct job_cut_value *v)
+{
+    if (v->size == 0)
+        return;
+    json_add_key(b, name);
+    buf_add_char(b, '{');
+    json_put_int(b, "size", v->size);
+    json_put_string(b, "start", v->start);
+    buf_add_char(b, '}');
+}
+
+static void add_cut(struct buf *b, const struct job_cut *cut)
+{
+    if (cut == NULL ||
+        cut->params.size + cut->labels.size + cut->options.size + cut->result.size == 0)
+        return;
+    json_add_key(b, "cut");
+    buf_add_char(b, '{');
+    add_cut_value(b, "params", &cut->params);
+    add_cut_value(b, "labels", &cut->labels);
+    add_cut_value(b, "options", &cut->options);
+    add_cut_value(b, "result", &cut->result);
+    buf_add_char(b, '}');
+}
+
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
 {
     json_add_id(b, "id", j->id.v);
@@ -253,10 +279,12 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
     add_time(b, "due_at", j->due_at);
     add_time(b, "started_at", j->started_at);
     add_text(b, "key", j->key);
-    add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
+    if (j->cut == NULL || j->cut->params.size == 0)
+        add_raw(b, "params", j->params.size > 0 ? j->params : SLICE("{}"));
     json_add_body(b, j->body);
     add_raw(b, "labels", j->labels);
     add_options(b, j->options);
+    add_cut(b, j->cut);
     add_text(b, "text", j->text);
     if (j->done != 0 || j->total != 0) {
         json_put_int(b, "done", j->done);

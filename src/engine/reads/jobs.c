@@ -389,9 +389,15 @@ static enum err_code read_window(struct query_view *v, struct window *w, int64_t
     for (unsigned s = 0; s < STRETCH_COUNT; s++) {
         if (!wanted[s])
             continue;
+        const struct store_walk walk = {.which = (enum store_stretch)s,
+                                        .text = f->text,
+                                        .reads = filter_reads(f),
+                                        .limit = WINDOW_ROWS,
+                                        .on_job = take_row,
+                                        .ctx = w};
+
         w->rows = 0;
-        if (store_list_down(v->store, (enum store_stretch)s, below, WINDOW_ROWS, take_row, w,
-                            err) != E_OK)
+        if (store_list_down(v->store, &walk, below, err) != E_OK)
             return err->code;
         if (w->rows == WINDOW_ROWS && w->lowest > floor)
             floor = w->lowest;
@@ -408,7 +414,8 @@ enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id
     bool found = false;
     struct job j;
 
-    if (store_job_lean(v->store, id, &arena, &j, &found, err) != E_OK)
+    if ((q->whole ? store_job_lean(v->store, id, &arena, &j, &found, err)
+                  : store_job_listed(v->store, id, &arena, &j, &found, err)) != E_OK)
         return err->code;
     if (!found) /* one read transaction sees one state */
         return err_set(err, E_INTERNAL, "the store is damaged: a listed job is not there");

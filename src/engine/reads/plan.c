@@ -41,11 +41,17 @@ static void take_row(void *ctx, const struct job *j)
 static enum err_code count(struct query_view *v, struct plan *p, enum store_stretch which,
                            struct err *err)
 {
+    const struct store_walk walk = {.which = which,
+                                    .text = p->filter->text,
+                                    .reads = filter_reads(p->filter),
+                                    .limit = PLAN_ROWS,
+                                    .on_job = take_row,
+                                    .ctx = p};
     int64_t below = INT64_MAX;
 
     do {
         p->rows = 0;
-        if (store_list_down(v->store, which, below, PLAN_ROWS, take_row, p, err) != E_OK)
+        if (store_list_down(v->store, &walk, below, err) != E_OK)
             return err->code;
         below = p->lowest;
     } while (p->rows == PLAN_ROWS && below > p->filter->first_id);

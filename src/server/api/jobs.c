@@ -91,7 +91,8 @@ enum err_code jobs_list(struct request *r, struct err *err)
     struct query *q = request_query(r, QUERY_JOBS);
 
     if (job_filter_from_params(r, &q->filter, &q->arena, err) != E_OK ||
-        limit_from_params(r, LIST_LIMIT, &q->limit, err) != E_OK)
+        limit_from_params(r, LIST_LIMIT, &q->limit, err) != E_OK ||
+        request_flag(r, "whole", &q->whole, err) != E_OK)
         return err->code;
     q->cursor = request_param(r, "cursor");
     request_read(r, NULL, NULL);

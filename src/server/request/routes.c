@@ -109,6 +109,7 @@ static const struct route routes[] = {
                    {"text", "string", "With this text in params, key, labels or status."},
                    {"since", "string", "Created since that time, or no longer ago: 2h."},
                    {"id", "string", "Whose id begins so."},
+                   {"whole", "boolean", "Show values above 4 KiB whole instead of in `cut`."},
                    {"limit", "integer", "At most so many, 1 to 1000; 50 when not said."},
                    {"cursor", "string", "Goes on where the reply with this cursor ended."}},
         .errors = {E_TOO_SLOW},

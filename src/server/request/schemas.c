@@ -9,6 +9,8 @@
 #define WHOLE "{'type':'integer'}"
 #define FLAG "{'type':'boolean'}"
 #define TIME "{'type':['string','null'],'format':'date-time'}"
+#define CUT REF("Cut")
+#define CUT_VALUE REF("CutValue")
 #define LENGTH "{'type':['string','number'],'description':'500ms 10s 5m 2h 30d, or seconds'}"
 #define STATES "'staged','held','scheduled','ready','running','done','failed','cancelled','relayed'"
 #define OBJECT(members) "{'type':'object','properties':{" members "}}"
@@ -93,6 +95,9 @@ static const struct {
      OBJECT("'number':" WHOLE ",'name':" TEXT ",'queue':" TEXT ",'attempt':" WHOLE ",'state':" TEXT
             ",'status':{'type':['integer','null']},'cause':" TEXT ",'started_at':" TIME
             ",'ended_at':" TIME ",'worker':" TEXT ",'text':" TEXT ",'set':{'type':'object'}")},
+    {"CutValue", OBJECT("'size':" WHOLE ",'start':" TEXT)},
+    {"Cut", OBJECT("'params':" CUT_VALUE ",'labels':" CUT_VALUE ",'options':" CUT_VALUE
+                   ",'result':" CUT_VALUE)},
     {"Job",
      OBJECT("'id':" REF(
          "Id") ",'url':" TEXT ",'queue':" TEXT
@@ -103,8 +108,9 @@ static const struct {
                                            ",'lost':" WHOLE ",'created_at':" TIME ",'due_at':" TIME
                                            ",'started_at':" TIME ",'finished_at':" TIME
                                            ",'lease_until':" TIME ",'text':" TEXT
-                                           ",'last_line':" TEXT ",'version':" TEXT ",'done':" WHOLE
-                                           ",'total':" WHOLE ",'unit':" TEXT ",'expected_at':" TIME
+                                           ",'last_line':" TEXT ",'cut':" CUT ",'version':" TEXT
+                                           ",'done':" WHOLE ",'total':" WHOLE ",'unit':" TEXT
+                                           ",'expected_at':" TIME
                                            ",'result':{},'cursor':{},'exit':" WHOLE
                                            ",'worker':" TEXT ",'timeout':" LENGTH
                                            ",'retry':" REF("Retry") ",'command':" REF(

@@ -94,6 +94,19 @@ void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret
     ret_job->assigned = take_json(row, 21, "assigned", arena);
 }
 
+/* The value of a column; of one that was cut the start and, from `size_column`, the size. */
+static struct slice take_listed_json(const struct db_row *row, int column, int size_column,
+                                     const char *what, struct arena *arena,
+                                     struct job_cut_value *ret_cut)
+{
+    int64_t size = db_col_int(row, size_column);
+
+    if (size <= LISTED_VALUE_MAX)
+        return take_json(row, column, what, arena);
+    *ret_cut = (struct job_cut_value){copy_text(db_col_text(row, column), arena), size};
+    return slice_make(NULL, 0);
+}
+
 struct job_taker {
     struct job *job;
     struct arena *arena;
@@ -106,6 +119,23 @@ static void take_job(void *ctx, const struct db_row *row)
 
     job_from_row(row, t->arena, t->job);
     t->found = true;
+}
+
+static void take_listed(void *ctx, const struct db_row *row)
+{
+    struct job_taker *t = ctx;
+    struct job *j = t->job;
+
+    t->found = true;
+    if (!hot_from_row(row, t->arena, j))
+        return;
+    j->key = copy_text(db_col_text(row, 14), t->arena);
+    j->cut = arena_zalloc(t->arena, sizeof(*j->cut));
+    j->params = take_listed_json(row, 15, 22, "params", t->arena, &j->cut->params);
+    j->labels = take_listed_json(row, 17, 23, "labels", t->arena, &j->cut->labels);
+    j->options = take_listed_json(row, 18, 24, "options", t->arena, &j->cut->options);
+    j->result = take_listed_json(row, 19, 25, "result", t->arena, &j->cut->result);
+    j->bill = take_json(row, 20, "bill", t->arena);
 }
 
 static void take_brief(void *ctx, const struct db_row *row)
@@ -158,6 +188,20 @@ enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena, s
 
     if (read_job(s, &lean, id, &t, err) != E_OK)
         return err->code;
+    *ret_found = t.found;
+    return E_OK;
+}
+
+enum err_code store_job_listed(struct store *s, int64_t id, struct arena *arena,
+                               struct job *ret_job, bool *ret_found, struct err *err)
+{
+    struct job_taker t = {.job = ret_job, .arena = arena};
+    const enum sql among[] = {SQL_JOB_LISTED, SQL_ENDED_LISTED};
+
+    for (size_t i = 0; i < ARRAY_LEN(among) && !t.found; i++)
+        if (db_do_rows(s->db, among[i], take_listed, &t, err, db_i(id), db_i(LISTED_VALUE_MAX),
+                       db_i(LISTED_BILL_MAX)) != E_OK)
+            return err->code;
     *ret_found = t.found;
     return E_OK;
 }

@@ -30,6 +30,14 @@ MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, struct aren
 MUST_CHECK enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena,
                                         struct job *ret_job, bool *ret_found, struct err *err);
 
+/* Bytes of a value that a list shows whole; and of a bill, beyond which it is not read. */
+enum { LISTED_VALUE_MAX = 4096, LISTED_BILL_MAX = 64 << 10 };
+
+/* The same as a list shows it: of params, labels, options and result that are larger than
+ * LISTED_VALUE_MAX only the start and the size are read, into `cut`. */
+MUST_CHECK enum err_code store_job_listed(struct store *s, int64_t id, struct arena *arena,
+                                          struct job *ret_job, bool *ret_found, struct err *err);
+
 /* The same without anything it carries: to judge by. */
 MUST_CHECK enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
                                            struct job *ret_job, bool *ret_found, struct err *err);

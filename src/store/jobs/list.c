@@ -13,8 +13,7 @@ static const struct {
 };
 
 struct list_taker {
-    store_job_fn *on_job;
-    void *ctx;
+    const struct store_walk *walk;
     struct arena arena; /* of one row */
 };
 
@@ -24,27 +23,30 @@ static void take_listed(void *ctx, const struct db_row *row)
     struct job j;
 
     job_from_row(row, &t->arena, &j);
-    t->on_job(t->ctx, &j);
+    j.params_match = db_col_int(row, 22) > 0;
+    t->walk->on_job(t->walk->ctx, &j);
     arena_clear(&t->arena);
 }
 
-enum err_code store_list_down(struct store *s, enum store_stretch which, int64_t below, int limit,
-                              store_job_fn *on_job, void *ctx, struct err *err)
+enum err_code store_list_down(struct store *s, const struct store_walk *walk, int64_t below,
+                              struct err *err)
 {
-    struct list_taker t = {.on_job = on_job, .ctx = ctx};
-    enum err_code code = db_do_rows(s->db, stretches[which].down, take_listed, &t, err, db_i(below),
-                                    db_i(limit));
+    struct list_taker t = {.walk = walk};
+    enum err_code code = db_do_rows(s->db, stretches[walk->which].down, take_listed, &t, err,
+                                    db_i(below), db_i(walk->limit), db_t(walk->text),
+                                    db_i(walk->reads));
 
     arena_deinit(&t.arena);
     return code;
 }
 
-enum err_code store_list_up(struct store *s, enum store_stretch which, int64_t above, int64_t last,
-                            int limit, store_job_fn *on_job, void *ctx, struct err *err)
+enum err_code store_list_up(struct store *s, const struct store_walk *walk, int64_t above,
+                            int64_t last, struct err *err)
 {
-    struct list_taker t = {.on_job = on_job, .ctx = ctx};
-    enum err_code code = db_do_rows(s->db, stretches[which].up, take_listed, &t, err, db_i(above),
-                                    db_i(last), db_i(limit));
+    struct list_taker t = {.walk = walk};
+    enum err_code code = db_do_rows(s->db, stretches[walk->which].up, take_listed, &t, err,
+                                    db_i(above), db_i(last), db_i(walk->limit), db_t(walk->text),
+                                    db_i(walk->reads));
 
     arena_deinit(&t.arena);
     return code;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/slice.h"
 #include "core/job/job.h"
 
 struct store;
@@ -22,15 +23,25 @@ enum store_stretch {
     STRETCH_COUNT
 };
 
-/* Without body and result.  Texts are valid during the call. */
+/* Of what it carries: its key, and what the walk reads.  Texts are valid during the call. */
 typedef void store_job_fn(void *ctx, const struct job *job);
 
-/* At most `limit` jobs with id < below, newest first. */
-MUST_CHECK enum err_code store_list_down(struct store *s, enum store_stretch which, int64_t below,
-                                         int limit, store_job_fn *on_job, void *ctx,
-                                         struct err *err);
+/* What is read beside the key: all of it may be large. */
+enum store_walk_reads { WALK_KEY, WALK_LABELS, WALK_LABELS_AND_PARAMS };
 
-/* At most `limit` jobs with above < id <= last, oldest first. */
-MUST_CHECK enum err_code store_list_up(struct store *s, enum store_stretch which, int64_t above,
-                                       int64_t last, int limit, store_job_fn *on_job, void *ctx,
-                                       struct err *err);
+struct store_walk {
+    enum store_stretch which;
+    struct slice text; /* sets params_match of jobs with this in their params; empty: of none */
+    enum store_walk_reads reads;
+    int limit; /* jobs a call */
+    store_job_fn *on_job;
+    void *ctx;
+};
+
+/* Jobs with id < below, newest first. */
+MUST_CHECK enum err_code store_list_down(struct store *s, const struct store_walk *walk,
+                                         int64_t below, struct err *err);
+
+/* Jobs with above < id <= last, oldest first. */
+MUST_CHECK enum err_code store_list_up(struct store *s, const struct store_walk *walk,
+                                       int64_t above, int64_t last, struct err *err);

@@ -261,7 +261,7 @@ FROM ended WHERE id = $1;
 -- store: postgres
 INSERT INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
                   lease_until_at, worker, attempt, history)
-SELECT id, CAST($2 AS BIGINT), CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), token, prev_token,
+SELECT id, $2, CAST($3 AS BIGINT), CAST($4 AS BIGINT), CAST($5 AS BIGINT), token, prev_token,
        started_at, id, worker, attempt, CAST($6 AS TEXT)
 FROM ended WHERE id = $1;
 
@@ -330,28 +330,121 @@ WHERE id IN (SELECT id FROM jobs
 -- name: due_next
 SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 
--- Lists are judged row by row: what a job carries besides is not read.
+-- A job as lists show it: of a value above $2 bytes its first 200 characters, and of a bill
+-- above $3 bytes nothing.  The sizes come behind.  SQLite would load a value to measure it:
+-- STORED_SIZE and STORED_START (sqlite/text.h) do not.
+-- name: job_listed
+-- store: sqlite
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited, p.key,
+       CASE WHEN COALESCE(STORED_SIZE('payload', 'params', p.id),
+                          STORED_SIZE('shared', 'params', p.shared)) > $2
+            THEN COALESCE(STORED_START('payload', 'params', p.id),
+                          STORED_START('shared', 'params', p.shared))
+            ELSE COALESCE(p.params, s.params) END,
+       NULL,
+       CASE WHEN STORED_SIZE('payload', 'labels', p.id) > $2
+            THEN STORED_START('payload', 'labels', p.id) ELSE p.labels END,
+       CASE WHEN STORED_SIZE('payload', 'options', p.id) > $2
+            THEN STORED_START('payload', 'options', p.id) ELSE p.options END,
+       CASE WHEN STORED_SIZE('payload', 'result', p.id) > $2
+            THEN STORED_START('payload', 'result', p.id) ELSE p.result END,
+       CASE WHEN STORED_SIZE('payload', 'bill', p.id) <= $3 THEN p.bill END, NULL,
+       COALESCE(STORED_SIZE('payload', 'params', p.id), STORED_SIZE('shared', 'params', p.shared)),
+       STORED_SIZE('payload', 'labels', p.id), STORED_SIZE('payload', 'options', p.id),
+       STORED_SIZE('payload', 'result', p.id)
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
+WHERE j.id = $1;
+-- store: postgres
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited, p.key,
+       CASE WHEN OCTET_LENGTH(COALESCE(p.params, s.params)) > $2
+            THEN SUBSTR(COALESCE(p.params, s.params), 1, 200) ELSE COALESCE(p.params, s.params) END,
+       NULL,
+       CASE WHEN OCTET_LENGTH(p.labels) > $2 THEN SUBSTR(p.labels, 1, 200) ELSE p.labels END,
+       CASE WHEN OCTET_LENGTH(p.options) > $2 THEN SUBSTR(p.options, 1, 200) ELSE p.options END,
+       CASE WHEN OCTET_LENGTH(p.result) > $2 THEN SUBSTR(p.result, 1, 200) ELSE p.result END,
+       CASE WHEN OCTET_LENGTH(p.bill) <= $3 THEN p.bill END, NULL,
+       OCTET_LENGTH(COALESCE(p.params, s.params)), OCTET_LENGTH(p.labels), OCTET_LENGTH(p.options),
+       OCTET_LENGTH(p.result)
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
+WHERE j.id = $1;
+
+-- name: ended_listed
+-- store: sqlite
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history, 0, p.key,
+       CASE WHEN COALESCE(STORED_SIZE('payload', 'params', p.id),
+                          STORED_SIZE('shared', 'params', p.shared)) > $2
+            THEN COALESCE(STORED_START('payload', 'params', p.id),
+                          STORED_START('shared', 'params', p.shared))
+            ELSE COALESCE(p.params, s.params) END,
+       NULL,
+       CASE WHEN STORED_SIZE('payload', 'labels', p.id) > $2
+            THEN STORED_START('payload', 'labels', p.id) ELSE p.labels END,
+       CASE WHEN STORED_SIZE('payload', 'options', p.id) > $2
+            THEN STORED_START('payload', 'options', p.id) ELSE p.options END,
+       CASE WHEN STORED_SIZE('payload', 'result', p.id) > $2
+            THEN STORED_START('payload', 'result', p.id) ELSE p.result END,
+       CASE WHEN STORED_SIZE('payload', 'bill', p.id) <= $3 THEN p.bill END, NULL,
+       COALESCE(STORED_SIZE('payload', 'params', p.id), STORED_SIZE('shared', 'params', p.shared)),
+       STORED_SIZE('payload', 'labels', p.id), STORED_SIZE('payload', 'options', p.id),
+       STORED_SIZE('payload', 'result', p.id)
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
+WHERE j.id = $1;
+-- store: postgres
+SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+       0, j.finished_at, j.worker, j.attempt, j.history, 0, p.key,
+       CASE WHEN OCTET_LENGTH(COALESCE(p.params, s.params)) > $2
+            THEN SUBSTR(COALESCE(p.params, s.params), 1, 200) ELSE COALESCE(p.params, s.params) END,
+       NULL,
+       CASE WHEN OCTET_LENGTH(p.labels) > $2 THEN SUBSTR(p.labels, 1, 200) ELSE p.labels END,
+       CASE WHEN OCTET_LENGTH(p.options) > $2 THEN SUBSTR(p.options, 1, 200) ELSE p.options END,
+       CASE WHEN OCTET_LENGTH(p.result) > $2 THEN SUBSTR(p.result, 1, 200) ELSE p.result END,
+       CASE WHEN OCTET_LENGTH(p.bill) <= $3 THEN p.bill END, NULL,
+       OCTET_LENGTH(COALESCE(p.params, s.params)), OCTET_LENGTH(p.labels), OCTET_LENGTH(p.options),
+       OCTET_LENGTH(p.result)
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
+WHERE j.id = $1;
+
+-- Lists are judged row by row.  What a job carries may be large: labels (1) and params (2) are
+-- read when they are asked for, and a text is looked for in params where they are.
 -- name: list_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $4 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $3) END
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $4 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $3) END
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
 -- name: list_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $4 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $3) END
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 
@@ -359,24 +452,39 @@ WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
 -- name: walk_jobs
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $5 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $4) END
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $5 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $4) END
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
 SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
        0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, NULL, NULL, NULL
+       p.key,
+       CASE WHEN $5 = 2
+            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
+       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
+       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
+            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
+                                 ''), $4) END
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
 

@@ -12,6 +12,7 @@
 #include "store/sqlite/internal.h"
 #include "store/sqlite/log_writer.h"
 #include "store/sqlite/rows.h"
+#include "store/sqlite/text.h"
 
 enum {
     PAGE_BYTES = 8192,
@@ -330,6 +331,7 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
     sqlite3_busy_timeout(db->handle, BUSY_MS);
     sqlite3_extended_result_codes(db->handle, 1);
     sqlite_rows_register(db->handle);
+    sqlite_text_register(db->handle);
     sqlite3_db_config(db->handle, SQLITE_DBCONFIG_LOOKASIDE, NULL, LOOKASIDE_BYTES,
                       LOOKASIDE_SLOTS);
     if (config->read_only) {

@@ -44,6 +44,19 @@ def test_a_list_says_what_a_job_is(server, client):
     assert "letter 417" in row(out, key), out
 
 
+def test_a_list_says_how_a_large_job_begins_and_how_large_it_is(server, client):
+    large = client.submit(params={"page": "a" * 100_000})
+    command = add(server, "own", "--", "echo", "b" * 10_000)
+    out = server.cli("list").out
+    assert '(100 kB) "page": "aaa' in row(out, large) and "aaa…  " in row(out, large), out
+    assert '(10 kB) ["echo","bbb' in row(out, command) and "bbb…  " in row(out, command), out
+    job = json.loads(server.cli("list", "--json", "--queue", "work").out)
+    assert job["cut"]["params"]["size"] == 100_012 and "params" not in job
+    whole = json.loads(server.cli("list", "--json", "--whole", "--queue", "work").out)
+    assert whole["params"] == {"page": "a" * 100_000}
+    assert server.cli("list", "--whole").status == 2
+
+
 def test_a_list_has_the_last_line_of_failed_jobs(server, client):
     client.submit(params={"n": 1})
     failed = fail_next(client, b"begun\r\n\x1b[31mfatal:\x1b[0m no route to host\n\n")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Lists, pages, counts, waiting for a job, and the reason why a job waits."""
+import json
 import threading
 import time
 from urllib.parse import quote
@@ -112,11 +113,60 @@ def test_paging_is_not_disturbed_by_what_happens_meanwhile(server, client):
     call.result()
 
 
+LARGE = "x" * (1 << 20)
+
+
+def test_a_list_shows_the_start_and_the_size_of_large_values(client):
+    params = {"url": LARGE + "needle"}
+    labels = {f"site{n}": "x" * 1000 for n in range(5)}
+    job_id = client.submit(params=params, labels=labels)
+    client.end(client.take(), "done", result={"found": LARGE})
+    for query in ("", "text=needle", "label.site3=" + "x" * 1000, "state=done"):
+        job, = client.list(query)
+        assert job["id"] == job_id and not {"params", "labels", "result"} & set(job)
+        assert set(job["cut"]) == {"params", "labels", "result"}
+        for name, value in (("params", params), ("labels", labels)):
+            text = json.dumps(value)
+            assert job["cut"][name] == {"size": len(text), "start": text[:200]}
+    assert client.list("text=needles") == []
+    job, = client.list("whole=1")
+    assert job["params"] == params and job["labels"] == labels
+    assert job["result"] == {"found": LARGE} and "cut" not in job
+    assert "cut" not in client.show(job_id) and client.show(job_id)["params"] == job["params"]
+
+
+def test_what_is_small_is_listed_whole(client):
+    params = {"text": "y" * (4096 - len('{"text": ""}'))}
+    client.submit(params=params, labels={"a": "b"})
+    job, = client.list()
+    assert job["params"] == params and job["labels"] == {"a": "b"} and "cut" not in job
+
+
+def test_a_list_of_large_jobs_is_small(server, client):
+    for _ in range(40):
+        client.submit(params={"data": LARGE})
+    reply = client.get("/v1/jobs?limit=40")
+    assert len(reply.json["jobs"]) == 40 and reply.json["cursor"] is None
+    assert len(reply.body) < 40 * 1024
+    plan = server.unix().ok("POST", "/v1/bulk?dry_run=1",
+                             {"action": "cancel", "filter": {"text": LARGE[:1000]}}, 200)
+    assert plan["jobs"] == 40 and plan["examples"][0]["cut"]["params"]["size"] > len(LARGE)
+
+
+def test_a_whole_list_has_a_bound(client):
+    """About 8 MiB a page, and the job that passes it; the cursor goes on."""
+    submitted = [client.submit(params={"data": LARGE}) for _ in range(20)]
+    reply = client.get("/v1/jobs?limit=20&whole=1")
+    assert len(reply.body) < 10 << 20 and reply.json["cursor"]
+    assert ids(client.list("whole=1", limit=20)) == submitted[::-1]
+
+
 @pytest.mark.embedded("refused before the store is asked")
 @pytest.mark.parametrize("query, word", [
     ("state=redy", "ready"),
     ("state=ready,", "state"),
     ("queue=wrok", "work"),
+    ("whole=2", "whole"),
     ("limit=0", "limit"),
     ("limit=1001", "limit"),
     ("limit=x", "limit"),
