@@ -6,48 +6,48 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-all:          ## build/waybill
+all:          ## build build/waybill
 	@tools/need build
 	@tools/build build -- waybill
 
-help:         ## this list
+help:         ## show this list
 	@sed -n 's/^\([a-z][a-z]*\):.*## /\1|/p' Makefile | while IFS='|' read -r n t; do \
 	    printf '  make %-9s %s\n' "$$n" "$$t"; done
 
-demo:         ## an example with a server, a worker, a failure, a kill -9 and a report
+demo:         ## run an example with a failure, a kill -9 and a report
 	@tools/need demo
 	@tools/build build -- waybill
 	@tools/demo
 
-test:         ## every test, in its short form
+test:         ## run every test in its short form
 	@tools/need test
 	@tools/run-tests
 
-bench:        ## speed and memory beside beanstalkd, RabbitMQ, plain SQL, xargs and GNU parallel
+bench:        ## compare speed and memory with beanstalkd, RabbitMQ, plain SQL, xargs
 	@tools/need bench
 	@tools/build build -Dbench=enabled -- waybill bench/waybill-load \
 	    bench/bench-noop bench/bench-stamp bench/bench-resident bench/bench-postgres
 	@bench/run
 
-torture:      ## what takes longer than a test run should: more seeds, kills and power cuts
+torture:      ## run the long tests: more seeds, kills and power cuts
 	@tools/need torture
 	@tools/torture
 
-lint:         ## form, static analysis, layers, headers, links
+lint:         ## check format, layers, headers and links; run static analysis
 	@tools/need lint
 	@tools/lint
 
-asan:         ## the tests under the address, leak and undefined-behaviour sanitizers
+asan:         ## run the tests with the address, leak and undefined-behaviour sanitizers
 	@tools/need asan
 	@tools/run-tests --sanitize address
 
-tsan:         ## the tests under the thread sanitizer
+tsan:         ## run the tests with the thread sanitizer
 	@tools/need tsan
 	@tools/run-tests --sanitize thread
 
-install: all  ## into $(DESTDIR)$(PREFIX)
+install: all  ## install into $(DESTDIR)$(PREFIX)
 	@tools/build build -Dprefix=$(PREFIX) -- waybill
 	@DESTDIR='$(DESTDIR)' meson install -C build --no-rebuild
 
-clean:        ## remove what was built
+clean:        ## remove all build output
 	rm -rf build build-asan build-tsan build-lint build-against
