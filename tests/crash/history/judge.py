@@ -165,10 +165,15 @@ def _said_before(book, op, later):
 # ---- ends
 
 def finality(book):
-    """An end that was acknowledged stays, with its result, unless somebody retries the job."""
+    """An end that was acknowledged stays, with its result, unless somebody retries the job: after the
+    first finish with that lease, as a repeated one is told of the end that there was."""
+    tried = {}
+    for op in book.of["finish"]:
+        tried[op["id"], op["lease"]] = min(op["t0"], tried.get((op["id"], op["lease"]), op["t0"]))
     for job_id, end, state in _ends(book):
         job = book.jobs.get(job_id)
-        again = [op for op in book.retries[job_id] if op["t1"] > end["t0"]]
+        since = tried.get((job_id, end.get("lease")), end["t0"])
+        again = [op for op in book.retries[job_id] if op["t1"] > since]
         if job is None or again:
             continue
         if job["state"] != state:

@@ -305,6 +305,18 @@ BENT = {
 }
 
 
+def test_a_finish_that_is_repeated_after_a_retry_tells_of_the_end_before_it():
+    bent = Bent()
+    first = bent.op("finish", state="done", id=bent.job("plain")["id"])
+    bent.add("retry", first["t1"] + 0.001, id=first["id"])
+    bent.add("finish", first["t1"] + 0.005, **{name: first[name] for name in
+                                               ("id", "lease", "state", "mark")}, result="of the first")
+    bent.job("plain")["result"] = "of the second"
+    assert "finality" not in judge(bent.ops, bent.final)[0]["violations"]
+    bent.ops.remove(bent.op("retry", id=first["id"]))
+    assert "finality" in judge(bent.ops, bent.final)[0]["violations"]
+
+
 def test_a_good_history_is_valid():
     verdict, against = judge(*good())
     assert verdict["violations"] == {}, against
