@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import select
 import socket
 
 from waiting import DEADLINE_S, PATIENCE
@@ -82,6 +83,16 @@ class Client:
             return http.client.HTTPConnection(*self.address, timeout=self.timeout)
         return UnixConnection(self.address, self.timeout)
 
+    def _was_closed(self):
+        """By the server, which closes what was idle for half a minute: on a busy machine a client may
+        be.  Then there is something to read although nothing was asked."""
+        sock = self.connection.sock if self.connection else None
+        if sock is None:
+            return False
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
+
     def request(self, method, path, body=None, headers=None):
         """One request.  Never repeated: a broken connection is the caller's to know."""
         headers = dict(headers or {})
@@ -92,6 +103,8 @@ class Client:
             headers.setdefault("Content-Type", "application/json")
         if isinstance(body, str):
             body = body.encode()
+        if self._was_closed():
+            self.close()
         if self.connection is None:
             self.connection = self._connect()
         try:

@@ -68,7 +68,7 @@ def test_exits_that_mean_never_and_later(shop):
 
 def test_a_signal_and_a_time_out_are_tried_again(shop):
     job = shop.carry_out("case $WAYBILL_ATTEMPT in 1) kill -KILL $$;; 2) sleep 1000;; esac",
-                         timeout="300ms", retry=RETRY)
+                         timeout="1s", retry=RETRY)
     assert (job["state"], job["attempt"]) == ("done", 3)
     assert [entry.get("cause") for entry in job["progress"]] == ["signal", "timeout", None]
 
@@ -90,7 +90,7 @@ def test_a_strict_queue_wants_an_end_word(shop):
 def test_a_time_out_ends_everything_that_the_job_started(shop):
     place = shop.place("pid")
     job = shop.carry_out("setsid sleep 1000 & echo $! > \"$1\"; sleep 1000", [str(place)],
-                         timeout="300ms")
+                         timeout="1s")
     assert (job["state"], job["cause"], job["exit"]) == ("failed", "timeout", -signal.SIGTERM)
     assert not noted(place).alive()
 
@@ -104,7 +104,7 @@ def test_a_jobs_own_time_out_counts_instead_of_its_queues(shop):
 
 def test_done_said_before_the_time_out_and_a_clean_exit_is_done(shop):
     job = shop.carry_out("trap 'exit 0' TERM; echo 'done in time' >&3; while :; do sleep 0.02; done",
-                         timeout="200ms")
+                         timeout="1s")
     assert (job["state"], job["text"]) == ("done", "in time")
 
 

@@ -85,7 +85,7 @@ while [ -e "$1" ]; do sleep 0.01; done""", [str(hold)])
 @pytest.mark.parametrize("end", ["exit 1", "kill -KILL $$", "echo 'err no' >&3",
                                  "echo 'done' >&3; exit 3", "echo 'resend 1000' >&3", "sleep 1000"])
 def test_an_attempt_that_does_not_succeed_leaves_nothing_that_it_emitted(shop, sink, end):
-    queue = shop.queue(SAY + f"say 'emit {{\"queue\":\"{sink}\"}}'\n{end}", timeout="500ms")
+    queue = shop.queue(SAY + f"say 'emit {{\"queue\":\"{sink}\"}}'\n{end}", timeout="2s")
     job_id = shop.submit(queue)
     eventually(lambda: shop.client.show(job_id)["state"] in ("failed", "scheduled"), "the end")
     assert b"answer: ok" in shop.log(job_id)

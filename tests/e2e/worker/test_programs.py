@@ -225,9 +225,9 @@ def test_many_children_at_once_all_end(shop):
 def test_a_program_that_ignores_term_is_killed(shop):
     place = shop.place("pid")
     job = shop.carry_out("trap '' TERM; echo $$ > \"$1\"; while :; do sleep 0.05; done",
-                         [str(place)], timeout="300ms")
+                         [str(place)], timeout="1s")
     assert (job["state"], job["cause"], job["exit"]) == ("failed", "timeout", -signal.SIGKILL)
-    assert "300ms" in job["text"]
+    assert "1s" in job["text"]
     assert not noted(place).alive()
     took = parse_time(job["finished_at"]) - parse_time(job["started_at"])
     assert 10 <= took.total_seconds() < 10 + DEADLINE_S, took
@@ -235,7 +235,7 @@ def test_a_program_that_ignores_term_is_killed(shop):
 
 def test_a_program_may_use_the_time_between_term_and_kill(shop):
     job = shop.carry_out("trap 'echo tidied; exit 3' TERM; while :; do sleep 0.02; done",
-                         timeout="200ms")
+                         timeout="1s")
     assert (job["state"], job["cause"], job["exit"]) == ("failed", "timeout", 3)
     assert b"tidied\n" in shop.log(job)
 

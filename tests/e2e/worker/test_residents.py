@@ -134,8 +134,8 @@ def test_an_idle_one_that_ignores_the_end_of_its_input_is_told_and_killed(shop):
 
 
 def test_a_time_out_ends_the_program_and_the_next_job_gets_a_new_one(shop):
-    queue = shop.queue(RESIDENT, resident=True, slots=1, timeout="400ms")
-    job = shop.run(queue, params={"hold": str(shop.place("never"))})
+    queue = shop.queue(RESIDENT, resident=True, slots=1)
+    job = shop.run(queue, timeout="400ms", params={"hold": str(shop.place("never"))})
     assert (job["state"], job["cause"]) == ("failed", "timeout")
     job = shop.run(queue)
     assert job["state"] == "done" and shop.log(job).endswith(b"job 1\n")
