@@ -59,7 +59,7 @@ static struct fixture *make(const struct fixture *host)
         f->now = host->now;
         f->fanout = host->fanout;
     } else if (pg_is_wanted()) {
-        pg_schema_make(&f->place);
+        pg_schema_take(&f->place);
     }
     if (mkdtemp(f->dir) == NULL)
         fail_msg("no temporary directory");
@@ -105,7 +105,7 @@ void fixture_leave(struct fixture *f)
     VEC_DEINIT(&f->ops);
     remove_dir(f->dir);
     if (!f->is_guest && pg_is_wanted())
-        pg_schema_drop(&f->place);
+        pg_schema_give_back(&f->place);
     free(f);
 }
 

@@ -7,6 +7,19 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { REUSED_BYTES = 256 << 10 };
+
+static const char largest[] = "SELECT COALESCE(MAX(pg_relation_size(c.oid)), 0) FROM pg_class AS c"
+                              " WHERE c.relnamespace = current_schema()::regnamespace";
+
+/* The lock waits for what a session that was abandoned still does. */
+static const char empty_all[] =
+    "DO $$ DECLARE t name; BEGIN"
+    " FOR t IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    " LOOP EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', t);"
+    " IF t <> 'meta' THEN EXECUTE format('DELETE FROM %I', t); END IF; END LOOP;"
+    " DELETE FROM meta WHERE key <> 'version'; END $$";
+
 static const char *cluster(void)
 {
     const char *url = getenv("WAYBILL_TEST_STORE");
@@ -65,8 +78,48 @@ void pg_schema_drop(struct pg_schema *p)
     run(cluster(), sql);
 }
 
+/* A test has one at a time, and the next one may have it again. */
+static struct pg_schema spare;
+static pid_t owner; /* of the spare one; 0: there is none */
+static bool is_altered;
+
+static void drop_spare(void)
+{
+    if (owner == getpid())
+        pg_schema_drop(&spare);
+}
+
+void pg_schema_take(struct pg_schema *p)
+{
+    static bool is_registered;
+
+    is_altered = false;
+    if (!is_registered && atexit(drop_spare) != 0)
+        abort();
+    is_registered = true;
+    if (owner != getpid()) {
+        pg_schema_make(p);
+        return;
+    }
+    *p = spare;
+    owner = 0;
+}
+
+void pg_schema_give_back(struct pg_schema *p)
+{
+    if (is_altered || owner != 0 || run(p->url, largest) > REUSED_BYTES) {
+        pg_schema_drop(p);
+        return;
+    }
+    run(p->url, empty_all);
+    spare = *p;
+    owner = getpid();
+}
+
 void pg_schema_run(const struct pg_schema *p, const char *sql)
 {
+    if (strstr(sql, "CREATE ") != NULL || strstr(sql, "ALTER ") != NULL)
+        is_altered = true;
     run(p->url, sql);
 }
 
