@@ -7,6 +7,11 @@
  * stay in their bounds.  Where the bytes of a request were split makes no difference.
  */
 /* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
 #include "base/json/json.h"
 #include "base/siphash.h"
 #include "base/text/utf8.h"
@@ -384,6 +389,43 @@ static void check_clean(struct slice text, struct slice all, const char *what)
             fuzz_fail("%s has a control character", what);
 }
 
+/* Whether a line of the head is the field of that name (lower case, with its colon). */
+static bool is_field(struct slice line, const char *name)
+{
+    return line.size >= strlen(name) && strncasecmp(line.data, name, strlen(name)) == 0;
+}
+
+/*
+ * A reader of its own for the lines of a head that was taken: what another server on the way could
+ * understand otherwise is not among them.
+ */
+static void check_fields(struct slice text)
+{
+    static const char *const once[] = {"host:", "origin:", "content-length:", "transfer-encoding:"};
+    size_t seen[ARRAY_LEN(once)] = {0};
+    const char *end = text.data + text.size;
+    const char *at = memchr(text.data, '\n', text.size);
+
+    for (at = at == NULL ? end : at + 1; at < end;) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+
+        if (lf == NULL || lf == at || lf[-1] != '\r')
+            fuzz_fail("a line of the head has no CR LF");
+        struct slice line = slice_make(at, (size_t)(lf - 1 - at));
+        const char *colon = line.size == 0 ? NULL : memchr(line.data, ':', line.size);
+
+        if (line.size > 0 && (*at == ' ' || *at == '\t'))
+            fuzz_fail("a folded line was taken");
+        if (line.size > 0 &&
+            (colon == NULL || colon == at || colon[-1] == ' ' || colon[-1] == '\t'))
+            fuzz_fail("a line without a name was taken");
+        for (size_t i = 0; i < ARRAY_LEN(once); i++)
+            if (is_field(line, once[i]) && ++seen[i] > 1)
+                fuzz_fail("%s was taken twice", once[i]);
+        at = lf + 1;
+    }
+}
+
 static void check_head(struct slice text)
 {
     struct err err = ERR_INIT;
@@ -394,6 +436,7 @@ static void check_head(struct slice text)
         check_error(&err);
         return;
     }
+    check_fields(text);
     check_clean(head.method, text, "the method");
     check_clean(head.target, text, "the target");
     check_clean(head.headers.auth.host, text, "Host");
@@ -453,6 +496,33 @@ static enum http_framing_step read_chunks(struct slice input, size_t part, struc
     return step == FRAMING_PIECE ? FRAMING_MORE : step;
 }
 
+/* A reader of its own for chunks that were taken: the same body, whatever extensions they have. */
+static void check_chunks(struct slice taken, struct slice body)
+{
+    const char *at = taken.data;
+    const char *end = taken.data + taken.size;
+
+    for (bool last = false; !last;) {
+        const char *lf = memchr(at, '\n', (size_t)(end - at));
+        char *behind = NULL;
+
+        if (lf == NULL || lf == at || lf[-1] != '\r' || !isxdigit((unsigned char)*at))
+            fuzz_fail("a chunk's line was taken that is none");
+        size_t size = (size_t)strtoull(at, &behind, 16);
+
+        if (behind != lf - 1 && *behind != ';')
+            fuzz_fail("a chunk's size has something else behind it");
+        last = size == 0;
+        if (size > body.size || (size_t)(end - lf - 1) < size + 2 ||
+            memcmp(lf + 1, body.data, size) != 0 || memcmp(lf + 1 + size, "\r\n", 2) != 0)
+            fuzz_fail("a chunk is not the part of the body that it says");
+        body = slice_make(body.data + size, body.size - size);
+        at = lf + 1 + size + 2;
+    }
+    if (at != end || body.size > 0)
+        fuzz_fail("the chunks end elsewhere");
+}
+
 static void run_chunks(struct slice input)
 {
     CLEANUP(buf) struct buf whole = BUF_INIT(FUZZ_INPUT_MAX);
@@ -466,6 +536,8 @@ static void run_chunks(struct slice input)
         fuzz_fail("chunks in parts are another body");
     if (a == FRAMING_DONE && whole_at != parts_at)
         fuzz_fail("chunks in parts end elsewhere");
+    if (a == FRAMING_DONE)
+        check_chunks(slice_make(input.data, whole_at), slice_make(buf_text(&whole), whole.size));
 }
 
 static void run_target(struct slice input)
