@@ -100,11 +100,62 @@ def test_the_data_directory_follows_xdg(tmp_path):
     assert f"{tmp_path}/share/waybill" in ran.stderr + ran.stdout, ran
 
 
-def test_the_unit_for_workers_starts_one_for_its_instance():
-    unit = (Path(ROOT) / "dist" / "waybill-worker@.service.in").read_text()
-    start = re.search(r"^ExecStart=(.*)$", unit, re.M)[1]
-    assert start.startswith("@bindir@/waybill worker --server ${WAYBILL_SCHEME}://%I --data ")
-    server_unit = (Path(ROOT) / "dist" / "waybill.service.in").read_text()
-    for line in server_unit.splitlines():  # the same sandbox
+class Unit:
+    """The unit of an instance as systemd reads it: specifiers, variables and words."""
+
+    def __init__(self, instance, state):
+        text = (Path(ROOT) / "dist" / "waybill-worker@.service.in").read_text()
+        unescaped = re.sub(r"\\x(..)", lambda m: chr(int(m[1], 16)), instance.replace("-", "/"))
+        text = text.replace("@bindir@/waybill", str(BIN)).replace("%i", instance).replace("%I", unescaped)
+        self.lines = [line for line in text.splitlines() if line and line[0] not in "#["]
+        self.env = dict(word.split("=", 1) for word in self.values("Environment")[0].split())
+        self.env["STATE_DIRECTORY"] = str(state / self.values("StateDirectory")[0])
+
+    def values(self, key):
+        return [line.partition("=")[2] for line in self.lines if line.startswith(key + "=")]
+
+    def command(self, **env):
+        env = {**self.env, **env}
+        words = []
+        for word in self.values("ExecStart")[0].split():
+            if re.fullmatch(r"\$\w+", word):  # a word of its own: none or several
+                words += env[word[1:]].split()
+            else:
+                words.append(re.sub(r"\$\{(\w+)\}", lambda m: env[m[1]], word))
+        return words
+
+
+def test_the_unit_for_workers_names_the_server_of_its_instance(tmp_path):
+    """A dash in the name of an instance stays one, and an address that cannot be such a name is a setting."""
+    unit = Unit("my-host.example:6769", tmp_path)
+    assert unit.command()[1:5] == ["worker", "--server", "http://my-host.example:6769", "--data"]
+    words = unit.command(WAYBILL_SCHEME="https", WAYBILL_ADDRESS="[::1]:1", WORKER_ARGS="-j 8 -q a")
+    assert words[3] == "https://[::1]:1" and words[-4:] == ["-j", "8", "-q", "a"], words
+    assert unit.values("EnvironmentFile") == ["-/etc/waybill/worker.env",
+                                              "-/etc/waybill/worker-my-host.example:6769.env"]
+
+
+def test_the_unit_for_workers_has_the_sandbox_of_the_servers(tmp_path):
+    unit = Unit("x", tmp_path)
+    for line in (Path(ROOT) / "dist" / "waybill.service.in").read_text().splitlines():
         if re.match(r"(Protect|Private|Restrict|NoNew|System|Lock|Capability|Ambient)", line):
-            assert line in unit, line
+            assert line in unit.lines, line
+
+
+def test_workers_of_two_instances_serve_two_servers_from_one_machine(servers, tmp_path):
+    both = [servers(name, definitions=QUEUES + "  far: {command: [echo, here]}\n").start() for name in "ab"]
+    units = [Unit(f"127.0.0.1:{server.port}", tmp_path) for server in both]
+    running = []
+    try:
+        for unit in units:
+            Path(unit.env["STATE_DIRECTORY"]).mkdir(parents=True, mode=0o711)
+            running.append(subprocess.Popen(unit.command(), env=plain_env(**unit.env),
+                                            stderr=(tmp_path / "log").open("ab")))
+        for server in both:
+            job = server.tcp().submit("far")
+            eventually(lambda server=server, job=job: server.tcp().state(job) == "done",
+                       f"the job; {(tmp_path / 'log').read_text()}", 20 * PATIENCE)
+    finally:
+        for child in running:
+            child.terminate()
+        assert [child.wait(30 * PATIENCE) for child in running] == [0, 0], (tmp_path / "log").read_text()
