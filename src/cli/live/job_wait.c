@@ -279,6 +279,11 @@ void job_watch_note(const json_t *job)
     waits = job_state_waits(job_state_parse(slice_of(answer_text(job, "state"))));
 }
 
+void job_watch_heard(void)
+{
+    waits = 0;
+}
+
 void job_watch_end(void)
 {
     take_signals(SIG_DFL);

@@ -34,7 +34,11 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log);
 /* Says on standard error why a job has failed or was cancelled; nothing about others, or with --json. */
 void job_say_end(const struct cli *cli, const json_t *job);
 
-/* In between a signal that ends us says that the job goes on, or stays in the queue when it was last noted as waiting. */
+/*
+ * In between a signal that ends us says that the job goes on, or stays in the queue when it was last
+ * noted as waiting and has printed nothing since.
+ */
 void job_watch_begin(struct slice id);
 void job_watch_note(const json_t *job);
+void job_watch_heard(void); /* output of the job has come */
 void job_watch_end(void);

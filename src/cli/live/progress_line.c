@@ -32,7 +32,8 @@ struct progress_line {
     bool shares;   /* standard output is the same terminal */
     bool drawn;
     struct buf text;
-    bool tells; /* standard error is no terminal: what is waited for is said once, in lines */
+    uint64_t heard; /* pieces of the log so far */
+    bool tells;     /* standard error is no terminal: what is waited for is said once, in lines */
     struct job_news news;
 };
 
@@ -165,10 +166,15 @@ static void look(struct progress_line *p)
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
     struct client_request r = {.path = p->path, .patience_s = PATIENCE_S};
     struct err err = ERR_INIT;
+
+    pthread_mutex_lock(&p->mutex);
+    uint64_t heard = p->heard;
+
+    pthread_mutex_unlock(&p->mutex);
     bool known = client_call(p->client, &r, &reply, &err) == E_OK;
 
     pthread_mutex_lock(&p->mutex);
-    if (known && !p->over)
+    if (known && !p->over && heard == p->heard) /* else its output is newer than this answer */
         job_watch_note(reply.json);
     if (known && !p->over && p->tells) {
         tell(p, reply.json);
@@ -266,6 +272,8 @@ void progress_line_lift(struct progress_line *p)
     if (p == NULL)
         return;
     pthread_mutex_lock(&p->mutex);
+    p->heard++;
+    job_watch_heard(); /* before it can be seen */
     erase(p);
 }
 

@@ -272,6 +272,20 @@ def test_an_interrupted_watcher_says_that_the_job_goes_on(shop, verb, number):
     assert shop.ended(job_id)["state"] == "done"
 
 
+def test_so_does_an_interrupted_add_though_the_job_waited_before(shop):
+    place = shop.place("go")
+    queue = shop.queue(HOLDS.format(place))
+    shop.admin.ok("POST", f"/v1/queues/{queue}/pause", {})
+    watching = Watching(shop, "add", queue, "--wait").said("is on pause")
+    shop.admin.ok("POST", f"/v1/queues/{queue}/resume", {})
+    assert watching.printed(6) == b"begun\n"
+    ran = watching.interrupt()
+    (job,) = shop.client.ok("GET", "/v1/jobs?state=running")["jobs"]
+    assert ran.status == -signal.SIGINT and f"job {job['id']} goes on" in ran.err, ran
+    place.touch()
+    assert shop.ended(job["id"])["state"] == "done"
+
+
 # ---- attempts
 
 def three_attempts(shop, **more):
