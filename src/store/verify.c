@@ -21,6 +21,7 @@ static bool is_of(const struct store *s, enum sql sql)
 struct finding_taker {
     store_finding_fn *on_finding;
     void *ctx;
+    struct store_damage *damage;
     int count;
 };
 
@@ -29,6 +30,7 @@ static void pass_on(void *ctx, const char *finding)
     struct finding_taker *t = ctx;
 
     t->count++;
+    damage_note(t->damage, "a check found: %s", finding);
     t->on_finding(t->ctx, finding);
 }
 
@@ -42,7 +44,7 @@ static void take_violation(void *ctx, const struct db_row *row)
 enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err)
 {
-    struct finding_taker t = {.on_finding = on_finding, .ctx = ctx};
+    struct finding_taker t = {.on_finding = on_finding, .ctx = ctx, .damage = s->damage};
     struct db_taker taker = {.on_row = take_violation, .ctx = &t};
 
     char damage[DAMAGE_TEXT_SIZE];

@@ -3,6 +3,7 @@
 import os
 import random
 import shutil
+import sqlite3
 import struct
 
 import pytest
@@ -77,6 +78,27 @@ def test_commits_behind_a_bad_frame_are_reported_until_a_full_check(server, wher
     assert any("write-ahead log was damaged" in finding for finding in ran.json["findings"]), ran
     eventually(lambda: ready(server).status == 200, "somebody was told")
     assert b"waybill_store_damaged 0" in server.unix().get("/metrics").body
+
+
+@pytest.mark.parametrize("args", [["--store", "--full"], ["--store", "--full", "--json"]])
+def test_what_a_check_finds_makes_it_not_ready_until_it_is_mended(server, args):
+    """A count that is wrong: no statement would ever meet it."""
+    def spoil(change):
+        server.stop()
+        with sqlite3.connect(server.data / "waybill.db") as database:
+            assert database.execute(f"UPDATE counts SET n = n {change} WHERE n > 9").rowcount == 1
+        database.close()
+        server.start()
+
+    server.unix().submit_many([{"queue": "work"}] * 10)
+    spoil("+ 1")
+    assert ready(server).status == 200
+    assert server.cli("check", *args).status == 1
+    reply = ready(server)
+    assert reply.status == 503 and b"a check found: " in reply.body, reply.body
+    assert b"waybill_store_damaged 1" in server.unix().get("/metrics").body
+    spoil("- 1")
+    assert server.cli("check", *args).status == 0 and ready(server).status == 200
 
 
 def test_one_loss_is_told_once_though_the_server_is_killed_again(server):
