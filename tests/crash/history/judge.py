@@ -317,7 +317,8 @@ def judge(operations, final):
         "lost": len(against["lost"]), "duplicated": len(against["duplicated"]),
         "unexpected": len(against["unexpected"]),
         "violations": {name: len(found) for name, found in against.items() if found},
-        "faults": dict(sorted(Counter(fault["kind"] for fault in book.faults).items())),
+        "faults": dict(sorted(Counter(fault["kind"] for fault in book.faults
+                                      if fault["effect"] > 0).items())),
         "max_silence_s": round(max((one[0] for one in silences(book)), default=0), 2),
     }
     return verdict, against

@@ -148,9 +148,14 @@ class Net:
         text = f"{table} {{}}\ndelete {table}\n" + (f"{table} {{\n{chains}\n}}\n" if chains else "")
         run("ip", "netns", "exec", self.name(node), "nft", "-f", "-", text=text)
 
+    def dropped(self, node):
+        """Packets that the chains of the moment have dropped."""
+        told = run("ip", "netns", "exec", self.name(node), "nft", "list", "table", "inet", "faults")
+        return sum(map(int, re.findall(r"counter packets (\d+)", told)))
+
     def reset(self, node, *which):
-        """Connections of that namespace are cut: both ends get a reset."""
-        run("ip", "netns", "exec", self.name(node), "ss", "-K", *which)
+        """Connections of that namespace are cut: both ends get a reset.  Returns how many."""
+        return len(run("ip", "netns", "exec", self.name(node), "ss", "-H", "-K", *which).splitlines())
 
     def close(self):
         faults = []
@@ -167,4 +172,4 @@ class Net:
 def chain(direction, rule):
     """A chain that drops what comes in or goes out by that rule."""
     hook = {"in": "input", "out": "output"}[direction]
-    return f"chain {direction} {{\n type filter hook {hook} priority 0\n {rule} drop\n}}\n"
+    return f"chain {direction} {{\n type filter hook {hook} priority 0\n {rule} counter drop\n}}\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The judge of histories sees: a good one is valid, and each way of bending it is found by the property meant for it."""
 import copy
+import random
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,8 +9,10 @@ from types import SimpleNamespace
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "e2e"))
 
 from judge import PROPERTIES, judge, silences  # noqa: E402
+from nemesis import Nemesis  # noqa: E402
 from sample import PERIOD_S, good  # noqa: E402
 
 pytestmark = pytest.mark.embedded("no server is asked")
@@ -323,6 +326,26 @@ def test_a_good_history_is_valid():
     assert verdict["lost"] == verdict["duplicated"] == verdict["unexpected"] == 0
     assert verdict["unknown"] == 2 and verdict["faults"] == {"slow_link": 1}
     assert 0 < verdict["max_silence_s"] < 1
+
+
+def test_a_fault_without_an_effect_has_not_happened():
+    bent = Bent()
+    bent.op("fault")["effect"] = 0
+    verdict, _ = judge(bent.ops, bent.final)
+    assert verdict["faults"] == {}
+
+
+@pytest.mark.parametrize("effect", [0, 3])
+def test_the_nemesis_notes_what_a_fault_has_hit(effect):
+    noted = []
+    nemesis = Nemesis.__new__(Nemesis)
+    nemesis.run = SimpleNamespace(world=SimpleNamespace(add=noted.append))
+    nemesis.rng, nemesis.servers, nemesis.happened = random.Random(1), [None], set()
+    nemesis.kill9, nemesis.wait_ready = lambda _: effect, lambda: None
+    nemesis.wait_recovered = lambda _: None
+    nemesis.inflict("kill9")
+    assert [(op["kind"], op["effect"]) for op in noted] == [("kill9", effect)]
+    assert nemesis.happened == ({"kill9"} if effect else set())
 
 
 def asked(t0, t1, outcome="ok", code=None):

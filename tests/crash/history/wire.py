@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """The links between servers and PostgreSQL, as a process of its own: each can be slow, or reset at one end only.
 
-  wire.py SERVERS      reads commands from standard input, one a line, and answers each with `ok`
+  wire.py SERVERS      reads commands from standard input, one a line, and answers each with `ok COUNT`
 
-  delay NUMBER SECONDS     of the link of that server, each way, with up to a third of jitter
+  delay NUMBER SECONDS     of the link of that server, each way, with up to a third of jitter; COUNT: pieces that were held
+                           back by the delay before
   reset NUMBER near|far    the server's end, or PostgreSQL's, of all its connections; the other end stays for a while, and gets
-                           what was under way
+                           what was under way; COUNT: connections
 """
 import asyncio
 import random
@@ -63,19 +64,28 @@ class Connection:
         self.was_reset = True
         writer = self.ends[end][1]
         sock = writer.get_extra_info("socket")
-        if sock is not None and sock.fileno() >= 0:  # not gone already
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            writer.transport.abort()
+        if sock is None or sock.fileno() < 0:  # gone already
+            return 0
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+        return 1
 
 
 class Link:
     def __init__(self, number):
         self.number = number
         self.delay = 0.0
+        self.delayed = 0  # pieces, since the delay was set
         self.connections = set()
 
     def pause(self):
+        self.delayed += self.delay > 0
         return self.delay * random.uniform(1, 1.33) if self.delay else 0.0
+
+    def set_delay(self, seconds):
+        before, self.delayed = self.delayed, 0
+        self.delay = seconds
+        return before
 
     async def serve(self):
         await asyncio.start_server(self._accepted, net.HUB, net.LINK_PORT + self.number)
@@ -95,8 +105,7 @@ class Link:
             self.connections.discard(connection)
 
     def reset(self, end):
-        for connection in self.connections:
-            connection.reset(end)
+        return sum(connection.reset(end) for connection in self.connections)
 
 
 async def main():
@@ -112,11 +121,8 @@ async def main():
         if not words:
             return
         link = links[int(words[1])]
-        if words[0] == "delay":
-            link.delay = float(words[2])
-        else:
-            link.reset(words[2])
-        print("ok", flush=True)
+        count = link.set_delay(float(words[2])) if words[0] == "delay" else link.reset(words[2])
+        print(f"ok {count}", flush=True)
 
 
 if __name__ == "__main__":
