@@ -172,7 +172,11 @@ def test_the_last_job_is_kept_for_each_server(server, servers, client):
 
 
 def test_a_home_that_cannot_be_written_does_no_harm(server):
-    add(server, "work", env={"HOME": "/proc/nowhere"})
+    """Only the name of the last job is lost."""
+    for env in ({"HOME": "/proc/nowhere"}, {"XDG_STATE_HOME": "/proc/nowhere"}):
+        ran = server.cli("add", "work", env=env)
+        assert ran.status == 0 and ID.fullmatch(ran.out.strip()) and ran.err == "", ran
+        assert server.cli("show", "@last", env=env).status == 3
 
 
 # ---- which jobs
@@ -293,6 +297,14 @@ def test_a_waiting_job_is_changed_in_the_editor(server, client, tmp_path):
     ran = edited(server, job, r"'s/labels:.*/labels: {a: b}/; /\"site\"/d; s/^due_at.*/due_at: 2999-01-01T00:00:00Z/'")
     assert ran.status == 2, ran  # a brace too many is left over: that is a mistake of YAML
     assert client.show(job)["labels"] == {"site": "x"}
+
+
+def test_labels_and_the_due_time_are_changed_in_the_editor(server, client):
+    job = client.submit(labels={"site": "x"})
+    ran = edited(server, job, r"""'s/"site": "x"/"site": "y"/; s/due_at: .*/due_at: 2999-01-01T00:00:00Z/'""")
+    assert ran.status == 0 and ran.out == f"{job}  scheduled\n", ran
+    shown = client.show(job)
+    assert (shown["labels"], shown["due_at"][:19]) == ({"site": "y"}, "2999-01-01T00:00:00"), shown
 
 
 def test_a_job_that_was_changed_meanwhile_is_not_overwritten(server, client, tmp_path):

@@ -5,8 +5,11 @@ import os
 import pwd
 import resource
 import select
+import shutil
 import signal
 import socket
+import subprocess
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,7 +32,7 @@ def post(path, body, *headers):
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 
-SMUGGLED = post("/v1/jobs", b'{"queue":"work"}')
+SUBMIT = post("/v1/jobs", b'{"queue":"work"}')
 
 
 def refusal(wire, status=400):
@@ -89,7 +92,7 @@ DOUBTFUL = {
 def test_a_doubtful_head_is_refused_and_hides_nothing(shared_server, lines):
     with shared_server.wire() as wire:
         wire.send(b"POST /v1/touch HTTP/1.1\r\nHost: localhost\r\n" + lines + b"\r\nhello" +
-                  SMUGGLED)
+                  SUBMIT)
         assert refusal(wire)["code"] == "bad_request"
     assert shared_server.tcp().counts() == {}
 
@@ -102,7 +105,7 @@ def test_a_doubtful_head_is_refused_and_hides_nothing(shared_server, lines):
 ])
 def test_a_doubtful_request_line_is_refused(shared_server, line, status):
     with shared_server.wire() as wire:
-        wire.send(line + b"\r\nHost: localhost\r\n\r\n" + SMUGGLED)
+        wire.send(line + b"\r\nHost: localhost\r\n\r\n" + SUBMIT)
         refusal(wire, status)
     assert shared_server.tcp().counts() == {}
 
@@ -131,7 +134,7 @@ BAD_CHUNKS = {
 @pytest.mark.parametrize("chunks", BAD_CHUNKS.values(), ids=BAD_CHUNKS.keys())
 def test_bad_chunks_are_refused_at_once(shared_server, chunks):
     with shared_server.wire() as wire:
-        wire.send(CHUNKED + chunks + SMUGGLED)
+        wire.send(CHUNKED + chunks + SUBMIT)
         assert refusal(wire)["code"] == "bad_request"
     assert shared_server.tcp().counts() == {}
 
@@ -564,6 +567,48 @@ def test_a_reply_that_nobody_reads_is_cut_off(unread):
     except ConnectionError:
         pass
     assert got < 15 * MIB
+
+
+# ---- lean
+
+def calls_of(server, names, asked):
+    """How often each of these system calls is made by the server while asked() runs."""
+    if shutil.which("strace") is None:
+        pytest.skip("needs strace")
+    with tempfile.NamedTemporaryFile(mode="r", prefix="waybill-calls.") as told:
+        tracer = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=" + ",".join(names), "-o", told.name,
+                                   "-p", str(server.process.pid)], stderr=subprocess.PIPE)
+        status = f"/proc/{server.process.pid}/status"
+
+        def is_traced():
+            with open(status, encoding="ascii") as f:
+                return f"TracerPid:\t{tracer.pid}\n" in f.read() or tracer.poll() is not None
+
+        eventually(is_traced, "strace")
+        if tracer.poll() is not None:
+            pytest.skip(f"strace: {tracer.stderr.read().decode()}")
+        try:
+            asked()
+        finally:
+            tracer.terminate()
+            tracer.communicate()
+        lines = told.read().splitlines()
+    return {name: sum(f" {name}(" in line for line in lines) for name in names}
+
+
+@pytest.mark.skipif(SANITIZED, reason="the leak sanitizer traces, too")
+def test_in_the_steady_state_a_request_is_one_recv_and_one_send(server):
+    """Also one that the engine answers: the connection waits without being taken out of the loop."""
+    with server.wire() as wire:
+        def ask(count=200):
+            for _ in range(count):
+                assert wire.send(SUBMIT).reply().status == 201
+
+        ask(10)
+        calls = calls_of(server, ["recvfrom", "recvmsg", "sendto", "sendmsg", "writev", "epoll_ctl"], ask)
+    taken = calls["recvfrom"] + calls["recvmsg"]
+    sent = calls["sendto"] + calls["sendmsg"] + calls["writev"]
+    assert 200 <= sent <= 210 and 200 <= taken <= 210 and calls["epoll_ctl"] <= 10, calls
 
 
 # ---- descriptors

@@ -211,10 +211,16 @@ def test_a_long_screen_is_scrolled(server, client, top):
 
 def test_idle_queues_and_workers_that_are_gone_are_folded(server, client, top):
     client.submit("other")
+    for name, leaves in (("stays", False), ("gone", True)):
+        instance = {"name": name, "host": "box", "pid": 7, "instance": name * 8}
+        for more in ({}, {"leaves": True}) if leaves else ({},):
+            client.ok("POST", "/v1/claim", {"worker": {**instance, **more}, "queues": {}, "max": 0}, 200)
     terminal = started(top)
-    terminal.until(r"other +\S*up[\s\S]*and 6 idle queues")
-    press(terminal, "a", r"two words")
-    press(terminal, "a", r"and 6 idle queues")
+    terminal.until(r"other +\S*up[\s\S]*and 6 idle queues[\s\S]*stays +[\s\S]*"
+                   "and 1 worker stopped or not heard of any more")
+    assert "gone " not in terminal.text
+    press(terminal, "a", r"two words[\s\S]*gone +")
+    press(terminal, "a", r"and 6 idle queues[\s\S]*and 1 worker stopped")
 
 
 def test_the_last_column_of_a_full_line_is_seen(server, client, top):

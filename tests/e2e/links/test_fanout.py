@@ -6,9 +6,10 @@ from waiting import eventually
 
 QUEUES = 1500  # more than one commit makes
 ENDS = 60      # of 1 MiB each: more than one commit makes
+LARGE = 200    # queues that get what is large
 MIB = "x" * (1 << 20)
 DEFINITIONS = "queues:\n  work: {on_success: next}\n  next: {}\n" + "".join(
-    f"  q{i}: {{subscribe: news}}\n" for i in range(QUEUES))
+    f"  q{i}: {{subscribe: [news{', large' if i < LARGE else ''}]}}\n" for i in range(QUEUES))
 
 
 @pytest.fixture
@@ -33,6 +34,22 @@ def test_a_publish_to_many_queues_reaches_each_once_across_a_kill(server):
     for job_id in ids[::100] + ids[-1:]:
         assert client.show(job_id)["params"] == body["params"]
     assert client.ok("POST", "/v1/topics/news", body, 200)["ids"] == ids
+
+
+@pytest.mark.embedded("asks how large its files are")
+def test_a_large_publication_is_stored_once(server):
+    """1 MiB for each of 200 queues would be 200 MiB."""
+    admin = server.unix()
+
+    def size():
+        store = admin.ok("GET", "/v1/server")["store"]
+        return store["bytes"] + store["wal_bytes"]
+
+    before = size()
+    ids = admin.ok("POST", "/v1/topics/large", {"params": {"x": MIB}}, 202)["ids"]
+    eventually(lambda: sum(jobs_in(admin, "q").values()) == LARGE)
+    assert len(set(ids)) == LARGE and size() - before < 16 << 20
+    assert all(admin.show(job_id)["params"] == {"x": MIB} for job_id in (ids[0], ids[-1]))
 
 
 def test_many_large_ends_of_one_request_are_followed_once_across_a_kill(server):

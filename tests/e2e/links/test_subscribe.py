@@ -191,3 +191,15 @@ def test_a_refused_subscription_is_told_and_the_rest_goes_on(shops, workers):
 def test_a_wrong_line_is_told(shop, args, word):
     ran = shop.server.cli("worker", *args)
     assert ran.status == 2 and word in ran.err, ran
+
+
+@pytest.mark.embedded("a bound of one server")
+def test_workers_may_have_a_thousand_queues_of_their_own(client):
+    def subscribe(name):
+        return client.request("POST", f"/v1/topics/{TOPIC}/subscribe", {"worker": name})
+
+    statuses = {subscribe(f"w{n}").status for n in range(1000)}
+    assert statuses <= {200, 201}, statuses
+    reply = subscribe("one-more")
+    assert reply.status == 429 and "server.subscriptions" in reply.json["error"]["message"], reply.json
+    assert subscribe("w7").status == 200, "who has one keeps it"

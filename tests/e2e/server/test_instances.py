@@ -207,6 +207,20 @@ def test_a_worker_that_was_killed_is_followed_at_once(shops, workers):
     assert shop.run(queue)["state"] == "done"
 
 
+def test_the_instance_of_a_worker_is_another_at_each_start(shops, workers):
+    shop = shops(slots=0).start()
+    kept = shop.server.data / "workers" / "w" / "instance"
+    seen = []
+    for _ in range(2):
+        one = workers(shop.server, "w").start()
+        shown = worker_named(shop.admin, "w")["instance"]
+        eventually(lambda shown=shown: kept.exists() and kept.read_text().startswith(shown),
+                   "the instance to be kept")
+        seen.append(kept.read_text().split()[0])
+        assert one.stop() == 0
+    assert seen[0] != seen[1] and all(len(instance) >= 22 for instance in seen), seen
+
+
 def test_a_server_that_was_killed_has_its_worker_back_at_once(shops):
     shop = shops(slots=1).start()
     queue = shop.queue("echo hello")
