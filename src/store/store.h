@@ -72,8 +72,8 @@ enum err_code store_queue_damaged(struct store *s, int64_t queue, struct err *er
 
 /* Calls back for each thing that is wrong: what was noted in DIR/damage, SQLite's own check (a shared store's files
  * are its database's business), and with FULL the kept counts and the invariants between tables.  Works on a reader.
- * E_OK also when there are findings, which are noted as damage.  FULL takes back what was noted when it
- * finds nothing else: somebody has been told. */
+ * E_OK also when there are findings, which are noted as damage.  FULL takes back what was noted when
+ * it finds nothing else: somebody has been told. */
 MUST_CHECK enum err_code store_verify(struct store *s, enum store_check how,
                                       store_finding_fn *on_finding, void *ctx, struct err *err);
 

@@ -3,7 +3,8 @@
  *
  * WAYBILL_FAULT="NAME:COUNT[:ACTION]" arms one: at the COUNT-th hit of NAME the process is killed with
  * SIGKILL (ACTION `kill`, the default), or fault_hit returns true once (ACTION `fail`), or from then on
- * always (ACTION `fail-all`); that is logged.  Unarmed, a fault point costs one load and one branch.
+ * always (ACTION `fail-all`); that is logged.
+ * Unarmed, a fault point costs one load and one branch.
  *
  * Points may be hit from any thread; arming is for the time before threads start.
  */

@@ -35,8 +35,8 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log);
 void job_say_end(const struct cli *cli, const json_t *job);
 
 /*
- * In between a signal that ends us says that the job goes on, or stays in the queue when it was last
- * noted as waiting and has printed nothing since.
+ * In between, a signal that ends us says that the job goes on, or stays in the queue when it was
+ * last noted as waiting and has printed nothing since.
  */
 void job_watch_begin(struct slice id);
 void job_watch_note(const json_t *job);

@@ -18,7 +18,8 @@ A history is a list of operations, one JSON object a line.  Common to all:
   cancel    id, state (of the reply)            retry    id
   raise     signal, count                       arrive   join, key
   publish   topic, name, ids                    read     id, job (null: 404)
-  fault     kind, target (a server's number, or null: the store), t0, t1, effect (how much it has hit; 0: it has not happened)
+  fault     kind, target (a server's number, or null: the store), t0, t1, effect (what it has hit;
+            0: it has not happened)
   rules     on_success {queue: [{queue, way} | {join} | {signal}]}, joins {name: count}, patience
 
 The name of a job is in its params.  A job that another's end has made has the name of that one, and `way` beside it.  The

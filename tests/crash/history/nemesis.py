@@ -2,7 +2,7 @@
 """What is done to servers, links and PostgreSQL during a history: one fault at a time, each healed before the next.
 
 A method of Nemesis is a fault; its name is the kind in the history.  It returns when the fault is
-healed, and its value is its effect: how many packets, connections, backends or processes it has hit.
+healed, and its value is its effect: how many packets, connections, backends or processes it hit.
 A fault without an effect has not happened.  Then the nemesis waits until all servers are ready.
 BOTH, SHARED and EMBEDDED say which kinds a run has.
 """
@@ -121,8 +121,8 @@ class Nemesis:
 
     def starts_at(self, target):
         """When that server says it was started; now when it says nothing."""
-        request = urllib.request.Request(f"http://{server_address(target)}:{HTTP_PORT}/v1/server",
-                                         headers={"Authorization": f"Bearer {self.run.world.token}"})
+        request = urllib.request.Request(f"http://{server_address(target)}:{HTTP_PORT}/v1/server")
+        request.add_header("Authorization", f"Bearer {self.run.world.token}")
         try:
             with urllib.request.urlopen(request, timeout=2) as reply:
                 told = json.load(reply)["started_at"]
@@ -309,8 +309,8 @@ class Nemesis:
         end, most = time.monotonic() + seconds * self.rng.uniform(0.8, 1.2), 0
         with self.cluster.session() as session:
             while time.monotonic() < end:
-                ((count,),) = session.ask("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-                                          f" AND {which}")
+                ((count,),) = session.ask("SELECT count(*) FROM pg_stat_activity"
+                                          f" WHERE wait_event_type = 'Lock' AND {which}")
                 most = max(most, int(count))
                 time.sleep(0.05)
         return most

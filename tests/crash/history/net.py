@@ -155,7 +155,8 @@ class Net:
 
     def reset(self, node, *which):
         """Connections of that namespace are cut: both ends get a reset.  Returns how many."""
-        return len(run("ip", "netns", "exec", self.name(node), "ss", "-H", "-K", *which).splitlines())
+        cut = run("ip", "netns", "exec", self.name(node), "ss", "-H", "-K", *which)
+        return len(cut.splitlines())
 
     def close(self):
         faults = []

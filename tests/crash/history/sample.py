@@ -157,6 +157,6 @@ def good():
         sample.pass_time(0.1)
         sample.op("raise", "fail", server=number % 2, signal="s", count=1)
         sample.op("touch", server=number % 2, id="J000", lease="none", lost=True)
-    sample.ops.append({"op": "fault", "kind": "slow_link", "target": 2, "t0": begun, "t1": sample.now,
-                       "effect": 40})
+    sample.ops.append({"op": "fault", "kind": "slow_link", "target": 2, "t0": begun,
+                       "t1": sample.now, "effect": 40})
     return sample.ops, sample.final()

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The links between servers and PostgreSQL, as a process of its own: each can be slow, or reset at one end only.
 
-  wire.py SERVERS      reads commands from standard input, one a line, and answers each with `ok COUNT`
+  wire.py SERVERS      reads commands from standard input, one a line; answers each with `ok COUNT`
 
-  delay NUMBER SECONDS     of the link of that server, each way, with up to a third of jitter; COUNT: pieces that were held
-                           back by the delay before
+  delay NUMBER SECONDS     of the link of that server, each way, with up to a third of jitter;
+                           COUNT: pieces that were held back by the delay before
   reset NUMBER near|far    the server's end, or PostgreSQL's, of all its connections; the other end stays for a while, and gets
                            what was under way; COUNT: connections
 """

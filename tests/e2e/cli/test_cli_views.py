@@ -301,7 +301,8 @@ def test_a_waiting_job_is_changed_in_the_editor(server, client, tmp_path):
 
 def test_labels_and_the_due_time_are_changed_in_the_editor(server, client):
     job = client.submit(labels={"site": "x"})
-    ran = edited(server, job, r"""'s/"site": "x"/"site": "y"/; s/due_at: .*/due_at: 2999-01-01T00:00:00Z/'""")
+    due = "2999-01-01T00:00:00Z"
+    ran = edited(server, job, rf"""'s/"site": "x"/"site": "y"/; s/due_at: .*/due_at: {due}/'""")
     assert ran.status == 0 and ran.out == f"{job}  scheduled\n", ran
     shown = client.show(job)
     assert (shown["labels"], shown["due_at"][:19]) == ({"site": "y"}, "2999-01-01T00:00:00"), shown

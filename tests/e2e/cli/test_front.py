@@ -576,8 +576,9 @@ def calls_of(server, names, asked):
     if shutil.which("strace") is None:
         pytest.skip("needs strace")
     with tempfile.NamedTemporaryFile(mode="r", prefix="waybill-calls.") as told:
-        tracer = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=" + ",".join(names), "-o", told.name,
-                                   "-p", str(server.process.pid)], stderr=subprocess.PIPE)
+        tracer = subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=" + ",".join(names),
+                                   "-o", told.name, "-p", str(server.process.pid)],
+                                  stderr=subprocess.PIPE)
         status = f"/proc/{server.process.pid}/status"
 
         def is_traced():
@@ -598,14 +599,15 @@ def calls_of(server, names, asked):
 
 @pytest.mark.skipif(SANITIZED, reason="the leak sanitizer traces, too")
 def test_in_the_steady_state_a_request_is_one_recv_and_one_send(server):
-    """Also one that the engine answers: the connection waits without being taken out of the loop."""
+    """Also one that the engine answers: the connection waits and stays in the loop."""
     with server.wire() as wire:
         def ask(count=200):
             for _ in range(count):
                 assert wire.send(SUBMIT).reply().status == 201
 
         ask(10)
-        calls = calls_of(server, ["recvfrom", "recvmsg", "sendto", "sendmsg", "writev", "epoll_ctl"], ask)
+        names = ["recvfrom", "recvmsg", "sendto", "sendmsg", "writev", "epoll_ctl"]
+        calls = calls_of(server, names, ask)
     taken = calls["recvfrom"] + calls["recvmsg"]
     sent = calls["sendto"] + calls["sendmsg"] + calls["writev"]
     assert 200 <= sent <= 210 and 200 <= taken <= 210 and calls["epoll_ctl"] <= 10, calls

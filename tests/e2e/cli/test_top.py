@@ -214,7 +214,8 @@ def test_idle_queues_and_workers_that_are_gone_are_folded(server, client, top):
     for name, leaves in (("stays", False), ("gone", True)):
         instance = {"name": name, "host": "box", "pid": 7, "instance": name * 8}
         for more in ({}, {"leaves": True}) if leaves else ({},):
-            client.ok("POST", "/v1/claim", {"worker": {**instance, **more}, "queues": {}, "max": 0}, 200)
+            claim = {"worker": {**instance, **more}, "queues": {}, "max": 0}
+            client.ok("POST", "/v1/claim", claim, 200)
     terminal = started(top)
     terminal.until(r"other +\S*up[\s\S]*and 6 idle queues[\s\S]*stays +[\s\S]*"
                    "and 1 worker stopped or not heard of any more")

@@ -197,10 +197,11 @@ def test_a_waiting_job_with_its_own_command_is_not_changed_by_others(server, cli
                                     ("POST", f"{path}/move", {"queue": "default"})):
             error = client.refused(403, "forbidden", method, where, body)
             assert "Unix socket" in error["message"] and "token" in error["message"]
-        for fields in ({"env": {"LD_PRELOAD": "/tmp/x.so"}}, {"workdir": "/tmp"}, {"command": ["id"]},
-                       {"limits": {"user": "root"}}):
-            for method, where in (("PATCH", path), ("POST", f"{path}/clone"), ("POST", f"{path}/retry")):
-                assert client.request(method, where, fields).status in (403, 409, 422), (where, fields)
+        for fields in ({"env": {"LD_PRELOAD": "/tmp/x.so"}}, {"workdir": "/tmp"},
+                       {"command": ["id"]}, {"limits": {"user": "root"}}):
+            for method, verb in (("PATCH", ""), ("POST", "/clone"), ("POST", "/retry")):
+                reply = client.request(method, path + verb, fields)
+                assert reply.status in (403, 409, 422), (verb, fields)
     assert everything(client) == before
 
 

@@ -106,7 +106,8 @@ class Unit:
     def __init__(self, instance, state):
         text = (Path(ROOT) / "dist" / "waybill-worker@.service.in").read_text()
         unescaped = re.sub(r"\\x(..)", lambda m: chr(int(m[1], 16)), instance.replace("-", "/"))
-        text = text.replace("@bindir@/waybill", str(BIN)).replace("%i", instance).replace("%I", unescaped)
+        for word, value in (("@bindir@/waybill", BIN), ("%i", instance), ("%I", unescaped)):
+            text = text.replace(word, str(value))
         self.lines = [line for line in text.splitlines() if line and line[0] not in "#["]
         self.env = dict(word.split("=", 1) for word in self.values("Environment")[0].split())
         self.env["STATE_DIRECTORY"] = str(state / self.values("StateDirectory")[0])
@@ -126,7 +127,7 @@ class Unit:
 
 
 def test_the_unit_for_workers_names_the_server_of_its_instance(tmp_path):
-    """A dash in the name of an instance stays one, and an address that cannot be such a name is a setting."""
+    """A dash in it stays one; an address that cannot be the name of an instance is a setting."""
     unit = Unit("my-host.example:6769", tmp_path)
     assert unit.command()[1:5] == ["worker", "--server", "http://my-host.example:6769", "--data"]
     words = unit.command(WAYBILL_SCHEME="https", WAYBILL_ADDRESS="[::1]:1", WORKER_ARGS="-j 8 -q a")
@@ -143,7 +144,8 @@ def test_the_unit_for_workers_has_the_sandbox_of_the_servers(tmp_path):
 
 
 def test_workers_of_two_instances_serve_two_servers_from_one_machine(servers, tmp_path):
-    both = [servers(name, definitions=QUEUES + "  far: {command: [echo, here]}\n").start() for name in "ab"]
+    definitions = QUEUES + "  far: {command: [echo, here]}\n"
+    both = [servers(name, definitions=definitions).start() for name in "ab"]
     units = [Unit(f"127.0.0.1:{server.port}", tmp_path) for server in both]
     running = []
     try:
@@ -158,4 +160,5 @@ def test_workers_of_two_instances_serve_two_servers_from_one_machine(servers, tm
     finally:
         for child in running:
             child.terminate()
-        assert [child.wait(30 * PATIENCE) for child in running] == [0, 0], (tmp_path / "log").read_text()
+        statuses = [child.wait(30 * PATIENCE) for child in running]
+        assert statuses == [0, 0], (tmp_path / "log").read_text()
