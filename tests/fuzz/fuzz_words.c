@@ -212,12 +212,10 @@ static void check_told(struct program_report *a)
 
 static void run_lines(struct slice text)
 {
-    struct program_report *a = program_report_new(
-        &(struct program_report_config){.id = "I",
-                                        .lease = "L",
-                                        .route = PROGRAM_REPORT_ROUTE,
-                                        .knows_queue = knows_queue,
-                                        .knows_topic = knows_topic});
+    struct program_report *a = program_report_new(&(struct program_report_config){
+        .id = "I",
+        .lease = "L",
+        .rules = {.route = EMIT_ROUTE, .knows_queue = knows_queue, .knows_topic = knows_topic}});
     struct line_reader lines = LINE_READER_INIT(300);
     CLEANUP(buf) struct buf replies = BUF_INIT((size_t)1 << 24);
     CLEANUP(buf) struct buf notices = BUF_INIT((size_t)1 << 24);

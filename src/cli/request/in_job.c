@@ -148,7 +148,7 @@ enum err_code in_job_say(struct in_job *j, struct slice line, struct buf *answer
         if (errno != EINTR)
             return err_errno(err, E_UNAVAILABLE, "lock the job's file");
     }
-    enum err_code code = say(line, spec->answered, answer, err);
+    enum err_code code = say(line, spec->reply != WORD_REPLY_NONE, answer, err);
 
     (void)flock(j->lock_fd, LOCK_UN);
     return code;

@@ -1,11 +1,14 @@
 /*
  * Words: what a program says on file descriptor 3, one line each.
  *
- * The table `words` is the single source of their names, syntax and meaning; docs/programs.md follows it.
- * A line that is malformed is an error with its cause and changes nothing.  Texts come back as valid
- * UTF-8 of at most WORD_TEXT_MAX bytes, `?` in place of what is neither that nor a character.
+ * Each word is one row of the table `words`: its names, how its line is read, whether it is
+ * answered, what it means at the end of an attempt, the command that says it.  docs/programs.md is
+ * checked against it.  What a word does at once is the worker's (worker/run/program_report.c).
  *
- * Pure.  Slices live in the line and in the arena.
+ * A malformed line is an error with its cause and changes nothing.  Texts are returned as valid
+ * UTF-8 of at most WORD_TEXT_MAX bytes, with `?` for each byte that is not part of a character.
+ *
+ * Pure.  Slices point into the line or into the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -46,7 +49,7 @@ struct word {
     struct slice name; /* SET RAISE */
     struct slice json; /* SET EMIT EMIT_NOW CURSOR STEP: checked; an object for emits and STEP */
 
-    /* PROGRESS: counts or the time that is left, or both. */
+    /* PROGRESS: counts, or the time left. */
     bool has_done;
     int64_t done;
     int64_t total; /* 0: unknown */
@@ -58,28 +61,49 @@ struct word {
     int64_t count;    /* RAISE */
 };
 
+enum word_reply { /* on file descriptor 4 */
+                  WORD_REPLY_NONE,
+                  WORD_REPLY_AT_ONCE,   /* `ok`, when the worker has accepted the line */
+                  WORD_REPLY_COMMITTED, /* `ok`, when the server has committed it */
+};
+
+enum word_at_end {
+    WORD_AT_END_NOTHING, /* all its effect is at once */
+    WORD_AT_END_ALWAYS,  /* it is part of every finish */
+    WORD_AT_END_IF_DONE, /* it is part of the finish of an attempt that is done, else discarded */
+    WORD_AT_END_DECIDES, /* it says how the attempt ends; the first such word counts */
+};
+
+struct word_reading; /* a line while it is read; word_read.h */
+
 struct word_spec {
     const char *name;
+    const char *other_name; /* or NULL */
     enum word_kind kind;
-    bool answered; /* on file descriptor 4 */
-    bool ends;     /* it says how the attempt ends; the first such word wins */
-    const char *syntax;
-    const char *meaning; /* one sentence for people, Markdown */
+    enum err_code (*read)(struct word_reading *r);
+    enum word_reply reply;
+    enum word_at_end at_end;
+    const char *verb;    /* `waybill VERB` says it inside a job; NULL: no command does */
+    const char *syntax;  /* Markdown, between backquotes */
+    const char *meaning; /* Markdown */
 };
 
 extern const struct word_spec words[];
 extern const size_t n_words;
 
-/* The word that a line begins with, NULL when it is unknown; ret_rest is what follows it. */
+/* The row of a kind, which is not WORD_NONE. */
+const struct word_spec *word_spec_of(enum word_kind kind);
+
+/* The row of the word that a line begins with, NULL when it is unknown; *ret_rest: what follows. */
 const struct word_spec *word_find(struct slice line, struct slice *ret_rest);
 
-/* A line without its end.  E_INVALID: "unknown word 'emti', did you mean 'emit'?",
+/* Reads a line, given without its newline.  E_INVALID: "unknown word 'emti', did you mean 'emit'?",
  * "resend: needs a number of seconds, …". */
 MUST_CHECK enum err_code word_parse(struct slice line, struct arena *arena, struct word *ret_word,
                                     struct err *err);
 
-/* A resident program's line begins with the id of the job it speaks of: takes it off the line. */
+/* A line of a resident program begins with the id of its job: removes it from the line. */
 MUST_CHECK enum err_code word_take_id(struct slice *line, int64_t *ret_id, struct err *err);
 
-/* Any bytes as text for people: as valid UTF-8 without NUL, at most `max` bytes. */
+/* Any bytes as text for people: valid UTF-8 without NUL, at most `max` bytes. */
 struct slice word_text(struct slice bytes, size_t max, struct arena *arena);

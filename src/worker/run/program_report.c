@@ -1,3 +1,7 @@
+/*
+ * Lines of a program: read by the table of words, carried out by the table `takers`, answered in
+ * their order.
+ */
 /* SPDX-License-Identifier: MIT */
 #include "worker/run/program_report.h"
 
@@ -18,10 +22,8 @@ struct program_report *program_report_new(const struct program_report_config *co
     a->id = mem_strdup(config->id);
     a->lease = mem_strdup(config->lease);
     a->text = BUF_INIT(WORD_TEXT_MAX);
-    a->spool = BUF_INIT(SIZE_MAX /
-                        2); /* bounded by program_report_is_full and the length of a line */
-    a->body = BUF_INIT(SIZE_MAX / 2);
-    a->steps = BUF_INIT(PROGRAM_REPORT_STEPS_MAX);
+    a->body = BUF_INIT(SIZE_MAX / 2); /* bounded by the size of a batch and of a line */
+    gains_init(&a->gains);
     return a;
 }
 
@@ -29,16 +31,11 @@ void program_report_free(struct program_report *a)
 {
     if (a == NULL)
         return;
-    for (size_t i = 0; i < a->values.count; i++) {
-        free(a->values.items[i].name);
-        free(a->values.items[i].json);
-    }
     for (size_t i = 0; i < a->replies.count; i++)
         free(a->replies.items[i].text);
-    program_report_free_emits(a);
-    program_report_free_route(a);
-    VEC_DEINIT(&a->values);
     VEC_DEINIT(&a->replies);
+    report_free_batches(a);
+    gains_deinit(&a->gains);
     buf_deinit(&a->text);
     free(a->end_text);
     free(a->id);
@@ -48,49 +45,32 @@ void program_report_free(struct program_report *a)
 
 /* ---- replies ---- */
 
-void program_report_tidy(char *text)
+void report_tidy(char *text)
 {
     for (; *text != '\0'; text++)
         if ((unsigned char)*text < 0x20 || *text == 0x7F)
             *text = ' ';
 }
 
-static char *PRINTF_LIKE(1, 0) one_line(const char *fmt, va_list args)
+size_t report_reply_later(struct program_report *a)
 {
-    char *text = NULL;
-
-    ASSERT(vasprintf(&text, fmt, args) >= 0);
-    program_report_tidy(text);
-    return text;
-}
-
-size_t program_report_reply_later(struct program_report *a)
-{
-    VEC_PUSH(&a->replies, ((struct program_report_reply){.text = NULL}));
+    VEC_PUSH(&a->replies, ((struct report_reply){.text = NULL}));
     return a->replies_first + a->replies.count - 1;
 }
 
-void program_report_reply_now(struct program_report *a, const char *fmt, ...)
+void report_reply_fill(struct program_report *a, size_t number, const char *fmt, ...)
 {
-    va_list args;
-
-    va_start(args, fmt);
-    VEC_PUSH(&a->replies, ((struct program_report_reply){.text = one_line(fmt, args)}));
-    va_end(args);
-}
-
-void program_report_reply_fill(struct program_report *a, size_t number, const char *fmt, ...)
-{
-    struct program_report_reply *r = &a->replies.items[number - a->replies_first];
+    struct report_reply *r = &a->replies.items[number - a->replies_first];
     va_list args;
 
     ASSERT(r->text == NULL);
     va_start(args, fmt);
-    r->text = one_line(fmt, args);
+    ASSERT(vasprintf(&r->text, fmt, args) >= 0);
     va_end(args);
+    report_tidy(r->text);
 }
 
-void program_report_flush_replies(struct program_report *a, struct buf *replies)
+void report_flush_replies(struct program_report *a, struct buf *replies)
 {
     size_t ready = 0;
 
@@ -107,151 +87,182 @@ void program_report_flush_replies(struct program_report *a, struct buf *replies)
                 a->replies.count * sizeof(a->replies.items[0]));
 }
 
-/* ---- words ---- */
+/* ---- what each word does at once ---- */
 
-static void take_text(struct program_report *a, const struct word *w)
+static enum err_code take_text(struct program_report *a, const struct word *w, int64_t now_at,
+                               struct err *err)
 {
+    (void)now_at;
+    (void)err;
     buf_clear(&a->text);
     buf_add_slice(&a->text, w->text);
     a->has_text = true;
     a->changed = true;
+    return E_OK;
 }
 
-static void take_progress(struct program_report *a, const struct word *w)
+static enum err_code take_progress(struct program_report *a, const struct word *w, int64_t now_at,
+                                   struct err *err)
 {
     if (w->text.size > 0)
-        take_text(a, w);
+        (void)take_text(a, w, now_at, err);
     a->changed = true;
     if (w->has_left) {
         a->has_left = true;
         a->left_us = w->left_us;
-        return;
+        return E_OK;
     }
     a->has_done = true;
     a->done = w->done;
     a->total = w->total;
     snprintf(a->unit, sizeof(a->unit), "%.*s", (int)w->unit.size,
              w->unit.size > 0 ? w->unit.data : "");
+    return E_OK;
 }
 
-static struct program_report_value *find_value(struct program_report *a, const char *name)
+static enum err_code take_emit(struct program_report *a, const struct word *w, int64_t now_at,
+                               struct err *err)
 {
-    for (size_t i = 0; i < a->values.count; i++)
-        if (strcmp(a->values.items[i].name, name) == 0)
-            return &a->values.items[i];
-    return NULL;
+    (void)now_at;
+    if (a->fault.code != E_OK)
+        return err_set(err, E_CONFLICT, "an earlier job was refused: %s", a->fault.msg);
+    if (emit_rules_check_job(&a->config.rules, w->json, err) != E_OK)
+        return err->code;
+    gains_add_job(&a->gains, w->json);
+    return E_OK;
 }
 
-static struct program_report_value *add_value(struct program_report *a, char *name)
+static enum err_code take_emit_now(struct program_report *a, const struct word *w, int64_t now_at,
+                                   struct err *err)
 {
-    VEC_PUSH(&a->values, ((struct program_report_value){.name = name}));
-    return &a->values.items[a->values.count - 1];
+    if (emit_rules_check_job(&a->config.rules, w->json, err) != E_OK)
+        return err->code;
+    if (a->hold_until_at == 0)
+        a->hold_until_at = now_at + PROGRAM_REPORT_CURSOR_US;
+    report_add_entry(a, w->json, false);
+    return E_OK;
 }
 
-static void take_set(struct program_report *a, const struct word *w)
+static enum err_code take_cursor(struct program_report *a, const struct word *w, int64_t now_at,
+                                 struct err *err)
 {
-    CLEANUP(mem) char *name = mem_strndup(w->name.data, w->name.size);
-    struct program_report_value *known = find_value(a, name);
-    size_t old = known != NULL ? strlen(known->json) : 0;
-    size_t size = a->values_size - old + w->json.size + (known != NULL ? 0 : w->name.size);
+    const char *before = a->before_cursor;
 
-    if (size > PROGRAM_REPORT_SET_MAX) {
-        program_report_reply_now(
-            a, "fail set: all values together have %zu bytes, at most %zu are allowed", size,
-            PROGRAM_REPORT_SET_MAX);
-        return;
-    }
-    if (known == NULL && a->values.count == PROGRAM_REPORT_SET_NAMES) {
-        program_report_reply_now(a, "fail set: at most %d names are allowed",
-                                 PROGRAM_REPORT_SET_NAMES);
-        return;
-    }
-    if (known == NULL)
-        known = add_value(a, STEAL(name));
-    free(known->json);
-    known->json = mem_strndup(w->json.data, w->json.size);
-    a->values_size = size;
-    program_report_reply_now(a, "ok");
+    (void)now_at;
+    if (before != NULL)
+        return err_set(err, E_CONFLICT,
+                       "what was given by '%s' before it is lost if this attempt fails: %s", before,
+                       strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
+                                                   : "say it after the last cursor");
+    report_add_entry(a, w->json, true);
+    return E_OK;
 }
 
-static void take_end(struct program_report *a, const struct word *w, struct buf *notices)
+static enum err_code take_set(struct program_report *a, const struct word *w, int64_t now_at,
+                              struct err *err)
 {
-    if (a->end.kind != WORD_NONE) {
-        program_report_reply_now(a, "fail an end word was said already: the first one counts");
-        buf_add_str(notices, "a second end word is ignored: the first one counts\n");
-        return;
-    }
+    (void)now_at;
+    return gains_set(&a->gains, w->name, w->json, err);
+}
+
+static enum err_code take_step(struct program_report *a, const struct word *w, int64_t now_at,
+                               struct err *err)
+{
+    (void)now_at;
+    if (emit_rules_check_step(&a->config.rules, w->json, err) != E_OK)
+        return err->code;
+    return gains_add_step(&a->gains, w->json, err);
+}
+
+static enum err_code take_raise(struct program_report *a, const struct word *w, int64_t now_at,
+                                struct err *err)
+{
+    (void)now_at;
+    return gains_raise(&a->gains, w->name, w->count, err);
+}
+
+static enum err_code take_end(struct program_report *a, const struct word *w, int64_t now_at,
+                              struct err *err)
+{
+    (void)now_at;
+    if (a->end.kind != WORD_NONE)
+        return err_set(err, E_CONFLICT, "ignored: the first end word counts, and that was '%s'",
+                       word_spec_of(a->end.kind)->name);
     a->end = (struct word){.kind = w->kind, .delay_us = w->delay_us};
     a->end_text = mem_strndup(w->text.size > 0 ? w->text.data : "", w->text.size);
     a->end.text = slice_make(a->end_text, w->text.size);
-    program_report_reply_now(a, "ok");
+    return E_OK;
 }
 
-static void take_word(struct program_report *a, const struct word *w, int64_t now_at,
-                      struct buf *notices)
+/* What a word does when its line arrives; on an error it has done nothing.  What it does at the
+ * end of the attempt is in its row of `words` and in gains.c. */
+typedef enum err_code take_fn(struct program_report *a, const struct word *w, int64_t now_at,
+                              struct err *err);
+
+static take_fn *const takers[WORD_KIND_COUNT] = {
+    [WORD_RUN] = take_text,  [WORD_PROGRESS] = take_progress, [WORD_EMIT] = take_emit,
+    [WORD_SET] = take_set,   [WORD_EMIT_NOW] = take_emit_now, [WORD_CURSOR] = take_cursor,
+    [WORD_STEP] = take_step, [WORD_RAISE] = take_raise,       [WORD_DONE] = take_end,
+    [WORD_FAIL] = take_end,  [WORD_RESEND] = take_end,
+};
+
+void report_note_forbidden(struct program_report *a, const struct err *why)
 {
-    switch (w->kind) {
-    case WORD_RUN: take_text(a, w); break;
-    case WORD_PROGRESS: take_progress(a, w); break;
-    case WORD_EMIT: program_report_take_emit(a, w); break;
-    case WORD_EMIT_NOW: program_report_take_emit_now(a, w, now_at); break;
-    case WORD_CURSOR: program_report_take_cursor(a, w); break;
-    case WORD_SET: take_set(a, w); break;
-    case WORD_STEP: program_report_take_step(a, w); break;
-    case WORD_RAISE: program_report_take_raise(a, w); break;
-    case WORD_DONE:
-    case WORD_FAIL:
-    case WORD_RESEND: take_end(a, w, notices); break;
-    case WORD_NONE:
-    case WORD_KIND_COUNT: break;
+    if (why->code == E_FORBIDDEN && a->fault.code == E_OK) {
+        a->fault = *why;
+        gains_discard(&a->gains);
     }
 }
 
-/* Complaints of a program that does not listen are at least in its log. */
-static void note_refusals(const struct program_report *a, size_t from, struct buf *notices)
+/* The refusal is in the log as well, because few programs read their replies. */
+static void refuse(struct program_report *a, const struct word_spec *spec, const char *prefix,
+                   struct err *why, struct buf *notices)
 {
-    for (size_t i = from; i < a->replies.count; i++)
-        if (a->replies.items[i].text != NULL &&
-            strncmp(a->replies.items[i].text, "fail ", 5) == 0 && notices->size == 0)
-            buf_addf(notices, "%s\n", a->replies.items[i].text + strlen("fail "));
+    report_tidy(why->msg);
+    if (spec == NULL || spec->reply != WORD_REPLY_NONE)
+        report_reply_fill(a, report_reply_later(a), "fail %s%s", prefix, why->msg);
+    buf_addf(notices, "%s%s\n", prefix, why->msg);
+    report_note_forbidden(a, why);
 }
 
 void program_report_line(struct program_report *a, struct slice line, int64_t now_at,
                          struct buf *replies, struct buf *notices)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    CLEANUP(buf) struct buf said = BUF_INIT(4096);
     struct err err = ERR_INIT;
-    size_t due = a->replies.count;
     struct slice rest;
     struct word w;
 
-    if (word_parse(line, &arena, &w, &err) == E_OK) {
-        take_word(a, &w, now_at, &said);
-        note_refusals(a, due, &said);
-    } else {
-        const struct word_spec *spec = word_find(line, &rest);
+    if (word_parse(line, &arena, &w, &err) != E_OK) {
+        refuse(a, word_find(line, &rest), "", &err, notices); /* its text begins with the word */
+    } else if (w.kind != WORD_NONE) {
+        const struct word_spec *spec = word_spec_of(w.kind);
+        char prefix[32];
 
-        if (spec == NULL || spec->answered)
-            program_report_reply_now(a, "fail %s", err.msg);
-        program_report_tidy(err.msg);
-        buf_addf(&said, "%s\n", err.msg);
+        if (takers[w.kind](a, &w, now_at, &err) != E_OK) {
+            snprintf(prefix, sizeof(prefix), "%s: ", spec->name);
+            refuse(a, spec, prefix, &err, notices);
+        } else {
+            if (spec->reply == WORD_REPLY_AT_ONCE)
+                report_reply_fill(a, report_reply_later(a), "ok");
+            if (spec->at_end == WORD_AT_END_IF_DONE)
+                a->before_cursor = spec->name;
+        }
     }
-    buf_add_slice(notices, buf_slice(&said));
-    program_report_flush_replies(a, replies);
+    report_flush_replies(a, replies);
 }
 
 void program_report_long_line(struct program_report *a, uint64_t bytes, struct buf *replies,
                               struct buf *notices)
 {
-    program_report_reply_now(a, "fail a line may have %zu bytes, not %" PRIu64, WORD_LINE_MAX,
-                             bytes);
+    report_reply_fill(a, report_reply_later(a), "fail a line may have %zu bytes, not %" PRIu64,
+                      WORD_LINE_MAX, bytes);
     buf_addf(notices, "a line of %" PRIu64 " bytes was skipped, %zu are allowed\n", bytes,
              WORD_LINE_MAX);
-    program_report_flush_replies(a, replies);
+    report_flush_replies(a, replies);
 }
 
-/* ---- what was told ---- */
+/* ---- status and end ---- */
 
 const struct word *program_report_end(const struct program_report *a)
 {
@@ -286,34 +297,28 @@ void program_report_add_status(struct program_report *a, struct buf *b)
         json_put_int(b, "total", a->total);
         json_put_string(b, "unit", slice_of(a->unit));
     }
-    if (a->has_left) {
+    if (a->has_left)
         json_put_int(b, "left", (a->left_us + US_PER_S - 1) / US_PER_S);
-    }
     a->changed = false;
-}
-
-static void add_values(const struct program_report *a, struct buf *b)
-{
-    json_add_key(b, "set");
-    buf_add_char(b, '{');
-    for (size_t i = 0; i < a->values.count; i++) {
-        json_add_comma(b);
-        json_add_string(b, slice_of(a->values.items[i].name));
-        buf_add_char(b, ':');
-        buf_add_str(b, a->values.items[i].json);
-    }
-    buf_add_char(b, '}');
 }
 
 void program_report_add_finish(const struct program_report *a, struct buf *b)
 {
-    if (a->values.count > 0)
-        add_values(a, b);
-    if (a->sizes.count > 0) {
-        json_add_key(b, "emit");
-        buf_add_char(b, '[');
-        buf_add(b, a->spool.data, a->spool.size - 1); /* without the last comma */
-        buf_add_char(b, ']');
-    }
-    program_report_add_route(a, b);
+    if (gains_any(&a->gains))
+        gains_add_finish(&a->gains, b);
+}
+
+void program_report_discard_gains(struct program_report *a)
+{
+    gains_discard(&a->gains);
+}
+
+void program_report_close(struct program_report *a)
+{
+    a->closed = true;
+}
+
+const struct err *program_report_fault(const struct program_report *a)
+{
+    return a->fault.code != E_OK ? &a->fault : NULL;
 }

@@ -64,13 +64,13 @@ static void take_step(struct task *t)
     struct slice final;
 
     t->step = 1;
-    t->route = PROGRAM_REPORT_NO_ROUTE;
+    t->route = EMIT_NO_ROUTE;
     if (step.size == 0 || json_type_of(step) != JSON_T_OBJECT)
         return;
     t->step = (int)int_member(step, "number");
     t->route = json_find(step, "final", &final) && json_type_of(final) == JSON_T_TRUE
-                   ? PROGRAM_REPORT_ROUTE_FINAL
-                   : PROGRAM_REPORT_ROUTE;
+                   ? EMIT_ROUTE_FINAL
+                   : EMIT_ROUTE;
 }
 
 static void take_body(struct task *t)
@@ -140,7 +140,7 @@ static void enlist(struct worker *w, struct task *t)
 static int64_t log_cap(const struct task *t, int64_t base)
 {
     int64_t keep = t->served != NULL ? t->served->def.keep_log : 0;
-    int64_t left = t->route != PROGRAM_REPORT_NO_ROUTE ? keep : keep * t->attempt - base;
+    int64_t left = t->route != EMIT_NO_ROUTE ? keep : keep * t->attempt - base;
 
     return left < keep ? left : keep;
 }
@@ -163,11 +163,12 @@ struct task *task_new(struct worker *w, struct slice json)
     t->report = program_report_new(&(struct program_report_config){
         .id = arena_strdup(&t->arena, t->id),
         .lease = arena_strdup(&t->arena, t->lease),
-        .route = t->route,
-        .may_command = t->served != NULL && t->served->def.may_emit_command,
-        .knows_queue = knows_queue,
-        .knows_topic = knows_topic,
-        .ctx = w});
+        .rules = {.route = t->route,
+                  .may_command = t->served != NULL && t->served->def.may_emit_command,
+                  .knows_queue = knows_queue,
+                  .knows_topic = knows_topic,
+                  .ctx = w},
+    });
     int64_t base = int_member(t->json, "log_size"); /* of earlier attempts */
 
     t->output = output_new(&(struct output_config){
@@ -289,7 +290,7 @@ void task_settle(struct task *t)
     }
     judge(t);
     if (t->verdict.outcome != JOB_OUT_DONE)
-        program_report_drop_emits(t->report);
+        program_report_discard_gains(t->report);
     if (t->verdict.outcome == JOB_OUT_FAILED && t->worker->config.hooks.on_failure != NULL)
         t->worker->config.hooks.on_failure(t->worker->config.hooks.ctx);
     t->state = TASK_SETTLING;

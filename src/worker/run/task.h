@@ -47,7 +47,7 @@ struct task {
     struct slice url;
     int attempt;
     int step; /* the number of its step, 1 without a route */
-    enum program_report_route route;
+    enum emit_route route;
     int64_t lost_before; /* how often its worker was lost */
     int64_t timeout_us;  /* 0: none */
 

@@ -12,6 +12,7 @@
 #include "cli/table/help.h"
 #include "cli/table/value.h"
 #include "cli/view/screen.h"
+#include "core/program/word.h"
 
 #define WORDS_MAX 16
 #define ID "05D8K3Q9XW2RT"
@@ -500,9 +501,37 @@ static void the_manual_is_what_the_table_says(void **state)
         fail_msg("docs/cli.md is old: write it anew with 'waybill help --markdown'");
 }
 
+static bool is_said_by(const char *verb)
+{
+    for (size_t i = 0; i < n_words; i++)
+        if (words[i].verb != NULL && strcmp(words[i].verb, verb) == 0)
+            return true;
+    return false;
+}
+
+static const struct command *verb_inside_a_job(const char *verb)
+{
+    for (size_t i = 0; commands[i].name != NULL; i++)
+        if (commands[i].group == GROUP_IN_JOB && strcmp(commands[i].name, verb) == 0)
+            return &commands[i];
+    return NULL;
+}
+
+static void the_verbs_inside_a_job_are_those_of_the_words(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_words; i++)
+        if (words[i].verb != NULL && verb_inside_a_job(words[i].verb) == NULL)
+            fail_msg("the word %s has no command %s", words[i].name, words[i].verb);
+    for (size_t i = 0; commands[i].name != NULL; i++)
+        if (commands[i].group == GROUP_IN_JOB && !is_said_by(commands[i].name))
+            fail_msg("no word is said by the command %s", commands[i].name);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_verbs_inside_a_job_are_those_of_the_words),
         cmocka_unit_test(good_lines_are_taken_apart),
         cmocka_unit_test(bad_lines_are_refused_with_the_cause),
         cmocka_unit_test(an_empty_line_is_refused),

@@ -169,7 +169,7 @@ static void the_words_that_are_not_answered_are_named(void **state)
     const char *between = "Each word but ";
 
     for (size_t i = 0; i < n_words; i++)
-        if (!words[i].answered) {
+        if (words[i].reply == WORD_REPLY_NONE) {
             buf_addf(&want, "%s`%s`", between, words[i].name);
             between = " and ";
         }

@@ -164,7 +164,7 @@ static void names_with_spaces_are_json_strings(void **state)
     assert_refused("set", "set: needs a name of 1 to 200 bytes of UTF-8");
     assert_refused("set \"\" 1", "set: needs a name of 1 to 200 bytes of UTF-8");
     assert_refused("set a", "set: needs a JSON value");
-    assert_refused("set \"a b 1", "set: the name has no '\"' at its end");
+    assert_refused("set \"a b 1", "set: the name has no closing quote");
 }
 
 static void resend_needs_seconds(void **state)
@@ -178,12 +178,15 @@ static void resend_needs_seconds(void **state)
     assert_int_equal(parse("resend 0").delay_us, 0);
     assert_int_equal(parse("resend 5m - a-b").delay_us, 5 * US_PER_MIN);
     assert_slice_is(parse("resend 5m - a-b").text, "a-b");
-    assert_refused("resend", "resend: needs a number of seconds, and perhaps a reason: 300-busy, "
-                             "not nothing");
-    assert_refused("resend busy", "resend: needs a number of seconds, and perhaps a reason: "
-                                  "300-busy, not 'busy'");
-    assert_refused("resend -5", "resend: needs a number of seconds, and perhaps a reason: "
-                                "300-busy, not '-5'");
+    assert_refused(
+        "resend",
+        "resend: needs a number of seconds and optionally a reason, such as 300-busy, not nothing");
+    assert_refused(
+        "resend busy",
+        "resend: needs a number of seconds and optionally a reason, such as 300-busy, not 'busy'");
+    assert_refused(
+        "resend -5",
+        "resend: needs a number of seconds and optionally a reason, such as 300-busy, not '-5'");
 }
 
 static void a_step_is_an_object_that_a_route_takes(void **state)
@@ -226,7 +229,7 @@ static void a_signal_is_raised_by_one_or_by_a_number(void **state)
 
         snprintf(line, sizeof(line), "raise a %s", bad[i]);
         snprintf(want, sizeof(want),
-                 "raise: the number after the name must be a whole one from 1 to 1000000000000, "
+                 "raise: the number after the name must be an integer from 1 to 1000000000000, "
                  "not '%s'",
                  bad[i]);
         assert_refused(line, want);
@@ -237,6 +240,7 @@ static void an_unknown_word_is_told_with_the_nearest(void **state)
 {
     (void)state;
     assert_refused("emti {}", "unknown word 'emti', did you mean 'emit'?");
+    assert_refused("fial x", "unknown word 'fial', did you mean 'fail'?");
     assert_refused("hello world", "unknown word 'hello'");
     assert_refused("attach a", "unknown word 'attach': this version does not have it");
     assert_refused("dup 3-X-y", "unknown word 'dup': this version does not have it");
@@ -291,7 +295,9 @@ static void every_word_stands_in_the_table_once(void **state)
 
         assert_ptr_equal(word_find(slice_of(words[i].name), &rest), &words[i]);
         assert_int_equal(strncmp(words[i].syntax, words[i].name, strlen(words[i].name)), 0);
-        assert_int_equal(words[i].ends, words[i].kind >= WORD_DONE);
+        assert_ptr_equal(word_spec_of(words[i].kind), &words[i]);
+        assert_int_equal(words[i].at_end == WORD_AT_END_DECIDES, words[i].kind >= WORD_DONE);
+        assert_non_null(words[i].read);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "base/rng.h"
 #include "core/queue/def.h"
 #include "testing.h"
+#include "worker/run/gains.h"
 #include "worker/run/program_report.h"
 
 static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
@@ -31,20 +32,19 @@ struct desk {
     struct buf replies, notices, body;
 };
 
-static struct program_report *program_report_of(enum program_report_route route)
+static struct program_report *program_report_of(enum emit_route route)
 {
-    return program_report_new(&(struct program_report_config){.id = "JOB",
-                                                              .lease = "LEASE",
-                                                              .route = route,
-                                                              .knows_queue = knows_queue,
-                                                              .knows_topic = knows_topic});
+    return program_report_new(&(struct program_report_config){
+        .id = "JOB",
+        .lease = "LEASE",
+        .rules = {.route = route, .knows_queue = knows_queue, .knows_topic = knows_topic}});
 }
 
 static int begin(void **state)
 {
     struct desk *d = mem_zalloc(sizeof(*d));
 
-    d->a = program_report_of(PROGRAM_REPORT_NO_ROUTE);
+    d->a = program_report_of(EMIT_NO_ROUTE);
     d->replies = d->notices = d->body = BUF_INIT((size_t)1 << 26);
     *state = d;
     return 0;
@@ -56,7 +56,7 @@ static int begin_route(void **state)
     struct desk *d = *state;
 
     program_report_free(d->a);
-    d->a = program_report_of(PROGRAM_REPORT_ROUTE);
+    d->a = program_report_of(EMIT_ROUTE);
     return 0;
 }
 
@@ -171,7 +171,7 @@ static void values_have_a_limit_together(void **state)
     CLEANUP(buf) struct buf line = BUF_INIT(1 << 21);
 
     buf_add_str(&line, "set a \"");
-    while (line.size < PROGRAM_REPORT_SET_MAX - 10)
+    while (line.size < GAINS_SET_MAX - 10)
         buf_add_char(&line, 'x');
     buf_add_char(&line, '"');
     assert_string_equal(say(d, buf_text(&line)), "ok\n");
@@ -182,7 +182,7 @@ static void values_have_a_limit_together(void **state)
     char small[40];
 
     assert_string_equal(say(d, "set a 1"), "ok\n");
-    for (int i = 1; i < PROGRAM_REPORT_SET_NAMES; i++) {
+    for (int i = 1; i < GAINS_SET_NAMES; i++) {
         snprintf(small, sizeof(small), "set n%d 1", i);
         assert_string_equal(say(d, small), "ok\n");
     }
@@ -195,14 +195,15 @@ static void the_first_end_word_wins(void **state)
     struct desk *d = *state;
 
     assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
-    assert_string_equal(say(d, "resend"), "fail resend: needs a number of seconds, and perhaps a "
-                                          "reason: 300-busy, not nothing\n");
+    assert_string_equal(
+        say(d, "resend"),
+        "fail resend: needs a number of seconds and optionally a reason, such as 300-busy, not nothing\n");
     assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
     assert_string_equal(say(d, "resend 30-busy"), "ok\n");
     assert_string_equal(say(d, "done"),
-                        "fail an end word was said already: the first one counts\n");
+                        "fail done: ignored: the first end word counts, and that was 'resend'\n");
     assert_string_equal(buf_text(&d->notices),
-                        "a second end word is ignored: the first one counts\n");
+                        "done: ignored: the first end word counts, and that was 'resend'\n");
     assert_int_equal(program_report_end(d->a)->kind, WORD_RESEND);
     assert_int_equal(program_report_end(d->a)->delay_us, 30 * US_PER_S);
     assert_slice_is(program_report_end(d->a)->text, "busy");
@@ -243,7 +244,7 @@ static void emits_go_with_the_finish(void **state)
     assert_true(program_report_settled(d->a));
     assert_string_equal(finish(d), "\"emit\":[{\"queue\":\"fetch\",\"params\":{\"n\":1}},"
                                    "{\"queue\":\"letters to print\"}]");
-    program_report_drop_emits(d->a);
+    program_report_discard_gains(d->a);
     assert_string_equal(finish(d), "");
 }
 
@@ -310,7 +311,7 @@ static void an_attempt_that_fails_adds_no_steps_and_raises_nothing(void **state)
     say(d, "step {\"name\":\"fetch\"}");
     say(d, "raise dump");
     program_report_close(d->a);
-    program_report_drop_emits(d->a);
+    program_report_discard_gains(d->a);
     assert_string_equal(finish(d), "\"set\":{\"a\":1}");
 }
 
@@ -323,11 +324,11 @@ static void a_step_needs_a_route_and_a_queue_that_is_there(void **state)
     assert_string_equal(buf_text(&d->notices),
                         "step: this job has no route: it was made without steps\n");
     program_report_free(d->a);
-    d->a = program_report_of(PROGRAM_REPORT_ROUTE_FINAL);
+    d->a = program_report_of(EMIT_ROUTE_FINAL);
     assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
-                        "fail step: the route has come to its final steps\n");
+                        "fail step: the final steps of the route have begun\n");
     program_report_free(d->a);
-    d->a = program_report_of(PROGRAM_REPORT_ROUTE);
+    d->a = program_report_of(EMIT_ROUTE);
     assert_string_equal(say(d, "step {\"name\":\"fetsh\"}"),
                         "fail step: steps[0]: there is no queue 'fetsh', did you mean 'fetch'?\n");
     assert_string_equal(say(d, "step 7"), "fail step: needs a step, a JSON object, not 7\n");
@@ -340,7 +341,7 @@ static void steps_and_signals_have_limits(void **state)
     CLEANUP(buf) struct buf line = BUF_INIT(1 << 21);
     char small[64];
 
-    for (int i = 0; i < PROGRAM_REPORT_SIGNALS_MAX; i++) {
+    for (int i = 0; i < GAINS_SIGNALS_MAX; i++) {
         snprintf(small, sizeof(small), "raise n%d", i);
         assert_string_equal(say(d, small), "ok\n");
     }
@@ -349,7 +350,7 @@ static void steps_and_signals_have_limits(void **state)
                         "fail raise: by more than 1000000000000 in all\n");
     assert_string_equal(say(d, "raise n7 999999999999"), "ok\n");
     buf_add_str(&line, "step {\"name\":\"fetch\",\"params\":{\"x\":\"");
-    while (line.size < PROGRAM_REPORT_STEPS_MAX / 2 + 10)
+    while (line.size < GAINS_STEPS_MAX / 2 + 10)
         buf_add_char(&line, 'x');
     buf_add_str(&line, "\"}}");
     assert_string_equal(say(d, buf_text(&line)), "ok\n");
@@ -553,7 +554,7 @@ static void a_batch_that_may_have_been_taken_goes_again_when_emits_are_dropped(v
     batch_done(d, "{\"ids\":[\"A\"]}");
     next_batch(d, 0);
     program_report_batch_again(d->a);
-    program_report_drop_emits(d->a);
+    program_report_discard_gains(d->a);
     assert_false(program_report_settled(d->a));
     assert_non_null(strstr(next_batch(d, 0), "\"seq\":2,\"visible\":false"));
     batch_done(d, "{}");
@@ -691,12 +692,13 @@ static void where_the_queue_allows_it_a_command_is_taken(void **state)
     struct desk *d = *state;
 
     program_report_free(d->a);
-    d->a = program_report_new(&(struct program_report_config){.id = "JOB",
-                                                              .lease = "LEASE",
-                                                              .route = PROGRAM_REPORT_ROUTE,
-                                                              .may_command = true,
-                                                              .knows_queue = knows_queue,
-                                                              .knows_topic = knows_topic});
+    d->a = program_report_new(
+        &(struct program_report_config){.id = "JOB",
+                                        .lease = "LEASE",
+                                        .rules = {.route = EMIT_ROUTE,
+                                                  .may_command = true,
+                                                  .knows_queue = knows_queue,
+                                                  .knows_topic = knows_topic}});
     assert_string_equal(say(d, "emit {\"queue\":\"fetch\",\"command\":[\"id\"]}"), "ok\n");
     assert_string_equal(say(d, "step {\"queue\":\"fetch\",\"command\":\"id\"}"), "ok\n");
     assert_null(program_report_fault(d->a));
@@ -741,11 +743,41 @@ static void no_job_is_lost_or_made_twice_whatever_the_server_does(void **state)
     }
 }
 
+static void what_is_gained_is_discarded_by_what_the_word_says_of_the_end(void **state)
+{
+    (void)state;
+    CLEANUP(buf) struct buf finish = BUF_INIT(1024);
+    struct err err = ERR_INIT;
+    struct gains g;
+
+    gains_init(&g);
+    assert_false(gains_any(&g));
+    gains_add_job(&g, SLICE("{}"));
+    assert_true(gains_any(&g));
+    gains_remove_jobs(&g, 1);
+    assert_false(gains_any(&g));
+    assert_int_equal(gains_raise(&g, SLICE("s"), 2, &err), E_OK);
+    assert_true(gains_any(&g));
+    gains_discard(&g);
+    assert_int_equal(gains_add_step(&g, SLICE("{}"), &err), E_OK);
+    assert_true(gains_any(&g));
+    gains_discard(&g);
+    assert_false(gains_any(&g));
+    assert_int_equal(gains_set(&g, SLICE("a"), SLICE("1"), &err), E_OK);
+    gains_add_job(&g, SLICE("{}"));
+    gains_discard(&g);
+    assert_true(gains_any(&g));
+    gains_add_finish(&g, &finish);
+    assert_string_equal(buf_text(&finish), "\"set\":{\"a\":1}");
+    gains_deinit(&g);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, begin, end)
 #define R(name) cmocka_unit_test_setup_teardown(name, begin_route, end)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_gained_is_discarded_by_what_the_word_says_of_the_end),
         T(a_status_is_told_once_for_each_change),
         T(counts_without_a_text_are_a_status),
         T(values_go_with_the_finish_the_last_one_of_a_name),

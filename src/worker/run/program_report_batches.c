@@ -1,5 +1,6 @@
 /*
- * The jobs of an report: a spool of those that go with the finish, and a line of entries that go at once.
+ * Jobs on their way to the server: `emit!`s and cursors, sent at once, and chunks of the emitted
+ * jobs when they are too many for one finish.
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
@@ -10,84 +11,21 @@
 #include "base/json/json.h"
 #include "worker/run/program_report_internal.h"
 
-void program_report_free_emits(struct program_report *a)
+void report_free_batches(struct program_report *a)
 {
     for (size_t i = 0; i < a->entries.count; i++)
         free(a->entries.items[i].json);
     VEC_DEINIT(&a->entries);
-    VEC_DEINIT(&a->sizes);
-    buf_deinit(&a->spool);
     buf_deinit(&a->body);
 }
 
-/* ---- what comes in ---- */
-
-void program_report_note_forbidden(struct program_report *a, const struct err *why)
+void report_add_entry(struct program_report *a, struct slice json, bool cursor)
 {
-    if (why->code == E_FORBIDDEN && a->fault.code == E_OK) {
-        a->fault = *why;
-        program_report_drop_emits(a);
-    }
-}
-
-void program_report_take_emit(struct program_report *a, const struct word *w)
-{
-    struct err err = ERR_INIT;
-
-    if (a->fault.code != E_OK) {
-        program_report_reply_now(a, "fail emit: an earlier job was refused: %s", a->fault.msg);
-        return;
-    }
-    if (program_report_check_job(a, w->json, &err) != E_OK) {
-        program_report_reply_now(a, "fail emit: %s", err.msg);
-        program_report_note_forbidden(a, &err);
-        return;
-    }
-    buf_add_slice(&a->spool, w->json);
-    buf_add_char(&a->spool, ',');
-    VEC_PUSH(&a->sizes, w->json.size + 1);
-    a->said_before = "emit";
-    program_report_reply_now(a, "ok");
-}
-
-static void add_entry(struct program_report *a, struct slice json, bool cursor)
-{
-    VEC_PUSH(&a->entries, ((struct program_report_entry){.json = mem_strndup(json.data, json.size),
-                                                         .size = json.size,
-                                                         .reply = program_report_reply_later(a),
-                                                         .cursor = cursor}));
+    VEC_PUSH(&a->entries, ((struct report_entry){.json = mem_strndup(json.data, json.size),
+                                                 .size = json.size,
+                                                 .reply = report_reply_later(a),
+                                                 .cursor = cursor}));
     a->entries_size += json.size;
-}
-
-void program_report_take_emit_now(struct program_report *a, const struct word *w, int64_t now_at)
-{
-    struct err err = ERR_INIT;
-
-    if (program_report_check_job(a, w->json, &err) != E_OK) {
-        program_report_reply_now(a, "fail emit!: %s", err.msg);
-        program_report_note_forbidden(a, &err);
-        return;
-    }
-    if (a->hold_until_at == 0)
-        a->hold_until_at = now_at + PROGRAM_REPORT_CURSOR_US;
-    add_entry(a, w->json, false);
-}
-
-void program_report_take_cursor(struct program_report *a, const struct word *w)
-{
-    const char *before = a->said_before;
-
-    if (before != NULL) {
-        program_report_reply_now(
-            a,
-            "fail cursor: what was given by '%s' before it is lost if this attempt "
-            "fails: %s",
-            before,
-            strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
-                                        : "say it after the last cursor");
-        return;
-    }
-    add_entry(a, w->json, true);
 }
 
 /* ---- batches ---- */
@@ -97,12 +35,13 @@ static bool chunk_is_full(size_t count, size_t bytes)
     return count >= PROGRAM_REPORT_BATCH_JOBS || bytes >= PROGRAM_REPORT_BATCH_BYTES;
 }
 
-static bool spool_is_large(const struct program_report *a)
+static bool jobs_need_chunks(const struct program_report *a)
 {
-    return a->sizes.count > PROGRAM_REPORT_BATCH_JOBS || a->spool.size > PROGRAM_REPORT_BATCH_BYTES;
+    return a->gains.job_sizes.count > PROGRAM_REPORT_BATCH_JOBS ||
+           a->gains.jobs.size > PROGRAM_REPORT_BATCH_BYTES;
 }
 
-/* How many entries go together: up to the next cursor. */
+/* How many entries go into one batch: it ends with a cursor.  *ret_complete: no more can join. */
 static size_t count_entries(const struct program_report *a, bool *ret_complete)
 {
     size_t bytes = 0;
@@ -110,7 +49,7 @@ static size_t count_entries(const struct program_report *a, bool *ret_complete)
 
     *ret_complete = true;
     while (count < a->entries.count) {
-        const struct program_report_entry *e = &a->entries.items[count];
+        const struct report_entry *e = &a->entries.items[count];
 
         if (count > 0 && bytes + e->size > PROGRAM_REPORT_BATCH_BYTES)
             return count;
@@ -119,7 +58,7 @@ static size_t count_entries(const struct program_report *a, bool *ret_complete)
         if (e->cursor || chunk_is_full(count, bytes))
             return count;
     }
-    *ret_complete = false; /* more may follow */
+    *ret_complete = false; /* a cursor may still follow */
     return count;
 }
 
@@ -127,13 +66,13 @@ int64_t program_report_batch_at(const struct program_report *a)
 {
     bool complete;
 
-    if (a->batch != PROGRAM_REPORT_BATCH_NONE)
+    if (a->batch != REPORT_BATCH_NONE)
         return a->again ? 0 : TIME_NEVER;
     if (a->entries.count > 0) {
         (void)count_entries(a, &complete);
         return complete || a->sent_some || a->closed ? 0 : a->hold_until_at;
     }
-    return spool_is_large(a) ? 0 : TIME_NEVER;
+    return jobs_need_chunks(a) ? 0 : TIME_NEVER;
 }
 
 static void begin_body(struct program_report *a, bool visible)
@@ -167,21 +106,21 @@ static void make_visible_batch(struct program_report *a)
         buf_add_str(&a->body, a->entries.items[count - 1].json);
     }
     buf_add_char(&a->body, '}');
-    a->batch = PROGRAM_REPORT_BATCH_VISIBLE;
+    a->batch = REPORT_BATCH_VISIBLE;
     a->batch_count = count;
     a->sent_some = true;
 }
 
-/* The first jobs of the spool: how many, and how many bytes they take with their commas. */
+/* The first chunk of the emitted jobs: their number, and their size with the commas. */
 static size_t count_chunk(const struct program_report *a, size_t *ret_bytes)
 {
     size_t count = 0;
     size_t bytes = 0;
 
-    while (count < a->sizes.count && !chunk_is_full(count, bytes)) {
-        if (count > 0 && bytes + a->sizes.items[count] > PROGRAM_REPORT_BATCH_BYTES)
+    while (count < a->gains.job_sizes.count && !chunk_is_full(count, bytes)) {
+        if (count > 0 && bytes + a->gains.job_sizes.items[count] > PROGRAM_REPORT_BATCH_BYTES)
             break;
-        bytes += a->sizes.items[count++];
+        bytes += a->gains.job_sizes.items[count++];
     }
     *ret_bytes = bytes;
     return count;
@@ -195,16 +134,16 @@ static void make_staged_batch(struct program_report *a)
     begin_body(a, false);
     json_add_key(&a->body, "jobs");
     buf_add_char(&a->body, '[');
-    buf_add(&a->body, a->spool.data, bytes - 1);
+    buf_add(&a->body, a->gains.jobs.data, bytes - 1);
     buf_add_str(&a->body, "]}");
-    a->batch = PROGRAM_REPORT_BATCH_STAGED;
+    a->batch = REPORT_BATCH_STAGED;
 }
 
 bool program_report_next_batch(struct program_report *a, int64_t now_at, struct buf *body)
 {
     if (program_report_batch_at(a) > now_at)
         return false;
-    if (a->batch == PROGRAM_REPORT_BATCH_NONE) {
+    if (a->batch == REPORT_BATCH_NONE) {
         if (a->entries.count > 0)
             make_visible_batch(a);
         else
@@ -217,10 +156,10 @@ bool program_report_next_batch(struct program_report *a, int64_t now_at, struct 
 
 void program_report_batch_again(struct program_report *a)
 {
-    a->again = a->batch != PROGRAM_REPORT_BATCH_NONE;
+    a->again = a->batch != REPORT_BATCH_NONE;
 }
 
-/* ---- what came of them ---- */
+/* ---- results ---- */
 
 static void drop_entries(struct program_report *a, size_t first, size_t count)
 {
@@ -233,35 +172,20 @@ static void drop_entries(struct program_report *a, size_t first, size_t count)
             (a->entries.count - first) * sizeof(a->entries.items[0]));
 }
 
-static void drop_chunk(struct program_report *a)
-{
-    size_t bytes = 0;
-
-    if (a->sizes.count == 0) /* dropped meanwhile */
-        return;
-    for (size_t i = 0; i < a->batch_count; i++)
-        bytes += a->sizes.items[i];
-    a->sizes.count -= a->batch_count;
-    memmove(a->sizes.items, a->sizes.items + a->batch_count,
-            a->sizes.count * sizeof(a->sizes.items[0]));
-    a->spool.size -= bytes;
-    memmove(a->spool.data, a->spool.data + bytes, a->spool.size);
-}
-
 static void answer_entries(struct program_report *a, struct slice ids)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct json_iter it = json_items(ids);
 
     for (size_t i = 0; i < a->batch_count; i++) {
-        const struct program_report_entry *e = &a->entries.items[i];
+        const struct report_entry *e = &a->entries.items[i];
         struct slice id;
 
         if (!e->cursor && json_next_item(&it, &id) && json_type_of(id) == JSON_T_STRING) {
             id = json_text(id, &arena);
-            program_report_reply_fill(a, e->reply, "ok %.*s", (int)id.size, id.data);
+            report_reply_fill(a, e->reply, "ok %.*s", (int)id.size, id.data);
         } else {
-            program_report_reply_fill(a, e->reply, "ok");
+            report_reply_fill(a, e->reply, "ok");
         }
     }
     drop_entries(a, 0, a->batch_count);
@@ -273,18 +197,18 @@ void program_report_batch_done(struct program_report *a, struct slice reply, str
     struct slice value;
     struct slice ids = SLICE("[]");
 
-    ASSERT(a->batch != PROGRAM_REPORT_BATCH_NONE);
+    ASSERT(a->batch != REPORT_BATCH_NONE);
     if (json_check(reply, &value, &err) == E_OK && json_type_of(value) == JSON_T_OBJECT &&
         json_find(value, "ids", &ids) && json_type_of(ids) != JSON_T_ARRAY)
         ids = SLICE("[]");
-    if (a->batch == PROGRAM_REPORT_BATCH_VISIBLE)
+    if (a->batch == REPORT_BATCH_VISIBLE)
         answer_entries(a, ids);
     else
-        drop_chunk(a);
+        gains_remove_jobs(&a->gains, a->gains.job_sizes.count == 0 ? 0 : a->batch_count);
     a->seq++;
-    a->batch = PROGRAM_REPORT_BATCH_NONE;
+    a->batch = REPORT_BATCH_NONE;
     a->again = false;
-    program_report_flush_replies(a, replies);
+    report_flush_replies(a, replies);
 }
 
 static void refuse_entries(struct program_report *a, const struct err *why, struct buf *notices)
@@ -297,7 +221,7 @@ static void refuse_entries(struct program_report *a, const struct err *why, stru
         count = 1;
     }
     for (size_t i = first; i < first + count; i++)
-        program_report_reply_fill(a, a->entries.items[i].reply, "fail %s", why->msg);
+        report_reply_fill(a, a->entries.items[i].reply, "fail %s", why->msg);
     drop_entries(a, first, count);
     if (count == 1)
         buf_addf(notices, "a job of emit! was refused: %s\n", why->msg);
@@ -310,48 +234,32 @@ void program_report_batch_refused(struct program_report *a, const struct err *wh
 {
     struct err tidy = *why;
 
-    ASSERT(a->batch != PROGRAM_REPORT_BATCH_NONE);
-    program_report_tidy(tidy.msg);
-    if (a->batch == PROGRAM_REPORT_BATCH_VISIBLE) {
+    ASSERT(a->batch != REPORT_BATCH_NONE);
+    report_tidy(tidy.msg);
+    if (a->batch == REPORT_BATCH_VISIBLE) {
         refuse_entries(a, &tidy, notices);
-        program_report_note_forbidden(a, &tidy);
-    } else if (a->sizes.count > 0) {
+        report_note_forbidden(a, &tidy);
+    } else if (a->gains.job_sizes.count > 0) {
         a->fault = tidy;
-        program_report_drop_emits(a);
+        gains_discard(&a->gains);
         buf_addf(notices, "a job of emit was refused: %s\n", tidy.msg);
     }
-    a->batch = PROGRAM_REPORT_BATCH_NONE;
+    a->batch = REPORT_BATCH_NONE;
     a->again = false;
-    program_report_flush_replies(a, replies);
+    report_flush_replies(a, replies);
 }
 
-/* ---- its end ---- */
+/* ---- the end ---- */
 
 bool program_report_is_full(const struct program_report *a)
 {
-    return a->spool.size + a->entries_size > PROGRAM_REPORT_HELD_MAX;
+    return a->gains.jobs.size + a->entries_size > PROGRAM_REPORT_HELD_MAX;
 }
 
-void program_report_close(struct program_report *a)
-{
-    a->closed = true;
-}
-
-/* A batch that may have been taken still goes again: its number is used up. */
-void program_report_drop_emits(struct program_report *a)
-{
-    buf_clear(&a->spool);
-    VEC_CLEAR(&a->sizes);
-    program_report_drop_route(a);
-}
-
+/* A batch that the server may have is still sent again after its jobs were discarded: its number
+ * is used up. */
 bool program_report_settled(const struct program_report *a)
 {
-    return a->closed && a->batch == PROGRAM_REPORT_BATCH_NONE && a->entries.count == 0 &&
-           !spool_is_large(a);
-}
-
-const struct err *program_report_fault(const struct program_report *a)
-{
-    return a->fault.code != E_OK ? &a->fault : NULL;
+    return a->closed && a->batch == REPORT_BATCH_NONE && a->entries.count == 0 &&
+           !jobs_need_chunks(a);
 }
