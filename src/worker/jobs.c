@@ -6,9 +6,12 @@
 
 #include "base/os/log.h"
 #include "worker/internal.h"
-#include "worker/run/program.h"
+#include "worker/process/stale_processes.h"
+#include "worker/run/carrier.h"
+#include "worker/run/may_run.h"
 #include "worker/run/resident.h"
 
+#define STALE_WAIT_US (2 * US_PER_S)
 #define LATE_US (5 * SERVED_QUEUE_AHEAD_US)
 
 void worker_slot_freed(struct task *t)
@@ -34,12 +37,12 @@ static void give_back_waiting(struct worker *w, const struct served_queue *q)
     }
 }
 
-static void not_started(struct task *t, bool own, const struct err *why)
+static void not_started(struct task *t, enum carrier_blame blame, const struct err *why)
 {
     struct worker *w = t->worker;
     struct served_queue *q = t->served;
 
-    if (own) {
+    if (blame == BLAME_JOB) {
         t->facts.why = VERDICT_NO_START;
         t->facts.reason = arena_copy(&t->arena, slice_of(why->msg));
         worker_slot_freed(t);
@@ -76,23 +79,55 @@ void worker_unqueue(struct task *t)
     served_queues_release(&t->worker->served, STEAL(t->served));
 }
 
-static void start(struct task *t)
+/* A job must not run beside itself: ends what runs of a lost attempt on this machine. */
+static enum err_code end_earlier_run(struct task *t, struct err *err)
 {
-    struct worker *w = t->worker;
-    struct err err = ERR_INIT;
-    bool own = false;
-    bool resident = t->served->def.resident && t->command.size == 0;
-    enum err_code code = resident ? resident_start(t, &own, &err) : program_start(t, &own, &err);
+    if (t->lost_before == 0)
+        return E_OK;
+    struct stale_result stale = stale_processes_kill_job(
+        t->worker->slots, &(struct stale_job){.id = t->id, .lease = t->lease, .url = t->url},
+        STALE_WAIT_US);
 
-    if (code != E_OK) {
-        not_started(t, own, &err);
-        return;
+    if (stale.ended > 0)
+        log_info("job %.*s: ended %u process%s of an earlier run", (int)t->id.size, t->id.data,
+                 stale.ended, stale.ended == 1 ? "" : "es");
+    if (stale.stay > 0)
+        return err_set(err, E_UNAVAILABLE, "an earlier run of job %.*s is still there",
+                       (int)t->id.size, t->id.data);
+    return E_OK;
+}
+
+/* The state is set before the carrier starts: that may find at once that the task must stop. */
+static enum err_code start(struct task *t, enum carrier_blame *ret_blame, struct err *err)
+{
+    if (end_earlier_run(t, err) != E_OK || may_run_job(t, ret_blame, err) != E_OK)
+        return err->code;
+    const struct queue_def *def = &t->served->def;
+    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : def->timeout_us;
+
+    t->facts.timeout_us = timeout_us;
+    t->facts.memory = t->plan.limits.memory;
+    t->facts.strict = def->strict;
+    t->timeout_at = timeout_us > 0 ? worker_now(t->worker) + timeout_us : TIME_NEVER;
+    t->carrier = t->plan.carrier;
+    t->state = TASK_RUNNING;
+    if (t->carrier->start(t, ret_blame, err) != E_OK) {
+        t->carrier = NULL;
+        t->state = TASK_WAITING;
     }
-    bool is_queues = t->command.size == 0 || t->served->def.command.size == 0;
+    return err->code;
+}
 
-    if (!resident && is_queues && served_queue_mark_working(t->served)) {
+static void start_or_return(struct task *t)
+{
+    struct err err = ERR_INIT;
+    enum carrier_blame blame = BLAME_QUEUE;
+
+    if (start(t, &blame, &err) != E_OK) {
+        not_started(t, blame, &err);
+    } else if (t->plan.proves_queue && served_queue_mark_working(t->served)) {
         log_info("queue %s works again", t->served->name);
-        w->talk.send_description = true;
+        t->worker->talk.send_description = true;
     }
 }
 
@@ -151,7 +186,7 @@ void worker_start_waiting(struct worker *w)
         t->served->running++;
         w->running++;
         t->started_at = worker_now(w);
-        start(t);
+        start_or_return(t);
         next = w->queue; /* one that cannot be started takes others of its queue with it */
     }
     give_back_late(w, worker_now(w));

@@ -34,10 +34,8 @@ void worker_wake_at(struct worker *w, int64_t steady_at)
 
 static void on_child(void *ctx, const struct tree_event *event)
 {
-    struct carrier *c = event->job->owner;
-
     (void)ctx;
-    c->ops->event(c, event);
+    event->job->on_event(event->job->owner, event);
 }
 
 static void ignore_child(void *ctx, const struct tree_event *event)
@@ -66,10 +64,12 @@ static void look_at_tasks(struct worker *w)
 
     for (struct task *t = w->tasks; t != NULL; t = next) {
         next = t->next;
-        if (t->carrier != NULL)
-            worker_wake_at(w, t->carrier->ops->pass(t->carrier, now));
-        else
+        if (t->carrier == NULL) {
             task_send_emits(t);
+            continue;
+        }
+        worker_wake_at(w, task_check_timeout(t, now));
+        worker_wake_at(w, t->carrier->pass(t, now)); /* t may be gone */
     }
 }
 
@@ -246,9 +246,12 @@ void worker_free(struct worker *w)
     if (w == NULL)
         return;
     while (w->tasks != NULL) {
-        if (w->tasks->carrier != NULL)
-            w->tasks->carrier->ops->abandon(w->tasks->carrier);
-        task_free(w->tasks);
+        struct task *t = w->tasks;
+
+        if (t->carrier != NULL)
+            t->carrier->release(t);
+        t->carrier = NULL;
+        task_free(t);
     }
     residents_abandon(w);
     channels_close(w->channels);

@@ -25,13 +25,17 @@
 #include "worker/process/spawn.h"
 
 struct tree;
+struct tree_event;
+
+typedef void tree_event_fn(void *ctx, const struct tree_event *event);
 
 /* A program of a job: the caller's storage, from tree_add to tree_remove. */
 struct tree_job {
     const char *id;    /* borrowed; WAYBILL_ID of its processes; NULL: the lease alone tells */
     const char *lease; /* borrowed; NULL: it has none.  Jobs of one claim have the same */
     const char *dir;   /* borrowed; NULL: it has none of its own */
-    void *owner;       /* the caller's */
+    tree_event_fn *on_event; /* the caller's, for the ctx `owner`; the tree calls neither */
+    void *owner;
 
     /* the tree's */
     pid_t pid;
@@ -49,8 +53,6 @@ struct tree_event {
     int status;          /* exit status, or the signal */
     struct rusage usage; /* of it and what it waited for; EXITED and KILLED only */
 };
-
-typedef void tree_event_fn(void *ctx, const struct tree_event *event);
 
 MUST_CHECK enum err_code tree_new(struct tree **ret_tree, struct err *err);
 void tree_free(struct tree *t); /* accepts NULL; ends nothing */

@@ -13,7 +13,6 @@
 #include "worker/run/channel.h"
 #include "worker/run/environment.h"
 #include "worker/run/line_reader.h"
-#include "worker/run/program.h"
 #include "worker/run/resident_internal.h"
 
 #define STOP_US (10 * US_PER_S) /* from the end of its input to TERM, and from there to KILL */
@@ -63,18 +62,10 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 
 void resident_hand_over(struct resident *r, struct task *t)
 {
-    struct worker *w = r->worker;
-    int64_t timeout_us = t->timeout_us > 0 ? t->timeout_us : t->served->def.timeout_us;
-
     r->task = t;
     (void)id_parse(t->id, &r->task_id);
-    t->carrier = &r->carrier;
-    t->state = TASK_RUNNING;
+    t->carried = r;
     t->facts.resident = true;
-    t->facts.strict = t->served->def.strict;
-    t->facts.timeout_us = timeout_us;
-    t->facts.memory = t->served->def.limits.memory;
-    r->timeout_at = timeout_us > 0 ? worker_now(w) + timeout_us : TIME_NEVER;
     process_record_change(r->slot->record, t->id, t->lease);
     buf_clear(&r->line);
     buf_add_str(&r->line, "{\"job\":");
@@ -96,20 +87,16 @@ void resident_retire(struct resident *r)
 
 /* ---- what it tells ---- */
 
-static void release_task(struct resident *r)
+static void resident_release(struct task *t)
 {
-    struct task *t = STEAL(r->task);
+    struct resident *r = t->carried;
 
+    r->task = NULL;
+    t->carried = NULL;
     if (r->written < r->line.size)
-        resident_retire(
-            r); /* it answered without having read: the next line would be the end of this one */
-    task_record_end(t);
+        resident_retire(r); /* it did not read all of the job: the next line would continue it */
     process_record_change(r->slot->record, (struct slice){0}, slice_of(r->mark));
     r->idle_at = worker_now(r->worker);
-    r->timeout_at = TIME_NEVER;
-    t->carrier = NULL;
-    worker_slot_freed(t);
-    task_settle(t);
 }
 
 void resident_output(void *ctx, struct slice data)
@@ -158,29 +145,20 @@ static void take_line(struct resident *r, const struct line *line, struct buf *r
     program_report_line(r->task->report, text, worker_now(r->worker), replies, notices);
 }
 
-static bool has_answered(const struct resident *r)
+/* After an end word the task is over.  What it printed before is in the pipe already. */
+static void take_answer(struct resident *r)
 {
-    return r->task != NULL && program_report_end(r->task->report)->kind != WORD_NONE;
-}
+    struct served_queue *q;
 
-static void mend(struct resident *r)
-{
-    struct served_queue *q = r->task->served;
-
+    if (r->task == NULL || program_report_end(r->task->report)->kind == WORD_NONE)
+        return;
+    channel_drain_output(r->channel);
+    q = r->task->served;
     if (served_queue_mark_working(q)) {
         log_info("queue %s works again", q->name);
         r->worker->talk.send_description = true;
     }
-}
-
-/* After an end word the job is out of its hands: what it printed before is there already. */
-static void take_answer(struct resident *r)
-{
-    if (!has_answered(r))
-        return;
-    channel_drain_output(r->channel);
-    mend(r);
-    release_task(r);
+    task_over(r->task, &(struct carrier_end){.killed = r->end.killed});
 }
 
 static void take_lines(struct resident *r)
@@ -255,17 +233,17 @@ static void note_death(struct resident *r)
 
     if (r->retired || q == NULL)
         return;
-    if (r->exit < 0)
-        buf_addf(&why, "its resident program was killed by signal %d", -r->exit);
+    if (r->end.exit < 0)
+        buf_addf(&why, "its resident program was killed by signal %d", -r->end.exit);
     else
-        buf_addf(&why, "its resident program ended with status %d", r->exit);
+        buf_addf(&why, "its resident program ended with status %d", r->end.exit);
     if (served_queue_mark_broken(q, buf_text(&why), worker_now(w))) {
         log_warn("queue %s: %s", q->name, buf_text(&why));
         w->talk.send_description = true;
     }
 }
 
-static void clear_up(struct resident *r)
+static void clean_up(struct resident *r)
 {
     cgroup_job_kill(r->worker->cgroup, &r->cgroup);
     if (tree_end(r->worker->tree, &r->job) > 0)
@@ -274,17 +252,14 @@ static void clear_up(struct resident *r)
     line_reader_end(&r->lines);
     take_lines(r);
     note_death(r);
-    if (r->task != NULL) {
-        r->task->facts.exited = true;
-        r->task->facts.exit = r->exit;
-        release_task(r);
-    }
+    if (r->task != NULL)
+        task_over(r->task, &r->end);
     resident_free(r);
 }
 
-static void resident_event(struct carrier *c, const struct tree_event *event)
+void resident_process(void *owner, const struct tree_event *event)
 {
-    struct resident *r = (struct resident *)c;
+    struct resident *r = owner;
 
     if (event->kind == TREE_STOPPED || event->kind == TREE_CONTINUED) {
         if (r->task != NULL)
@@ -292,16 +267,15 @@ static void resident_event(struct carrier *c, const struct tree_event *event)
         return;
     }
     r->ended = true;
-    r->exit = event->kind == TREE_EXITED ? event->status : -event->status;
+    r->end.exited = true;
+    r->end.exit = event->kind == TREE_EXITED ? event->status : -event->status;
     if (r->task != NULL)
         r->task->state = TASK_CLEANUP;
-    clear_up(r);
+    clean_up(r);
 }
 
-static void resident_stop(struct carrier *c, int64_t kill_at)
+static void stop(struct resident *r, int64_t kill_at)
 {
-    struct resident *r = (struct resident *)c;
-
     if (r->ended)
         return;
     r->retired = true;
@@ -323,62 +297,50 @@ static int64_t pass_idle(struct resident *r, int64_t now)
     if (r->input_fd >= 0)
         resident_retire(r);
     if (now >= r->idle_at + STOP_US && r->kill_at == TIME_NEVER)
-        resident_stop(&r->carrier, now + STOP_US);
+        stop(r, now + STOP_US);
     return r->kill_at != TIME_NEVER ? r->kill_at : r->idle_at + STOP_US;
 }
 
-static int64_t resident_pass(struct carrier *c, int64_t now)
+/* Once a pass, with a job or without. */
+static int64_t look_at(struct resident *r, int64_t now)
 {
-    struct resident *r = (struct resident *)c;
-
     if (r->ended) {
-        clear_up(r);
+        clean_up(r);
         return now + LOOK_AGAIN_US;
     }
     if (now >= r->kill_at) {
-        if (r->task != NULL)
-            r->task->facts.killed_by_us = true;
+        r->end.killed = true;
         (void)tree_end(r->worker->tree, &r->job);
         return now + LOOK_AGAIN_US;
     }
-    if (r->task == NULL)
-        return pass_idle(r, now);
-    if (now >= r->timeout_at) {
-        r->timeout_at = TIME_NEVER;
-        task_stop(r->task, VERDICT_TIMEOUT);
-    }
-    return r->timeout_at < r->kill_at ? r->timeout_at : r->kill_at;
+    return r->task == NULL ? pass_idle(r, now) : r->kill_at;
 }
 
-static void resident_read_on(struct carrier *c)
+static int64_t resident_pass(struct task *t, int64_t now)
 {
-    struct resident *r = (struct resident *)c;
-
-    if (!r->ended && r->task != NULL)
-        channel_pause_words(r->channel, program_report_is_full(r->task->report));
+    return look_at(t->carried, now);
 }
 
-static void resident_reply(struct carrier *c, struct slice lines)
+static void resident_cancel(struct task *t, int64_t kill_at)
 {
-    channel_reply(((struct resident *)c)->channel, lines);
+    stop(t->carried, kill_at);
 }
 
-static void resident_abandon(struct carrier *c)
+static void resident_reply(struct task *t, struct slice lines)
 {
-    struct resident *r = (struct resident *)c;
+    struct resident *r = t->carried;
 
-    if (r->task != NULL)
-        r->task->carrier = NULL;
-    resident_free(r);
+    channel_reply(r->channel, lines);
+    if (!r->ended)
+        channel_pause_words(r->channel, program_report_is_full(t->report));
 }
 
-const struct carrier_ops resident_ops = {
-    .event = resident_event,
-    .stop = resident_stop,
+const struct carrier resident_carrier = {
+    .start = resident_start,
+    .cancel = resident_cancel,
     .pass = resident_pass,
-    .read_on = resident_read_on,
     .reply = resident_reply,
-    .abandon = resident_abandon,
+    .release = resident_release,
 };
 
 /* ---- all of them ---- */
@@ -392,7 +354,7 @@ int64_t residents_pass(struct worker *w, int64_t now)
         next = r->next;
         if (r->task != NULL)
             continue; /* looked at with its task */
-        int64_t look = resident_pass(&r->carrier, now);
+        int64_t look = look_at(r, now);
 
         at = look < at ? look : at;
     }
@@ -411,7 +373,7 @@ bool residents_end(struct worker *w)
     for (struct resident *r = w->residents; r != NULL; r = r->next)
         if (r->task == NULL && !r->ended) {
             resident_retire(r);
-            resident_stop(&r->carrier, worker_now(w) + US_PER_S);
+            stop(r, worker_now(w) + US_PER_S);
         }
     return w->residents == NULL;
 }
@@ -419,5 +381,5 @@ bool residents_end(struct worker *w)
 void residents_abandon(struct worker *w)
 {
     while (w->residents != NULL)
-        resident_abandon(&w->residents->carrier);
+        resident_free(w->residents);
 }

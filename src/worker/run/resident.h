@@ -16,9 +16,6 @@
 #include "worker/run/task.h"
 #include "worker/talk/served_queues.h"
 
-/* Hands the task to a free resident of its queue, or to a new one.  As program_start. */
-MUST_CHECK enum err_code resident_start(struct task *t, bool *ret_own, struct err *err);
-
 /* Idle ones: those whose time is over are stopped, and those whose definition has changed.  Returns when
  * to look again. */
 int64_t residents_pass(struct worker *w, int64_t now);

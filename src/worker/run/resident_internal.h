@@ -1,5 +1,5 @@
 /*
- * A program that stays: what resident.c and resident_start.c share.
+ * One resident program: what resident.c and resident_start.c share.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,7 +13,6 @@
 #define MARK_SIZE 64
 
 struct resident {
-    struct carrier carrier;
     struct worker *worker;
     struct resident *prev, *next; /* of the worker's */
     char *queue;
@@ -33,24 +32,27 @@ struct resident {
     struct buf line; /* being written */
     size_t written;
 
-    bool ended;         /* the program; what it started may be left */
-    bool retired;       /* no more jobs for it */
-    bool closing;       /* the loop still holds its handle */
-    int64_t idle_at;    /* steady: since when it has no job */
-    int64_t timeout_at; /* of the job in hand */
+    bool ended;      /* the program; what it started may be left */
+    bool retired;    /* no more jobs for it */
+    bool closing;    /* the loop still holds its handle */
+    int64_t idle_at; /* steady: since when it has no job */
     int64_t kill_at;
-    int exit;
+    struct carrier_end end;
 };
 
-extern const struct carrier_ops resident_ops;
+/* The start function of the carrier. */
+MUST_CHECK enum err_code resident_start(struct task *t, enum carrier_blame *ret_blame,
+                                        struct err *err);
 
-/* The job is its own now. */
+/* Gives it the job, which it holds from now on. */
 void resident_hand_over(struct resident *r, struct task *t);
 
-/* No more jobs for it: its input ends, and it is to end as well. */
+/* Gives it no more jobs.  Its input is closed when it has no job, which tells it to exit. */
 void resident_retire(struct resident *r);
 void resident_free(struct resident *r);
 
-/* What comes through its channel. */
+void resident_process(void *owner, const struct tree_event *event);
+
+/* Data of its pipes. */
 void resident_output(void *ctx, struct slice data);
 void resident_words(void *ctx, struct slice data);

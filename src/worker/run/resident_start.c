@@ -1,5 +1,5 @@
 /*
- * How a resident program is started, and who gets a job.
+ * How a resident program is started, and which one gets a job.
  */
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "worker/run/environment.h"
-#include "worker/run/program.h"
+#include "worker/run/launch.h"
 #include "worker/run/resident.h"
 #include "worker/run/resident_internal.h"
 
@@ -25,85 +25,67 @@ static enum err_code open_input(struct resident *r, int *ret_theirs, struct err 
     return E_OK;
 }
 
-static enum err_code fill_command(struct resident *r, const struct served_queue *q,
-                                  char ***ret_argv, struct err *err)
-{
-    struct template_values values = {.queue = slice_of(q->name), .now_at = clock_wall_us()};
-
-    return template_command_fill(&q->command, &values, &r->arena, ret_argv, err);
-}
-
-static enum err_code spawn_it(struct resident *r, const struct served_queue *q,
-                              const struct program_rights *rights, int input, struct err *err)
+static enum err_code start_process(struct resident *r, const struct task *t, int input,
+                                   struct err *err)
 {
     struct worker *w = r->worker;
-    struct channel_ends ends = channel_ends(r->channel);
-    CLEANUP(mem) char *path = NULL;
-    char **argv;
+    const struct queue_def *def = &t->served->def;
+    struct template_values values = {.queue = slice_of(r->queue), .now_at = clock_wall_us()};
+    const char *work_dir = def->workdir.size > 0 ? arena_strdup(&r->arena, def->workdir) : NULL;
+    struct launch l = {
+        .plan = &t->plan,
+        .slot = r->slot,
+        .channel = r->channel,
+        .search_dir = arena_strdup(&r->arena, def->dir),
+        .work_dir = work_dir,
+        .input = input,
+    };
 
-    if (fill_command(r, q, &argv, err) != E_OK ||
-        spawn_find(slice_of(argv[0]), arena_strdup(&r->arena, q->def.dir), w->path, &path, err) !=
-            E_OK)
+    if (template_command_fill(t->plan.command, &values, &r->arena, &l.argv, err) != E_OK)
         return err->code;
-    const char *workdir = q->def.workdir.size > 0 ? arena_strdup(&r->arena, q->def.workdir) : NULL;
-    struct spawn s = program_spawn(w, rights, r->slot);
-
-    s.path = path;
-    s.argv = argv;
-    if (workdir != NULL)
-        s.dir = workdir;
-    s.envp = environment_of_resident(
+    l.envp = environment_of_resident(
         &(struct environment_of){.base = w->environment,
                                  .server_url = async_client_server(w->client),
-                                 .user = rights->user,
-                                 .workdir = workdir,
-                                 .queue_env = q->def.env},
-        slice_of(q->name), slice_of(r->mark), &r->arena);
-    s.in = input;
-    s.out = ends.out;
-    s.words = ends.words;
-    s.replies = ends.replies;
-    program_enter_cgroup(w, r->slot, rights->limits.memory, &r->cgroup);
-    s.cgroup_fd = r->cgroup.procs_fd;
-    if (r->cgroup.limited)
-        s.limits.memory = 0;
-    return spawn_start(&s, &r->slot->record->process, err);
+                                 .user = t->plan.user,
+                                 .workdir = work_dir,
+                                 .queue_env = def->env},
+        slice_of(r->queue), slice_of(r->mark), &r->arena);
+    return launch_start(w, &l, &r->cgroup, err);
 }
 
-static enum err_code set_up(struct resident *r, struct served_queue *q, struct err *err)
+static enum err_code set_up(struct resident *r, const struct task *t, struct err *err)
 {
     struct channel_config config = {.on_output = resident_output,
                                     .on_words = resident_words,
                                     .ctx = r};
     struct slot_job job = {.lease = slice_of(r->mark), .json = SLICE("{}")};
-    struct program_rights rights;
     int input = -1;
 
-    if (program_rights_of(q, &rights, err) != E_OK ||
-        program_slot(r->worker, &rights, &job, &r->slot, err) != E_OK ||
+    if (launch_slot(r->worker, &t->plan, &job, &r->slot, err) != E_OK ||
         channel_open(r->worker->channels, &config, &r->channel, err) != E_OK ||
         open_input(r, &input, err) != E_OK)
         return err->code;
-    enum err_code code = spawn_it(r, q, &rights, input, err);
+    enum err_code code = start_process(r, t, input, err);
 
     close(input);
     return code;
 }
 
-static enum err_code resident_new(struct worker *w, struct served_queue *q,
-                                  struct resident **ret_resident, struct err *err)
+/* A resident of the task's queue, which runs by the task's plan. */
+static enum err_code resident_new(const struct task *t, struct resident **ret_resident,
+                                  struct err *err)
 {
+    struct worker *w = t->worker;
     struct resident *r = mem_zalloc(sizeof(*r));
 
-    r->carrier.ops = &resident_ops;
     r->worker = w;
-    r->queue = mem_strdup(q->name);
-    r->json = mem_strdup(q->json);
+    r->queue = mem_strdup(t->served->name);
+    r->json = mem_strdup(t->served->json);
     r->input_fd = -1;
     r->cgroup = CGROUP_JOB_INIT;
     r->lines = LINE_READER_INIT(WORD_LINE_MAX);
     r->line = BUF_INIT(2 * JOB_BYTES_MAX + JOB_LINE_MAX);
-    r->timeout_at = r->kill_at = TIME_NEVER;
+    r->kill_at = TIME_NEVER;
     r->idle_at = worker_now(w);
     snprintf(r->mark, sizeof(r->mark), "resident-%d-%lld-%llu", (int)getpid(),
              (long long)clock_boot_us(), (unsigned long long)++w->residents_made);
@@ -111,18 +93,19 @@ static enum err_code resident_new(struct worker *w, struct served_queue *q,
     if (r->next != NULL)
         r->next->prev = r;
     w->residents = r;
-    if (set_up(r, q, err) != E_OK) {
+    if (set_up(r, t, err) != E_OK) {
         resident_free(r);
         return err->code;
     }
-    r->job = (struct tree_job){.lease = r->mark, .dir = r->slot->dir, .owner = &r->carrier};
+    r->job = (struct tree_job){
+        .lease = r->mark, .dir = r->slot->dir, .on_event = resident_process, .owner = r};
     tree_add(w->tree, &r->job, &r->slot->record->process);
     channel_begin(r->channel);
     *ret_resident = r;
     return E_OK;
 }
 
-/* The one that was free last: the others may reach their idle time. */
+/* The one that became free last, so that the others reach their idle time. */
 static struct resident *find_free(struct worker *w, const struct served_queue *q)
 {
     struct resident *best = NULL;
@@ -134,7 +117,7 @@ static struct resident *find_free(struct worker *w, const struct served_queue *q
     return best;
 }
 
-/* Free ones of other queues make room when there are too many. */
+/* At most as many free residents as slots: the one idle for longest is retired. */
 static void limit_free(struct worker *w)
 {
     struct resident *oldest = NULL;
@@ -151,22 +134,18 @@ static void limit_free(struct worker *w)
         resident_retire(oldest);
 }
 
-enum err_code resident_start(struct task *t, bool *ret_own, struct err *err)
+enum err_code resident_start(struct task *t, enum carrier_blame *ret_blame, struct err *err)
 {
-    struct worker *w = t->worker;
-    struct resident *r = find_free(w, t->served);
+    struct resident *r = find_free(t->worker, t->served);
 
-    *ret_own = false;
-    if (program_end_earlier_run(t, err) != E_OK)
-        return err->code;
     if (t->json.size + sizeof("{\"job\":}") > JOB_LINE_MAX) {
-        *ret_own = true;
+        *ret_blame = BLAME_JOB;
         return err_set(err, E_TOO_LARGE, "the job is larger than %zu MiB: no resident takes it",
                        JOB_LINE_MAX >> 20);
     }
-    if (r == NULL && resident_new(w, t->served, &r, err) != E_OK)
+    if (r == NULL && resident_new(t, &r, err) != E_OK)
         return err->code;
     resident_hand_over(r, t);
-    limit_free(w);
+    limit_free(t->worker);
     return E_OK;
 }

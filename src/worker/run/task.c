@@ -9,7 +9,6 @@
 #include "base/text/base64.h"
 #include "base/text/nearest.h"
 #include "worker/internal.h"
-#include "worker/run/carrier.h"
 #include "worker/talk/internal.h"
 
 #define TERM_US (10 * US_PER_S)       /* from TERM to KILL */
@@ -151,6 +150,7 @@ struct task *task_new(struct worker *w, struct slice json)
 
     t->worker = w;
     t->stop_told = true;
+    t->timeout_at = TIME_NEVER;
     t->json = arena_copy(&t->arena, json);
     take_members(t);
     t->served = served_queues_find(&w->served, t->queue);
@@ -198,6 +198,7 @@ void task_free(struct task *t)
     program_report_free(t->report);
     output_free(t->output);
     output_free(t->errors);
+    run_plan_deinit(&t->plan);
     arena_deinit(&t->arena);
     free(t);
 }
@@ -218,8 +219,7 @@ void task_stop(struct task *t, enum verdict_why why)
         return;
     }
     if (t->carrier != NULL)
-        t->carrier->ops->stop(t->carrier,
-                              worker_now(t->worker) + (ending ? TERM_ENDING_US : TERM_US));
+        t->carrier->cancel(t, worker_now(t->worker) + (ending ? TERM_ENDING_US : TERM_US));
 }
 
 void task_note_stop(struct task *t, int signal)
@@ -242,7 +242,7 @@ void task_lost_lease(struct task *t)
     log_warn("job %.*s is not ours any more: it is ended here", (int)t->id.size, t->id.data);
     t->lost = true;
     if (t->carrier != NULL) {
-        t->carrier->ops->stop(t->carrier, worker_now(t->worker));
+        t->carrier->cancel(t, worker_now(t->worker));
         return;
     }
     if (t->state == TASK_WAITING)
@@ -266,10 +266,29 @@ static void judge(struct task *t)
     verdict_judge(&t->facts, &t->verdict);
 }
 
-void task_record_end(struct task *t)
+void task_over(struct task *t, const struct carrier_end *end)
 {
+    t->facts.exited = end->exited;
+    t->facts.exit = end->exit;
+    t->facts.killed_by_us = end->killed;
+    t->facts.out_of_memory = end->out_of_memory;
+    /* Before the carrier forgets the process: if this worker is killed now, the next one finds one
+     * of the two records and tells the server that the attempt is lost. */
     if (t->facts.why == VERDICT_ITSELF && !t->lost)
         t->end_record = slots_note_end(t->worker->slots, t->id, t->lease);
+    t->carrier->release(t);
+    t->carrier = NULL;
+    worker_slot_freed(t);
+    task_settle(t);
+}
+
+int64_t task_check_timeout(struct task *t, int64_t now)
+{
+    if (now >= t->timeout_at) {
+        t->timeout_at = TIME_NEVER;
+        task_stop(t, VERDICT_TIMEOUT);
+    }
+    return t->timeout_at;
 }
 
 void task_settle(struct task *t)
@@ -324,14 +343,6 @@ void task_refused(struct task *t, const struct err *why)
 
 /* ---- emits ---- */
 
-static void tell_program(struct task *t, const struct buf *replies, const struct buf *notices)
-{
-    if (replies->size > 0 && t->carrier != NULL)
-        t->carrier->ops->reply(t->carrier, buf_slice(replies));
-    if (notices->size > 0)
-        output_notice(t->output, buf_slice(notices), clock_wall_us());
-}
-
 static bool is_final_refusal(enum err_code code)
 {
     return code == E_INVALID || code == E_BAD_REQUEST || code == E_TOO_LARGE ||
@@ -353,13 +364,14 @@ static void on_emitted(void *ctx, const struct async_reply *reply)
         program_report_batch_again(t->report);
         t->emit_at = worker_now(t->worker) + EMIT_AGAIN_US;
     }
-    tell_program(t, &replies, &notices);
+    if (t->carrier != NULL && t->carrier->reply != NULL)
+        t->carrier->reply(t, buf_slice(&replies));
+    if (notices.size > 0)
+        output_notice(t->output, buf_slice(&notices), clock_wall_us());
     if (reply->err.code == E_STALE_LEASE || reply->err.code == E_NOT_FOUND) {
         task_lost_lease(t);
         return;
     }
-    if (t->carrier != NULL)
-        t->carrier->ops->read_on(t->carrier);
     task_send_emits(t);
 }
 

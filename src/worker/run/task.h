@@ -17,10 +17,11 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "core/job/verdict.h"
+#include "worker/run/carrier.h"
+#include "worker/run/may_run.h"
 #include "worker/run/output.h"
 #include "worker/run/program_report.h"
 
-struct carrier;
 struct async_request;
 struct served_queue;
 struct process_record;
@@ -53,8 +54,11 @@ struct task {
 
     struct program_report *report;
     struct output *output;
-    struct output *errors;   /* standard error, where it is kept apart and there was any; or NULL */
-    struct carrier *carrier; /* while one carries it out */
+    struct output *errors; /* standard error, where it is kept apart and there was any; or NULL */
+    struct run_plan plan;  /* from its start on */
+    const struct carrier *carrier; /* while one holds it, else NULL */
+    void *carried;                 /* the carrier's own */
+    int64_t timeout_at;            /* steady */
 
     bool lost;        /* the lease is somebody else's */
     bool log_sent;    /* a piece of its log is under way */
@@ -101,8 +105,12 @@ void task_refused(struct task *t, const struct err *why);
 /* Sends the batch of emits that is due; SETTLING becomes ENDED when all is delivered. */
 void task_send_emits(struct task *t);
 
-/* Its program has run to its end by itself: should this worker be killed now, the next one knows. */
-void task_record_end(struct task *t);
+/* Its carrier is done with it, and nothing of it runs any more: releases it from the carrier, frees
+ * its slot and settles it.  The task may be gone after that. */
+void task_over(struct task *t, const struct carrier_end *end);
+
+/* Cancels it when its time-out has passed; returns the steady instant to look again. */
+int64_t task_check_timeout(struct task *t, int64_t now);
 
 /* Its queue's program cannot be started here: the job goes back, uncounted. */
 void task_not_started(struct task *t, const char *reason);

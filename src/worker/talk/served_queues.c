@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "base/os/log.h"
+#include "worker/run/may_run.h"
 
 #define BROKEN_FIRST_US (1 * US_PER_S)
 #define BROKEN_CAP_US (1 * US_PER_MIN)
@@ -59,44 +60,6 @@ struct served_queue *served_queues_find(const struct served_queues *all, struct 
     return q == NULL || q->gone ? NULL : q;
 }
 
-/* ---- which queues are served ---- */
-
-/* A subscriber's queue is another worker's, unless it was asked for by name. */
-static bool is_wanted(const struct served_queues *all, struct slice name, struct slice servers)
-{
-    struct slice subscriber;
-
-    if (served_queues_subscription(all, name) != NULL)
-        return true;
-    for (size_t i = 0; i < all->n_only; i++)
-        if (slice_is(name, all->only[i]))
-            return true;
-    return all->n_only == 0 && all->n_subscriptions == 0 &&
-           !json_find(servers, "subscriber", &subscriber);
-}
-
-static const struct worker_own_queue *own_of(const struct served_queues *all, struct slice name)
-{
-    for (size_t i = 0; i < all->n_own; i++)
-        if (slice_equal(all->own[i].name, name))
-            return &all->own[i];
-    return NULL;
-}
-
-/* The definition to go by, empty: the queue is not served here. */
-static struct slice definition_for(const struct served_queues *all, struct slice name,
-                                   struct slice servers)
-{
-    const struct subscription *subscription = served_queues_subscription(all, name);
-    const struct worker_own_queue *own = own_of(all, name);
-
-    if (own == NULL && subscription != NULL)
-        own = own_of(all, slice_of(subscription->topic));
-    if (!is_wanted(all, name, servers) || (own == NULL && all->own_only))
-        return (struct slice){0};
-    return own != NULL ? own->definition : servers;
-}
-
 /* ---- an update ---- */
 
 struct update {
@@ -105,33 +68,10 @@ struct update {
     void *ctx;
 };
 
-static struct served_queue *add_queue(struct served_queues *all, struct slice name)
-{
-    struct served_queue *q = mem_zalloc(sizeof(*q));
-
-    q->name = mem_strndup(name.data, name.size);
-    VEC_PUSH(&all->items, q);
-    return q;
-}
-
-/* A definition that was read, and the arena it lives in. */
-struct reading {
-    struct queue_def def;
-    struct template_command command;
-    struct arena arena;
-};
-
-static enum err_code read_definition(struct slice json, struct reading *r, struct err *err)
-{
-    if (queue_def_parse_stored(json, &r->arena, &r->def, err) != E_OK || r->def.command.size == 0)
-        return err->code;
-    return template_command_parse(r->def.command, &r->arena, &r->command, NULL, err);
-}
-
-static void redefine(struct served_queue *q, struct slice definition, struct reading *r)
+static void redefine(struct served_queue *q, struct queue_reading *r)
 {
     free(q->json);
-    q->json = mem_strndup(definition.data, definition.size);
+    q->json = mem_strndup(r->json.data, r->json.size);
     q->def = r->def;
     q->command = r->command;
     arena_deinit(&q->arena);
@@ -142,31 +82,32 @@ static void redefine(struct served_queue *q, struct slice definition, struct rea
     served_queue_mark_working(q);
 }
 
-static void serve_queue(struct update *u, struct slice name, struct slice definition,
-                        int64_t restarts)
+static void serve_queue(struct update *u, struct slice name, struct slice server, int64_t restarts)
 {
-    struct served_queue *q = find_any(u->served, name);
-    struct reading r = {.arena = ARENA_INIT};
+    struct queue_reading r;
     struct err err = ERR_INIT;
 
-    if (read_definition(definition, &r, &err) != E_OK)
-        log_warn("queue %.*s: %s; it is not served here", (int)name.size, name.data, err.msg);
-    if (err.code != E_OK || (r.def.command.size == 0 && !r.def.own_command)) {
-        arena_deinit(&r.arena); /* for outside claimers only */
+    if (may_run_queue(u->served, name, server, &r, &err) != E_OK) {
+        if (err.code != E_NOT_FOUND)
+            log_warn("queue %.*s: %s; it is not served here", (int)name.size, name.data, err.msg);
         return;
     }
+    struct served_queue *q = find_any(u->served, name);
     bool is_new = q == NULL;
 
-    if (is_new)
-        q = add_queue(u->served, name);
+    if (is_new) {
+        q = mem_zalloc(sizeof(*q));
+        q->name = mem_strndup(name.data, name.size);
+        VEC_PUSH(&u->served->items, q);
+    }
     struct served_queue_change change = {.served = q,
                                          .restarted = !is_new && restarts != q->restarts,
-                                         .redefined = !is_new && !slice_is(definition, q->json)};
+                                         .redefined = !is_new && !slice_is(r.json, q->json)};
 
     q->gone = false;
     q->restarts = restarts;
     if (is_new || change.redefined)
-        redefine(q, definition, &r);
+        redefine(q, &r);
     arena_deinit(&r.arena);
     if (change.restarted)
         served_queue_mark_working(q);
@@ -198,9 +139,7 @@ static void take_queue(struct update *u, struct slice queue)
     if (json_find(queue, "restarts", &value) && json_type_of(value) == JSON_T_INT)
         restarts = json_int(value);
     served_queues_note_topics(u->served, definition, &arena);
-    definition = definition_for(u->served, name, definition);
-    if (definition.size > 0)
-        serve_queue(u, name, definition, restarts);
+    serve_queue(u, name, definition, restarts);
     struct subscription *subscription = served_queues_subscription(u->served, name);
 
     if (subscription == NULL)
