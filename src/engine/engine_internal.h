@@ -22,6 +22,7 @@
 #include "engine/engine.h"
 #include "engine/jobs/claims.h"
 #include "engine/jobs/emit.h"
+#include "engine/jobs/keys.h"
 #include "engine/jobs/ready.h"
 #include "engine/links/links.h"
 #include "store/queues.h"
@@ -231,10 +232,11 @@ struct engine {
     VEC(struct closing) closings;
     VEC(int64_t) touched; /* tokens of claims whose leases were extended */
     VEC(struct looked) looked_at;
-    VEC(struct job) new_jobs;         /* submitted, to be written together */
-    VEC(struct unfit_job) unfit_jobs; /* of these, such as end as soon as they are written */
-    VEC(struct seen_end) seen_ends;   /* shared stores: for the streaks, in the order they came */
-    VEC(struct ended_job) endings;    /* for retention */
+    VEC(struct job) new_jobs;       /* submitted, to be written together */
+    VEC(struct job) unfit_jobs;     /* of these, such as cannot be run: see chain.c */
+    struct key_book keys;           /* who has the keys that it is about: see keys.h */
+    VEC(struct seen_end) seen_ends; /* shared stores: for the streaks, in the order they came */
+    VEC(struct ended_job) endings;  /* for retention */
     VEC(int64_t) ended; /* jobs and chunked work that ended: wakes those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;

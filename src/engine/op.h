@@ -395,6 +395,7 @@ struct op {
     size_t n_granted;
     bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
     bool over;           /* WAIT on a shared store: there is nothing to wait for */
+    const int64_t *ids;  /* SUBMIT: of its jobs, where keys are in the batch; NULL: none yet */
     const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */
     void *queues;        /* EXCHANGE: the queues it names, looked up */
     uint64_t generation; /* of the engine's queues when they were looked up */

@@ -104,6 +104,12 @@ bool store_is_conflict(const struct store *s)
     return s->conflict || db_is_conflict(s->db);
 }
 
+enum err_code store_give_way(struct store *s, struct err *err)
+{
+    s->conflict = true;
+    return err_set(err, E_UNAVAILABLE, "other servers are given the same keys all the time");
+}
+
 bool store_is_busy(const struct store *s)
 {
     return db_is_busy(s->db);

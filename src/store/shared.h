@@ -94,6 +94,9 @@ bool store_outcome_is_lost(const struct store *s);
 /* The error says that somebody else was faster: roll back, and run again. */
 bool store_is_conflict(const struct store *s);
 
+/* The batch itself has found that somebody else was faster, again and again: returns an error that is such a conflict. */
+enum err_code store_give_way(struct store *s, struct err *err);
+
 /* The error says that somebody holds a lock for too long: what does not need it may go on. */
 bool store_is_busy(const struct store *s);
 

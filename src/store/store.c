@@ -378,6 +378,11 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
     return E_OK;
 }
 
+struct store_traffic store_traffic(const struct store *s)
+{
+    return (struct store_traffic){s->db->statements, s->db->rounds};
+}
+
 enum err_code store_facts(struct store *s, struct store_facts *ret_facts, struct err *err)
 {
     if (s->db->driver->facts(s->db, ret_facts, err) != E_OK)

@@ -59,6 +59,14 @@ MUST_CHECK enum err_code store_begin(struct store *s, struct err *err);
 MUST_CHECK enum err_code store_commit(struct store *s, struct err *err);
 void store_rollback(struct store *s);
 
+/* What the store has asked of the database since it was opened: statements, and how often their answers were waited for, which
+ * takes a round trip each where the database is elsewhere.  Begin and commit are not counted. */
+struct store_traffic {
+    int64_t statements, rounds;
+};
+
+struct store_traffic store_traffic(const struct store *s);
+
 enum store_check { STORE_CHECK_QUICK, STORE_CHECK_FULL };
 
 typedef void store_finding_fn(void *ctx, const char *finding);

@@ -354,15 +354,15 @@ static void check_keys(struct sim *s)
     for (int k = 0; k < MODEL_KEYS; k++) {
         struct err err = ERR_INIT;
         char text[16];
-        int64_t job = 0;
-        uint64_t content = 0;
 
         snprintf(text, sizeof(text), "key-%d", k);
-        if (store_key_find(s->at->store, slice_of(text), &job, &content, &err) != E_OK)
+        struct stored_key key = {.key = slice_of(text)};
+
+        if (store_keys_find(s->at->store, &key, 1, &err) != E_OK)
             sim_fail(s, "%s", err.msg);
-        if (job != s->model.keys[k].job)
-            sim_fail(s, "%s belongs to job %lld, it should belong to %lld", text, (long long)job,
-                     (long long)s->model.keys[k].job);
+        if (key.job != s->model.keys[k].job)
+            sim_fail(s, "%s belongs to job %lld, it should belong to %lld", text,
+                     (long long)key.job, (long long)s->model.keys[k].job);
     }
 }
 

@@ -89,7 +89,7 @@ static void add_odd_job(int64_t id, struct slice key, struct slice body)
                     .options = SLICE("{\"timeout\":\"5s\"}")};
 
     ok(store_jobs_insert(fx.store, &j, 1, &err));
-    ok(store_key_add(fx.store, key, id, UINT64_MAX - (uint64_t)id, &err));
+    ok(store_keys_add(fx.store, &(struct stored_key){key, id, UINT64_MAX - (uint64_t)id}, 1, &err));
     count_move(queue, JOB_NONE, JOB_READY);
 }
 

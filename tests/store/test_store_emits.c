@@ -221,8 +221,7 @@ static void dropped_ones_leave_nothing_but_other_jobs_keys(void **state)
 {
     struct job j = {.id = {101}, .state = JOB_STAGED, .key = SLICE("k"), .params = SLICE("{}")};
     int64_t ids[] = {101};
-    int64_t job = 0;
-    uint64_t content = 0;
+    struct stored_key key;
 
     (void)state;
     j.queue = queue;
@@ -230,7 +229,7 @@ static void dropped_ones_leave_nothing_but_other_jobs_keys(void **state)
     struct job owner_of_key = {.id = {90}, .queue = queue, .state = JOB_READY, .key = SLICE("k")};
 
     ok(store_jobs_insert(fx.store, &owner_of_key, 1, &err));
-    ok(store_key_add(fx.store, SLICE("k"), 90, 3, &err));
+    ok(store_keys_add(fx.store, &(struct stored_key){SLICE("k"), 90, 3}, 1, &err));
     ok(store_jobs_insert(fx.store, &j, 1, &err));
     commit();
     begin();
@@ -238,15 +237,17 @@ static void dropped_ones_leave_nothing_but_other_jobs_keys(void **state)
     commit();
     assert_false(job_is_there(101));
     assert_int_equal(raw_number("SELECT COUNT(*) FROM payload WHERE id = 101"), 0);
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 90);
+    key = (struct stored_key){.key = SLICE("k")};
+    ok(store_keys_find(fx.store, &key, 1, &err));
+    assert_int_equal(key.job, 90);
     begin();
     ok(store_jobs_insert(fx.store, &j, 1, &err));
     j.state = JOB_READY;
     ok(store_job_remove(fx.store, &j, &err)); /* nor does any other removal take another's key */
     commit();
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 90);
+    key = (struct stored_key){.key = SLICE("k")};
+    ok(store_keys_find(fx.store, &key, 1, &err));
+    assert_int_equal(key.job, 90);
 }
 
 static void staged_jobs_are_read_with_their_keys_in_the_order_of_their_row(void **state)

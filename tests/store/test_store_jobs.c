@@ -404,8 +404,7 @@ static void a_touch_tells_that_the_job_is_to_end(void **state)
 
 static void removing_a_job_takes_its_record_key_and_log_along(void **state)
 {
-    int64_t job = 0;
-    uint64_t content = 0;
+    struct stored_key key;
 
     (void)state;
     struct job j = {.id = {10}, .queue = queue, .state = JOB_READY, .key = SLICE("the key")};
@@ -413,7 +412,7 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     begin();
     ok(store_jobs_insert(fx.store, &j, 1, &err));
     count_move(queue, JOB_NONE, JOB_READY);
-    ok(store_key_add(fx.store, j.key, 10, 77, &err));
+    ok(store_keys_add(fx.store, &(struct stored_key){j.key, 10, 77}, 1, &err));
     ok(store_progress_add(fx.store, 10,
                           &(struct progress_entry){.seq = 1, .number = 1, .attempt = 1}, &err));
     ok(store_log_add(fx.store, 10, 0, SLICE("text"), &err));
@@ -421,8 +420,9 @@ static void removing_a_job_takes_its_record_key_and_log_along(void **state)
     count_move(queue, JOB_READY, JOB_NONE);
     commit();
     assert_false(job_is_there(10));
-    ok(store_key_find(fx.store, SLICE("the key"), &job, &content, &err));
-    assert_int_equal(job, 0);
+    key = (struct stored_key){.key = SLICE("the key")};
+    ok(store_keys_find(fx.store, &key, 1, &err));
+    assert_int_equal(key.job, 0);
     assert_int_equal(raw_number(
                          "SELECT (SELECT COUNT(*) FROM progress) + (SELECT COUNT(*) FROM logs) + "
                          "(SELECT COUNT(*) FROM payload)"),

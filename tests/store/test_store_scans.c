@@ -2,6 +2,8 @@
  * What is found by order: ready and due jobs, endings, lists; and what is found by name: records, keys.
  */
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
 #include <sqlite3.h>
 
 #include "base/text/utf8.h"
@@ -181,23 +183,72 @@ static void the_record_comes_back_in_order(void **state)
 
 static void a_key_belongs_to_one_job(void **state)
 {
-    struct err err2 = ERR_INIT;
-    int64_t job = -1;
-    uint64_t content = 0;
+    struct stored_key key = {.key = SLICE("k")};
 
     (void)state;
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 0);
+    ok(store_keys_find(fx.store, &key, 1, &err));
+    assert_int_equal(key.job, 0);
+    key = (struct stored_key){SLICE("k"), 10, UINT64_MAX};
     begin();
     add_job(10, queue);
-    ok(store_key_add(fx.store, SLICE("k"), 10, UINT64_MAX, &err));
+    ok(store_keys_add(fx.store, &key, 1, &err));
     commit();
-    ok(store_key_find(fx.store, SLICE("k"), &job, &content, &err));
-    assert_int_equal(job, 10);
-    assert_true(content == UINT64_MAX);
+    assert_int_equal(key.job, 10);
+    key = (struct stored_key){SLICE("k"), 11, 1};
     begin();
-    assert_int_not_equal(store_key_add(fx.store, SLICE("k"), 11, 1, &err2), E_OK);
+    ok(store_keys_add(fx.store, &key, 1, &err));
     store_rollback(fx.store);
+    assert_int_equal(key.job, 10);
+    assert_true(key.content == UINT64_MAX);
+}
+
+enum { KEYS = 2500 };
+
+static char key_texts[KEYS][16];
+
+/* From the first on, each `every`-th. */
+static size_t make_keys(struct stored_key *keys, size_t every, int64_t job)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < KEYS; i += every) {
+        snprintf(key_texts[i], sizeof(key_texts[i]), "key-%06zu", i);
+        keys[n] = (struct stored_key){slice_of(key_texts[i]), job + (int64_t)i, i};
+        n++;
+    }
+    return n;
+}
+
+static void keys_are_looked_up_and_added_in_sets(void **state)
+{
+    static struct stored_key keys[KEYS];
+    size_t n = make_keys(keys, 3, 10000);
+
+    (void)state;
+    begin();
+    ok(store_keys_add(fx.store, keys, n, &err));
+    commit();
+    n = make_keys(keys, 1, 20000);
+    struct store_traffic before = store_traffic(fx.store);
+
+    begin();
+    ok(store_keys_find(fx.store, keys, n, &err));
+    assert_int_equal(store_traffic(fx.store).statements - before.statements, 3);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(keys[i].job, i % 3 == 0 ? 10000 + i : 0);
+    n = make_keys(keys, 1, 20000);
+    before = store_traffic(fx.store);
+    ok(store_keys_add(fx.store, keys, n, &err));
+    assert_int_equal(store_traffic(fx.store).statements - before.statements, 6);
+    commit();
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(keys[i].job, (i % 3 == 0 ? 10000 : 20000) + i);
+        assert_int_equal(keys[i].content, i);
+    }
+    begin();
+    ok(store_keys_remove(fx.store, keys + 1, n - 1, &err));
+    commit();
+    assert_int_equal(raw_number("SELECT COUNT(*) FROM keys"), 1);
 }
 
 struct listed {
@@ -451,6 +502,7 @@ int main(void)
         SCAN_TEST(endings_come_back_oldest_first),
         SCAN_TEST(the_record_comes_back_in_order),
         SCAN_TEST(a_key_belongs_to_one_job),
+        SCAN_TEST(keys_are_looked_up_and_added_in_sets),
         SCAN_TEST(lists_go_down_and_up_in_bounded_stretches),
         SCAN_TEST(a_list_reads_nothing_large_and_still_finds_a_text_in_it),
         SCAN_TEST(a_value_up_to_the_bound_is_listed_whole),

@@ -121,6 +121,7 @@ void clear_batch(struct engine *e)
         VEC_DEINIT(&e->new_jobs);
     VEC_CLEAR(&e->new_jobs);
     VEC_CLEAR(&e->unfit_jobs);
+    keys_clear(e);
     VEC_CLEAR(&e->endings);
     VEC_CLEAR(&e->ended);
     VEC_CLEAR(&e->events);
@@ -204,6 +205,7 @@ static void reset_op(struct op *op)
     op->n_picked = op->n_granted = 0;
     op->hurry = false;
     op->plain = NULL;
+    op->ids = NULL;
     op->err = ERR_INIT;
     op->status = 200;
 }
@@ -294,7 +296,7 @@ static enum err_code prepare_phase(struct engine *e, struct op **ops, size_t n, 
     if (phase == PHASE_FINISH)
         return exchange_logs(e, ops, n, err) != E_OK ? err->code : finish_plain(e, ops, n, err);
     if (phase == PHASE_SUBMIT) /* which may run ended jobs again */
-        return links_follow(e, err);
+        return links_follow(e, err) != E_OK ? err->code : submit_prepare_keys(e, ops, n, err);
     if (phase != PHASE_LOGS)
         return E_OK;
     if (submit_flush(e, err) != E_OK) /* what was emitted: the sweep looks at what the store has */
@@ -338,7 +340,8 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
         return err->code;
     if (clocks_settle(e, err) != E_OK || run_phases(e, ops, n, err) != E_OK ||
         submit_flush(e, err) != E_OK || settle_links(e, err) != E_OK ||
-        queue_write_streaks(e, err) != E_OK || claims_grant(e, ops, n, err) != E_OK)
+        keys_return(e, err) != E_OK || queue_write_streaks(e, err) != E_OK ||
+        claims_grant(e, ops, n, err) != E_OK)
         return err->code;
     return engine_commit(e, err);
 }

@@ -167,6 +167,8 @@ void engine_close(struct engine *e)
     VEC_DEINIT(&e->looked_at);
     VEC_DEINIT(&e->new_jobs);
     VEC_DEINIT(&e->unfit_jobs);
+    keys_clear(e);
+    VEC_DEINIT(&e->keys.entries);
     VEC_DEINIT(&e->endings);
     VEC_DEINIT(&e->ended);
     VEC_DEINIT(&e->events);

@@ -76,6 +76,8 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
 {
     size_t bad = 0;
 
+    if (keys == SUBMIT_KEYS_NOW && submit_take_keys(e, x->jobs, x->n_jobs, plans, err) != E_OK)
+        return err->code;
     for (size_t i = 0; i < x->n_jobs; i++)
         if (submit_judge(e, &x->jobs[i], keys, &plans[i], err) != E_OK)
             return err->code;
@@ -313,19 +315,6 @@ static bool refuse_emitted(const struct topic_list *list, const struct plan *pla
     return true;
 }
 
-/* As with those that were staged, a key that is known is no fault, whatever its content: who waits for what would
- * have been made waits for the job that has the key. */
-static enum err_code judge_known(struct engine *e, const struct submit_item *item, struct plan *p,
-                                 struct err *err)
-{
-    if (item->key.size == 0)
-        return E_OK;
-    if (submit_judge_key(e, item, p, err) != E_OK)
-        return err->code;
-    p->refused = ERR_INIT;
-    return E_OK;
-}
-
 enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item,
                                 struct plan **ret_plans, struct err *refused, struct err *err)
 {
@@ -344,9 +333,16 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
             return err->code;
         if (refuse_emitted(&list, plans, i, refused))
             return E_OK;
-        if (judge_known(e, &list.items[i], &plans[i], err) != E_OK)
-            return err->code;
     }
+    if (submit_take_keys(e, list.items, list.n, plans, err) != E_OK)
+        return err->code;
+    /* As with those that were staged, a key that is known is no fault, whatever its content: who waits for what would
+     * have been made waits for the job that has the key. */
+    for (size_t i = 0; i < list.n; i++)
+        if (list.items[i].key.size > 0) {
+            submit_judge_key(e, &list.items[i], &plans[i]);
+            plans[i].refused = ERR_INIT;
+        }
     if (submit_prepare(e, list.items, list.n, SUBMIT_KEYS_NOW, plans, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < list.n; i++)

@@ -138,17 +138,28 @@ static void note_released(struct engine *e, const struct job *was)
     e->tally.submitted++;
 }
 
-/* A key is judged now: the job that had it first is the one that counts. */
-static enum err_code take_key(struct engine *e, const struct job *j, uint64_t content,
-                              bool *ret_known, struct err *err)
+/* Keys are judged now, those of the set together: the job that had one first is the one that counts. */
+static enum err_code take_keys(struct engine *e, const struct stored_emit *row,
+                               const struct job *jobs, struct err *err)
 {
-    uint64_t known_content;
-    int64_t known = 0;
-
-    if (store_key_find(e->store, j->key, &known, &known_content, err) != E_OK)
+    if (keys_open(e, err) != E_OK)
         return err->code;
-    *ret_known = known != 0;
-    return known != 0 ? E_OK : store_key_add(e->store, j->key, j->id.v, content, err);
+    for (size_t i = 0; i < row->n_jobs; i++) {
+        if (jobs[i].key.size > 0 && row->contents == NULL)
+            return store_job_damaged(e->store, jobs[i].id.v, "its content is not known", err);
+        if (jobs[i].key.size > 0)
+            keys_want(e, jobs[i].key, jobs[i].id.v, row->contents[i]);
+    }
+    return keys_take(e, err);
+}
+
+/* Whether the key is the job's. */
+static bool has_its_key(struct engine *e, const struct job *j, uint64_t content)
+{
+    if (keys_get(e, j->key)->who.job != j->id.v)
+        return false;
+    keys_use(e, j->key, j->id.v, content);
+    return true;
 }
 
 /* What it is to wait for is judged now: it may have come to pass, or be out of reach. */
@@ -190,14 +201,12 @@ struct parted {
 static enum err_code part(struct engine *e, const struct stored_emit *row, struct job *jobs,
                           enum emit_fate fate, struct parted *p, struct err *err)
 {
+    if (fate != EMIT_DROP && take_keys(e, row, jobs, err) != E_OK)
+        return err->code;
     for (size_t i = 0; i < row->n_jobs; i++) {
-        bool dropped = fate == EMIT_DROP;
+        bool dropped = fate == EMIT_DROP ||
+                       (jobs[i].key.size > 0 && !has_its_key(e, &jobs[i], row->contents[i]));
 
-        if (!dropped && jobs[i].key.size > 0 && row->contents == NULL)
-            return store_job_damaged(e->store, jobs[i].id.v, "its content is not known", err);
-        if (!dropped && jobs[i].key.size > 0 &&
-            take_key(e, &jobs[i], row->contents[i], &dropped, err) != E_OK)
-            return err->code;
         if (!dropped && judge_after(e, &jobs[i], &p->never[i], err) != E_OK)
             return err->code;
         if (dropped)

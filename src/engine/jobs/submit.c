@@ -12,18 +12,73 @@
 #include "store/jobs/logs.h"
 #include "store/jobs/record.h"
 
-enum err_code submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p,
-                               struct err *err)
-{
-    uint64_t content = 0;
-    int64_t known = 0;
+/* ---- keys ---- */
 
-    if (store_key_find(e->store, item->key, &known, &content, err) != E_OK)
+/* What has no queue is refused whatever its key is. */
+static bool has_key(struct engine *e, const struct submit_item *item)
+{
+    return item->key.size > 0 && item->parse_err.code == E_OK && queue_find(e, item->queue) != NULL;
+}
+
+static bool any_key(const struct submit_item *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (items[i].key.size > 0)
+            return true;
+    return false;
+}
+
+/* All get their ids, those without a key as well: jobs are in the order of their ids. */
+enum err_code submit_prepare_keys(struct engine *e, struct op **ops, size_t n, struct err *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n && !any; i++)
+        any = ops[i]->kind == OP_SUBMIT && any_key(ops[i]->submit.items, ops[i]->submit.n_items);
+    if (!any)
+        return E_OK;
+    if (keys_open(e, err) != E_OK)
         return err->code;
-    p->known = known != 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct submit *s = &ops[i]->submit;
+
+        if (ops[i]->kind != OP_SUBMIT)
+            continue;
+        int64_t *ids = arena_array(&e->arena, s->n_items, sizeof(*ids));
+
+        for (size_t k = 0; k < s->n_items; k++) {
+            ids[k] = s->dry_run ? 0 : engine_new_id(e);
+            if (has_key(e, &s->items[k]))
+                keys_want(e, s->items[k].key, ids[k], s->items[k].content);
+        }
+        ops[i]->ids = ids;
+    }
+    return keys_look(e, err) != E_OK ? err->code : keys_take(e, err);
+}
+
+enum err_code submit_take_keys(struct engine *e, const struct submit_item *items, size_t n,
+                               struct plan *plans, struct err *err)
+{
+    if (!any_key(items, n))
+        return E_OK;
+    if (keys_open(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < n; i++) {
+        plans[i].new_id = engine_new_id(e);
+        if (items[i].key.size > 0)
+            keys_want(e, items[i].key, plans[i].new_id, items[i].content);
+    }
+    return keys_look(e, err) != E_OK ? err->code : keys_take(e, err);
+}
+
+void submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p)
+{
+    const struct key_entry *k = keys_get(e, item->key);
+
+    p->known = key_is_known(k);
     if (p->known)
-        p->id = known;
-    if (p->known && content != item->content) {
+        p->id = k->who.job;
+    if (p->known && k->who.content != item->content) {
         char text[ID_TEXT_SIZE];
 
         err_set(&p->refused, E_CONFLICT,
@@ -31,8 +86,9 @@ enum err_code submit_judge_key(struct engine *e, const struct submit_item *item,
                 (int)(item->key.size > 60 ? 60 : item->key.size), item->key.data,
                 id_format(p->id, text));
     }
-    return E_OK;
 }
+
+/* ---- judging ---- */
 
 /* What the steps have set that it is handed in with. */
 static struct slice assigned_before(struct engine *e, const struct submit_item *item)
@@ -79,7 +135,7 @@ static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *er
 enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
                            struct plan *p, struct err *err)
 {
-    *p = (struct plan){.refused = item->parse_err};
+    *p = (struct plan){.refused = item->parse_err, .new_id = p->new_id};
     if (p->refused.code != E_OK)
         return E_OK;
     p->queue = queue_find(e, item->queue);
@@ -89,8 +145,8 @@ enum err_code submit_judge(struct engine *e, const struct submit_item *item, enu
         queue_unknown(e, item->queue, E_INVALID, &p->refused);
         return E_OK;
     }
-    if (keys == SUBMIT_KEYS_NOW && item->key.size > 0 && submit_judge_key(e, item, p, err) != E_OK)
-        return err->code;
+    if (keys == SUBMIT_KEYS_NOW && item->key.size > 0)
+        submit_judge_key(e, item, p);
     if (p->refused.code != E_OK)
         return E_OK;
     if (p->known)
@@ -105,6 +161,11 @@ static bool is_made(const struct plan *p)
     return !p->known && p->refused.code == E_OK;
 }
 
+static int64_t id_for(struct engine *e, const struct plan *p)
+{
+    return p->new_id != 0 ? p->new_id : engine_new_id(e);
+}
+
 /* A key that comes up again in the same array is the job that had it first. */
 static void give_id(struct engine *e, struct names *keys, const struct submit_item *item,
                     struct plan *p)
@@ -116,7 +177,7 @@ static void give_id(struct engine *e, struct names *keys, const struct submit_it
         p->id = first->id;
         return;
     }
-    p->id = engine_new_id(e);
+    p->id = id_for(e, p);
     if (item->key.size > 0)
         names_add(keys, item->key, p);
 }
@@ -132,7 +193,7 @@ enum err_code submit_prepare(struct engine *e, const struct submit_item *items, 
         if (is_made(&plans[i]) && when == SUBMIT_KEYS_NOW)
             give_id(e, &keys, &items[i], &plans[i]);
         else if (is_made(&plans[i]))
-            plans[i].id = engine_new_id(e);
+            plans[i].id = id_for(e, &plans[i]);
         any_after = any_after || items[i].n_after > 0;
     }
     if (!any_after)
@@ -239,14 +300,14 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
                             struct err *err)
 {
     if (p->id == 0)
-        p->id = engine_new_id(e);
+        p->id = id_for(e, p);
     struct job j = submit_make_job(e, item, p);
 
     if (engine_write(e, err) != E_OK)
         return err->code;
     VEC_PUSH(&e->new_jobs, j);
-    if (item->key.size > 0 && store_key_add(e->store, item->key, p->id, item->content, err) != E_OK)
-        return err->code;
+    if (item->key.size > 0)
+        keys_use(e, item->key, p->id, item->content);
     note_move(e, &j, JOB_NONE, NULL, "submitted");
     e->tally.submitted++;
     if (submit_keep_progress(e, item, p, err) != E_OK)
@@ -432,7 +493,8 @@ enum err_code submit_flush(struct engine *e, struct err *err)
     if (store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err) != E_OK)
         return err->code;
     e->new_jobs.count = 0;
-    return chain_end_unfit(e, err);
+    chain_note_unfit(e);
+    return E_OK;
 }
 
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
@@ -440,6 +502,8 @@ enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
     struct plan *plans = arena_array(&e->arena, op->submit.n_items, sizeof(struct plan));
 
     ASSERT(op->submit.n_items <= OP_ITEMS_MAX);
+    for (size_t i = 0; i < op->submit.n_items && op->ids != NULL; i++)
+        plans[i].new_id = op->ids[i];
     return op->submit.mode == SUBMIT_LINES ? run_lines(e, op, plans, err)
                                            : run_whole(e, op, plans, err);
 }

@@ -22,7 +22,8 @@ struct queue;
 struct plan {
     struct err refused;
     struct queue *queue;
-    int64_t id; /* the known job's, or the new one's */
+    int64_t id;     /* the known job's, or the new one's */
+    int64_t new_id; /* that is to be its id if it is made; 0: any */
     bool known;
     bool redone;                    /* it has been, and is run again: */
     int64_t log_size;               /* there its log goes on */
@@ -34,12 +35,20 @@ struct plan {
 /* A staged job's key is judged when it is released. */
 enum submit_keys { SUBMIT_KEYS_NOW, SUBMIT_KEYS_LATER };
 
+/* Of the plan p->new_id counts.  Keys that count now are in the book. */
 MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item *item,
                                       enum submit_keys keys, struct plan *p, struct err *err);
 
-/* Finds out whether the key is known; with other content the plan is refused. */
-MUST_CHECK enum err_code submit_judge_key(struct engine *e, const struct submit_item *item,
-                                          struct plan *p, struct err *err);
+/* Looks up the keys of all submits of a batch, and takes those that nobody has, for jobs that are to be made (keys.h). */
+MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct op **ops, size_t n,
+                                             struct err *err);
+
+/* The same for the items of one request. */
+MUST_CHECK enum err_code submit_take_keys(struct engine *e, const struct submit_item *items,
+                                          size_t n, struct plan *plans, struct err *err);
+
+/* Whether the key, which is in the book, is known; with other content the plan is refused. */
+void submit_judge_key(struct engine *e, const struct submit_item *item, struct plan *p);
 
 /* Gives ids to those that are neither known nor refused (where keys count now, to each key once) and judges what they
  * wait for: then they can be made. */

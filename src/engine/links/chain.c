@@ -70,8 +70,8 @@ static struct unfit judge(const struct queue *q, const struct chain_source *sour
     return u;
 }
 
-/* Held at first: what waits so may fail without having run.  It is written with the batch's other jobs, so that those of
- * one cause share their params, and ended then. */
+/* It is written with the batch's other jobs, so that those of one cause share their params, and as one that has failed.
+ * Its end is noted when it is written: whoever follows it reads it off the store. */
 static enum err_code make_failed(struct engine *e, const struct submit_item *item, struct plan *p,
                                  const struct unfit *u, struct err *err)
 {
@@ -79,33 +79,29 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
         p->id = engine_new_id(e);
     struct job j = submit_make_job(e, item, p);
 
-    j.state = JOB_HELD;
     if (engine_write(e, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->new_jobs, j);
-    VEC_PUSH(&e->unfit_jobs,
-             ((struct unfit_job){p->id, u->cause, arena_copy(&e->arena, slice_of(u->why.msg))}));
+    j.state = JOB_HELD; /* what waits may fail without having run */
     note_move(e, &j, JOB_NONE, NULL, "submitted");
     e->tally.submitted++;
+    j.state = job_state_next(j.state, JOB_EV_FAIL);
+    j.cause = u->cause;
+    j.text = arena_copy(&e->arena, slice_of(u->why.msg));
+    j.finished_at = e->now.wall_at;
+    VEC_PUSH(&e->new_jobs, j);
+    VEC_PUSH(&e->unfit_jobs, j);
     return E_OK;
 }
 
-enum err_code chain_end_unfit(struct engine *e, struct err *err)
+void chain_note_unfit(struct engine *e)
 {
     for (size_t i = 0; i < e->unfit_jobs.count; i++) {
-        const struct unfit_job *u = &e->unfit_jobs.items[i];
-        bool found = false;
-        struct job j;
+        const struct job *j = &e->unfit_jobs.items[i];
 
-        if (store_job_brief(e->store, u->id, &e->arena, &j, &found, err) != E_OK)
-            return err->code;
-        if (!found)
-            return store_job_damaged(e->store, u->id, "it is gone", err);
-        if (job_end_unrun(e, &j, JOB_EV_FAIL, u->cause, u->why, err) != E_OK)
-            return err->code;
+        note_move(e, j, JOB_HELD, queue_by_id(e, j->queue), job_state_name(j->state));
+        e->tally.failed++;
     }
     VEC_CLEAR(&e->unfit_jobs);
-    return E_OK;
 }
 
 enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,

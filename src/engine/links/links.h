@@ -166,15 +166,8 @@ MUST_CHECK enum err_code chain_follow(struct engine *e, const struct dest_list *
 MUST_CHECK enum err_code chain_make(struct engine *e, const struct chain_source *source,
                                     struct plan *p, struct err *err);
 
-/* A job of the batch that cannot be run, and why. */
-struct unfit_job {
-    int64_t id;
-    enum job_cause cause;
-    struct slice why;
-};
-
-/* Ends those that cannot be run, once they are written. */
-MUST_CHECK enum err_code chain_end_unfit(struct engine *e, struct err *err);
+/* Those that cannot be run are written, as failed ones: now their ends count. */
+void chain_note_unfit(struct engine *e);
 
 /* A destination is not there, or cannot be reached: told in the log of the queue, or else in the server's, one line a
  * second. */
@@ -228,8 +221,9 @@ size_t topic_place(const struct topic_list *list, size_t i);
 /* ---- publications (spread.c) ---- */
 
 /* Makes the jobs of a publication whose targets have their ids: as many as belong into this commit; the others are
- * durable, and made by those that follow. */
-MUST_CHECK enum err_code spread_make(struct engine *e, struct stored_spread *spread,
+ * durable, and made by those that follow.  *ret_lost: another server has published under the same key at this moment;
+ * nothing is made. */
+MUST_CHECK enum err_code spread_make(struct engine *e, struct stored_spread *spread, bool *ret_lost,
                                      struct err *err);
 
 /* Goes on with one that earlier commits have left; *ret_over: there is none. */

@@ -8,7 +8,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine_internal.h"
 #include "engine/links/links.h"
-#include "store/jobs/record.h"
 #include "store/links/fanout.h"
 
 void fanout_note(struct engine *e, int64_t id)
@@ -25,22 +24,29 @@ bool fanout_is_late(const struct engine *e, int64_t id)
 
 /* ---- making jobs ---- */
 
-/* A request's keys have been judged.  Later on, whoever has taken one meanwhile keeps it: the job was promised, and is
- * made without. */
-static enum err_code key_of(struct engine *e, const struct stored_spread *s, const struct queue *q,
-                            struct slice *ret_key, struct err *err)
+/* Takes the keys of the next n, if it was published under one: *ret_all says whether all were free. */
+static enum err_code take_keys(struct engine *e, const struct stored_spread *s, size_t n,
+                               bool *ret_all, struct err *err)
 {
-    struct slice key = topic_key(e, s->key, q);
-    uint64_t content;
-    int64_t known = 0;
-
-    if (e->by_itself && key.size > 0 &&
-        store_key_find(e->store, key, &known, &content, err) != E_OK)
+    *ret_all = true;
+    if (s->key.size == 0)
+        return E_OK;
+    if (keys_open(e, err) != E_OK)
         return err->code;
-    *ret_key = known == 0 ? key : slice_make(NULL, 0);
+    for (size_t i = s->place; i < s->place + n; i++) {
+        const struct queue *q = map_find(&e->queues.by_id, s->targets[i].queue);
+
+        if (q != NULL)
+            keys_want(e, topic_key(e, s->key, q), s->targets[i].job, s->content);
+    }
+    if (keys_take(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < e->keys.entries.count; i++)
+        *ret_all = *ret_all && e->keys.entries.items[i]->taken;
     return E_OK;
 }
 
+/* Whoever has taken its key meanwhile keeps it: the job was promised, and is made without. */
 static enum err_code make_published(struct engine *e, const struct stored_spread *s, struct plan *p,
                                     struct err *err)
 {
@@ -50,10 +56,11 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
                                .labels = s->labels,
                                .priority = s->priority,
                                .content = s->content,
-                               .bill = s->bill};
+                               .bill = s->bill,
+                               .key = topic_key(e, s->key, p->queue)};
 
-    if (key_of(e, s, p->queue, &item.key, err) != E_OK)
-        return err->code;
+    if (item.key.size > 0 && keys_get(e, item.key)->who.job != p->id)
+        item.key = slice_make(NULL, 0);
     return submit_create(e, &item, p, err);
 }
 
@@ -102,12 +109,19 @@ static size_t part_now(const struct engine *e, const struct stored_spread *s)
     return now == 0 && s->key.size > 0 ? 1 : now;
 }
 
-enum err_code spread_make(struct engine *e, struct stored_spread *s, struct err *err)
+enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_lost,
+                          struct err *err)
 {
     size_t now = part_now(e, s);
+    bool all = true;
 
     s->id = s->targets[0].job;
     s->place = 0;
+    if (take_keys(e, s, now, &all, err) != E_OK)
+        return err->code;
+    *ret_lost = !all;
+    if (*ret_lost)
+        return keys_return(e, err);
     fanout_use(&e->fanout, now, s->params.size + s->body.size + now * s->labels.size);
     if (now == s->n_targets)
         return make_some(e, s, now, 0, err);
@@ -143,7 +157,10 @@ static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err
     size_t left = s->n_targets - s->place;
     size_t room = fanout_room(&e->fanout, s->labels.size);
     size_t n = left < room ? left : room;
+    bool ignored;
 
+    if (take_keys(e, s, n, &ignored, err) != E_OK)
+        return err->code;
     fanout_use(&e->fanout, n, n * s->labels.size); /* what they share is stored already */
     /* What they share goes with the row, unless they are written by then. */
     if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)

@@ -68,7 +68,9 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
     for (size_t i = 0; i < n; i++)
         targets[i].job = engine_new_id(e);
     *ret_n = n;
-    return n == 0 ? E_OK : spread_make(e, &spread, err);
+    bool never; /* it has no key */
+
+    return n == 0 ? E_OK : spread_make(e, &spread, &never, err);
 }
 
 /* ---- as items ---- */
@@ -278,18 +280,22 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
 static enum err_code judge_keys(struct engine *e, struct publishing *p, struct err *refused,
                                 struct err *err)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        struct submit_item item = item_for(e, &p->item, p->bill, p->targets[i].queue);
+    struct submit_item item = p->item;
+
+    if (keys_open(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < p->n; i++)
+        keys_want(e, topic_key(e, p->item.key, queue_by_id(e, p->targets[i].queue)), 0, 0);
+    if (keys_look(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < p->n && refused->code == E_OK; i++) {
         struct plan plan = {.id = 0};
 
-        if (submit_judge_key(e, &item, &plan, err) != E_OK)
-            return err->code;
+        item.key = topic_key(e, p->item.key, queue_by_id(e, p->targets[i].queue));
+        submit_judge_key(e, &item, &plan);
         p->targets[i].job = plan.id;
         p->known = p->known || plan.known;
-        if (plan.refused.code == E_OK)
-            continue;
         *refused = plan.refused;
-        return E_OK;
     }
     return E_OK;
 }
@@ -318,7 +324,7 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
 {
     for (size_t i = 0; i < p->n; i++) {
         struct submit_item item = item_for(e, &p->item, p->bill, p->targets[i].queue);
-        struct plan plan;
+        struct plan plan = {.id = 0};
         struct quote quote;
 
         if (submit_judge(e, &item, SUBMIT_KEYS_LATER, &plan, err) != E_OK)
@@ -351,7 +357,7 @@ static enum err_code judge(struct engine *e, const struct publish *x, struct pub
 }
 
 static enum err_code make_all(struct engine *e, const struct publish *x, struct publishing *p,
-                              struct err *err)
+                              bool *ret_lost, struct err *err)
 {
     struct stored_spread spread = {.key = x->key,
                                    .content = x->content,
@@ -364,7 +370,7 @@ static enum err_code make_all(struct engine *e, const struct publish *x, struct 
 
     for (size_t i = 0; i < p->n; i++)
         p->targets[i].job = engine_new_id(e);
-    return spread_make(e, &spread, err);
+    return spread_make(e, &spread, ret_lost, err);
 }
 
 static void add_reply(struct op *op, const struct publishing *p)
@@ -377,6 +383,9 @@ static void add_reply(struct op *op, const struct publishing *p)
     buf_add_str(&op->reply, "]}");
 }
 
+/* It is known now, unless all that the other has made is gone already. */
+enum { LOST_MAX = 5 };
+
 enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct publish *x = &op->publish;
@@ -386,15 +395,21 @@ enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
                                     .priority = x->priority,
                                     .key = x->key,
                                     .content = x->content}};
+    bool lost = true;
 
     p.bill = bill_for(e, &p.item);
-    p.n = subscribed(e, x->topic, &p.targets);
-    if (judge(e, x, &p, &op->err, err) != E_OK)
-        return err->code;
-    if (op->err.code != E_OK)
-        return E_OK;
-    if (!p.known && make_all(e, x, &p, err) != E_OK)
-        return err->code;
+    for (int tries = 0; lost; tries++) {
+        lost = false;
+        p.n = subscribed(e, x->topic, &p.targets);
+        if (judge(e, x, &p, &op->err, err) != E_OK)
+            return err->code;
+        if (op->err.code != E_OK)
+            return E_OK;
+        if (!p.known && make_all(e, x, &p, &lost, err) != E_OK)
+            return err->code;
+        if (lost && tries == LOST_MAX)
+            return store_give_way(e->store, err);
+    }
     add_reply(op, &p);
     return E_OK;
 }

@@ -61,6 +61,7 @@ enum err_code db_post(struct db *db, enum sql sql, const struct db_value *args, 
 {
     struct db_call call = {.sql = sql, .args = args, .n_args = n_args};
 
+    db->statements++;
     return db->driver->post(db, &call, err);
 }
 

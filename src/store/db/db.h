@@ -33,6 +33,8 @@ struct db {
     bool commit_unknown;         /* the connection was lost in a commit; until the next begin */
     struct store_damage *damage; /* told of bad rows; NULL: nobody */
     char flaw[160];              /* of a row that its taker has refused; empty: none */
+    int64_t statements;          /* that were carried out since it was opened */
+    int64_t rounds;              /* how often their answers were waited for */
 };
 
 struct db_row {
@@ -156,6 +158,8 @@ void db_row_refuse(const struct db_row *row, const char *fmt, ...) PRINTF_LIKE(2
 MUST_CHECK static inline enum err_code db_run(struct db *db, struct db_call *calls, size_t n,
                                               struct err *err)
 {
+    db->statements += (int64_t)n;
+    db->rounds++;
     return db->driver->run(db, calls, n, err);
 }
 

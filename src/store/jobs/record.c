@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/jobs/record.h"
 
+#include <string.h>
+
 #include "store/internal.h"
 
 enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
@@ -66,41 +68,114 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
     return E_OK;
 }
 
-struct key_taker {
-    int64_t job;
-    int64_t content;
-};
+/* ---- keys ---- */
+
+/* One statement for so many; how often a key that was lost may be gone again when it is looked for. */
+enum { KEY_SET = 1000, KEY_TRIES = 5 };
 
 static void take_key(void *ctx, const struct db_row *row)
 {
-    struct key_taker *t = ctx;
+    struct stored_key *keys = ctx;
+    struct stored_key *k = &keys[db_col_int(row, 0)];
 
-    t->job = db_col_int(row, 0);
-    t->content = db_col_int(row, 1);
+    k->job = db_col_int(row, 1);
+    k->content = (uint64_t)db_col_int(row, 2);
 }
 
-enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job,
-                             uint64_t *ret_content, struct err *err)
+static enum err_code find_set(struct store *s, struct stored_key *keys, size_t n, struct err *err)
 {
-    struct key_taker t = {0};
+    struct db_value values[2 * KEY_SET];
+    struct db_rows rows = {values, n, 2};
 
-    if (db_do_rows(s->db, SQL_KEY_FIND, take_key, &t, err, db_t(key)) != E_OK)
-        return err->code;
-    *ret_job = t.job;
-    *ret_content = (uint64_t)t.content;
+    for (size_t i = 0; i < n; i++) {
+        values[2 * i] = db_i((int64_t)i);
+        values[2 * i + 1] = db_t(keys[i].key);
+        keys[i].job = 0;
+    }
+    return db_do_rows(s->db, SQL_KEYS_FIND, take_key, keys, err, db_r(&rows));
+}
+
+enum err_code store_keys_find(struct store *s, struct stored_key *keys, size_t n, struct err *err)
+{
+    for (size_t done = 0; done < n; done += KEY_SET)
+        if (find_set(s, keys + done, n - done < KEY_SET ? n - done : KEY_SET, err) != E_OK)
+            return err->code;
     return E_OK;
 }
 
-enum err_code store_key_add(struct store *s, struct slice key, int64_t job, uint64_t content,
-                            struct err *err)
+/* *ret_all: each is its job's now. */
+static enum err_code add_set(struct store *s, const struct stored_key *keys, size_t n,
+                             bool *ret_all, struct err *err)
 {
-    const struct db_value args[] = {db_t(key), db_i(job), db_i((int64_t)content)};
+    struct db_value values[3 * KEY_SET];
+    struct db_rows rows = {values, n, 3};
+    const struct db_value args[] = {db_r(&rows)};
     struct db_taker taker = {0};
 
-    if (db_one(s->db, SQL_KEY_ADD, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    for (size_t i = 0; i < n; i++) {
+        values[3 * i] = db_t(keys[i].key);
+        values[3 * i + 1] = db_i(keys[i].job);
+        values[3 * i + 2] = db_i((int64_t)keys[i].content);
+    }
+    if (db_one(s->db, SQL_KEYS_ADD, args, ARRAY_LEN(args), &taker, err) != E_OK)
         return err->code;
-    if (taker.changed == 1)
-        return E_OK;
-    s->conflict = true;
-    return err_set(err, E_UNAVAILABLE, "another server was given the same key at this instant");
+    *ret_all = taker.changed == (int64_t)n;
+    return E_OK;
+}
+
+/* Who has the keys of the set.  One that was lost to a job which is gone by now belongs to nobody: it is tried again. */
+static enum err_code settle_set(struct store *s, struct stored_key *keys, size_t n, struct err *err)
+{
+    struct stored_key wanted[KEY_SET];
+    struct stored_key found[KEY_SET];
+    bool all = false;
+
+    memcpy(wanted, keys, n * sizeof(*keys));
+    for (int tries = 0; tries < KEY_TRIES; tries++) {
+        struct stored_key *at = keys; /* in the same order */
+        size_t left = 0;
+
+        if (add_set(s, wanted, n, &all, err) != E_OK || all)
+            return err->code;
+        memcpy(found, wanted, n * sizeof(*found));
+        if (find_set(s, found, n, err) != E_OK)
+            return err->code;
+        for (size_t i = 0; i < n; i++) {
+            if (found[i].job == 0) {
+                wanted[left++] = wanted[i];
+                continue;
+            }
+            while (!slice_equal(at->key, found[i].key))
+                at++;
+            *at++ = found[i];
+        }
+        if (left == 0)
+            return E_OK;
+        n = left;
+    }
+    return store_give_way(s, err);
+}
+
+enum err_code store_keys_add(struct store *s, struct stored_key *keys, size_t n, struct err *err)
+{
+    for (size_t done = 0; done < n; done += KEY_SET)
+        if (settle_set(s, keys + done, n - done < KEY_SET ? n - done : KEY_SET, err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code store_keys_remove(struct store *s, const struct stored_key *keys, size_t n,
+                                struct err *err)
+{
+    struct db_value values[KEY_SET];
+
+    for (size_t done = 0; done < n; done += KEY_SET) {
+        struct db_rows rows = {values, n - done < KEY_SET ? n - done : KEY_SET, 1};
+
+        for (size_t i = 0; i < rows.n_rows; i++)
+            values[i] = db_t(keys[done + i].key);
+        if (db_do(s->db, SQL_KEYS_REMOVE, err, db_r(&rows)) != E_OK)
+            return err->code;
+    }
+    return E_OK;
 }

@@ -25,8 +25,27 @@ MUST_CHECK enum err_code store_progress_load(struct store *s, int64_t job,
 MUST_CHECK enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
                                              enum job_outcome *ret_outcome, struct err *err);
 
-/* *ret_job is 0 when the key is not known. */
-MUST_CHECK enum err_code store_key_find(struct store *s, struct slice key, int64_t *ret_job,
-                                        uint64_t *ret_content, struct err *err);
-MUST_CHECK enum err_code store_key_add(struct store *s, struct slice key, int64_t job,
-                                       uint64_t content, struct err *err);
+/* ---- keys ----
+ *
+ * A key is a text of any bytes that belongs to at most one job.  Both work on sets, with one statement for up to a
+ * thousand keys; those of a set differ. */
+
+struct stored_key {
+    struct slice key;
+    int64_t job;
+    uint64_t content; /* hash of what came with the key */
+};
+
+/* Fills in job and content; job 0: nobody has the key. */
+MUST_CHECK enum err_code store_keys_find(struct store *s, struct stored_key *keys, size_t n,
+                                         struct err *err);
+
+/* Gives each key to the job that is named with it, unless it belongs to another: then job and content become those of
+ * that one.  Another server that adds the same key at the same time is waited for, and whoever commits first has it: a
+ * lost race is no error.  All servers add keys in the order of their bytes, so that none waits for the other in a circle. */
+MUST_CHECK enum err_code store_keys_add(struct store *s, struct stored_key *keys, size_t n,
+                                        struct err *err);
+
+/* They must have been added in the same transaction: nobody else has seen them. */
+MUST_CHECK enum err_code store_keys_remove(struct store *s, const struct stored_key *keys, size_t n,
+                                           struct err *err);

@@ -23,7 +23,7 @@ static bool carries_nothing(const struct job *j)
  * what goes over a connection at once, stays small. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
-enum { HOT_COLUMNS = 6, PAYLOAD_COLUMNS = 9 };
+enum { HOT_COLUMNS = 6, ENDED_COLUMNS = 7, PAYLOAD_COLUMNS = 9 };
 
 /* Params and bodies from this size on are stored once for jobs that follow each other with the very same bytes: those of
  * one publication, or of one end that leads to several queues.  They have bills. */
@@ -111,19 +111,41 @@ static void fill_payload(const struct job *j, const struct insert_shape *shape, 
         c[2] = c[3] = (struct db_value){.type = DB_NULL};
 }
 
+/* Those that have ended are rows of another table. */
+static enum err_code insert_hot(struct store *s, const struct job *jobs, size_t n,
+                                const struct insert_shape *shape, struct err *err)
+{
+    CLEANUP(arena) struct arena arena = ARENA_INIT;
+    struct db_value hot[SET_ROWS * HOT_COLUMNS];
+    struct db_value over[SET_ROWS * ENDED_COLUMNS];
+    struct db_rows hot_rows = {hot, 0, shape->hot_columns};
+    struct db_rows over_rows = {over, 0, ENDED_COLUMNS};
+
+    for (size_t i = 0; i < n; i++) {
+        struct db_value *row = &over[over_rows.n_rows * ENDED_COLUMNS];
+
+        if (!job_state_ended(jobs[i].state)) {
+            fill_hot(&jobs[i], shape, &arena, &hot[hot_rows.n_rows++ * shape->hot_columns]);
+            continue;
+        }
+        fill_hot(&jobs[i], &routed_shape, &arena, row);
+        row[HOT_COLUMNS] = db_i(jobs[i].finished_at);
+        over_rows.n_rows++;
+    }
+    if (hot_rows.n_rows > 0 && db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
+        return err->code;
+    return over_rows.n_rows == 0 ? E_OK : db_do(s->db, SQL_ENDED_INSERT, err, db_r(&over_rows));
+}
+
 /* n of the jobs that come, of which there are `all`. */
 static enum err_code insert_set(struct store *s, const struct job *jobs, size_t n, size_t all,
                                 struct sharing *sharing, struct err *err)
 {
-    CLEANUP(arena) struct arena arena = ARENA_INIT;
     const struct insert_shape *shape = shape_of(jobs, n);
-    struct db_value hot[SET_ROWS * HOT_COLUMNS];
     struct db_value carried[SET_ROWS * PAYLOAD_COLUMNS];
-    struct db_rows hot_rows = {hot, n, shape->hot_columns};
     struct db_rows carried_rows = {carried, 0, shape->payload_columns};
 
     for (size_t i = 0; i < n; i++) {
-        fill_hot(&jobs[i], shape, &arena, &hot[i * shape->hot_columns]);
         if (carries_nothing(&jobs[i]))
             continue;
         int64_t shared = share(sharing, jobs + i, all - i);
@@ -135,7 +157,7 @@ static enum err_code insert_set(struct store *s, const struct job *jobs, size_t 
         fill_payload(&jobs[i], shape, shared,
                      &carried[carried_rows.n_rows++ * shape->payload_columns]);
     }
-    if (db_do(s->db, shape->jobs, err, db_r(&hot_rows)) != E_OK)
+    if (insert_hot(s, jobs, n, shape, err) != E_OK)
         return err->code;
     return carried_rows.n_rows == 0 ? E_OK : db_do(s->db, shape->payload, err, db_r(&carried_rows));
 }

@@ -45,6 +45,19 @@ SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
             CAST($5 AS BIGINT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
 
+-- Jobs that have ended as they are made.
+-- name: ended_insert
+-- store: sqlite
+INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                               finished_at, worker, attempt, history)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c7, 0, 0, r.c6 FROM rows($1) AS r;
+-- store: postgres
+INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
+                   finished_at, worker, attempt, history)
+SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c7, 0, 0, r.c6
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
+            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[])) AS r(c1, c2, c3, c4, c5, c6, c7);
+
 -- name: payload_insert_routed
 -- store: sqlite
 INSERT OR ROLLBACK INTO payload (id, key, params, body, labels, options, bill, assigned, shared)
@@ -504,11 +517,32 @@ SELECT outcome FROM progress WHERE job = $1 AND token = $2;
 -- name: progress_remove
 DELETE FROM progress WHERE job = $1;
 
--- name: key_find
-SELECT job, content FROM keys WHERE key = $1;
+-- Keys are looked up and added in sets.  OFFSET 0 keeps PostgreSQL at one look into the index for each key, whatever
+-- the table was like when the plan was made.
+-- name: keys_find
+-- store: sqlite
+SELECT r.c1, k.job, k.content FROM rows($1) AS r CROSS JOIN keys AS k ON k.key = r.c2;
+-- store: postgres
+SELECT r.c1, k.job, k.content
+FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[])) AS r(c1, c2)
+CROSS JOIN LATERAL (SELECT job, content FROM keys WHERE keys.key = r.c2 OFFSET 0) AS k;
 
--- name: key_add
-INSERT INTO keys (key, job, content) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING;
+-- A key that another server has inserted and not committed is waited for; who commits it has it.
+-- name: keys_add
+-- store: sqlite
+INSERT INTO keys (key, job, content) SELECT r.c1, r.c2, r.c3 FROM rows($1) AS r WHERE TRUE
+ON CONFLICT (key) DO NOTHING;
+-- store: postgres
+INSERT INTO keys (key, job, content)
+SELECT r.c1, r.c2, r.c3
+FROM unnest(CAST($1 AS BYTEA[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[])) AS r(c1, c2, c3)
+ON CONFLICT (key) DO NOTHING;
+
+-- name: keys_remove
+-- store: sqlite
+DELETE FROM keys WHERE key IN (SELECT r.c1 FROM rows($1) AS r);
+-- store: postgres
+DELETE FROM keys WHERE key = ANY (CAST($1 AS BYTEA[]));
 
 -- name: key_remove
 DELETE FROM keys WHERE key = (SELECT key FROM payload WHERE id = $1) AND job = $1;

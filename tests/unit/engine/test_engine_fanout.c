@@ -252,6 +252,121 @@ static void what_a_publication_brings_stays_until_its_last_job_is_gone(void **st
     }
 }
 
+/* ---- what they cost: each statement may be a round trip to a database elsewhere ---- */
+
+static int64_t statements(const struct fixture *f)
+{
+    return store_traffic(f->store).statements;
+}
+
+static void keys_of_a_publication_are_looked_up_and_taken_as_a_set(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cost[3];
+
+    begin(f);
+    set_max(f, 1000, 0);
+    for (size_t i = 0; i < ARRAY_LEN(cost);
+         i++) { /* without a key, with a new one, with a known one */
+        struct test_op *t = op_publish(f, SMALL_PARAMS);
+
+        t->op.publish.key = i == 0 ? slice_make(NULL, 0) : SLICE("k");
+        int64_t before = statements(f);
+
+        well(run_op(f, t));
+        cost[i] = statements(f) - before;
+    }
+    assert_true(cost[1] <= cost[0] + 3);
+    assert_true(cost[2] <= cost[0] + 3);
+    assert_sound(f);
+}
+
+static void keys_of_what_is_worked_off_later_are_taken_as_a_set(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cost[2];
+
+    begin(f);
+    for (size_t i = 0; i < ARRAY_LEN(cost); i++) {
+        struct test_op *t = op_publish(f, SMALL_PARAMS);
+
+        t->op.publish.key = i == 0 ? slice_make(NULL, 0) : SLICE("k");
+        well(run_op(f, t));
+        int64_t before = statements(f);
+
+        batch_run(f);
+        cost[i] = statements(f) - before;
+        while (is_left(f))
+            batch_run(f);
+    }
+    assert_true(cost[1] <= cost[0] + 2);
+    assert_sound(f);
+}
+
+static void keys_of_a_batch_are_looked_up_and_taken_as_a_set(void **state)
+{
+    struct fixture *f = *state;
+    int64_t cost[3];
+    static char keys[QUEUES][8];
+
+    submit_one(f, "default");
+    for (size_t i = 0; i < ARRAY_LEN(cost);
+         i++) { /* without keys, with new ones, half of them known */
+        struct test_op *t[QUEUES];
+
+        for (int k = 0; k < QUEUES; k++) {
+            struct submit_item item = item_of("default");
+
+            snprintf(keys[k], sizeof(keys[k]), "k%d", i == 2 && k % 2 == 0 ? k + 100 : k);
+            item.key = i == 0 ? slice_make(NULL, 0) : slice_of(keys[k]);
+            t[k] = op_submit(f, &item, 1);
+            batch_add(f, t[k]);
+        }
+        int64_t before = statements(f);
+
+        batch_run(f);
+        cost[i] = statements(f) - before;
+        for (int k = 0; k < QUEUES; k++)
+            assert_int_equal(well(t[k])->op.status, i == 2 && k % 2 == 1 ? 200 : 201);
+    }
+    assert_true(cost[1] <= cost[0] + 2);
+    assert_true(cost[2] <= cost[0] + 2);
+    assert_sound(f);
+}
+
+/* A job in `work` leads to n others, which can be run or not. */
+static int64_t cost_of_end(struct fixture *f, const char *queue, size_t n)
+{
+    CLEANUP(buf) struct buf def = BUF_INIT(10000);
+
+    buf_add_str(&def, "{\"on_success\":[");
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&def, "%s{\"queue\":\"%s\"}", i == 0 ? "" : ",", queue);
+    buf_add_str(&def, "]}");
+    define_queue(f, "work", buf_text(&def));
+    submit_one(f, "work");
+    struct granted g = claim_one(f, "work");
+    int64_t before = statements(f);
+
+    well(run_op(f, op_finish(f, g.id, g.token, JOB_OUT_DONE)));
+    return statements(f) - before;
+}
+
+static void jobs_that_cannot_be_run_are_written_as_a_set(void **state)
+{
+    struct fixture *f = *state;
+
+    define_queue(f, "fit", "{}");
+    define_queue(f, "unfit", "{\"command\":[\"/bin/echo\",\"{missing}\"]}");
+    int64_t fit = cost_of_end(f, "fit", 20);
+    int64_t unfit = cost_of_end(f, "unfit", 20);
+
+    assert_int_equal(kept_count(f, "fit", JOB_READY), 20);
+    assert_int_equal(kept_count(f, "unfit", JOB_FAILED), 20);
+    assert_true(unfit <= fit + 4); /* a count of another state, an ending */
+    assert_sound(f);
+}
+
 static void a_publish_is_known_by_its_key_while_it_is_worked_off(void **state)
 {
     struct fixture *f = *state;
@@ -1048,6 +1163,10 @@ int main(void)
         ENGINE_TEST(a_publish_that_is_cut_off_by_a_crash_reaches_each_once),
         ENGINE_TEST(what_a_publication_brings_stays_until_its_last_job_is_gone),
         ENGINE_TEST(a_publish_is_known_by_its_key_while_it_is_worked_off),
+        ENGINE_TEST(keys_of_a_publication_are_looked_up_and_taken_as_a_set),
+        ENGINE_TEST(keys_of_what_is_worked_off_later_are_taken_as_a_set),
+        ENGINE_TEST(keys_of_a_batch_are_looked_up_and_taken_as_a_set),
+        ENGINE_TEST(jobs_that_cannot_be_run_are_written_as_a_set),
         ENGINE_TEST(a_key_that_was_taken_meanwhile_keeps_no_job_from_being_made),
         ENGINE_TEST(a_queue_stays_as_long_as_a_publication_is_to_reach_it),
         ENGINE_TEST(what_each_job_of_a_publication_carries_counts_for_each),

@@ -113,6 +113,12 @@ static void run_well(struct fixture *f, struct test_op *t)
     assert_true(t->answered);
 }
 
+/* Batches that had to be run again. */
+static uint64_t rollbacks(const struct fixture *f)
+{
+    return atomic_load(&engine_get_stats(f->engine)->rollbacks);
+}
+
 /* ---- what they do ---- */
 
 static struct test_op *op_raise(struct fixture *f, const char *name)
@@ -312,9 +318,12 @@ static void a_key_is_published_under_once_however_full_the_commits_are(void **st
     define_subscribed(p->slow);
     set_rows(p->quick);
     stand(p, UNTIL_ITS_LOCKS_ARE_WAITED_FOR, op_publish(p->slow, "k"));
+    uint64_t before = rollbacks(p->quick);
+
     batch_add(p->quick, op_publish(p->quick, ""));
     again = run_op(p->quick, op_publish(p->quick, "k"));
     await_slow(p);
+    assert_int_equal(rollbacks(p->quick), before);
     assert_published(p, again, 2 * QUEUES);
 }
 
@@ -332,6 +341,90 @@ static void who_publishes_again_is_told_all_ids_at_any_moment(void **state)
     again = run_op(p->quick, op_publish(p->quick, "k"));
     await_slow(p);
     assert_published(p, again, QUEUES);
+}
+
+/* ---- keys ---- */
+
+enum { KEYS = 30 };
+
+static char key_texts[KEYS][8];
+
+/* Each a request of its own, in one batch; the last is not added. */
+static void submits(struct fixture *f, int from, int to, uint64_t content, struct test_op **ret)
+{
+    for (int i = from; i < to; i++) {
+        struct submit_item *item;
+
+        snprintf(key_texts[i], sizeof(key_texts[i]), "k%d", i);
+        ret[i - from] = op_submit(f, &(struct submit_item){.queue = SLICE("default")}, 1);
+        item = (struct submit_item *)(uintptr_t)ret[i - from]->op.submit.items;
+        item->key = slice_of(key_texts[i]);
+        item->content = content;
+        if (i + 1 < to)
+            batch_add(f, ret[i - from]);
+    }
+}
+
+/* Neither batch is run again: who comes second reads who was first. */
+static void keys_that_two_servers_are_given_at_once_are_one_job_each(void **state)
+{
+    struct pair *p = *state;
+    struct test_op *first[KEYS];
+    struct test_op *second[KEYS];
+    int overlap = 20;
+
+    batch_run(p->quick);
+    submits(p->slow, 0, overlap, 7, first);
+    stand(p, UNTIL_ITS_LOCKS_ARE_WAITED_FOR, first[overlap - 1]);
+    uint64_t before = rollbacks(p->quick);
+
+    submits(p->quick, 5, KEYS, 7, second);
+    run_op(p->quick, second[KEYS - 5 - 1]);
+    await_slow(p);
+    assert_int_equal(rollbacks(p->quick), before);
+    for (int i = 5; i < KEYS; i++) {
+        assert_int_equal(second[i - 5]->op.err.code, E_OK);
+        assert_int_equal(second[i - 5]->op.status, i < overlap ? 200 : 201);
+        if (i < overlap)
+            assert_string_equal(reply_of(second[i - 5]), reply_of(first[i]));
+    }
+    assert_int_equal(pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM jobs"), KEYS);
+    assert_sound(p->quick);
+}
+
+/* What is judged by who was first is refused for itself alone; of an array, as a whole, and its other keys are free. */
+static void a_key_that_another_server_took_with_other_content_refuses_its_own_request_alone(
+    void **state)
+{
+    struct pair *p = *state;
+    struct submit_item items[] = {item_of("default"), item_of("default"), item_of("default")};
+    struct test_op *first[KEYS];
+    struct test_op *second[KEYS];
+
+    batch_run(p->quick);
+    submits(p->slow, 0, 3, 7, first);
+    stand(p, UNTIL_ITS_LOCKS_ARE_WAITED_FOR, first[2]);
+    uint64_t before = rollbacks(p->quick);
+
+    items[0].key = SLICE("free");
+    items[1].key = SLICE("k1");
+    items[1].content = 8;
+    struct test_op *array = op_submit(p->quick, items, ARRAY_LEN(items));
+
+    array->op.submit.mode = SUBMIT_ARRAY;
+    batch_add(p->quick, array);
+    submits(p->quick, 2, 6, 8, second);
+    run_op(p->quick, second[3]);
+    await_slow(p);
+    assert_int_equal(rollbacks(p->quick), before);
+    assert_int_equal(array->op.err.code, E_CONFLICT);
+    assert_int_equal(array->op.err.item, 2);
+    assert_int_equal(second[0]->op.err.code, E_CONFLICT);
+    for (int i = 1; i < 4; i++)
+        assert_int_equal(second[i]->op.status, 201);
+    assert_int_equal(pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM jobs"), 6);
+    assert_int_equal(pg_schema_number(&p->slow->place, "SELECT COUNT(*) FROM keys"), 6);
+    assert_sound(p->quick);
 }
 
 /* ---- ends that another server follows ---- */
@@ -430,6 +523,8 @@ int main(void)
         PEER_TEST(what_it_holds_is_given_up_without_the_rest),
         PEER_TEST(a_key_is_published_under_once_however_full_the_commits_are),
         PEER_TEST(who_publishes_again_is_told_all_ids_at_any_moment),
+        PEER_TEST(keys_that_two_servers_are_given_at_once_are_one_job_each),
+        PEER_TEST(a_key_that_another_server_took_with_other_content_refuses_its_own_request_alone),
         PEER_TEST(a_bulk_that_waits_for_an_end_pauses),
         PEER_TEST(a_worker_whose_row_it_holds_is_told_of_with_a_later_beat),
     };
