@@ -70,7 +70,7 @@ def test_a_list_has_the_last_line_of_failed_jobs(server, client):
     assert "last_line" not in client.show(done)
 
 
-def test_the_last_line_of_a_failed_route_is_that_of_the_step_that_failed(client):
+def test_the_last_line_of_a_failed_route_is_that_of_the_step_that_failed(server, client):
     steps = [{"name": "first", "queue": "work"}, {"name": "bad", "queue": "work"},
              {"name": "clean", "queue": "work", "final": True}]
     route = client.ok("POST", "/v1/jobs", {"steps": steps}, 201)["id"]
@@ -81,6 +81,7 @@ def test_the_last_line_of_a_failed_route_is_that_of_the_step_that_failed(client)
         client.end(job, state, exit=9 if state == "failed" else 0)
     shown = client.show(route)
     assert (shown["state"], shown["failed_step"], shown["last_line"]) == ("failed", 2, "REAL ERROR"), shown
+    assert server.cli("show", route).out.startswith(f"job {route}  failed at step 2, bad\n")
 
 
 def test_what_a_program_gave_as_its_error_is_not_hidden_by_its_output(server, client):
