@@ -106,6 +106,12 @@ size_t text_columns(struct slice utf8)
     return n;
 }
 
+/* How many units that is, to the nearest. */
+static int64_t rounded(int64_t us, int64_t unit)
+{
+    return us / unit + (us % unit >= unit - unit / 2);
+}
+
 const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE])
 {
     static const struct {
@@ -122,26 +128,29 @@ const char *age_format(int64_t us, char text[static SHORT_TEXT_SIZE])
 
     if (us < 0)
         us = 0;
-    while (us >= units[i].below)
+    while (us >= units[i].below - units[i].us / 2) /* what would be rounded up to it */
         i++;
-    snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "%c", us / units[i].us, units[i].unit);
+    snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "%c", rounded(us, units[i].us), units[i].unit);
     return text;
 }
 
 const char *took_format(int64_t us, char text[static SHORT_TEXT_SIZE])
 {
-    int64_t s = us / US_PER_S;
+    int64_t tenths = rounded(us, US_PER_S / 10);
+    int64_t s = rounded(us, US_PER_S);
+    int64_t m = rounded(us, US_PER_MIN);
+    int64_t h = rounded(us, US_PER_HOUR);
 
-    if (us < US_PER_S)
-        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 " ms", us / US_PER_MS);
-    else if (s < 100)
-        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 ".%" PRId64 " s", s, us % US_PER_S / 100000);
+    if (rounded(us, US_PER_MS) < 1000)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 " ms", rounded(us, US_PER_MS));
+    else if (tenths < 1000)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 ".%" PRId64 " s", tenths / 10, tenths % 10);
     else if (s < 2 * 3600)
         snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "m %02" PRId64 "s", s / 60, s % 60);
-    else if (s < 2 * 86400)
-        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "h %02" PRId64 "m", s / 3600, s / 60 % 60);
+    else if (m < 2 * 24 * 60)
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "h %02" PRId64 "m", m / 60, m % 60);
     else
-        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "d %" PRId64 "h", s / 86400, s / 3600 % 24);
+        snprintf(text, SHORT_TEXT_SIZE, "%" PRId64 "d %" PRId64 "h", h / 24, h % 24);
     return text;
 }
 

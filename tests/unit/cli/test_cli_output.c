@@ -225,8 +225,11 @@ static void ages_have_one_unit(void **state)
     } cases[] = {
         {-5, "0s"},
         {0, "0s"},
-        {US_PER_S - 1, "0s"},
-        {119 * US_PER_S, "119s"},
+        {US_PER_S / 2 - 1, "0s"},
+        {US_PER_S / 2, "1s"},
+        {119 * US_PER_S + US_PER_S / 2 - 1, "119s"},
+        {119 * US_PER_S + US_PER_S / 2, "2m"},
+        {US_PER_HOUR - 1, "60m"},
         {120 * US_PER_S, "2m"},
         {119 * US_PER_MIN, "119m"},
         {2 * US_PER_HOUR, "2h"},
@@ -239,6 +242,32 @@ static void ages_have_one_unit(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(age_format(cases[i].us, text), cases[i].want);
+}
+
+static void lengths_of_time_are_rounded_to_the_nearest(void **state)
+{
+    static const struct {
+        int64_t us;
+        const char *want;
+    } cases[] = {
+        {0, "0 ms"},
+        {1499, "1 ms"},
+        {1500, "2 ms"},
+        {999499, "999 ms"},
+        {999500, "1.0 s"},
+        {11649999, "11.6 s"},
+        {11650000, "11.7 s"},
+        {99950000, "1m 40s"},
+        {119600000, "2m 00s"},
+        {2 * US_PER_HOUR - 400000, "2h 00m"},
+        {3 * US_PER_HOUR - US_PER_S, "3h 00m"},
+        {3 * US_PER_DAY - US_PER_MIN, "3d 0h"},
+    };
+    char text[SHORT_TEXT_SIZE];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(took_format(cases[i].us, text), cases[i].want);
 }
 
 static void sizes_have_a_unit(void **state)
@@ -570,6 +599,7 @@ int main(void)
         cmocka_unit_test(an_endless_sequence_is_held_back_within_bounds),
         cmocka_unit_test(nothing_at_random_gets_through_whatever_its_pieces),
         cmocka_unit_test(ages_have_one_unit),
+        cmocka_unit_test(lengths_of_time_are_rounded_to_the_nearest),
         cmocka_unit_test(sizes_have_a_unit),
         cmocka_unit_test(only_a_line_of_progress_is_drawn_over_another),
         cmocka_unit_test(columns_stand_under_each_other),
