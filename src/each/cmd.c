@@ -122,6 +122,18 @@ static enum err_code refuse_items(const struct args *a, struct err *err)
     return E_OK;
 }
 
+/* It may be meant as it stands: a hint, no error. */
+static void hint_at_foreign(const struct each_command *c)
+{
+    struct slice found = each_command_foreign(c);
+
+    if (found.size > 0)
+        fprintf(stderr,
+                "waybill: '%.*s' of GNU parallel is not known here and stays as it is; for a part "
+                "of a column use a shell: sh -c 'echo \"${1%%.*}\"' sh {1}\n",
+                (int)found.size, found.data);
+}
+
 static enum err_code check_results(const char *dir, struct err *err)
 {
     if (dir == NULL || strchr(dir, '{') == NULL)
@@ -203,6 +215,7 @@ int cmd_each(struct cli *cli)
         each_command_init(&command, a->program.items, a->program.count, &cut, &err) != E_OK ||
         gather(a, &options, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
+    hint_at_foreign(&command);
     if (open_input(args_text(a, "arg-file"), &options.in, &err) != E_OK)
         return cli_fail(cli, &err);
     if (args_has(a, "dry-run"))

@@ -99,6 +99,33 @@ static enum err_code walk_word(const struct each_command *c, const char *word,
     return E_OK;
 }
 
+/* What follows `{` or `{N` in replacement strings of GNU parallel that are none here. */
+static const char *const foreign_ends[] = {
+    ".}",    "/}",  "//}", "/.}",  "..}",   "...}", "/..}",
+    "/...}", "+/}", "+.}", "+..}", "+...}", "%}",   "##}",
+};
+
+struct slice each_command_foreign(const struct each_command *c)
+{
+    for (size_t i = 0; i < c->n_words; i++) {
+        const char *word = c->words[i];
+
+        for (const char *at = word; (at = strchr(at, '{')) != NULL; at++) {
+            const char *end = at + 1 + (at[1] == '-');
+
+            end += strspn(end, "0123456789");
+            if ((at > word && at[-1] == '$') || read_placeholder(c, word, at).size > 0)
+                continue;
+            if (at[1] == '-' && end > at + 2 && *end == '}')
+                return slice_make(at, (size_t)(end + 1 - at));
+            for (size_t n = 0; n < ARRAY_LEN(foreign_ends); n++)
+                if (strncmp(end, foreign_ends[n], strlen(foreign_ends[n])) == 0)
+                    return slice_make(at, (size_t)(end - at) + strlen(foreign_ends[n]));
+        }
+    }
+    return slice_make(NULL, 0);
+}
+
 /* A word that is a placeholder of a line and nothing else: of several lines it becomes several words. */
 static bool is_spread(const struct each_command *c, const char *word)
 {

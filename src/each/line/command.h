@@ -73,6 +73,10 @@ MUST_CHECK enum err_code each_command_init(struct each_command *c, const char *c
                                            size_t n_words, const struct each_cut *cut,
                                            struct err *err);
 
+/* The first replacement string of GNU parallel in it that is none here, such as {1.} or {%}: it
+ * stays as it is.  Empty: there is none. */
+struct slice each_command_foreign(const struct each_command *c);
+
 /* What was given as --colsep: \t, \n, \0 and \\ are understood, everything else is meant as it stands. */
 MUST_CHECK enum err_code each_separator_parse(const char *text, struct buf *out, struct err *err);
 

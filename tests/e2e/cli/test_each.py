@@ -77,6 +77,20 @@ def test_all_other_braces_are_literal(each):
     assert (done.status, done.out.splitlines()) == (0, [*LITERAL, "the line"]), done
 
 
+@pytest.mark.parametrize("word", ["{1.}", "{2/}", "{1//}", "{3/.}", "{-1}", "{%}", "{..}", "{+/}",
+                                  "{##}", "x{1.}y"])
+def test_other_words_of_gnu_parallel_stay_and_are_told(each, word):
+    done = each.run("--", "printf", "%s\n", word, "{}", lines=["the line"])
+    assert (done.status, done.out.splitlines()) == (0, [word, "the line"]), done
+    assert f"'{word.strip('xy')}' of GNU parallel is not known here and stays as it is" in done.err
+
+
+@pytest.mark.parametrize("word", ["${1%.*}", "{.}", "{/.}", "{1..3}", "{a.}", "{2,3}", "{}"])
+def test_what_is_not_of_gnu_parallel_is_not_told(each, word):
+    done = each.run("--", "printf", "%s\n", word, lines=["the line"])
+    assert done.status == 0 and "parallel" not in done.err, done
+
+
 def test_parts_of_the_line_are_those_of_gnu_parallel(each):
     lines = ["a/b.c/d.tar.gz", "x.wav", "/x", "a/.b", "no.dir/f", ""]
     done = each.run("-k", "--", "printf", "<%s|%s|%s|%s|%s>\n", "{.}", "{/}", "{//}", "{/.}", "{#}", lines=lines)
