@@ -35,7 +35,7 @@ static int follow(struct cli *cli, const json_t *added)
         log_printer_close(&log);
         return status;
     }
-    if (job_wait(cli, slice_of(id), TIME_NEVER, &reply, &err) != E_OK)
+    if (job_wait_added(cli, slice_of(id), &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     print_json(buf_slice(&reply.text));
     return job_exit_status(reply.json);

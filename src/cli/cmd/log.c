@@ -143,7 +143,7 @@ static enum err_code print_log(struct cli *cli, struct slice id, struct log_prin
     if (args_has(a, "tail"))
         return print_tail(cli, id, args_int(a, "tail", 0), log, err);
     log_printer_skip_to(log, from);
-    return args_has(a, "follow") ? E_OK : print_part(cli, id, to, log, err);
+    return args_has(a, "follow") ? job_find(cli, id, err) : print_part(cli, id, to, log, err);
 }
 
 int cmd_log(struct cli *cli)

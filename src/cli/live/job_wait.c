@@ -117,6 +117,14 @@ static enum err_code wait_on(struct watch *w, int64_t until_at, struct client_re
     return E_OK;
 }
 
+enum err_code job_wait_added(struct cli *cli, struct slice id, struct client_reply *reply,
+                             struct err *err)
+{
+    struct watch w = watch_of(cli, id);
+
+    return wait_on(&w, TIME_NEVER, reply, err);
+}
+
 enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                        struct client_reply *reply, struct err *err)
 {
@@ -127,6 +135,13 @@ enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
     if (job_has_ended(reply->json) || clock_mono_us() >= until_at)
         return E_OK;
     return wait_on(&w, until_at, reply, err);
+}
+
+enum err_code job_find(struct cli *cli, struct slice id, struct err *err)
+{
+    CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
+
+    return ask(cli, id, 0, &reply, err);
 }
 
 struct following {
@@ -197,8 +212,6 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
     struct err err = ERR_INIT;
     enum err_code code = E_OK;
 
-    if (ask(cli, id, 0, &reply, &err) != E_OK) /* is there such a job? */
-        return cli_fail(cli, &err);
     job_watch_begin(id);
     log_printer_follow(log);
     f.line = progress_line_new(cli, id);

@@ -27,8 +27,16 @@ int job_exit_status(const json_t *job);
 MUST_CHECK enum err_code job_wait(struct cli *cli, struct slice id, int64_t until_at,
                                   struct client_reply *reply, struct err *err);
 
+/* The same of a job that was just added, which therefore is there: without asking for it first. */
+MUST_CHECK enum err_code job_wait_added(struct cli *cli, struct slice id,
+                                        struct client_reply *reply, struct err *err);
+
+/* Fails at once when there is no such job, or no server. */
+MUST_CHECK enum err_code job_find(struct cli *cli, struct slice id, struct err *err);
+
 /* Prints the log from where the printer is as it grows, with the progress below it on a terminal, until the job has
- * ended; says why it failed; returns the exit status of the command: that of the job. */
+ * ended; says why it failed; returns the exit status of the command: that of the job.  The job is
+ * known to be there. */
 int job_follow(struct cli *cli, struct slice id, struct log_printer *log);
 
 /* Says on standard error why a job has failed or was cancelled; nothing about others, or with --json. */

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from proxy import Proxy
-from waiting import DEADLINE_S, PATIENCE, eventually
+from waiting import DEADLINE_S, PATIENCE, Background, eventually
 from waybill import BIN, Ran, plain_env
 
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"
@@ -361,3 +361,15 @@ def test_how_long_it_took_is_for_people(shop):
     job = shop.carry_out("kill -9 $$")
     page = shop.server.cli("show", job["id"]).out
     assert "signal 9 (KILL)" in page and "-9" not in page, page
+
+
+@pytest.mark.parametrize("options, asked", [(("--json",), 1), ((), 3)])
+def test_add_wait_does_not_ask_for_the_job_that_it_was_just_told_of(server, client, options, asked):
+    """After the submit: the question that waits; or attempts, log, and the job at its end."""
+    name = 'waybill_http_requests_total{class="2xx"}'
+    before = client.metrics()[name]
+    waiting = Background(server.cli, "add", "work", "--wait", *options)
+    client.end(client.take())
+    assert waiting.result().status == 0
+    others = 4  # submit, claim, finish, and the first question for metrics
+    assert client.metrics()[name] - before == asked + others
