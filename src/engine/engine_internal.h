@@ -516,6 +516,12 @@ MUST_CHECK enum err_code job_end_unrun(struct engine *e, const struct job *was,
                                        enum job_event event, enum job_cause cause, struct slice why,
                                        struct err *err);
 
+/* How many jobs come back with one that is run again, as far as they were counted. */
+struct revived {
+    size_t jobs;
+    bool more;
+};
+
 struct act_result {
     struct err refused; /* E_OK: done */
     int64_t id;         /* the job it was about, the new one for CLONE */
@@ -523,6 +529,7 @@ struct act_result {
     bool cancelling;
     bool removed;
     bool changed; /* false: it was as asked already */
+    struct revived revived;
 };
 
 /* Whether a loaded job can be run again, as the act says. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
 #include <jansson.h>
 
 #include "base/json/json.h"
@@ -93,10 +95,24 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
     return E_OK;
 }
 
+/* What comes back with a job that is run again. */
+static const char *revived_text(const json_t *answer, char text[static 80])
+{
+    int64_t n = answer_int(answer, "revived");
+
+    text[0] = '\0';
+    if (n > 0)
+        snprintf(text, 80, "; %" PRId64 "%s job%s it had cancelled come%s back", n,
+                 answer_is_true(answer, "revived_more") ? " or more" : "", n == 1 ? "" : "s",
+                 n == 1 ? "s" : "");
+    return text;
+}
+
 static void print_reply(const struct cli *cli, const struct act *act, struct slice id,
                         const struct client_reply *reply)
 {
     const char *state = answer_text(reply->json, "state");
+    char revived[80];
 
     if (answer_is_true(reply->json, "cancelling"))
         state = "cancelling";
@@ -105,7 +121,8 @@ static void print_reply(const struct cli *cli, const struct act *act, struct sli
     else if (strcmp(act->verb, "clone") == 0)
         puts(answer_text(reply->json, "id"));
     else
-        printf("%.*s  %s\n", (int)id.size, id.data, *state != '\0' ? state : act->done);
+        printf("%.*s  %s%s\n", (int)id.size, id.data, *state != '\0' ? state : act->done,
+               revived_text(reply->json, revived));
 }
 
 static int act_on(struct cli *cli, const struct act *act, struct slice id, struct slice body)

@@ -534,6 +534,10 @@ static void add_reply(struct op *op, const struct act_result *r)
     json_put_string(b, "state", slice_of(job_state_name(r->state)));
     if (r->cancelling)
         buf_add_str(b, ",\"cancelling\":true");
+    if (r->revived.jobs > 0)
+        json_put_int(b, "revived", (int64_t)r->revived.jobs);
+    if (r->revived.more)
+        json_put_bool(b, "revived_more", true);
     buf_add_char(b, '}');
     op->status = r->cancelling ? 202 : op->act.kind == ACT_CLONE ? 201 : 200;
 }
@@ -562,6 +566,9 @@ enum err_code act_run(struct engine *e, struct op *op, struct err *err)
         return E_OK;
     }
     op->act.result_id = result.id;
+    if (op->act.kind == ACT_RETRY && !op->act.alone && result.changed &&
+        revive_count(e, op->act.id, &result.revived, err) != E_OK)
+        return err->code;
     add_reply(op, &result);
     return E_OK;
 }

@@ -105,6 +105,11 @@ MUST_CHECK enum err_code after_cancel(struct engine *e, const struct job *j, int
 /* The job is run again: what it had cancelled is brought back, by this batch or the next ones (revive.c). */
 MUST_CHECK enum err_code revive_begin(struct engine *e, int64_t target, struct err *err);
 
+/* Counts what that brings back, also by way of each other; a bounded number of them. */
+struct revived;
+MUST_CHECK enum err_code revive_count(struct engine *e, int64_t target, struct revived *ret_revived,
+                                      struct err *err);
+
 /* The job does not wait any more: it is cancelled or removed. */
 MUST_CHECK enum err_code after_forget(struct engine *e, const struct job *j, struct err *err);
 

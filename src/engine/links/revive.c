@@ -11,6 +11,9 @@
 #include "engine/links/after.h"
 #include "store/jobs/jobs.h"
 
+/* What is counted for a reply: jobs, and how many of them are asked for those who hang on them. */
+enum { REVIVED_COUNTED = 1000, REVIVED_LOOKS = 100 };
+
 enum err_code revive_begin(struct engine *e, int64_t target, struct err *err)
 {
     int64_t first = 0;
@@ -22,6 +25,27 @@ enum err_code revive_begin(struct engine *e, int64_t target, struct err *err)
         return E_OK;
     e->has_revivals = e->revivals_new = true;
     return store_revival_put(e->store, &(struct stored_revival){.target = target}, err);
+}
+
+enum err_code revive_count(struct engine *e, int64_t target, struct revived *ret_revived,
+                           struct err *err)
+{
+    int64_t ids[REVIVED_COUNTED];
+    struct revived r = {.jobs = 0};
+    size_t n = 0;
+
+    if (store_undone_by(e->store, target, 0, REVIVED_COUNTED, ids, &n, err) != E_OK)
+        return err->code;
+    r.jobs = n;
+    for (size_t i = 0; i < r.jobs && i < REVIVED_LOOKS && r.jobs < REVIVED_COUNTED; i++) {
+        if (store_undone_by(e->store, ids[i], 0, REVIVED_COUNTED - r.jobs, ids + r.jobs, &n, err) !=
+            E_OK)
+            return err->code;
+        r.jobs += n;
+    }
+    r.more = r.jobs > REVIVED_LOOKS;
+    *ret_revived = r;
+    return E_OK;
 }
 
 /* *ret_busy: its own end is still being told, it must be looked at again. */

@@ -125,7 +125,8 @@ static const struct {
                                 "Params") ",'from':{'type':['integer','string']},'alone':" FLAG)},
     {"CloneParams", CLOSED("", "'params':" REF("Params"))},
     {"MoveTo", CLOSED("'queue'", "'queue':" TEXT)},
-    {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF("State") ",'cancelling':" FLAG)},
+    {"Acted", OBJECT("'id':" REF("Id") ",'state':" REF(
+                  "State") ",'cancelling':" FLAG ",'revived':" WHOLE ",'revived_more':" FLAG)},
     {"Deleted", OBJECT("'id':" REF("Id") ",'deleted':" FLAG)},
     {"Slots", "{'type':'object','additionalProperties':" WHOLE "}"},
     {"Reasons", "{'type':'object','additionalProperties':" TEXT "}"},
@@ -240,7 +241,7 @@ static const struct {
     {"Topic", OBJECT("'name':" TEXT ",'queues':{'type':'array','items':" TEXT "}")},
     {"Topics", OBJECT("'topics':" LIST("Topic"))},
     {"Publish",
-     CLOSED("", "'params':" REF("Params") ",'labels':" REF(
+     CLOSED("", "'params':" REF("Params") ",'body':" TEXT ",'body_base64':" TEXT ",'labels':" REF(
                     "Labels") ",'priority':{'type':'integer','minimum':-1000,'maximum':1000},"
                               "'key':{'type':'string','maxLength':512}")},
     {"Published", OBJECT("'ids':" LIST("Id"))},

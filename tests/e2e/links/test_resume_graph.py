@@ -42,6 +42,29 @@ def test_retrying_the_cause_brings_back_what_it_had_cancelled(client):
     assert [e["state"] for e in client.show(jobs["a"])["progress"]] == ["failed", "done"]
 
 
+def test_retrying_the_cause_tells_how_many_come_back(server, client):
+    jobs = graph(client, "a", "b<a", "c<b", "d<b", "d<a", "e")
+    for retry in (lambda: server.cli("retry", jobs["a"]).out,
+                  lambda: server.cli("retry", "--json", jobs["a"]).json,
+                  lambda: client.act(jobs["a"], "retry", {"alone": True})):
+        job = next(j for j in client.claim(max=9)["jobs"] if j["id"] == jobs["a"])
+        client.end(job, "failed", exit=1)
+        told = retry()
+        if isinstance(told, str):
+            assert told == f"{jobs['a']}  ready; 3 jobs it had cancelled come back\n"
+        elif "revived" in told:
+            assert told == {"id": jobs["a"], "state": "ready", "revived": 3}
+        else:
+            assert told == {"id": jobs["a"], "state": "ready"}
+
+
+def test_what_comes_back_is_counted_up_to_a_bound(client):
+    jobs = graph(client, "a", *(f"b{n:03}<a" for n in range(150)))
+    end(client, jobs, "a", "failed")
+    assert client.act(jobs["a"], "retry") == {"id": jobs["a"], "state": "ready", "revived": 150,
+                                              "revived_more": True}
+
+
 def test_it_can_fail_and_be_resumed_again_and_again(client):
     jobs = graph(client, "a", "b<a", "c<b")
     for _ in range(3):
