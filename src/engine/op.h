@@ -310,6 +310,7 @@ struct join_op {
 struct publish {
     struct slice topic;
     struct slice params; /* JSON object or empty */
+    struct slice body;   /* data NULL: none */
     struct slice labels;
     int priority;
     struct slice key; /* known: answered with the ids it had; or empty */

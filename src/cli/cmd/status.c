@@ -9,6 +9,7 @@ int cmd_status(struct cli *cli)
     CLEANUP(overview) struct overview o = OVERVIEW_INIT;
     struct err err = ERR_INIT;
 
+    o.folds = !args_has(&cli->args, "all");
     if (overview_get(cli, &o, &err) != E_OK)
         return cli_fail(cli, &err);
     if (cli->json)

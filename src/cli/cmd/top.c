@@ -320,7 +320,7 @@ static bool step(struct top *t)
 
 static int run_live(struct cli *cli)
 {
-    struct top t = {.cli = cli, .events = -1};
+    struct top t = {.cli = cli, .events = -1, .unfolded = args_has(&cli->args, "all")};
     const struct client_config config = cli_client_config(cli);
     struct err err = ERR_INIT;
 

@@ -6,10 +6,11 @@
 #include "base/json/json.h"
 #include "cli/cmd/cmd.h"
 #include "cli/request/filter.h"
+#include "cli/request/job_text.h"
 #include "cli/request/named.h"
 #include "cli/view/answer.h"
 
-#define BODY_MAX ((size_t)16 << 20)
+#define BODY_MAX JOB_TEXT_MAX
 
 /* A queue of a list: its name alone, or an object with it. */
 static const char *queue_name(const json_t *queue)
@@ -68,6 +69,8 @@ static enum err_code publish_text(const struct args *a, struct buf *out, struct 
         if (pairs_add_json(a, "label", out, err) != E_OK)
             return err->code;
     }
+    if (job_body_add(a, out, err) != E_OK)
+        return err->code;
     if (args_has(a, "priority"))
         json_put_int(out, "priority", args_int(a, "priority", 0));
     buf_add_char(out, '}');

@@ -56,8 +56,7 @@ enum err_code read_given(const char *option, const char *given, struct buf *out,
     return code;
 }
 
-/* Text as text; bytes that are none, or hold a NUL, in base64. */
-static enum err_code add_body(const struct args *a, struct buf *out, struct err *err)
+enum err_code job_body_add(const struct args *a, struct buf *out, struct err *err)
 {
     CLEANUP(buf) struct buf body = BUF_INIT(JOB_BYTES_MAX);
     const char *given = args_text(a, "body");
@@ -198,7 +197,7 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
     else if (a->program.count > 0 && !args_has(a, "job"))
         json_put_string(out, "queue", SLICE("default"));
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
-        add_pairs(a, "label", "labels", out, err) != E_OK || add_body(a, out, err) != E_OK ||
+        add_pairs(a, "label", "labels", out, err) != E_OK || job_body_add(a, out, err) != E_OK ||
         add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
         add_surroundings(a, out, err) != E_OK || links_add_json(a, out, err) != E_OK)
         return err->code;

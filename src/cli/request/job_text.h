@@ -20,6 +20,9 @@ MUST_CHECK enum err_code job_text(const struct args *a, struct buf *out, struct 
 MUST_CHECK enum err_code read_given(const char *option, const char *given, struct buf *out,
                                     struct err *err);
 
+/* Adds the member `body` that --body gives; bytes that are no text, or hold a NUL, in base64. */
+MUST_CHECK enum err_code job_body_add(const struct args *a, struct buf *out, struct err *err);
+
 /* Adds the member `workdir`; a relative path is taken from the current directory.  E_INVALID. */
 MUST_CHECK enum err_code job_workdir_add(const char *dir, struct buf *out, struct err *err);
 

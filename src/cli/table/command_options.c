@@ -227,6 +227,11 @@ const struct option_spec list_options[] = {
     {.name = NULL},
 };
 
+const struct option_spec status_options[] = {
+    {.name = "all", .letter = 'a', .help = "Show idle queues and absent workers as well"},
+    {.name = NULL},
+};
+
 const struct option_spec log_options[] = {
     {.name = "follow", .letter = 'f', .help = "Keep printing new output until the job ends"},
     {
@@ -299,6 +304,12 @@ const struct option_spec names_option[] = {
 };
 
 const struct option_spec publish_options[] = {
+    {
+        .name = "body",
+        .letter = 'b',
+        .value = {.type = VALUE_TEXT, .name = "X|@FILE|-"},
+        .help = "The body: text X, the content of FILE, or standard input",
+    },
     {
         .name = "priority",
         .value = {.type = VALUE_INT, .name = "N", .min = JOB_PRIORITY_MIN, .max = JOB_PRIORITY_MAX},

@@ -17,6 +17,7 @@ extern const struct option_spec job_options[];
 /* Of one verb, or of few. */
 extern const struct option_spec add_options[];
 extern const struct option_spec list_options[];
+extern const struct option_spec status_options[];
 extern const struct option_spec log_options[];
 extern const struct option_spec queue_log_options[];
 extern const struct option_spec wait_options[];

@@ -395,14 +395,14 @@ const struct command commands[] = {
         .name = "status",
         .group = GROUP_SERVER,
         .help = "Show queues, running, waiting and failed jobs, and workers on one screen",
-        .options = {server_options},
+        .options = {status_options, server_options},
         .run = cmd_status,
     },
     {
         .name = "top",
         .group = GROUP_SERVER,
         .help = "Show that screen live and browse jobs: q quits, ? lists the keys",
-        .options = {server_options},
+        .options = {status_options, server_options},
         .run = cmd_top,
     },
     {

@@ -362,6 +362,7 @@ static enum err_code make_all(struct engine *e, const struct publish *x, struct 
     struct stored_spread spread = {.key = x->key,
                                    .content = x->content,
                                    .params = x->params,
+                                   .body = x->body,
                                    .labels = x->labels,
                                    .priority = x->priority,
                                    .bill = p->bill,
@@ -391,6 +392,7 @@ enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
     const struct publish *x = &op->publish;
     struct publishing p = {.item = {.topic = x->topic,
                                     .params = x->params,
+                                    .body = x->body,
                                     .labels = x->labels,
                                     .priority = x->priority,
                                     .key = x->key,

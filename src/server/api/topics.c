@@ -38,6 +38,16 @@ static enum err_code publish_params(struct field_reader *r, struct slice value)
     return field_object(r, value, &((struct publish *)r->to)->params);
 }
 
+static enum err_code publish_body(struct field_reader *r, struct slice value)
+{
+    return parse_body(r, value, &((struct publish *)r->to)->body);
+}
+
+static enum err_code publish_body_base64(struct field_reader *r, struct slice value)
+{
+    return parse_body_base64(r, value, &((struct publish *)r->to)->body);
+}
+
 static enum err_code publish_labels(struct field_reader *r, struct slice value)
 {
     if (labels_check(value, r->arena, r->err) != E_OK)
@@ -63,6 +73,8 @@ static enum err_code publish_key(struct field_reader *r, struct slice value)
 
 static const struct field publish_fields[] = {
     {FIELD("params"), .read = publish_params, .null = true},
+    {FIELD("body"), .read = publish_body, .null = true},
+    {FIELD("body_base64"), .read = publish_body_base64, .null = true},
     {FIELD("labels"), .read = publish_labels, .null = true},
     {FIELD("priority"), .read = publish_priority, .null = true},
     {FIELD("key"), .read = publish_key, .null = true},

@@ -52,26 +52,24 @@ static enum err_code read_labels(struct field_reader *r, struct slice value)
     return E_OK;
 }
 
-static enum err_code set_body(struct field_reader *r, struct slice body)
+static enum err_code set_body(struct field_reader *r, struct slice body, struct slice *ret_body)
 {
-    struct submit_item *item = item_of(r);
-
-    if (item->body.data != NULL)
+    if (ret_body->data != NULL)
         return err_set(r->err, E_INVALID, "body and body_base64 exclude each other");
-    item->body = slice_make(body.data == NULL ? "" : body.data, body.size);
+    *ret_body = slice_make(body.data == NULL ? "" : body.data, body.size);
     return E_OK;
 }
 
-static enum err_code read_body(struct field_reader *r, struct slice value)
+enum err_code parse_body(struct field_reader *r, struct slice value, struct slice *ret_body)
 {
     struct slice text;
 
     if (field_text(r, value, 0, JOB_BYTES_MAX, &text) != E_OK)
         return r->err->code;
-    return set_body(r, text);
+    return set_body(r, text, ret_body);
 }
 
-static enum err_code read_body_base64(struct field_reader *r, struct slice value)
+enum err_code parse_body_base64(struct field_reader *r, struct slice value, struct slice *ret_body)
 {
     struct slice text;
     struct slice bytes;
@@ -81,7 +79,17 @@ static enum err_code read_body_base64(struct field_reader *r, struct slice value
     if (!base64_decode(text, r->arena, &bytes))
         return err_set(r->err, E_INVALID,
                        "body_base64: is not base64 (A-Z a-z 0-9 + / and = at the end)");
-    return set_body(r, bytes);
+    return set_body(r, bytes, ret_body);
+}
+
+static enum err_code read_body(struct field_reader *r, struct slice value)
+{
+    return parse_body(r, value, &item_of(r)->body);
+}
+
+static enum err_code read_body_base64(struct field_reader *r, struct slice value)
+{
+    return parse_body_base64(r, value, &item_of(r)->body);
 }
 
 static enum err_code read_key(struct field_reader *r, struct slice value)

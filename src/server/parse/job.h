@@ -15,6 +15,7 @@
 #include "server/request/auth.h"
 
 struct bill_sum;
+struct field_reader;
 struct siphash_key;
 
 /* What holds for all jobs of a request. */
@@ -30,6 +31,12 @@ struct submit_source {
  * E_FORBIDDEN. */
 MUST_CHECK enum err_code parse_job(struct slice object, const struct submit_source *source,
                                    struct arena *arena, struct submit_item *item, struct err *err);
+
+/* The fields `body` and `body_base64`; E_INVALID when *ret_body has data already. */
+MUST_CHECK enum err_code parse_body(struct field_reader *r, struct slice value,
+                                    struct slice *ret_body);
+MUST_CHECK enum err_code parse_body_base64(struct field_reader *r, struct slice value,
+                                           struct slice *ret_body);
 
 /* An object of at most LABELS_MAX strings.  The error begins with `labels:`. */
 MUST_CHECK enum err_code labels_check(struct slice value, struct arena *arena, struct err *err);

@@ -229,3 +229,13 @@ def test_the_last_column_of_a_full_line_is_seen(server, client, top):
     client.end(client.take(), "failed", exit=1, text="y" * 300)
     terminal = started(top, size=(24, 80))
     terminal.until("y+…(?!\x1b\\[K)")
+
+
+def test_status_folds_idle_queues_as_top_does(server, client):
+    client.submit("other")
+    out = server.cli("status").out
+    assert "\nother " in out and "and 6 idle queues\n" in out and "two words" not in out, out
+    for option in ("--all", "-a"):
+        out = server.cli("status", option).out
+        assert "\ntwo words " in out and "idle queues" not in out, out
+    assert len(server.cli("status", "--json").json["queues"]) == 7

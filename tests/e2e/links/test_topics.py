@@ -372,3 +372,18 @@ def test_a_bad_trigger_is_refused_at_the_start(servers, tmp_path, triggers, word
     server = triggered(servers, tmp_path, triggers).spawn()
     assert server.wait_exit() != 0
     assert all(word in server.log_text() for word in ["queues.yaml", *words]), server.log_text()
+
+
+def test_the_command_line_publishes_a_body(client, server, tmp_path):
+    (tmp_path / "dump").write_bytes(b"\x00\xff dump")
+    for option, stdin, wanted in (("text", b"", {"body": "text"}),
+                                  ("-", b"piped", {"body": "piped"}),
+                                  (f"@{tmp_path}/dump", b"", {"body_base64": "AP8gZHVtcA=="})):
+        ran = server.cli("topic", "publish", "import", "--body", option, "-p", "n=1",
+                         stdin=stdin)
+        assert ran.status == 0, ran
+        for job_id in ran.out.split():
+            job = client.show(job_id)
+            assert {k: job[k] for k in job if k.startswith("body")} == wanted
+            assert job["params"] == {"n": "1"}
+    assert server.cli("topic", "publish", "import", "--body", "@/nowhere/at/all").status == 2
