@@ -599,7 +599,7 @@ static void the_bar_fits_its_line(void **state)
     check_bar(&p, 10, "50/100  10");
     p = (struct each_progress){
         .done = 1234567, .total = 2000000, .is_estimated = true, .rate = 5000};
-    check_bar(&p, 60, "1,234,567/~2,000,000  0 running  5,000/s  2m left");
+    check_bar(&p, 60, "1,234,567/~2,000,000  0 running  5,000/s  3m left");
     p = (struct each_progress){.done = 7, .running = 1};
     check_bar(&p, 80, "7  1 running  0.0/s");
 }
