@@ -23,13 +23,14 @@
 #define TIME_TEXT_SIZE 28 /* 2026-11-15T21:30:00.000000Z and its NUL */
 #define DURATION_TEXT_SIZE 32
 
-/* Both clocks at one instant.  Calendars, due times and ids go by the wall; leases and waits go by the
- * steady clock, which reads like the wall did when the process started and never jumps. */
+/* Both clocks at one instant.  Calendars, due times and ids go by the wall; leases and waits go by
+ * the steady clock, which reads like the wall did when the process started and never jumps. */
 struct now {
     int64_t wall_at;
     int64_t steady_at;
     int64_t
-        asleep_us; /* for so long was the machine suspended since it was started: steady_at lacks it */
+        /* for so long was the machine suspended since it was started: steady_at lacks it */
+        asleep_us;
 };
 
 /* By how much the wall clock was set between two instants: forward if above 0. */
@@ -44,11 +45,12 @@ int64_t clock_mono_us(void);
 int64_t clock_boot_us(void); /* since the machine was started; /proc counts in it */
 struct now clock_now(void);
 
-/* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits).  An instant outside
- * 1970 to 9999 is shown as the nearest one inside. */
+/* RFC 3339 in UTC; fractions of a second only where there are any (3 or 6 digits).  An instant
+ * outside 1970 to 9999 is shown as the nearest one inside. */
 const char *time_format(int64_t at, char text[static TIME_TEXT_SIZE]);
 
-/* RFC 3339 with any offset, from 1970 to the end of 9999 in UTC; finer than a microsecond is cut off. */
+/* RFC 3339 with any offset, from 1970 to the end of 9999 in UTC; finer than a microsecond is cut
+ * off. */
 MUST_CHECK enum err_code time_parse(struct slice text, int64_t *ret_at, struct err *err);
 
 /* `500ms 10s 5m 2h 30d`, fractions allowed, or a plain number of seconds.  0 to 10,000 days. */

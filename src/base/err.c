@@ -18,9 +18,9 @@ static const struct {
 };
 
 /*
- * Messages end up in JSON and on terminals, and they quote what came from outside, perhaps cut in the
- * middle of a character: what is not UTF-8 becomes '?'.  A character torn by the end of the message
- * is left out.
+ * Messages end up in JSON and on terminals, and they quote what came from outside, perhaps cut in
+ * the middle of a character: what is not UTF-8 becomes '?'.  A character torn by the end of the
+ * message is left out.
  */
 static void keep_utf8(char msg[static sizeof(((struct err *)0)->msg)])
 {

@@ -22,7 +22,8 @@ void map_deinit(struct map *m)
     *m = MAP_INIT;
 }
 
-/* Where a key would like to be.  Ids differ in their low and in their middle bits: both must count. */
+/* Where a key would like to be.  Ids differ in their low and in their middle bits: both must
+ * count. */
 static size_t home_of(const struct map *m, int64_t key)
 {
     uint64_t x = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15);

@@ -1,8 +1,8 @@
 /*
  * A hash map from a 63-bit number above 0 to a pointer that is not NULL.  It owns no values.
  *
- * Searching for or removing a number of 0 or below finds nothing.  The memory shrinks with the count.
- * Keys are our own ids: whoever lets strangers choose them lets them choose collisions.
+ * Searching for or removing a number of 0 or below finds nothing.  The memory shrinks with the
+ * count. Keys are our own ids: whoever lets strangers choose them lets them choose collisions.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

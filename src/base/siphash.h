@@ -1,6 +1,6 @@
 /*
- * SipHash-2-4 with 128 bits of output: a keyed hash of short messages.  Who does not know the key can neither make
- * the hash of a message nor learn anything of the key from the hashes of others.
+ * SipHash-2-4 with 128 bits of output: a keyed hash of short messages.  Who does not know the key
+ * can neither make the hash of a message nor learn anything of the key from the hashes of others.
  *
  * Messages here are whole words, as bytes in little-endian order.
  */

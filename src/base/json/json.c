@@ -3,8 +3,8 @@
  *
  * Open arrays and objects are levels on a fixed stack.  The member names of all open objects lie in
  * one pool, those of the innermost object on top; a name is kept as its hash and its place in the
- * text.  A small object compares each name with those before it; a large one sorts its names when it
- * closes, so that no choice of names makes it slow and no secret seed is needed.
+ * text.  A small object compares each name with those before it; a large one sorts its names when
+ * it closes, so that no choice of names makes it slow and no secret seed is needed.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"

@@ -1,11 +1,12 @@
 /*
  * JSON without trees: text is checked once, then walked in place.
  *
- * json_check is the only judge of what comes from outside; everything else here assumes text that it
- * (or jansson) has accepted.  What it takes, jansson takes too, with JSON_REJECT_DUPLICATES and
+ * json_check is the only judge of what comes from outside; everything else here assumes text that
+ * it (or jansson) has accepted.  What it takes, jansson takes too, with JSON_REJECT_DUPLICATES and
  * JSON_DECODE_ANY: strict UTF-8, no NUL in a string, whole numbers that fit 64 bits, finite reals,
- * at most 64 levels, no member twice in one object (names compared as decoded).  The other way round it
- * refuses only what is deeper, and a NUL byte, which jansson overlooks behind a number or a word.
+ * at most 64 levels, no member twice in one object (names compared as decoded).  The other way
+ * round it refuses only what is deeper, and a NUL byte, which jansson overlooks behind a number or
+ * a word.
  *
  * Slices point into the caller's text.  No allocation except where an arena or a buf is named.
  */
@@ -35,9 +36,9 @@ enum json_type {
     JSON_T_OBJECT,
 };
 
-/* One whole document of any type, white space around it allowed.  On success *ret_value is the value
- * without that white space.  E_BAD_REQUEST with line, column and cause otherwise; E_TOO_LARGE above
- * 4 GiB. */
+/* One whole document of any type, white space around it allowed.  On success *ret_value is the
+ * value without that white space.  E_BAD_REQUEST with line, column and cause otherwise; E_TOO_LARGE
+ * above 4 GiB. */
 MUST_CHECK enum err_code json_check(struct slice text, struct slice *ret_value, struct err *err);
 
 enum json_type json_type_of(struct slice value);
@@ -60,8 +61,8 @@ bool json_longer_key_is(struct slice key, const char *name,
 size_t json_count_members(struct slice object);
 size_t json_count_items(struct slice array);
 
-/* `key` as the iterator gave it: with its quotes, perhaps with escapes, which make it longer than the
- * name that it means.  Inline, so that the length of a literal name costs nothing. */
+/* `key` as the iterator gave it: with its quotes, perhaps with escapes, which make it longer than
+ * the name that it means.  Inline, so that the length of a literal name costs nothing. */
 static inline bool json_key_is(struct slice key, const char *name)
 {
     size_t size = strlen(name);
@@ -74,7 +75,8 @@ static inline bool json_key_is(struct slice key, const char *name)
 /* The member's value; false when there is none. */
 bool json_find(struct slice object, const char *name, struct slice *ret_value);
 
-/* The text of a string value (quotes off, escapes decoded; the arena is used only if there are any). */
+/* The text of a string value (quotes off, escapes decoded; the arena is used only if there are
+ * any). */
 struct slice json_text(struct slice value, struct arena *arena);
 
 /* JSON_T_INT only. */

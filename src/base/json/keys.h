@@ -3,8 +3,8 @@
  *
  * A name is kept as 32 bits of hash and 32 bits of place; it is compared as decoded.  Up to
  * JSON_KEYS_FEW names of an object are compared as they come; beyond that the object is sorted when
- * it closes: n log n for any choice of names.  Memory is taken only when an ordinary request's worth
- * of names does not do.
+ * it closes: n log n for any choice of names.  Memory is taken only when an ordinary request's
+ * worth of names does not do.
  *
  * For src/base/json*.c alone.  Names point at their opening quote, inside the text given to init.
  */

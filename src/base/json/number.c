@@ -1,6 +1,6 @@
 /*
- * Numbers, judged without converting them: a whole number must fit 64 bits, a real must be finite as
- * a double.  Digits are compared as text, so that no length of them costs memory or precision.
+ * Numbers, judged without converting them: a whole number must fit 64 bits, a real must be finite
+ * as a double.  Digits are compared as text, so that no length of them costs memory or precision.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/scan.h"
@@ -62,8 +62,8 @@ static int64_t exponent_of(const char *at, const char *end)
     return negative ? -value : value;
 }
 
-/* Is a number finite as a double?  Its digits go on to mantissa_end, perhaps with a point at whole_end;
- * the exponent, if there is one, follows its letter. */
+/* Is a number finite as a double?  Its digits go on to mantissa_end, perhaps with a point at
+ * whole_end; the exponent, if there is one, follows its letter. */
 static bool is_finite(const char *digits, const char *whole_end, const char *mantissa_end,
                       const char *end)
 {

@@ -72,7 +72,8 @@ static inline unsigned json_mark_block(const char *at, unsigned stops)
 }
 #endif
 
-/* The first byte from `at` on that stops a run of string text, or the end.  `stops` is a constant. */
+/* The first byte from `at` on that stops a run of string text, or the end.  `stops` is a
+ * constant. */
 static inline const char *json_skip_run(const char *at, const char *end, unsigned stops)
 {
 #ifdef __SSE2__
@@ -138,6 +139,6 @@ struct json_flaw {
 /* Where the number that begins at `at` (a digit or a minus) ends; NULL when it is malformed. */
 const char *json_number_end(const char *at, const char *end, struct json_flaw *ret_flaw);
 
-/* Decodes one byte or one escape of checked string text at *at, moves on (never beyond `end`), returns the bytes
- * written: not more than it moved. */
+/* Decodes one byte or one escape of checked string text at *at, moves on (never beyond `end`),
+ * returns the bytes written: not more than it moved. */
 size_t json_decode_step(const char **at, const char *end, char to[static 4]);

@@ -1,6 +1,7 @@
 /*
- * Walking checked text in place.  Every loop is bounded by the text's end all the same, and ends: text that
- * nobody has checked, out of a damaged store, gives values that mean nothing, and does no harm.
+ * Walking checked text in place.  Every loop is bounded by the text's end all the same, and ends:
+ * text that nobody has checked, out of a damaged store, gives values that mean nothing, and does no
+ * harm.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /*
- * Whole reads and writes of descriptors that are open: signals and short counts are dealt with here.
+ * Whole reads and writes of descriptors that are open: signals and short counts are dealt with
+ * here.
  *
  * They block for as long as the descriptor does.  When they fail, errno says why.
  */

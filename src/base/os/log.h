@@ -2,8 +2,8 @@
  * The log of the process: one line an event, on standard error.
  *
  * Only boundaries log: a request, a command, a loop callback.  Lines carry a level and, unless
- * systemd's journal reads them (JOURNAL_STREAM is set: then <N> prefixes), a time.  May be called from
- * any thread.
+ * systemd's journal reads them (JOURNAL_STREAM is set: then <N> prefixes), a time.  May be called
+ * from any thread.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,9 +1,9 @@
 /*
  * A directory that one process at a time works in: made when it is not there, and held by a lock.
  *
- * The lock belongs to the open file: the system takes it back when the process is gone, however it went.
- * What stands in the file (the process id) is for people.  Directories made here let others pass, but not look:
- * programs of other users must reach theirs.
+ * The lock belongs to the open file: the system takes it back when the process is gone, however it
+ * went. What stands in the file (the process id) is for people.  Directories made here let others
+ * pass, but not look: programs of other users must reach theirs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,7 +20,8 @@ struct own_dir {
 
 #define OWN_DIR_INIT ((struct own_dir){.fd = -1, .lock_fd = -1})
 
-/* Makes it, with those on the way to it, opens it and tries to hold it.  `what` is what people call it. */
+/* Makes it, with those on the way to it, opens it and tries to hold it.  `what` is what people call
+ * it. */
 MUST_CHECK enum err_code own_dir_open(const char *path, const char *what, const char *lock_name,
                                       struct own_dir *ret_dir, struct err *err);
 void own_dir_close(struct own_dir *d);
@@ -31,7 +32,8 @@ int own_dir_holder(int lock_fd);
 /* One that is there already stays as it is. */
 bool own_dir_make(int parent_fd, const char *name);
 
-/* E_FORBIDDEN when others than the owner may write to what is open; `what` is what people call it. */
+/* E_FORBIDDEN when others than the owner may write to what is open; `what` is what people call
+ * it. */
 MUST_CHECK enum err_code own_check(int fd, const char *what, const char *path, struct err *err);
 
 /* The error of errno: E_FULL, E_FORBIDDEN, else E_INVALID. */

@@ -10,7 +10,8 @@
 
 #include "base/slice.h"
 
-/* The length of the character at `at`, 1 to 4 bytes; 0 when it is malformed or `end` cuts it off. */
+/* The length of the character at `at`, 1 to 4 bytes; 0 when it is malformed or `end` cuts it
+ * off. */
 size_t utf8_step(const char *at, const char *end);
 
 bool utf8_valid(struct slice text);
