@@ -404,7 +404,7 @@ enum err_code queue_takes(const struct queue *q, struct slice params, struct sli
 enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
                           struct err *refused);
 
-/* ---- changes of queues (queue_change.c) ---- */
+/* ---- changes of queues (change.c) ---- */
 
 /* A new one, told to all. */
 MUST_CHECK enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
@@ -418,10 +418,6 @@ MUST_CHECK enum err_code queue_set_state(struct engine *e, struct queue *q, enum
 MUST_CHECK enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                           struct err *err);
 MUST_CHECK enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err);
-
-/* E_CONFLICT in `refused`: it has jobs, or is built in. */
-MUST_CHECK enum err_code queue_refuse_removal(struct engine *e, const struct queue *q,
-                                              struct err *refused, struct err *err);
 
 /* An attempt of one of its jobs ended well (0), or that job has failed for the first time: stop_after counts. */
 MUST_CHECK enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t failed,

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/definition/kinds.h"
 #include "core/job/job.h"
 #include "core/queue/def.h"
 #include "core/route/bill.h"
@@ -255,37 +256,47 @@ struct bulk {
     bool alone;         /* RETRY: see struct act */
 };
 
-/* ---- queues ---- */
+/* ---- definitions of all kinds ---- */
 
-struct queue_put {
+struct definition_put {
     struct slice name;
     struct slice definition; /* canonical JSON */
 };
 
-enum queue_op_kind {
-    QUEUE_OP_APPLY, /* put all of `puts`, with `prune` remove the defined ones that are not in it */
-    QUEUE_OP_DELETE, /* E_CONFLICT while jobs are in it */
-    QUEUE_OP_STATE,
-    QUEUE_OP_RESTART, /* workers are to hand its running jobs back and to start its programs anew */
+struct definition_puts {
+    const struct definition_put *items; /* NULL: the request says nothing of the kind */
+    size_t count;
 };
 
-struct queue_op {
-    enum queue_op_kind kind;
-    const struct queue_put *puts;
-    size_t n_puts;
-    const struct queue_put *joins; /* APPLY: their definitions */
-    size_t n_joins;
-    bool prune;
-    bool dry_run;
-    struct slice name;      /* DELETE, STATE, RESTART */
-    enum queue_state state; /* STATE */
+/* Puts a set of definitions, or removes one (E_CONFLICT while it is in use). */
+struct define {
+    struct definition_puts puts[DEFINITION_KINDS];
+    bool prune;   /* removes the defined ones that are not in `puts` */
+    bool dry_run; /* judges and answers, changes nothing */
 
-    /* APPLY: all that it was refused for, the op's own `err` among them; in the op's arena. */
+    bool removes; /* instead of all above: the one of this kind and name */
+    enum definition_kind kind;
+    struct slice name;
+
+    /* Out: all names that are missing, the op's own `err` among them; in the op's arena. */
     struct err *refusals;
     size_t n_refusals;
 };
 
-enum { QUEUE_REFUSALS_MAX = 100 };
+enum { DEFINE_REFUSALS_MAX = 100 };
+
+/* ---- queues ---- */
+
+enum queue_op_kind {
+    QUEUE_OP_STATE,
+    QUEUE_OP_RESTART, /* workers hand its running jobs back and start its programs anew */
+};
+
+struct queue_op {
+    enum queue_op_kind kind;
+    struct slice name;
+    enum queue_state state; /* STATE */
+};
 
 /* ---- signals, joins, topics ---- */
 
@@ -342,6 +353,7 @@ enum op_kind {
     OP_EXCHANGE,
     OP_ACT,
     OP_BULK,
+    OP_DEFINE,
     OP_QUEUE,
     OP_LOG,
     OP_WAIT,
@@ -365,6 +377,7 @@ struct op {
         struct exchange exchange;
         struct act act;
         struct bulk bulk;
+        struct define define;
         struct queue_op queue;
         struct log_append log;
         struct job_wait wait;

@@ -414,10 +414,10 @@ void request_bulk_delete(struct script *s, struct request *r)
 void request_put_queues(struct script *s, struct request *r)
 {
     (void)s;
-    r->puts[0] = (struct queue_put){SLICE("work"), SLICE(WORK_DEFINITION)};
-    r->puts[1] = (struct queue_put){SLICE("other"), SLICE(OTHER_DEFINITION)};
-    r->op.kind = OP_QUEUE;
-    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 2};
+    r->puts[0] = (struct definition_put){SLICE("work"), SLICE(WORK_DEFINITION)};
+    r->puts[1] = (struct definition_put){SLICE("other"), SLICE(OTHER_DEFINITION)};
+    r->op.kind = OP_DEFINE;
+    r->op.define.puts[DEFINITION_QUEUE] = (struct definition_puts){r->puts, 2};
 }
 
 void request_put_passing_queue(struct script *s, struct request *r)
@@ -429,7 +429,7 @@ void request_put_passing_queue(struct script *s, struct request *r)
 void request_prune_queues(struct script *s, struct request *r)
 {
     request_put_queues(s, r);
-    r->op.queue.prune = true;
+    r->op.define.prune = true;
 }
 
 static void queue_state(struct request *r, enum queue_state state)

@@ -19,7 +19,7 @@ struct request {
     struct finish_item finish[4];
     struct touch_item touch[4];
     struct claim_queue queues[2];
-    struct queue_put puts[2];
+    struct definition_put puts[2];
 };
 
 void request_submit_one(struct script *s, struct request *r);

@@ -319,49 +319,58 @@ static void fill_put(struct sim *s, struct req *r, size_t i, int queue, int def)
     r->put_queue[i] = queue;
     r->put_def[i] = def;
     r->put_links[i] = s->step < 2 ? 0 : (int)chance(s, MODEL_LINKS);
-    r->puts[i] = (struct queue_put){.name = queue_name(queue),
-                                    .definition = slice_of(
-                                        model_def_json(queue, def, r->put_links[i]))};
+    r->puts[i] = (struct definition_put){.name = queue_name(queue),
+                                         .definition = slice_of(
+                                             model_def_json(queue, def, r->put_links[i]))};
 }
 
 static void fill_joins(struct sim *s, struct req *r)
 {
+    struct definition_puts *puts = &r->op.define.puts[DEFINITION_JOIN];
+
     for (int i = 0; i < MODEL_JOINS; i++) {
         if (s->step >= 2 && chance(s, 3) == 0)
             continue;
-        size_t at = r->op.queue.n_joins++;
+        size_t at = puts->count++;
 
         r->put_join[at] = i;
         r->put_count[at] = 2 + (int)chance(s, MODEL_JOIN_COUNT - 1);
-        r->joins[at] = (struct queue_put){.name = slice_of(model_join_names[i]),
-                                          .definition = slice_of(
-                                              model_join_json(i, r->put_count[at]))};
+        r->joins[at] = (struct definition_put){.name = slice_of(model_join_names[i]),
+                                               .definition = slice_of(
+                                                   model_join_json(i, r->put_count[at]))};
     }
-    r->op.queue.joins = r->joins;
+    puts->items = r->joins;
 }
 
 static struct req *make_queue(struct sim *s)
 {
     static const enum queue_state states[] = {QUEUE_UP,    QUEUE_UP,    QUEUE_UP,
                                               QUEUE_PAUSE, QUEUE_DRAIN, QUEUE_DOWN};
-    struct req *r = req_new(s, OP_QUEUE);
-    struct queue_op *o = &r->op.queue;
     uint64_t what = chance(s, 12);
+    bool puts = what < 4;
+    bool removes = what == 9;
+    struct req *r = req_new(s, puts || removes ? OP_DEFINE : OP_QUEUE);
+    struct define *o = &r->op.define;
 
-    o->kind = what < 4    ? QUEUE_OP_APPLY
-              : what < 9  ? QUEUE_OP_STATE
-              : what < 10 ? QUEUE_OP_DELETE
-                          : QUEUE_OP_RESTART;
     r->queue = any_queue(s);
-    o->name = queue_name(r->queue);
-    o->state = states[chance(s, 6)];
-    if (o->kind != QUEUE_OP_APPLY)
+    enum queue_state state = states[chance(s, 6)];
+
+    if (removes)
+        *o = (struct define){.removes = true,
+                             .kind = DEFINITION_QUEUE,
+                             .name = queue_name(r->queue)};
+    else if (!puts)
+        r->op.queue = (struct queue_op){.kind = what < 9 ? QUEUE_OP_STATE : QUEUE_OP_RESTART,
+                                        .name = queue_name(r->queue),
+                                        .state = state};
+    if (!puts)
         return r;
-    o->n_puts = 1 + chance(s, 2);
-    o->puts = r->puts;
+    size_t n = 1 + chance(s, 2);
+
+    o->puts[DEFINITION_QUEUE] = (struct definition_puts){r->puts, n};
     o->dry_run = chance(s, 10) == 0;
     o->prune = chance(s, 10) == 0;
-    for (size_t i = 0; i < o->n_puts; i++)
+    for (size_t i = 0; i < n; i++)
         fill_put(s, r, i, (r->queue + (int)i) % MODEL_QUEUES, (int)chance(s, MODEL_DEFS));
     if (chance(s, 3) == 0)
         fill_joins(s, r);
@@ -381,9 +390,9 @@ static struct req *make_wait(struct sim *s)
 /* In the first steps there are no queues but the built-in one: somebody defines them. */
 static struct req *make_first_queues(struct sim *s)
 {
-    struct req *r = req_new(s, OP_QUEUE);
+    struct req *r = req_new(s, OP_DEFINE);
 
-    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 2};
+    r->op.define.puts[DEFINITION_QUEUE] = (struct definition_puts){r->puts, 2};
     for (size_t i = 0; i < 2; i++)
         fill_put(s, r, i, (int)i + s->step % 2 * 2, (int)chance(s, MODEL_DEFS - 1));
     if (s->step == 1)

@@ -70,14 +70,14 @@ static bool all_ended(const struct sim *s)
 /* No queue leads anywhere any more: what is done makes nothing new, but for what jobs themselves lead to. */
 static struct req *unlink_queue(struct sim *s, int queue)
 {
-    struct req *r = client_nothing(s, OP_QUEUE);
+    struct req *r = client_nothing(s, OP_DEFINE);
 
     r->put_queue[0] = queue;
     r->put_def[0] = s->model.queues[queue].def;
-    r->puts[0] = (struct queue_put){.name = slice_of(model_queue_names[queue]),
-                                    .definition = slice_of(
-                                        model_def_json(queue, r->put_def[0], 0))};
-    r->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = r->puts, .n_puts = 1};
+    r->puts[0] = (struct definition_put){.name = slice_of(model_queue_names[queue]),
+                                         .definition = slice_of(
+                                             model_def_json(queue, r->put_def[0], 0))};
+    r->op.define.puts[DEFINITION_QUEUE] = (struct definition_puts){r->puts, 1};
     return r;
 }
 

@@ -131,9 +131,9 @@ struct req {
     struct model_act act;
     char params[MODEL_PARAMS];
     struct model_work work;
-    struct queue_put puts[2];
+    struct definition_put puts[2];
     int put_queue[2], put_def[2], put_links[2];
-    struct queue_put joins[MODEL_JOINS];
+    struct definition_put joins[MODEL_JOINS];
     int put_join[MODEL_JOINS], put_count[MODEL_JOINS];
     int link;  /* the signal, the join, the topic */
     int queue; /* of a queue op or a log */
@@ -372,6 +372,7 @@ void judge_crash(struct sim *s, struct req **reqs, size_t n);
 void judge_pause(struct sim *s);
 
 /* One request each, in the phase in which a batch runs it. */
+void judge_define(struct sim *s, struct req *r);
 void judge_queue(struct sim *s, struct req *r);
 void judge_emit(struct sim *s, struct req *r);
 void judge_exchange(struct sim *s, struct req *r);

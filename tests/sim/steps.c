@@ -65,9 +65,13 @@ static void say_request(const struct sim *s, const struct req *r)
         printf(" [%lld %lld] seq %lld visible %d cursor %lld jobs %zu", (long long)op->emit.id,
                (long long)op->emit.token, (long long)op->emit.seq, op->emit.visible,
                (long long)r->cursor, op->emit.n_jobs);
+    if (op->kind == OP_DEFINE)
+        printf(" %s %.*s puts %zu prune %d", op->define.removes ? "remove" : "put",
+               (int)op->define.name.size, op->define.name.data,
+               op->define.puts[DEFINITION_QUEUE].count, op->define.prune);
     if (op->kind == OP_QUEUE)
-        printf(" %d %.*s state %d puts %zu prune %d", (int)op->queue.kind, (int)op->queue.name.size,
-               op->queue.name.data, (int)op->queue.state, op->queue.n_puts, op->queue.prune);
+        printf(" %d %.*s state %d", (int)op->queue.kind, (int)op->queue.name.size,
+               op->queue.name.data, (int)op->queue.state);
     if (op->kind == OP_SUBMIT)
         say_items(r, op->submit.n_items);
     if (op->kind == OP_EMIT)

@@ -243,11 +243,11 @@ struct test_op *op_act(struct fixture *f, enum act_kind kind, int64_t id)
 
 struct test_op *op_queue_put(struct fixture *f, const char *name, const char *definition)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
-    struct queue_put *put = arena_array(&t->op.arena, 1, sizeof(*put));
+    struct test_op *t = op_make(f, OP_DEFINE);
+    struct definition_put *put = arena_array(&t->op.arena, 1, sizeof(*put));
 
-    *put = (struct queue_put){slice_of(name), slice_of(definition)};
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = put, .n_puts = 1};
+    *put = (struct definition_put){slice_of(name), slice_of(definition)};
+    t->op.define.puts[DEFINITION_QUEUE] = (struct definition_puts){put, 1};
     return t;
 }
 

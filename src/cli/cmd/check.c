@@ -16,7 +16,7 @@
 /* What came of one file; of all of them together when `file` is NULL. */
 struct file_result {
     const char *file;
-    size_t queues, joins; /* that it has added */
+    size_t added[DEFINITION_KINDS];
     struct definition_faults faults;
 };
 
@@ -41,12 +41,11 @@ static void print_result_json(const struct file_result *r)
     if (r->file != NULL)
         json_put_string(&line, "file", slice_of(r->file));
     json_put_bool(&line, "ok", ok);
-    if (ok) {
-        json_put_int(&line, "queues", (int64_t)r->queues);
-        json_put_int(&line, "joins", (int64_t)r->joins);
-    } else {
+    if (ok)
+        for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+            json_put_int(&line, definition_kinds[kind].section, (int64_t)r->added[kind]);
+    else
         add_errors(&line, &r->faults);
-    }
     buf_add_char(&line, '}');
     puts(buf_text(&line));
 }
@@ -61,9 +60,12 @@ static void print_result(struct cli *cli, const struct file_result *r)
         (void)cli_fail(cli, &r->faults.items.items[i]);
     if (r->faults.items.count > 0)
         return;
-    printf("%s: ok, %zu queue%s", r->file, r->queues, r->queues == 1 ? "" : "s");
-    if (r->joins > 0)
-        printf(", %zu join%s", r->joins, r->joins == 1 ? "" : "s");
+    printf("%s: ok", r->file);
+    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+        if (r->added[kind] > 0 || kind == DEFINITION_QUEUE)
+            printf(", %zu %s", r->added[kind],
+                   r->added[kind] == 1 ? definition_kinds[kind].name
+                                       : definition_kinds[kind].section);
     printf("\n");
 }
 
@@ -72,13 +74,13 @@ static void read_one(struct definitions *d, struct file_result *r)
 {
     struct err err = ERR_INIT;
 
-    r->queues = d->queues.count;
-    r->joins = d->joins.count;
+    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+        r->added[kind] = d->of[kind].count;
     d->faults = &r->faults;
     if (definitions_read(d, r->file, &err) != E_OK)
         VEC_PUSH(&r->faults.items, err);
-    r->queues = d->queues.count - r->queues;
-    r->joins = d->joins.count - r->joins;
+    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+        r->added[kind] = d->of[kind].count - r->added[kind];
 }
 
 /* What only all files together can have wrong: where their names lead, and what the server is told. */

@@ -39,10 +39,10 @@ static enum err_code read_lists(const struct args *a, struct lists *l, struct er
         if (definitions_read(&l->definitions, given->value, err) != E_OK)
             return err->code;
     }
-    for (size_t i = 0; i < l->definitions.queues.count; i++) {
+    for (size_t i = 0; i < l->definitions.of[DEFINITION_QUEUE].count; i++) {
         const struct worker_own_queue own = {
-            .name = l->definitions.queues.items[i].name,
-            .definition = l->definitions.queues.items[i].json,
+            .name = l->definitions.of[DEFINITION_QUEUE].items[i].name,
+            .definition = l->definitions.of[DEFINITION_QUEUE].items[i].json,
         };
 
         VEC_PUSH(&l->own, own);

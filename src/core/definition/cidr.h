@@ -1,8 +1,8 @@
 /*
  * A network: 10.0.0.0/8, 192.0.2.7, fd00::/8.
  *
- * IPv4 is kept as IPv6 writes it (::ffff:10.0.0.0/104), so that there is one way to compare; ::/0 is all
- * of both.  Pure.
+ * IPv4 is kept as IPv6 writes it (::ffff:10.0.0.0/104), so that there is one way to compare; ::/0
+ * is all of both.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

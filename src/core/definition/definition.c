@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/definition/definition.h"
 
+#include <stdio.h>
+
 #include "base/json/json.h"
-#include "base/text/utf8.h"
-#include "core/definition/links.h"
 #include "core/definition/read.h"
 #include "core/definition/server.h"
+#include "core/definition/triggers.h"
 #include "core/definition/yaml.h"
 #include "core/object/quote.h"
-#include "core/queue/def.h"
 
 void definitions_init(struct definitions *d)
 {
@@ -17,92 +17,78 @@ void definitions_init(struct definitions *d)
 
 void definitions_deinit(struct definitions *d)
 {
-    VEC_DEINIT(&d->queues);
-    VEC_DEINIT(&d->joins);
+    for (size_t i = 0; i < DEFINITION_KINDS; i++)
+        VEC_DEINIT(&d->of[i]);
     VEC_DEINIT(&d->refs);
     VEC_DEINIT(&d->server.names);
     VEC_DEINIT(&d->server.triggers);
     arena_deinit(&d->arena);
 }
 
-/* ---- queues ---- */
+/* ---- one definition ---- */
 
-static enum err_code check_new(const struct definition_read *r, const struct yaml_value *v)
+static enum err_code check_new(const struct definition_read *r, enum definition_kind kind,
+                               const struct yaml_value *v)
 {
+    const struct definition_kind_row *row = &definition_kinds[kind];
     const struct definitions *d = r->d;
     struct quote quote;
 
-    if (queue_name_check(v->name, r->err) != E_OK)
+    if (row->check_name(v->name, r->err) != E_OK)
         return r->err->code;
-    if (d->queues.count == DEFINITION_QUEUES_MAX)
-        return err_set(r->err, E_TOO_LARGE, "more than %d queues", DEFINITION_QUEUES_MAX);
-    for (size_t i = 0; i < d->queues.count; i++)
-        if (slice_equal(d->queues.items[i].name, v->name)) {
-            struct definition_place before = {d->queues.items[i].file, d->queues.items[i].line};
-
-            return definition_twice(r, "queue ", quote_text(&quote, v->name), before);
-        }
+    if (d->of[kind].count == DEFINITIONS_MAX)
+        return err_set(r->err, E_TOO_LARGE, "more than %d %s", DEFINITIONS_MAX, row->section);
+    for (size_t i = 0; i < d->of[kind].count; i++)
+        if (slice_equal(d->of[kind].items[i].name, v->name))
+            return definition_twice(r, row->name, quote_text(&quote, v->name),
+                                    d->of[kind].items[i].from);
     return E_OK;
 }
 
-/* A queue of which nothing is said is written `name:` and comes as null. */
-static enum err_code add_json(const struct definition_read *r, struct yaml_value *v,
-                              struct buf *out)
+/* Keeps a link with the line it is written in. */
+static void add_ref(struct definition_read *r, enum definition_kind kind,
+                    const struct yaml_value *v, struct slice json,
+                    const struct definition_link *link)
 {
-    if (yaml_is_null(v)) {
-        buf_add_str(out, "{}");
-        return E_OK;
-    }
-    if (yaml_json(v, out, r->err) != E_OK)
-        return r->err->code;
-    struct slice whole;
+    struct arena *arena = &r->d->arena;
+    struct slice value = json;
+    struct slice item;
+    size_t i = 0;
 
-    return json_check(buf_slice(out), &whole, r->err);
+    (void)json_find(json, link->key, &value);
+    if (json_type_of(value) == JSON_T_ARRAY)
+        for (struct json_iter it = json_items(value); json_next_item(&it, &item); i++)
+            if (i == link->index) {
+                value = item;
+                break;
+            }
+    struct definition_ref ref = {
+        .link = *link,
+        .owner_kind = kind,
+        .owner = arena_copy(arena, v->name),
+        .from = {r->file, yaml_line_at(v, (size_t)(value.data - json.data))},
+    };
+
+    ref.link.name = arena_copy(arena, link->name);
+    VEC_PUSH(&r->d->refs, ref);
 }
 
-/* Puts the member at the end of a definition that has others. */
-static enum err_code add_dir(const struct definition_read *r, struct buf *json)
-{
-    struct slice dir = slice_of(r->source->dir);
-    struct quote quote;
-
-    if (!utf8_valid(dir))
-        return err_set(r->err, E_INVALID,
-                       "the directory %s of the file has a name that is not UTF-8",
-                       quote_text(&quote, dir));
-    json->size--;
-    json_put_string(json, "dir", dir);
-    buf_add_char(json, '}');
-    return E_OK;
-}
-
-static void note_dests(struct definition_read *r, struct yaml_value *v, struct slice json,
-                       const struct queue_def *def)
-{
-    struct definition_dests dests = {"queue", v, json, "on_success", &def->on_success};
-
-    if (yaml_is_null(v))
-        return;
-    definition_note_dests(r, &dests);
-    dests.key = "on_failure";
-    dests.list = &def->on_failure;
-    definition_note_dests(r, &dests);
-}
-
-/* "FILE:LINE: queue 'x': cause". */
-static enum err_code queue_fault(struct definition_read *r, struct slice name, int line)
+/* Gathers or returns "FILE:LINE: queue 'x': cause". */
+static enum err_code fault_in(struct definition_read *r, enum definition_kind kind,
+                              struct slice name, int line)
 {
     struct quote quote;
 
-    (void)err_wrap(r->err, "queue %s", quote_text(&quote, name));
+    (void)err_wrap(r->err, "%s %s", definition_kinds[kind].name, quote_text(&quote, name));
     (void)yaml_err_at(r->err, r->source->file, line);
     return definition_fault(r);
 }
 
-/* A mistake in one member: the others are looked at, too. */
+/* Gathers a mistake in one member, so that the other members are checked as well. */
 struct member_faults {
     struct definition_read *r;
-    const struct yaml_value *queue;
+    enum definition_kind kind;
+    const struct yaml_value *v;
     const char *json;
 };
 
@@ -113,108 +99,104 @@ static bool take_fault(void *ctx, const char *fault_at, const struct err *err)
     if (f->r->d->faults == NULL)
         return false;
     *f->r->err = *err;
-    return queue_fault(f->r, f->queue->name,
-                       yaml_line_at(f->queue, (size_t)(fault_at - f->json))) == E_OK;
-}
-
-/* What is left of a queue with a mistake: where it leads, so that a server can judge the names. */
-static enum err_code keep_dests(struct definition_read *r, struct slice json,
-                                const struct queue_def *def, struct buf *out)
-{
-    CLEANUP(buf) struct buf kept = BUF_INIT(DEFINITION_JSON_MAX);
-    struct slice value;
-
-    buf_add_char(&kept, '{');
-    if (dest_list_is_sound(&def->on_success) && json_find(json, "on_success", &value))
-        json_put_raw(&kept, "on_success", value);
-    if (dest_list_is_sound(&def->on_failure) && json_find(json, "on_failure", &value))
-        json_put_raw(&kept, "on_failure", value);
-    buf_add_char(&kept, '}');
-    return queue_def_canonical(buf_slice(&kept), out, r->err);
+    return fault_in(f->r, f->kind, f->v->name, yaml_line_at(f->v, (size_t)(fault_at - f->json))) ==
+           E_OK;
 }
 
 /* Checks the definition and makes it canonical.  *ret_line is where a mistake is. */
-static enum err_code make_canonical(struct definition_read *r, struct yaml_value *v,
-                                    struct buf *out, int *ret_line)
+static enum err_code read_one(struct definition_read *r, enum definition_kind kind,
+                              struct yaml_value *v, struct buf *out, int *ret_line)
 {
+    const struct definition_kind_row *row = &definition_kinds[kind];
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     CLEANUP(buf) struct buf json = BUF_INIT(DEFINITION_JSON_MAX);
-    struct queue_def def;
-    const char *fault_at;
+    struct slice dir = slice_of(r->source->dir == NULL ? "" : r->source->dir);
 
     *ret_line = v->name_line;
-    if (add_json(r, v, &json) != E_OK)
+    if (yaml_is_null(v) && row->may_be_null)
+        buf_add_str(&json, "{}");
+    else if (yaml_json(v, &json, r->err) != E_OK)
         return r->err->code;
-    struct member_faults faults = {r, v, json.data};
-    struct queue_def_faults all = {take_fault, &faults, 0};
+    struct member_faults members = {r, kind, v, json.data};
+    struct queue_def_faults faults = {take_fault, &members, 0};
+    struct definition_input in = {.dir = dir, .faults = &faults, .arena = &arena};
 
-    if (queue_def_parse_at(buf_slice(&json), &arena, &def, &all, &fault_at, r->err) != E_OK) {
-        *ret_line = yaml_line_at(v, (size_t)(fault_at - json.data));
+    if (json_check(buf_slice(&json), &in.json, r->err) != E_OK)
         return r->err->code;
-    }
-    note_dests(r, v, buf_slice(&json), &def);
-    if (all.count > 0)
-        return keep_dests(r, buf_slice(&json), &def, out);
-    if (def.command.size > 0 && def.dir.size == 0 && r->source->dir != NULL &&
-        add_dir(r, &json) != E_OK)
-        return r->err->code;
-    return queue_def_canonical(buf_slice(&json), out, r->err);
+    enum err_code code = row->read(&in, out, r->err);
+
+    for (size_t i = 0; i < in.links.count; i++)
+        add_ref(r, kind, v, in.json, &in.links.items[i]);
+    if (code != E_OK && in.fault_at != NULL)
+        *ret_line = yaml_line_at(v, (size_t)(in.fault_at - json.data));
+    return code;
 }
 
-static enum err_code add_queue(struct definition_read *r, struct yaml_value *v)
+static enum err_code add_one(struct definition_read *r, enum definition_kind kind,
+                             struct yaml_value *v)
 {
     CLEANUP(buf) struct buf canonical = BUF_INIT(DEFINITION_JSON_MAX);
     int line;
 
-    if (check_new(r, v) != E_OK)
+    if (check_new(r, kind, v) != E_OK)
         return yaml_err_at(r->err, r->source->file, v->name_line);
-    if (make_canonical(r, v, &canonical, &line) != E_OK && queue_fault(r, v->name, line) != E_OK)
+    if (read_one(r, kind, v, &canonical, &line) != E_OK && fault_in(r, kind, v->name, line) != E_OK)
         return r->err->code;
-    struct definition_queue q = {
+    struct definition one = {
         .name = arena_copy(&r->d->arena, v->name),
         .json = arena_copy(&r->d->arena, buf_slice(&canonical)),
-        .file = r->file,
-        .line = v->name_line,
+        .from = {r->file, v->name_line},
     };
 
-    VEC_PUSH(&r->d->queues, q);
+    VEC_PUSH(&r->d->of[kind], one);
     return E_OK;
 }
 
-static enum err_code add_queues(struct definition_read *r, struct yaml_value *map)
+static enum err_code add_kind(struct definition_read *r, enum definition_kind kind,
+                              struct yaml_value *map)
 {
+    char cause[100];
+
     if (yaml_is_null(map))
         return E_OK;
-    if (map->type != YAML_T_MAP)
-        return definition_wrong(r, map, "queues: must be a map of names and definitions");
+    if (map->type != YAML_T_MAP) {
+        snprintf(cause, sizeof(cause), "%s: must be a map of names and definitions",
+                 definition_kinds[kind].section);
+        return definition_wrong(r, map, cause);
+    }
     for (struct yaml_value *v = map->first; v != NULL; v = v->next)
-        if (add_queue(r, v) != E_OK && definition_fault(r) != E_OK)
+        if (add_one(r, kind, v) != E_OK && definition_fault(r) != E_OK)
             return r->err->code;
     return E_OK;
 }
 
 /* ---- documents ---- */
 
+/* Sections that are no kind of definition: they are the server's own, and go to no store. */
 static const struct {
     const char *name;
     enum err_code (*add)(struct definition_read *r, struct yaml_value *map);
 } sections[] = {
-    {"queues", add_queues},
-    {"joins", definition_joins_add},
     {"triggers", definition_triggers_add},
     {"server", definition_server_add},
 };
 
 static enum err_code add_section(struct definition_read *r, struct yaml_value *v)
 {
-    const char *words[ARRAY_LEN(sections)];
+    const char *words[DEFINITION_KINDS + ARRAY_LEN(sections)];
+    size_t n = 0;
 
+    for (enum definition_kind kind = 0; kind < DEFINITION_KINDS; kind++) {
+        if (slice_is(v->name, definition_kinds[kind].section))
+            return add_kind(r, kind, v);
+        words[n++] = definition_kinds[kind].section;
+    }
     for (size_t i = 0; i < ARRAY_LEN(sections); i++) {
         if (slice_is(v->name, sections[i].name))
             return sections[i].add(r, v);
-        words[i] = sections[i].name;
+        words[n++] = sections[i].name;
     }
-    return definition_unknown(r, v, words, ARRAY_LEN(words));
+    return definition_unknown(r, v, words, n);
 }
 
 static enum err_code add_document(struct definition_read *r, struct yaml_value *document)
@@ -244,26 +226,27 @@ static enum err_code add_documents(struct definition_read *r, struct slice text)
     return E_OK;
 }
 
-/* How much there is of everything. */
+/* What was there before a text was read. */
 struct mark {
-    size_t queues, joins, refs;
+    size_t of[DEFINITION_KINDS], refs;
     struct definition_server server;
 };
 
 static struct mark mark_of(const struct definitions *d)
 {
-    return (struct mark){.queues = d->queues.count,
-                         .joins = d->joins.count,
-                         .refs = d->refs.count,
-                         .server = d->server};
+    struct mark mark = {.refs = d->refs.count, .server = d->server};
+
+    for (size_t i = 0; i < DEFINITION_KINDS; i++)
+        mark.of[i] = d->of[i].count;
+    return mark;
 }
 
 static void forget_since(struct definitions *d, const struct mark *mark)
 {
     struct definition_server grown = d->server;
 
-    d->queues.count = mark->queues;
-    d->joins.count = mark->joins;
+    for (size_t i = 0; i < DEFINITION_KINDS; i++)
+        d->of[i].count = mark->of[i];
     d->refs.count = mark->refs;
     d->server = mark->server;
     d->server.names.items = grown.names.items; /* they may have moved */
@@ -291,23 +274,30 @@ enum err_code definitions_add(struct definitions *d, const char *file, struct sl
     return definitions_add_from(d, &(struct definition_source){.file = file}, text, err);
 }
 
-static void add_definition(struct buf *out, struct slice name, struct slice json)
-{
-    json_add_comma(out);
-    json_add_string(out, name);
-    buf_add_char(out, ':');
-    buf_add_slice(out, json);
-}
-
 void definitions_json(const struct definitions *d, struct buf *out)
 {
-    buf_add_str(out, "{\"queues\":{");
-    for (size_t i = 0; i < d->queues.count; i++)
-        add_definition(out, d->queues.items[i].name, d->queues.items[i].json);
-    if (d->joins.count > 0) {
-        buf_add_str(out, "},\"joins\":{");
-        for (size_t i = 0; i < d->joins.count; i++)
-            add_definition(out, d->joins.items[i].name, d->joins.items[i].json);
+    buf_add_char(out, '{');
+    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++) {
+        if (d->of[kind].count == 0 && kind != DEFINITION_QUEUE)
+            continue;
+        json_add_key(out, definition_kinds[kind].section);
+        buf_add_char(out, '{');
+        for (size_t i = 0; i < d->of[kind].count; i++) {
+            json_add_comma(out);
+            json_add_string(out, d->of[kind].items[i].name);
+            buf_add_char(out, ':');
+            buf_add_slice(out, d->of[kind].items[i].json);
+        }
+        buf_add_char(out, '}');
     }
-    buf_add_str(out, "}}");
+    buf_add_char(out, '}');
+}
+
+size_t definitions_count(const struct definitions *d)
+{
+    size_t n = 0;
+
+    for (size_t kind = 0; kind < DEFINITION_KINDS; kind++)
+        n += d->of[kind].count;
+    return n;
 }

@@ -1,8 +1,9 @@
 /*
  * Definitions: what people write in YAML, checked and turned into what the store keeps.
  *
- * Several files add up; the same queue, join or trigger in two of them is an error that names both places.  Errors read
- * "FILE:LINE: cause", with the nearest valid word for a mistyped one.  Pure: files are read by others.
+ * Several files add up; a name that one kind has in two of them is an error with both places.
+ * Errors read "FILE:LINE: cause", with the nearest valid word for a mistyped one.  Pure: the
+ * server reads the files.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,17 +16,13 @@
 #include "base/slice.h"
 #include "base/vec.h"
 #include "core/definition/cidr.h"
-#include "core/route/dest.h"
+#include "core/definition/kinds.h"
 
 enum {
-    DEFINITION_QUEUES_MAX = 10000,
-    DEFINITION_JOINS_MAX = 10000,
     DEFINITION_NAMES_MAX = 64,
     DEFINITION_TRIGGERS_MAX = 1000,
     DEFINITION_NETWORKS_MAX = 1000, /* of one trigger */
 };
-
-#define DEFINITION_JSON_MAX ((size_t)1 << 20) /* of one queue or join */
 
 /* Where a text comes from. */
 struct definition_source {
@@ -39,31 +36,23 @@ struct definition_place {
     int line;
 };
 
-struct definition_queue {
+/* One of any kind. */
+struct definition {
     struct slice name;
-    struct slice json; /* canonical, see core/queue_def.h */
-    struct slice file;
-    int line;
-};
-
-struct definition_join {
-    struct slice name;
-    struct slice json; /* canonical, see core/join_def.h */
+    struct slice json; /* canonical; empty or less than it was written, when it has a mistake */
     struct definition_place from;
 };
 
-/* A name that something leads to. */
+/* A definition that names another one. */
 struct definition_ref {
-    enum dest_kind kind;
-    struct slice name;
-    const char *owner_kind; /* of what leads there: "queue" or "join" */
+    struct definition_link link;
+    enum definition_kind owner_kind;
     struct slice owner;
-    const char *key; /* "on_success" */
-    size_t index;    /* in its list */
     struct definition_place from;
 };
 
-/* A topic that /job_start publishes to without a token, when the request comes from one of these networks. */
+/* A topic that /job_start publishes to without a token, when the request comes from one of
+ * these networks. */
 struct definition_trigger {
     struct slice name;
     struct cidr *from;
@@ -87,20 +76,18 @@ struct definition_server {
     struct definition_place subscriptions_from;
 };
 
-/* Every mistake that was found, in order. */
+/* All mistakes that were found, in order. */
 struct definition_faults {
     VEC(struct err) items;
-    bool unread; /* a whole text is missing: names cannot be judged */
+    bool unread; /* a whole text is missing: names cannot be checked */
 };
 
 enum { DEFINITION_FAULTS_MAX = 100 };
 
 struct definitions {
-    struct arena arena; /* all slices live here */
-    struct definition_faults *
-        faults; /* NULL: the first mistake ends a reading; else it goes on, and they are all here */
-    VEC(struct definition_queue) queues;
-    VEC(struct definition_join) joins;
+    struct arena arena;               /* all slices live here */
+    struct definition_faults *faults; /* gathers all mistakes; NULL: the first one is the error */
+    VEC(struct definition) of[DEFINITION_KINDS];
     VEC(struct definition_ref) refs;
     struct definition_server server;
 };
@@ -112,10 +99,11 @@ static inline void definitions_cleanup(struct definitions *d)
     definitions_deinit(d);
 }
 
-/* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where mistakes are gathered
- * E_OK says only that it was read; a queue with a mistake is there under its name and with what it leads to, so that
- * names can be judged.
- * A queue with a command gets the source's directory as its `dir`, unless it has one.  E_INVALID or E_TOO_LARGE. */
+/* Adds one YAML text (several documents allowed).  On failure d is as it was before.  Where
+ * mistakes are gathered, E_OK says only that the text was read: a definition with a mistake is
+ * added with its name and with what it names, so that names can be checked. A queue with a
+ * command gets the source's directory as its `dir`, unless it has one.  E_INVALID or
+ * E_TOO_LARGE. */
 MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
                                               const struct definition_source *source,
                                               struct slice text, struct err *err);
@@ -124,9 +112,9 @@ MUST_CHECK enum err_code definitions_add_from(struct definitions *d,
 MUST_CHECK enum err_code definitions_add(struct definitions *d, const char *file, struct slice text,
                                          struct err *err);
 
-/* Whether every queue and join that something leads to is among the definitions, or built in, and no join leads
- * back to itself.  For files that are
- * meant to be whole: a server also knows what it was told before.  E_INVALID: "FILE:LINE: queue 'a':
+/* Checks that every definition that is named exists here or is built in, and what a kind's
+ * definitions must hold together (no join leads back to itself).  For files that are meant to
+ * be complete: a server also has what was applied before.  E_INVALID: "FILE:LINE: queue 'a':
  * on_success[0]: there is no queue 'x', did you mean 'y'?" */
 MUST_CHECK enum err_code definitions_check_names(const struct definitions *d, struct err *err);
 
@@ -136,15 +124,19 @@ static inline void definition_faults_cleanup(struct definition_faults *faults)
     definition_faults_deinit(faults);
 }
 
-/* The mistake is that a whole text cannot be read: gathered, or returned. */
+/* Gathers or returns the mistake that a whole text cannot be read. */
 MUST_CHECK enum err_code definitions_unread(const struct definitions *d, struct err *err);
 
-/* A mistake: gathered, or returned. */
+/* Gathers or returns a mistake. */
 MUST_CHECK enum err_code definitions_fault(const struct definitions *d, struct err *err);
 
-/* A refusal of the engine that begins with one of those names ("queue 'a': on_success[0]: …") gets its place in
- * front; any other stays as it is. */
+/* Puts the place in front of a refusal of the engine that begins with a name found here ("queue
+ * 'a': on_success[0]: …"); any other stays as it is. */
 void definitions_locate(const struct definitions *d, struct err *err);
 
-/* {"queues":{…},"joins":{…}}: the body of POST /v1/definitions; without joins where there are none. */
+/* {"queues":{…},"joins":{…}}: the body of POST /v1/definitions; without the sections that have
+ * nothing, except `queues`. */
 void definitions_json(const struct definitions *d, struct buf *out);
+
+/* How many definitions of all kinds there are. */
+size_t definitions_count(const struct definitions *d);

@@ -63,6 +63,6 @@ enum err_code definition_twice(const struct definition_read *r, const char *kind
 {
     char place[YAML_PLACE_SIZE];
 
-    return err_set(r->err, E_INVALID, "%s%s is defined twice, first in %s", kind, name,
+    return err_set(r->err, E_INVALID, "%s %s is defined twice, first in %s", kind, name,
                    yaml_place_format(before.file.data, before.line, place));
 }

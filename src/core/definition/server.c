@@ -186,7 +186,10 @@ static enum err_code read_key(struct definition_read *r, const struct server_key
                                                                         key->from);
 
     if (from->line > 0) {
-        (void)definition_twice(r, "server.", key->name, *from);
+        char before[YAML_PLACE_SIZE];
+
+        (void)err_set(r->err, E_INVALID, "server.%s is defined twice, first in %s", key->name,
+                      yaml_place_format(from->file.data, from->line, before));
         return yaml_err_at(r->err, r->source->file, v->name_line);
     }
     *from = (struct definition_place){r->file, v->name_line};

@@ -12,8 +12,9 @@ static size_t skip_scheme(struct slice url)
     return slice_begins(slice_make(url.data + at, url.size - at), SLICE("://")) ? at + 3 : 0;
 }
 
-/* USER:PASSWORD@: libpq takes / ? and @ as they are in some places, and people forget to encode them in others.
- * So all from the first colon to the last @ counts: an @ in an option hides more than it needs to. */
+/* USER:PASSWORD@: libpq takes / ? and @ as they are in some places, and people forget to encode
+ * them in others. So all from the first colon to the last @ counts: an @ in an option hides
+ * more than it needs to. */
 static void mark_authority(struct slice url, char *marks)
 {
     size_t begin = skip_scheme(url);

@@ -1,8 +1,8 @@
 /*
  * URLs of stores other than the embedded one: postgresql://USER@HOST:PORT/DATABASE?OPTION=VALUE&…
  *
- * What stands in them is libpq's to understand.  Here is known only what kind of store they name, and where
- * passwords are in them, so that none is shown.
+ * What stands in them is libpq's to understand.  Here is known only what kind of store they name,
+ * and where passwords are in them, so that none is shown.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

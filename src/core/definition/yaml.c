@@ -53,7 +53,8 @@ static int line_of_offset(const struct yaml_read *r, size_t offset)
     return line;
 }
 
-/* libyaml counts characters, not bytes: look at the line instead.  Without the spaces that indent it. */
+/* libyaml counts characters, not bytes: look at the line instead.  Without the spaces that
+ * indent it. */
 static struct slice indented_line(const struct yaml_read *r, int line)
 {
     const char *at = r->text.data;
@@ -79,7 +80,8 @@ static char value_begins_with(struct slice line)
     return at < slice_end(line) ? *at : '\0';
 }
 
-/* `command: {x} foo`: what YAML takes for a map, a list or a quoted text ends before the line does. */
+/* `command: {x} foo`: what YAML takes for a map, a list or a quoted text ends before the line
+ * does. */
 static bool add_hint(const struct yaml_read *r, int line, struct err *err)
 {
     char first = value_begins_with(indented_line(r, line));

@@ -1,10 +1,12 @@
 /*
- * YAML as people write it in definitions: text into a tree that knows its lines, and the tree into JSON.
+ * YAML as people write it in definitions: text into a tree that knows its lines, and the tree into
+ * JSON.
  *
- * The core schema: null, true, false, whole numbers of 64 bits, finite numbers; all else, and all in
- * quotes, is text.  Names of members are text whatever they look like (75: later).  Refused, each with
- * file and line: a name twice in one map, more than YAML_DEPTH_MAX levels, NUL, tags but !!str, merge
- * keys.  An alias is replaced by a copy of what it stands for; YAML_VALUES_MAX bounds the whole.
+ * The core schema: null, true, false, whole numbers of 64 bits, finite numbers; all else, and all
+ * in quotes, is text.  Names of members are text whatever they look like (75: later).  Refused,
+ * each with file and line: a name twice in one map, more than YAML_DEPTH_MAX levels, NUL, tags but
+ * !!str, merge keys.  An alias is replaced by a copy of what it stands for; YAML_VALUES_MAX bounds
+ * the whole.
  *
  * Everything lives in the arena that was given.  Errors read "FILE:LINE: cause", E_INVALID or
  * E_TOO_LARGE.  Pure.
@@ -55,11 +57,12 @@ static inline bool yaml_is_null(const struct yaml_value *v)
     return v->type == YAML_T_PLAIN && v->text.data[0] == 'n';
 }
 
-/* Adds the value as JSON that json_check accepts, and notes the place of each part.  E_TOO_LARGE when
- * it does not fit: the caller says which line that is. */
+/* Adds the value as JSON that json_check accepts, and notes the place of each part.
+ * E_TOO_LARGE when it does not fit: the caller says which line that is. */
 MUST_CHECK enum err_code yaml_json(struct yaml_value *v, struct buf *out, struct err *err);
 
-/* The line of the name or value that is written at that place (an offset into yaml_json's `out`). */
+/* The line of the name or value that is written at that place (an offset into yaml_json's
+ * `out`). */
 int yaml_line_at(const struct yaml_value *v, size_t json_at);
 
 #define YAML_PLACE_SIZE 96

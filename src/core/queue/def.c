@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "base/text/nearest.h"
 #include "core/object/quote.h"
 #include "core/object/unknown_key.h"
 #include "core/queue/keys.h"
@@ -313,20 +312,4 @@ enum err_code queue_def_value(const char *key, struct slice json, struct arena *
 enum err_code queue_name_check(struct slice name, struct err *err)
 {
     return dest_name_check("queue", name, err);
-}
-
-enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,
-                                 enum err_code code, struct err *err)
-{
-    const char *nearest = nearest_word(name, names, count);
-    int shown = (int)(name.size > 80 ? 80 : name.size);
-
-    if (nearest != NULL)
-        err_set(err, code, "there is no queue '%.*s', did you mean '%s'?", shown, name.data,
-                nearest);
-    else
-        err_set(err, code, "there is no queue '%.*s': define it, or see 'waybill queue list'",
-                shown, name.data);
-    err->unknown_queue = true;
-    return code;
 }

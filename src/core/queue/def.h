@@ -138,9 +138,5 @@ struct slice queue_limits_format(const struct queue_limits *limits, struct arena
 struct queue_limits queue_limits_for(const struct queue_limits *own,
                                      const struct queue_limits *queue);
 
-/* "there is no queue 'X', did you mean 'Y'?" */
-enum err_code queue_name_unknown(struct slice name, const char *const *names, size_t count,
-                                 enum err_code code, struct err *err);
-
 /* 1 to QUEUE_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'. */
 MUST_CHECK enum err_code queue_name_check(struct slice name, struct err *err);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "engine/engine_internal.h"
+#include "engine/queues/define.h"
 #include "store/jobs/claims.h"
 #include "store/meta.h"
 #include "store/shared.h"
@@ -243,6 +244,7 @@ static enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
 }
 
 enum phase {
+    PHASE_DEFINE,
     PHASE_QUEUES,
     PHASE_SUBSCRIBE,
     PHASE_EMIT,
@@ -264,6 +266,7 @@ static const struct {
     enum op_kind kind;
     use_case_fn *run;
 } phases[PHASE_COUNT] = {
+    [PHASE_DEFINE] = {OP_DEFINE, define_run},
     [PHASE_QUEUES] = {OP_QUEUE, queue_op_run},
     [PHASE_SUBSCRIBE] = {OP_SUBSCRIBE, subscribe_run},
     [PHASE_EMIT] = {OP_EMIT, emit_run},
@@ -458,11 +461,12 @@ static size_t rows_of(const struct engine *e, const struct op *op)
     case OP_EXCHANGE:
         return op->exchange.n_finish + op->exchange.n_touch + (size_t)op->exchange.max +
                (op->exchange.n_emit == 0 ? 0 : emit_cost(e, &op->exchange).rows);
-    case OP_QUEUE: return op->queue.n_puts;
+    case OP_DEFINE: return op->define.puts[DEFINITION_QUEUE].count;
     case OP_EMIT: return topic_cost(e, op->emit.jobs, op->emit.n_jobs).rows;
     case OP_PUBLISH: return rows_of_publish(e, &op->publish);
     case OP_ACT:
     case OP_BULK:
+    case OP_QUEUE:
     case OP_LOG:
     case OP_WAIT:
     case OP_NEWS:

@@ -15,6 +15,7 @@
 #include "engine/engine_internal.h"
 #include "engine/jobs/submit.h"
 #include "engine/links/links.h"
+#include "engine/queues/define.h"
 #include "engine/reads/job_json.h"
 #include "store/jobs/record.h"
 #include "store/links/fanout.h"
@@ -335,21 +336,83 @@ enum err_code join_run(struct engine *e, struct op *op, struct err *err)
 
 /* ---- definitions ---- */
 
-enum err_code join_define(struct engine *e, const struct queue_put *p, bool dry_run,
-                          const char **ret_change, struct err *err)
+struct join_loading {
+    struct define_set *set;
+    struct arena *arena;
+};
+
+static void take_join(void *ctx, const struct stored_join *join)
+{
+    struct join_loading *l = ctx;
+    struct slice definition = arena_copy(l->arena, join->definition); /* its links point into it */
+
+    define_set_add(l->set, &(struct defined){.kind = DEFINITION_JOIN,
+                                             .name = arena_copy(l->arena, join->name),
+                                             .id = join->id,
+                                             .links = definition_kinds[DEFINITION_JOIN].links(
+                                                 definition, l->arena)});
+}
+
+static enum err_code load_joins(struct engine *e, struct define_set *set, struct err *err)
+{
+    return store_joins_list(e->store, slice_make(NULL, 0), INT32_MAX, take_join,
+                            &(struct join_loading){set, &e->arena}, err);
+}
+
+static enum err_code check_exists(struct engine *e, struct slice name, struct err *refused,
+                                  struct err *err)
 {
     struct stored_join join;
 
-    if (store_join_find(e->store, p->name, &e->arena, &join, err) != E_OK)
+    if (store_join_find(e->store, name, &e->arena, &join, err) != E_OK)
         return err->code;
-    bool is_new = join.id == 0;
-    bool same = !is_new && slice_equal(join.definition, p->definition);
+    if (join.id == 0)
+        definition_name_unknown(DEFINITION_JOIN, name, NULL, 0, E_INVALID, refused);
+    return E_OK;
+}
 
-    *ret_change = is_new ? "added" : same ? "same" : "changed";
-    if (same || dry_run)
+static enum err_code put_join(struct engine *e, const struct definition_put *put, bool dry_run,
+                              enum define_change *ret_change, struct err *err)
+{
+    struct stored_join join;
+
+    if (store_join_find(e->store, put->name, &e->arena, &join, err) != E_OK)
+        return err->code;
+    *ret_change = join.id == 0                                    ? DEFINE_ADDED
+                  : slice_equal(join.definition, put->definition) ? DEFINE_SAME
+                                                                  : DEFINE_CHANGED;
+    if (*ret_change == DEFINE_SAME || dry_run)
         return E_OK;
-    if (is_new)
-        join = (struct stored_join){.id = engine_new_id(e), .name = p->name};
-    join.definition = p->definition;
+    if (*ret_change == DEFINE_ADDED)
+        join = (struct stored_join){.id = engine_new_id(e), .name = put->name};
+    join.definition = put->definition;
     return engine_write(e, err) != E_OK ? err->code : store_join_put(e->store, &join, err);
 }
+
+static enum err_code check_removal(struct engine *e, const struct defined *d, struct err *refused,
+                                   struct err *err)
+{
+    struct quote quote;
+    int64_t keys = 0;
+
+    if (store_arrivals_count(e->store, d->id, &keys, err) != E_OK)
+        return err->code;
+    if (keys > 0)
+        err_set(refused, E_CONFLICT,
+                "join %s has arrivals under %lld keys: clear them first ('waybill join clear')",
+                quote_text(&quote, d->name), (long long)keys);
+    return E_OK;
+}
+
+static enum err_code remove_join(struct engine *e, const struct defined *d, struct err *err)
+{
+    return engine_write(e, err) != E_OK ? err->code : store_join_remove(e->store, d->id, err);
+}
+
+const struct define_rules join_define_rules = {
+    .load = load_joins,
+    .check_exists = check_exists,
+    .put = put_join,
+    .check_removal = check_removal,
+    .remove = remove_join,
+};

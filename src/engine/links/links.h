@@ -188,9 +188,6 @@ MUST_CHECK enum err_code join_go_on(struct engine *e, struct stored_spread *spre
 
 MUST_CHECK enum err_code join_run(struct engine *e, struct op *op, struct err *err);
 
-/* Adds or changes one, unless it is a dry run; *ret_change: "added", "changed" or "same". */
-MUST_CHECK enum err_code join_define(struct engine *e, const struct queue_put *put, bool dry_run,
-                                     const char **ret_change, struct err *err);
 MUST_CHECK enum err_code join_arrive(struct engine *e, struct slice name,
                                      const struct chain_source *source, struct err *err);
 
@@ -269,22 +266,3 @@ void subscribers_watch(struct engine *e);
 
 /* Whether the worker has a queue of its own. */
 bool subscribers_include(const struct engine *e, struct slice worker);
-
-/* Whether all that a definition or a job leads to is there, given the puts of the op (NULL: none).  E_INVALID in
- * `refused`, with its place in the list. */
-MUST_CHECK enum err_code chain_check_dests(struct engine *e, const struct queue_op *op,
-                                           const struct dest_list *dests, struct err *refused,
-                                           struct err *err);
-
-/* ---- definitions as a whole (apply.c, dangling.c) ---- */
-
-MUST_CHECK enum err_code apply_run(struct engine *e, struct op *op, struct err *err);
-
-/* Whether the apply puts them; whether it removes the queue, as one that it does not name. */
-bool apply_puts_queue(const struct queue_op *o, struct slice name);
-bool apply_puts_join(const struct queue_op *o, struct slice name);
-bool apply_prunes_queue(const struct queue_op *o, const struct queue *q);
-
-/* An apply leaves no name that leads nowhere, and no joins that lead back to themselves; a delete neither.  The
- * refusal goes into the op, and for names all of them into its `refusals`. */
-MUST_CHECK enum err_code dangling_judge(struct engine *e, struct op *op, struct err *err);

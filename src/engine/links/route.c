@@ -7,6 +7,7 @@
 #include "core/program/template.h"
 #include "engine/jobs/rights.h"
 #include "engine/links/links.h"
+#include "engine/queues/define.h"
 #include "engine/reads/job_json.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
@@ -95,7 +96,7 @@ static enum err_code judge_dests(struct engine *e, struct slice on_success, stru
             continue;
         if (dest_list_parse(lists[i].json, lists[i].name, &e->arena, &dests, NULL, refused) != E_OK)
             return E_OK;
-        if (chain_check_dests(e, NULL, &dests, refused, err) != E_OK)
+        if (define_check_dests(e, &dests, refused, err) != E_OK)
             return err->code;
         if (refused->code != E_OK)
             (void)err_wrap(refused, "%s", lists[i].name);

@@ -1,16 +1,18 @@
 /*
- * Changes of queues: definitions, states, restarts, removal.  Sets of definitions are applied by apply.c.
+ * Changes of queues: definitions, states, restarts, removal.
  *
- * What workers run by (definitions, restarts, which queues there are) raises the number of the definitions in the
- * same commit.
+ * What workers run by (definitions, restarts, which queues there are) raises the number of the
+ * definitions in the same commit.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json/json.h"
+#include "core/object/quote.h"
 #include "engine/engine_internal.h"
 #include "engine/links/links.h"
+#include "engine/queues/define.h"
 #include "store/meta.h"
 #include "store/queue_log.h"
 
@@ -104,8 +106,8 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* All servers count one streak.  What a batch has seen is written in the end, in the order of the queues: servers
- * that hold rows in different orders would wait for each other. */
+/* All servers count one streak.  What a batch has seen is written in the end, in the order of
+ * the queues: servers that hold rows in different orders would wait for each other. */
 static bool any_failed(const struct seen_end *ends, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -181,7 +183,8 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
     return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
-/* What this batch changed is not yet in the kept counts; what was published to it counts as if it were there. */
+/* What this batch changed is not yet in the kept counts; what was published to it counts as if
+ * it were there. */
 enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                struct err *err)
 {
@@ -211,24 +214,6 @@ enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
     return E_OK;
 }
 
-enum err_code queue_refuse_removal(struct engine *e, const struct queue *q, struct err *refused,
-                                   struct err *err)
-{
-    int64_t n = 0;
-
-    if (strcmp(q->name, DEFAULT_QUEUE) == 0) {
-        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
-        return E_OK;
-    }
-    if (queue_count_jobs(e, q, &n, err) != E_OK)
-        return err->code;
-    if (n > 0)
-        err_set(refused, E_CONFLICT,
-                "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')", q->name,
-                (long long)n);
-    return E_OK;
-}
-
 /* ---- definitions ---- */
 
 enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
@@ -252,12 +237,103 @@ enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice def
     return E_OK;
 }
 
+static enum err_code load_queues(struct engine *e, struct define_set *set, struct err *err)
+{
+    (void)err;
+    for (size_t i = 0; i < e->queues.count; i++) {
+        struct queue *q = e->queues.items[i];
+        bool is_subscriber = q->def.subscriber_worker.size > 0;
+        struct defined d = {
+            .kind = DEFINITION_QUEUE,
+            .name = slice_of(q->name),
+            .id = q->id,
+            .own = q,
+            .is_kept = is_subscriber || strcmp(q->name, DEFAULT_QUEUE) == 0,
+            .follows = is_subscriber ? q->def.subscriber_topic : slice_make(NULL, 0),
+            .links = definition_links_of_queue(&q->def, &e->arena),
+        };
+
+        define_set_add(set, &d);
+    }
+    return E_OK;
+}
+
+static enum err_code check_exists(struct engine *e, struct slice name, struct err *refused,
+                                  struct err *err)
+{
+    (void)err;
+    if (queue_find(e, name) == NULL)
+        queue_unknown(e, name, E_INVALID, refused);
+    return E_OK;
+}
+
+/* A worker's own queue follows its topic's. */
+static void check_put(const struct defined *d, struct err *refused)
+{
+    const struct queue *q = d->own;
+    struct quote quotes[3];
+
+    if (q != NULL && q->def.subscriber_worker.size > 0)
+        err_set(refused, E_CONFLICT,
+                "queue %s belongs to worker %s, which is subscribed to topic %s: it is defined by "
+                "the queue of that name",
+                quote_text(&quotes[0], d->name), quote_text(&quotes[1], q->def.subscriber_worker),
+                quote_text(&quotes[2], q->def.subscriber_topic));
+}
+
+static enum err_code put_queue(struct engine *e, const struct definition_put *put, bool dry_run,
+                               enum define_change *ret_change, struct err *err)
+{
+    struct queue *q = queue_find(e, put->name);
+
+    *ret_change = q == NULL                            ? DEFINE_ADDED
+                  : slice_is(put->definition, q->json) ? DEFINE_SAME
+                                                       : DEFINE_CHANGED;
+    if (*ret_change == DEFINE_SAME || dry_run)
+        return E_OK;
+    if ((q == NULL ? queue_make(e, put->name, put->definition, err)
+                   : queue_redefine(e, q, put->definition, err)) != E_OK)
+        return err->code;
+    return subscribers_follow(e, queue_find(e, put->name), err);
+}
+
+static enum err_code check_removal(struct engine *e, const struct defined *d, struct err *refused,
+                                   struct err *err)
+{
+    int64_t n = 0;
+
+    if (slice_is(d->name, DEFAULT_QUEUE)) {
+        err_set(refused, E_CONFLICT, "the queue '" DEFAULT_QUEUE "' is built in and stays");
+        return E_OK;
+    }
+    if (queue_count_jobs(e, d->own, &n, err) != E_OK)
+        return err->code;
+    if (n > 0)
+        err_set(refused, E_CONFLICT,
+                "queue '%s' has %lld jobs: remove them first ('waybill rm --queue')",
+                ((struct queue *)d->own)->name, (long long)n);
+    return E_OK;
+}
+
+static enum err_code remove_queue(struct engine *e, const struct defined *d, struct err *err)
+{
+    return queue_remove(e, d->own, err);
+}
+
+const struct define_rules queue_define_rules = {
+    .load = load_queues,
+    .check_exists = check_exists,
+    .check_put = check_put,
+    .put = put_queue,
+    .check_removal = check_removal,
+    .remove = remove_queue,
+};
+
+/* ---- states ---- */
+
 enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
 {
     const struct queue_op *o = &op->queue;
-
-    if (o->kind == QUEUE_OP_APPLY)
-        return apply_run(e, op, err);
     struct queue *q = queue_find(e, o->name);
 
     if (q == NULL) {
@@ -270,13 +346,6 @@ enum err_code queue_op_run(struct engine *e, struct op *op, struct err *err)
         buf_addf(&op->reply, ",\"state\":\"%s\"}", queue_state_name(o->state));
         return q->state == o->state ? E_OK : queue_set_state(e, q, o->state, "by request", err);
     }
-    if (o->kind == QUEUE_OP_RESTART) {
-        buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
-        return restart(e, q, err);
-    }
-    buf_add_str(&op->reply, ",\"deleted\":true}");
-    if (queue_refuse_removal(e, q, &op->err, err) != E_OK ||
-        (op->err.code == E_OK && dangling_judge(e, op, err) != E_OK))
-        return err->code;
-    return op->err.code != E_OK ? E_OK : queue_remove(e, q, err);
+    buf_addf(&op->reply, ",\"restarts\":%lld}", (long long)q->restarts + 1);
+    return restart(e, q, err);
 }

@@ -1,22 +1,24 @@
 /*
  * Who may claim under a worker's name.
  *
- * A worker tells a random instance with each claim.  While one is there, no other claims under its name: two processes
- * that both believe to be the worker would run its jobs twice.  It is there while it is heard of, for the length of its
- * leases; it has gone when it says so.  Whoever comes after it on the same machine, and knows its instance, comes at
- * once: that machine lets no two workers use one directory.  Who tells no instance may share a name with others of that
- * kind, never with an instance.
+ * A worker tells a random instance with each claim.  While one is there, no other claims under its
+ * name: two processes that both believe to be the worker would run its jobs twice.  It is there
+ * while it is heard of, for the length of its leases; it has gone when it says so.  Whoever comes
+ * after it on the same machine, and knows its instance, comes at once: that machine lets no two
+ * workers use one directory.  Who tells no instance may share a name with others of that kind,
+ * never with an instance.
  *
- * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the row is the truth, and is
- * written only over the instance that was judged.
+ * Judged before anything of a batch: nothing of a refused request happens.  On a shared store the
+ * row is the truth, and is written only over the instance that was judged.
  */
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
 
 #include "engine/engine_internal.h"
 
-/* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one that holds jobs, and of one
- * that waits by WORKER_LAG_US, which matters only where leases are shorter.  */
+/* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one
+ * that holds jobs, and of one that waits by WORKER_LAG_US, which matters only where leases are
+ * shorter. */
 static int64_t there_until(const struct stored_worker *row)
 {
     int64_t lease_us = row->lease_us > WORKER_LAG_US ? row->lease_us : WORKER_LAG_US;
@@ -26,7 +28,8 @@ static int64_t there_until(const struct stored_worker *row)
 
 void instance_found(const struct engine *e, struct known_worker *w)
 {
-    /* An embedded store has one server, which has just been started: those who live come back to it. */
+    /* An embedded store has one server, which has just been started: those who live come back
+     * to it. */
     w->alive_until_at = e->shared ? there_until(&w->row) : engine_lease_at(e) + w->row.lease_us;
 }
 
@@ -63,7 +66,8 @@ static bool is_there(const struct engine *e, const struct known_worker *w)
            (outage_at != 0 && outage_at + w->row.lease_us > engine_lease_at(e));
 }
 
-/* It has the directory of the one before it, which must be dead: on that machine only one can have it. */
+/* It has the directory of the one before it, which must be dead: on that machine only one can
+ * have it. */
 static bool succeeds(const struct worker_info *info, const struct stored_worker *row)
 {
     return slice_equal(info->previous, row->instance) && info->boot.size > 0 &&
@@ -89,7 +93,8 @@ static void send_back(struct engine *e, const struct known_worker *w)
             op->hurry = e->stirred = true;
 }
 
-/* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does not name. */
+/* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does
+ * not name. */
 static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struct err *err)
 {
     const struct worker_info *info = &op->exchange.worker;
@@ -126,8 +131,8 @@ static bool are_rivals(const struct op *a, const struct op *b)
            !slice_equal(x->instance, y->instance);
 }
 
-/* The row tells of earlier batches only.  A new instance gives way to one that came before it in this batch, and to the
- * one that has the name, which has just been heard of. */
+/* The row tells of earlier batches only.  A new instance gives way to one that came before it
+ * in this batch, and to the one that has the name, which has just been heard of. */
 static void give_way(struct engine *e, struct op **ops, size_t n, size_t i)
 {
     const struct worker_info *info = &ops[i]->exchange.worker;

@@ -46,7 +46,7 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
 
     for (size_t i = 0; i < e->queues.count; i++)
         names[i] = e->queues.items[i]->name;
-    queue_name_unknown(name, names, e->queues.count, code, err);
+    definition_name_unknown(DEFINITION_QUEUE, name, names, e->queues.count, code, err);
     free(names);
     return code;
 }

@@ -1,8 +1,8 @@
 /*
  * A queue's own log: what happened to it, for people.
  *
- * Lines are written in the commit of what they tell.  What could come by the thousand (failed attempts) is one
- * line a second, which tells how many were passed over.
+ * Lines are written in the commit of what they tell.  What could come by the thousand (failed
+ * attempts) is one line a second, which tells how many were passed over.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"

@@ -1,12 +1,12 @@
 /*
- * Subscribers: queues of workers' own, so that each worker gets all that is published to a topic, also what came
- * while it was away.
+ * Subscribers: queues of workers' own, so that each worker gets all that is published to a topic,
+ * also what came while it was away.
  *
- * Such a queue is called TOPIC@WORKER.  It is defined as the queue of the topic's name is, if there is one, and
- * follows its changes.  When its worker was not heard of for its lifetime the queue goes down, which
- * unsubscribes it; what lives in it is cancelled; and it is removed once it holds no jobs.  Whether that is
- * so is looked at once an hour at most, and it takes two looks: a server that was away, or whose clock was set, has
- * to be found by its workers first.
+ * Such a queue is called TOPIC@WORKER.  It is defined as the queue of the topic's name is, if
+ * there is one, and follows its changes.  When its worker was not heard of for its lifetime the
+ * queue goes down, which unsubscribes it; what lives in it is cancelled; and it is removed once it
+ * holds no jobs.  Whether that is so is looked at once an hour at most, and it takes two looks: a
+ * server that was away, or whose clock was set, has to be found by its workers first.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>

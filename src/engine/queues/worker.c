@@ -1,9 +1,9 @@
 /*
  * Workers as the engine knows them: a name, a number, and when it was heard of last.
  *
- * What is seen is written at most every SEEN_EVERY_US for a worker, on a shared store with each beat: lists show that
- * much delay.  A name that
- * was not heard of for FORGET_US is forgotten, and the oldest when there are more than WORKERS_MAX.
+ * What is seen is written at most every SEEN_EVERY_US for a worker, on a shared store with each
+ * beat: lists show that much delay.  A name that was not heard of for FORGET_US is forgotten, and
+ * the oldest when there are more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -314,7 +314,8 @@ enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct er
     return store_worker_find(e->store, w->row.id, take_fresh, &r, err);
 }
 
-/* `w`: the worker as it was known, NULL for a new one.  row->id becomes 0 when the name is another's by now. */
+/* `w`: the worker as it was known, NULL for a new one.  row->id becomes 0 when the name is
+ * another's by now. */
 static enum err_code put_row(struct engine *e, struct known_worker *w, struct stored_worker *row,
                              struct err *err)
 {

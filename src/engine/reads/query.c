@@ -63,7 +63,7 @@ enum err_code view_queue_unknown(const struct query_view *v, struct slice name, 
 
     for (size_t i = 0; i < v->queues.count; i++)
         names[i] = v->queues.items[i].name.data;
-    queue_name_unknown(name, names, v->queues.count, code, err);
+    definition_name_unknown(DEFINITION_QUEUE, name, names, v->queues.count, code, err);
     free(names);
     return code;
 }

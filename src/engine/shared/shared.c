@@ -240,7 +240,7 @@ enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct e
     struct store_view view;
 
     for (size_t i = 0; i < n; i++)
-        if (ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
+        if (ops[i]->kind == OP_DEFINE || ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
             company = STORE_ALONE;
     if (begin(e, company, &view, err) != E_OK || load_queues(e, &view, err) != E_OK)
         return err->code;

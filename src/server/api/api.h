@@ -13,7 +13,8 @@ handler_fn jobs_create_lines; /* jobs_create with an NDJSON body */
 handler_fn worker_exchange;   /* what: enum exchange_kind */
 handler_fn worker_emit;
 handler_fn bulk_create, bulk_list, bulk_show;
-handler_fn queues_list, queue_show, queue_put, queue_delete;
+handler_fn definition_put, definition_remove; /* what: enum definition_kind */
+handler_fn queues_list, queue_show;
 handler_fn queue_put_state; /* what: enum queue_state */
 handler_fn queue_restart, queue_log;
 handler_fn definitions_apply;

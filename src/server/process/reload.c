@@ -11,35 +11,28 @@
 #include "server/process/parts.h"
 #include "server/process/settings.h"
 
-static struct queue_put put_of(struct slice name, struct slice json, struct arena *arena)
-{
-    return (struct queue_put){.name = arena_copy(arena, name),
-                              .definition = arena_copy(arena, json)};
-}
-
 static void fill(struct op *op, const struct definitions *d)
 {
-    struct queue_put *puts = arena_array(&op->arena, d->queues.count + 1, sizeof(*puts));
-    struct queue_put *joins = arena_array(&op->arena, d->joins.count + 1, sizeof(*joins));
+    struct arena *arena = &op->arena;
 
-    for (size_t i = 0; i < d->queues.count; i++)
-        puts[i] = put_of(d->queues.items[i].name, d->queues.items[i].json, &op->arena);
-    for (size_t i = 0; i < d->joins.count; i++)
-        joins[i] = put_of(d->joins.items[i].name, d->joins.items[i].json, &op->arena);
-    op->queue = (struct queue_op){.kind = QUEUE_OP_APPLY,
-                                  .puts = puts,
-                                  .n_puts = d->queues.count,
-                                  .joins = joins,
-                                  .n_joins = d->joins.count};
+    for (enum definition_kind kind = 0; kind < DEFINITION_KINDS; kind++) {
+        size_t n = d->of[kind].count;
+        struct definition_put *puts = arena_array(arena, n + 1, sizeof(*puts));
+
+        for (size_t i = 0; i < n; i++)
+            puts[i] = (struct definition_put){arena_copy(arena, d->of[kind].items[i].name),
+                                              arena_copy(arena, d->of[kind].items[i].json)};
+        op->define.puts[kind] = (struct definition_puts){puts, n};
+    }
 }
 
 /* What the engine has refused is a mistake like those of the files, with its place. */
 static void gather_refusals(const struct op *op, const struct definitions *d)
 {
-    size_t n = op->queue.n_refusals > 0 ? op->queue.n_refusals : 1;
+    size_t n = op->define.n_refusals > 0 ? op->define.n_refusals : 1;
 
     for (size_t i = 0; i < n; i++) {
-        struct err err = op->queue.n_refusals > 0 ? op->queue.refusals[i] : op->err;
+        struct err err = op->define.n_refusals > 0 ? op->define.refusals[i] : op->err;
 
         definitions_locate(d, &err);
         VEC_PUSH(&d->faults->items, err);
@@ -58,15 +51,15 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
 {
     struct op op;
 
-    if (d->queues.count + d->joins.count == 0)
+    if (definitions_count(d) == 0)
         return E_OK;
-    op_init(&op, OP_QUEUE);
+    op_init(&op, OP_DEFINE);
     op.done = nothing;
     fill(&op, d);
     engine_run(engine, &op, clock_now());
     enum err_code code = op.err.code;
 
-    if (op.queue.n_refusals > 0)
+    if (op.define.n_refusals > 0)
         gather_refusals(&op, d);
     if (code != E_OK) {
         *err = op.err;
@@ -133,8 +126,8 @@ static void deliver(struct message *m)
 
         reload->server->triggers = reload->triggers;
         reload->triggers = old;
-        log_info("definitions: read again, %zu of %zu queues and joins changed",
-                 count_changes(buf_slice(&op->reply)), op->queue.n_puts + op->queue.n_joins);
+        log_info("definitions: read again, %zu of %zu changed",
+                 count_changes(buf_slice(&op->reply)), definitions_count(&reload->definitions));
     }
     notify_send("READY=1");
     op_deinit(op);
@@ -158,7 +151,7 @@ void definitions_reload(struct server *server)
         return;
     }
     triggers_add(&reload->triggers, &reload->definitions);
-    task_init(&reload->task, &server->engine, OP_QUEUE, deliver);
+    task_init(&reload->task, &server->engine, OP_DEFINE, deliver);
     fill(&reload->task.op, &reload->definitions);
     inbox_list_add(&server->http.tasks, &reload->task.message.item);
 }

@@ -377,9 +377,9 @@ void request_answer_op(struct request *r)
     struct op *op = &r->task.op;
 
     r->err = op->err;
-    if (op->kind == OP_QUEUE && op->err.code == E_INVALID) {
-        r->all_errs = op->queue.refusals;
-        r->n_errs = op->queue.n_refusals;
+    if (op->kind == OP_DEFINE && op->err.code == E_INVALID) {
+        r->all_errs = op->define.refusals;
+        r->n_errs = op->define.n_refusals;
     }
     buf_deinit(&r->reply);
     r->reply = op->reply;

@@ -262,7 +262,8 @@ static const struct route routes[] = {
     {
         .method = "PUT",
         .path = "/v1/queues/{name}",
-        .handle = queue_put,
+        .handle = definition_put,
+        .what = DEFINITION_QUEUE,
         .right = RIGHT_ADMIN,
         .body = BODY_JSON,
         .max_body = BODY_SMALL_MAX,
@@ -275,7 +276,8 @@ static const struct route routes[] = {
     {
         .method = "DELETE",
         .path = "/v1/queues/{name}",
-        .handle = queue_delete,
+        .handle = definition_remove,
+        .what = DEFINITION_QUEUE,
         .right = RIGHT_ADMIN,
         .status = 200,
         .gives = "QueueDeleted",

@@ -7,7 +7,7 @@
 #include "base/json/json.h"
 #include "base/os/log.h"
 #include "base/text/base64.h"
-#include "base/text/nearest.h"
+#include "core/definition/kinds.h"
 #include "worker/internal.h"
 #include "worker/talk/internal.h"
 
@@ -114,8 +114,9 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
     for (size_t i = 0; i < w->served.names.count; i++)
         if (slice_is(name, w->served.names.items[i]))
             return E_OK;
-    return queue_name_unknown(name, (const char *const *)w->served.names.items,
-                              w->served.names.count, E_INVALID, err);
+    return definition_name_unknown(DEFINITION_QUEUE, name,
+                                   (const char *const *)w->served.names.items,
+                                   w->served.names.count, E_INVALID, err);
 }
 
 static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)

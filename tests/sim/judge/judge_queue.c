@@ -17,20 +17,21 @@ static size_t jobs_in(const struct sim *s, int queue)
 
 static bool is_put(const struct req *r, int queue)
 {
-    const struct queue_op *o = &r->op.queue;
+    const struct define *o = &r->op.define;
 
-    return r->put_queue[0] == queue || (o->n_puts > 1 && r->put_queue[1] == queue);
+    return r->put_queue[0] == queue ||
+           (o->puts[DEFINITION_QUEUE].count > 1 && r->put_queue[1] == queue);
 }
 
 static bool is_pruned(const struct sim *s, const struct req *r, int queue)
 {
-    return r->op.queue.prune && !is_put(r, queue) && s->model.queues[queue].there &&
+    return r->op.define.prune && !is_put(r, queue) && s->model.queues[queue].there &&
            queue != MODEL_QUEUES - 1;
 }
 
 static bool puts_join(const struct req *r, int join)
 {
-    for (size_t i = 0; i < r->op.queue.n_joins; i++)
+    for (size_t i = 0; i < r->op.define.puts[DEFINITION_JOIN].count; i++)
         if (r->put_join[i] == join)
             return true;
     return false;
@@ -38,13 +39,13 @@ static bool puts_join(const struct req *r, int join)
 
 static bool is_join_pruned(const struct sim *s, const struct req *r, int join)
 {
-    return r->op.queue.prune && !puts_join(r, join) && s->model.links.joins[join].there;
+    return r->op.define.prune && !puts_join(r, join) && s->model.links.joins[join].there;
 }
 
 /* The model as it would be after the request, to see whether all leads somewhere. */
 static void apply_to(struct model *m, const struct sim *s, const struct req *r)
 {
-    const struct queue_op *o = &r->op.queue;
+    const struct define *o = &r->op.define;
     bool gone[MODEL_QUEUES];
 
     for (int i = 0; i < MODEL_QUEUES; i++)
@@ -52,14 +53,14 @@ static void apply_to(struct model *m, const struct sim *s, const struct req *r)
     for (int i = 0; i < MODEL_JOINS; i++)
         if (is_join_pruned(s, r, i))
             m->links.joins[i] = (struct model_join){.there = false};
-    for (size_t i = 0; i < o->n_puts; i++) {
+    for (size_t i = 0; i < o->puts[DEFINITION_QUEUE].count; i++) {
         struct model_queue *q = &m->queues[r->put_queue[i]];
 
         if (!q->there || q->def != r->put_def[i] || q->links != r->put_links[i])
             model_raise(m);
         model_set_queue(q, q->there ? q->state : QUEUE_UP, r->put_def[i], r->put_links[i]);
     }
-    for (size_t i = 0; i < o->n_joins; i++) {
+    for (size_t i = 0; i < o->puts[DEFINITION_JOIN].count; i++) {
         m->links.joins[r->put_join[i]].there = true;
         m->links.joins[r->put_join[i]].count = r->put_count[i];
     }
@@ -96,13 +97,13 @@ static bool is_led_to(const struct model *m, enum dest_kind kind, int target)
 
 static bool leads_nowhere(const struct sim *s, const struct req *r)
 {
-    for (size_t i = 0; i < r->op.queue.n_puts; i++) {
+    for (size_t i = 0; i < r->op.define.puts[DEFINITION_QUEUE].count; i++) {
         const struct model_queue_link *l = &model_queue_links[r->put_queue[i]][r->put_links[i]];
 
         if (!model_leads(&s->model, l->on_success) || !model_leads(&s->model, l->on_failure))
             return true;
     }
-    for (size_t i = 0; i < r->op.queue.n_joins; i++)
+    for (size_t i = 0; i < r->op.define.puts[DEFINITION_JOIN].count; i++)
         if (!model_leads(&s->model, model_join_then[r->put_join[i]]))
             return true;
     return false;
@@ -139,8 +140,34 @@ static void apply_definitions(struct sim *s, const struct req *r)
 
     free(after);
     expect_code(s, r, code);
-    if (code == E_OK && !r->op.queue.dry_run)
+    if (code == E_OK && !r->op.define.dry_run)
         apply_to(&s->model, s, r);
+}
+
+static void judge_removal(struct sim *s, struct req *r)
+{
+    struct model_queue *q = &s->model.queues[r->queue];
+
+    if (!q->there) {
+        expect_code(s, r, E_NOT_FOUND);
+    } else if (r->queue == MODEL_QUEUES - 1 || jobs_in(s, r->queue) > 0 ||
+               is_led_to(&s->model, DEST_QUEUE, r->queue)) {
+        expect_code(s, r, E_CONFLICT);
+    } else {
+        expect_code(s, r, E_OK);
+        q->there = false;
+        model_raise(&s->model);
+    }
+}
+
+void judge_define(struct sim *s, struct req *r)
+{
+    if (r->op.define.removes)
+        judge_removal(s, r);
+    else
+        apply_definitions(s, r);
+    if (is_known(r) && r->op.err.code == E_OK)
+        expect_json(s, r);
 }
 
 void judge_queue(struct sim *s, struct req *r)
@@ -148,23 +175,14 @@ void judge_queue(struct sim *s, struct req *r)
     const struct queue_op *o = &r->op.queue;
     struct model_queue *q = &s->model.queues[r->queue];
 
-    if (o->kind == QUEUE_OP_APPLY) {
-        apply_definitions(s, r);
-    } else if (!q->there) {
+    if (!q->there) {
         expect_code(s, r, E_NOT_FOUND);
     } else if (o->kind == QUEUE_OP_STATE) {
         expect_code(s, r, E_OK);
         model_set_queue(q, o->state, q->def, q->links);
-    } else if (o->kind == QUEUE_OP_RESTART) {
-        expect_code(s, r, E_OK);
-        q->restarts++;
-        model_raise(&s->model);
-    } else if (r->queue == MODEL_QUEUES - 1 || jobs_in(s, r->queue) > 0 ||
-               is_led_to(&s->model, DEST_QUEUE, r->queue)) {
-        expect_code(s, r, E_CONFLICT);
     } else {
         expect_code(s, r, E_OK);
-        q->there = false;
+        q->restarts++;
         model_raise(&s->model);
     }
     if (is_known(r) && r->op.err.code == E_OK)

@@ -32,7 +32,7 @@ static void assert_refused(const char *text, const char *message)
     definitions_init(&d);
     assert_int_not_equal(definitions_add_from(&d, &in_etc, slice_of(text), &err), E_OK);
     assert_string_equal(err.msg, message);
-    assert_int_equal(d.queues.count, 0);
+    assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
     assert_int_equal(d.server.names.count, 0);
     assert_int_equal(d.server.listen.size, 0);
 }
@@ -52,10 +52,10 @@ static void queues_become_canonical_json(void **state)
         "  c: {}\n");
     assert_json(&d, "{\"queues\":{\"fetch\":{\"timeout\":\"5m\",\"retry\":{\"max\":5,"
                     "\"exits\":{\"64-74\":\"never\",\"75\":\"later\"}}},\"a b\":{},\"c\":{}}}");
-    assert_slice_is(d.queues.items[0].name, "fetch");
-    assert_slice_is(d.queues.items[0].file, "q.yaml");
-    assert_int_equal(d.queues.items[0].line, 2);
-    assert_int_equal(d.queues.items[1].line, 5);
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[0].name, "fetch");
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[0].from.file, "q.yaml");
+    assert_int_equal(d.of[DEFINITION_QUEUE].items[0].from.line, 2);
+    assert_int_equal(d.of[DEFINITION_QUEUE].items[1].from.line, 5);
 }
 
 static void nothing_is_a_definition_too(void **state)
@@ -81,7 +81,7 @@ static void files_and_documents_add_up(void **state)
     add(&d, "a.yaml", "queues: {a: }\n---\nqueues: {b: {slots: 1}}\n");
     add(&d, "b.yaml", "queues: {c: }\nserver: {names: [x.org]}\n");
     assert_json(&d, "{\"queues\":{\"a\":{},\"b\":{\"slots\":1},\"c\":{}}}");
-    assert_slice_is(d.queues.items[2].file, "b.yaml");
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[2].from.file, "b.yaml");
 }
 
 static void the_same_queue_in_two_places_names_both(void **state)
@@ -326,7 +326,7 @@ static void a_server_key_in_two_places_names_both(void **state)
                  (int)strcspn(texts[i], ":"), texts[i]);
         assert_int_equal(definitions_add(&d, "b.yaml", slice_of(text), &err), E_INVALID);
         assert_string_equal(err.msg, message);
-        assert_int_equal(d.queues.count, 0);
+        assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
     }
 }
 
@@ -406,12 +406,12 @@ static void too_many_queues_are_refused(void **state)
 
     definitions_init(&d);
     buf_add_str(&text, "queues:\n");
-    for (int i = 0; i < DEFINITION_QUEUES_MAX; i++)
+    for (int i = 0; i < DEFINITIONS_MAX; i++)
         buf_addf(&text, "  q%d:\n", i);
     assert_int_equal(definitions_add(&d, "a.yaml", buf_slice(&text), &err), E_OK);
     assert_int_equal(definitions_add(&d, "b.yaml", SLICE("queues: {more: }"), &err), E_TOO_LARGE);
     assert_string_equal(err.msg, "b.yaml:1: more than 10000 queues");
-    assert_int_equal(d.queues.count, DEFINITION_QUEUES_MAX);
+    assert_int_equal(d.of[DEFINITION_QUEUE].count, DEFINITIONS_MAX);
 }
 
 static void a_queue_too_large_is_refused(void **state)

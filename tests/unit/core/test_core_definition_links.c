@@ -20,7 +20,7 @@ static void assert_refused(const char *text, const char *message)
     if (definitions_add(&d, "q.yaml", slice_of(text), &err) == E_OK)
         fail_msg("%s is accepted", text);
     assert_string_equal(err.msg, message);
-    assert_int_equal(d.queues.count + d.joins.count + d.refs.count + d.server.triggers.count, 0);
+    assert_int_equal(definitions_count(&d) + d.refs.count + d.server.triggers.count, 0);
 }
 
 static void assert_json(const struct definitions *d, const char *want)
@@ -56,8 +56,8 @@ static void joins_become_canonical_json(void **state)
                     "{\"signal\":\"ready\",\"count\":2}]},"
                     "\"two \\\"words\\\"\":{\"count\":1,\"then\":[{\"topic\":\"t\",\"params\":"
                     "{\"a\":1}}]}}}");
-    assert_int_equal(d.joins.items[0].from.line, 4);
-    assert_slice_is(d.joins.items[1].from.file, "b.yaml");
+    assert_int_equal(d.of[DEFINITION_JOIN].items[0].from.line, 4);
+    assert_slice_is(d.of[DEFINITION_JOIN].items[1].from.file, "b.yaml");
 }
 
 static void sections_of_which_nothing_is_said_are_empty(void **state)
@@ -165,8 +165,8 @@ static void a_failed_file_leaves_nothing_behind(void **state)
     definitions_init(&d);
     add(&d, "a", "joins: {i: {count: 1, then: a}}\ntriggers: {s: {from: '::1'}}\n");
     assert_int_equal(definitions_add(&d, "b", slice_of(text), &err), E_INVALID);
-    assert_int_equal(d.queues.count, 0);
-    assert_int_equal(d.joins.count, 1);
+    assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
+    assert_int_equal(d.of[DEFINITION_JOIN].count, 1);
     assert_int_equal(d.refs.count, 1);
     assert_int_equal(d.server.triggers.count, 1);
     assert_int_equal(d.server.names.count, 0);

@@ -224,9 +224,9 @@ static void the_example_file_is_accepted(void **state)
     read_file("examples/queues.yaml", &text);
     if (definitions_add(&d, "examples/queues.yaml", buf_slice(&text), &err) != E_OK)
         fail_msg("%s", err.msg);
-    assert_int_equal(d.queues.count, 4);
+    assert_int_equal(d.of[DEFINITION_QUEUE].count, 4);
     assert_slice_is(d.server.listen, "127.0.0.1:6769");
-    assert_slice_is(d.queues.items[1].json,
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[1].json,
                     "{\"description\":\"Takes links and text out of a stored page.\","
                     "\"command\":[\"./parse.py\"],\"retry\":{\"max\":5,\"exits\":"
                     "{\"64-74\":\"never\",\"75\":\"later\"}},\"resident\":true,\"idle\":\"5m\"}");

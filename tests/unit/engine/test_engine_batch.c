@@ -31,9 +31,11 @@ static struct test_op *op_submit_one(struct fixture *f, const char *queue)
 
 static struct test_op *op_queue_delete(struct fixture *f, const char *name)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = slice_of(name)};
+    t->op.define = (struct define){.removes = true,
+                                   .kind = DEFINITION_QUEUE,
+                                   .name = slice_of(name)};
     return t;
 }
 

@@ -128,30 +128,27 @@ struct defined {
     const char *json;
 };
 
-static struct queue_put *puts_of(struct test_op *t, const struct defined *d, size_t *ret_n)
+static struct definition_put *puts_of(struct test_op *t, const struct defined *d, size_t *ret_n)
 {
-    struct queue_put *puts = arena_array(&t->op.arena, 20, sizeof(*puts));
+    struct definition_put *puts = arena_array(&t->op.arena, 20, sizeof(*puts));
 
     for (*ret_n = 0; d != NULL && d->name != NULL; d++)
-        puts[(*ret_n)++] = (struct queue_put){slice_of(d->name), slice_of(d->json)};
+        puts[(*ret_n)++] = (struct definition_put){slice_of(d->name), slice_of(d->json)};
     return puts;
 }
 
 static struct test_op *apply(struct fixture *f, const struct defined *queues,
                              const struct defined *joins, bool prune)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
     size_t n_queues = 0;
     size_t n_joins = 0;
-    struct queue_put *q = puts_of(t, queues, &n_queues);
-    struct queue_put *j = puts_of(t, joins, &n_joins);
+    struct definition_put *q = puts_of(t, queues, &n_queues);
+    struct definition_put *j = puts_of(t, joins, &n_joins);
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY,
-                                    .puts = q,
-                                    .n_puts = n_queues,
-                                    .joins = j,
-                                    .n_joins = n_joins,
-                                    .prune = prune};
+    t->op.define = (struct define){
+        .puts = {[DEFINITION_QUEUE] = {q, n_queues}, [DEFINITION_JOIN] = {j, n_joins}},
+        .prune = prune};
     return run_op(f, t);
 }
 
@@ -537,9 +534,11 @@ static void a_destination_that_is_gone_is_told_in_the_log_of_the_queue(void **st
     apply_well(f, QUEUES({"work", "{}"}, {"own", "{}"}), NULL);
     item.bill = SLICE("{\"on_success\":[{\"queue\":\"own\"}]}");
     submit_with(f, &item);
-    struct test_op *gone = op_make(f, OP_QUEUE);
+    struct test_op *gone = op_make(f, OP_DEFINE);
 
-    gone->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("own")};
+    gone->op.define = (struct define){.removes = true,
+                                      .kind = DEFINITION_QUEUE,
+                                      .name = SLICE("own")};
     assert_int_equal(run_op(f, gone)->op.err.code, E_OK);
     finish(f, claim_one(f, "work"), JOB_OUT_DONE);
     assert_true(log_has(f, "work", "leads nowhere"));
@@ -818,9 +817,11 @@ static void definitions_of_one_request_may_name_each_other(void **state)
 
 static struct test_op *delete_queue(struct fixture *f, const char *name)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = slice_of(name)};
+    t->op.define = (struct define){.removes = true,
+                                   .kind = DEFINITION_QUEUE,
+                                   .name = slice_of(name)};
     return run_op(f, t);
 }
 
@@ -830,9 +831,8 @@ static void a_queue_that_others_lead_to_cannot_be_deleted(void **state)
 
     define_chain(f);
     define_join(f);
-    assert_refused(delete_queue(f, "alarm"), E_CONFLICT,
-                   "queue 'work' leads to, by its 'on_failure'");
-    assert_refused(delete_queue(f, "report"), E_CONFLICT, "join 'day' leads to");
+    assert_refused(delete_queue(f, "alarm"), E_CONFLICT, "queue 'work' names it in 'on_failure'");
+    assert_refused(delete_queue(f, "report"), E_CONFLICT, "join 'day' names it in 'then'");
     define_queue(f, "work", "{\"on_failure\":[{\"queue\":\"work\"}]}");
     assert_int_equal(delete_queue(f, "alarm")->op.err.code, E_OK);
     assert_int_equal(delete_queue(f, "work")->op.err.code, E_OK); /* to itself only */
@@ -847,9 +847,9 @@ static void what_others_lead_to_is_not_pruned(void **state)
 
     define_join(f);
     assert_refused(apply(f, part, day, true), E_CONFLICT,
-                   "queue 'report' is where join 'day' leads");
+                   "queue 'report' is in use: join 'day' names it");
     assert_refused(apply(f, part, NULL, true), E_CONFLICT,
-                   "join 'day' is where queue 'part' leads");
+                   "join 'day' is in use: queue 'part' names it");
     struct test_op *t = apply(f, QUEUES({"part", "{}"}), NULL, true);
 
     assert_int_equal(t->op.err.code, E_OK);

@@ -248,13 +248,15 @@ static void a_waiting_claim_ends_when_its_queue_goes_and_at_its_time(void **stat
 {
     struct fixture *f = *state;
     struct granted g[1];
-    struct test_op *del = op_make(f, OP_QUEUE);
+    struct test_op *del = op_make(f, OP_DEFINE);
 
     define_queue(f, "other", "{}");
     struct test_op *t = wait_for(f, "other", 1);
     struct test_op *late = wait_for(f, "default", 1);
 
-    del->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("other")};
+    del->op.define = (struct define){.removes = true,
+                                     .kind = DEFINITION_QUEUE,
+                                     .name = SLICE("other")};
     run_op(f, del);
     assert_int_equal(granted_of(t, g, 1), 0);
     assert_false(late->answered);

@@ -71,9 +71,11 @@ static struct test_op *op_publish(struct fixture *f, size_t size)
 
 static struct test_op *op_remove_queue(struct fixture *f, const char *name)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = slice_of(name)};
+    t->op.define = (struct define){.removes = true,
+                                   .kind = DEFINITION_QUEUE,
+                                   .name = slice_of(name)};
     return t;
 }
 
@@ -480,17 +482,18 @@ enum { MANY_QUEUES = 1000, MANY_PUBLISHES = 100 };
 
 static void subscribe_many(struct fixture *f)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
-    struct queue_put *puts = arena_array(&t->op.arena, MANY_QUEUES, sizeof(*puts));
+    struct test_op *t = op_make(f, OP_DEFINE);
+    struct definition_put *puts = arena_array(&t->op.arena, MANY_QUEUES, sizeof(*puts));
 
     for (int i = 0; i < MANY_QUEUES; i++) {
         char name[20];
 
         name_of(i, name);
-        puts[i] = (struct queue_put){.name = slice_of(arena_strdup(&t->op.arena, slice_of(name))),
-                                     .definition = SLICE("{\"subscribe\":[\"news\"]}")};
+        puts[i] = (struct definition_put){.name = slice_of(
+                                              arena_strdup(&t->op.arena, slice_of(name))),
+                                          .definition = SLICE("{\"subscribe\":[\"news\"]}")};
     }
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .puts = puts, .n_puts = MANY_QUEUES};
+    t->op.define.puts[DEFINITION_QUEUE] = (struct definition_puts){puts, MANY_QUEUES};
     well(run_op(f, t));
 }
 
@@ -844,10 +847,10 @@ enum { FIRED = 6 };
 
 static void put_join(struct fixture *f, const char *definition)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
-    struct queue_put put = {.name = SLICE("meet"), .definition = slice_of(definition)};
+    struct test_op *t = op_make(f, OP_DEFINE);
+    struct definition_put put = {.name = SLICE("meet"), .definition = slice_of(definition)};
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .joins = &put, .n_joins = 1};
+    t->op.define.puts[DEFINITION_JOIN] = (struct definition_puts){&put, 1};
     well(run_op(f, t));
 }
 

@@ -470,9 +470,9 @@ static void a_queue_that_is_gone_fails_its_step(void **state)
 
     define_queues(f);
     int64_t id = submit_route(f, WITH_FINAL, NULL);
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
 
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("b")};
+    t->op.define = (struct define){.removes = true, .kind = DEFINITION_QUEUE, .name = SLICE("b")};
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_OK);
     done_in(f, "a");
@@ -711,9 +711,11 @@ static void steps_are_added_although_a_queue_further_on_is_gone(void **state)
 
     define_queues(f);
     int64_t id = submit_route(f, WITH_FINAL, NULL);
-    struct test_op *gone = op_make(f, OP_QUEUE);
+    struct test_op *gone = op_make(f, OP_DEFINE);
 
-    gone->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("c")};
+    gone->op.define = (struct define){.removes = true,
+                                      .kind = DEFINITION_QUEUE,
+                                      .name = SLICE("c")};
     run_op(f, gone);
     done_in(f, "a");
     struct test_op *t = op_end(f, "b", JOB_OUT_DONE, &item);

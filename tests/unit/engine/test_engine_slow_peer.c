@@ -141,12 +141,12 @@ static struct test_op *op_arrive(struct fixture *f, const char *params)
 
 static void define_join(struct fixture *f)
 {
-    struct test_op *t = op_make(f, OP_QUEUE);
-    struct queue_put *join = arena_alloc(&t->op.arena, sizeof(*join));
+    struct test_op *t = op_make(f, OP_DEFINE);
+    struct definition_put *join = arena_alloc(&t->op.arena, sizeof(*join));
 
-    *join = (struct queue_put){SLICE("day"), SLICE("{\"count\":2,\"key\":\"{date}\","
-                                                   "\"then\":[{\"queue\":\"default\"}]}")};
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_APPLY, .joins = join, .n_joins = 1};
+    *join = (struct definition_put){SLICE("day"), SLICE("{\"count\":2,\"key\":\"{date}\","
+                                                        "\"then\":[{\"queue\":\"default\"}]}")};
+    t->op.define.puts[DEFINITION_JOIN] = (struct definition_puts){join, 1};
     run_well(f, t);
 }
 

@@ -170,7 +170,7 @@ static void retention_removes_in_small_batches(void **state)
 static void what_retention_knows_of_a_removed_queue_goes(void **state)
 {
     struct fixture *f = *state;
-    struct test_op *t = op_make(f, OP_QUEUE);
+    struct test_op *t = op_make(f, OP_DEFINE);
     enum { JOBS = 510 };
     struct granted g[JOBS];
 
@@ -181,7 +181,9 @@ static void what_retention_knows_of_a_removed_queue_goes(void **state)
         run_op(f, op_finish(f, g[i].id, g[i].token, JOB_OUT_DONE));
     run_op(f, op_bulk(f, ACT_DELETE, "gone"));
     settle(f);
-    t->op.queue = (struct queue_op){.kind = QUEUE_OP_DELETE, .name = SLICE("gone")};
+    t->op.define = (struct define){.removes = true,
+                                   .kind = DEFINITION_QUEUE,
+                                   .name = SLICE("gone")};
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_OK);
     assert_int_not_equal(queue_with_endings(f), 0); /* not all in that one transaction */

@@ -623,7 +623,7 @@ static void a_worker_s_queue_is_neither_defined_by_hand_nor_pruned(void **state)
     well(run_op(f, op_subscribe(f, "crawl", "den")));
     assert_refused(run_op(f, op_queue_put(f, "crawl@den", "{}")), E_CONFLICT, "worker 'den'");
     t = op_queue_put(f, "crawl", "{}");
-    t->op.queue.prune = true;
+    t->op.define.prune = true;
     well(run_op(f, t));
     assert_true(is_there(f, "crawl@den"));
     assert_false(is_there(f, "index"));
@@ -640,7 +640,7 @@ static void a_queue_can_go_that_only_copies_of_a_new_definition_led_to(void **st
     well(run_op(f, op_subscribe(f, "crawl", "den")));
     struct test_op *t = op_queue_put(f, "crawl", "{}");
 
-    t->op.queue.prune = true;
+    t->op.define.prune = true;
     well(run_op(f, t));
     assert_false(is_there(f, "index"));
 }

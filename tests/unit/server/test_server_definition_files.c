@@ -56,8 +56,8 @@ static void assert_names(const struct definitions *d, const char *want)
 {
     CLEANUP(buf) struct buf names = BUF_INIT(1000);
 
-    for (size_t i = 0; i < d->queues.count; i++) {
-        buf_add_slice(&names, d->queues.items[i].name);
+    for (size_t i = 0; i < d->of[DEFINITION_QUEUE].count; i++) {
+        buf_add_slice(&names, d->of[DEFINITION_QUEUE].items[i].name);
         buf_add_char(&names, ' ');
     }
     assert_string_equal(buf_text(&names), want);
@@ -82,7 +82,7 @@ static void one_file_is_read(void **state)
     write_file(in(state, "any.name"), "queues: {a: {slots: 1}, b: }\n");
     assert_int_equal(definitions_read(&d, in(state, "any.name"), &err), E_OK);
     assert_names(&d, "a b ");
-    assert_slice_is(d.queues.items[0].file, in(state, "any.name"));
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[0].from.file, in(state, "any.name"));
 }
 
 static void a_directory_is_read_in_the_order_of_its_names(void **state)
@@ -111,7 +111,7 @@ static void an_empty_directory_defines_nothing(void **state)
 
     definitions_init(&d);
     assert_int_equal(definitions_read(&d, *state, &err), E_OK);
-    assert_int_equal(d.queues.count, 0);
+    assert_int_equal(d.of[DEFINITION_QUEUE].count, 0);
 }
 
 static void a_trailing_slash_does_not_double_in_messages(void **state)
@@ -146,7 +146,7 @@ static void assert_dir(const char *path, const char *dir)
     if (definitions_read(&d, path, &err) != E_OK)
         fail_msg("%s", err.msg);
     buf_addf(&want, "{\"command\":[\"./x\"],\"dir\":\"%s\"}", dir);
-    assert_slice_is(d.queues.items[0].json, buf_text(&want));
+    assert_slice_is(d.of[DEFINITION_QUEUE].items[0].json, buf_text(&want));
 }
 
 static void dir_is_the_absolute_directory_however_the_file_is_named(void **state)

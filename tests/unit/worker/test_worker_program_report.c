@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "base/rng.h"
+#include "core/definition/kinds.h"
 #include "core/queue/def.h"
 #include "testing.h"
 #include "worker/run/gains.h"
@@ -18,7 +19,7 @@ static enum err_code knows_queue(void *ctx, struct slice name, struct err *err)
     for (size_t i = 0; i < 2; i++)
         if (slice_is(name, names[i]))
             return E_OK;
-    return queue_name_unknown(name, names, 2, E_INVALID, err);
+    return definition_name_unknown(DEFINITION_QUEUE, name, names, 2, E_INVALID, err);
 }
 
 static enum err_code knows_topic(void *ctx, struct slice name, struct err *err)
