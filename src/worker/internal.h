@@ -1,5 +1,5 @@
 /*
- * What the worker's files share.
+ * The worker's state, and what its files call of each other.  Private to src/worker.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,18 +17,18 @@
 #include "worker/talk/talk.h"
 #include "worker/worker.h"
 
-/* What a rate has missed is made up for when it is not longer ago: else bursts would follow a pause. */
+/* A start that the rate missed is made up for within this time; more would cause bursts. */
 #define WORKER_RATE_LATE_US (10 * US_PER_MS)
 
 enum worker_state {
     WORKER_UP,
-    WORKER_STOPPING, /* takes no more */
-    WORKER_ENDING,   /* hands back what runs */
+    WORKER_STOPPING, /* claims no more jobs */
+    WORKER_ENDING,   /* hands back running jobs */
     WORKER_STOPPED,
 };
 
-/* A job that an earlier worker of this name had started when it was killed: the server is told that it was
- * lost. */
+/* A job that an earlier worker of this name had started when it was killed: the server is told that
+ * it was lost. */
 struct lost_job {
     char *id, *lease;
 };
@@ -58,7 +58,7 @@ struct worker {
     int running;                     /* tasks that hold a slot */
     VEC(struct lost_job) lost_jobs;
 
-    /* What programs are started with. */
+    /* The surroundings in which programs are started. */
     struct arena arena;
     char **environment;
     const char *path;
@@ -70,38 +70,38 @@ struct worker {
 
     uv_prepare_t pump;
     uv_signal_t child_signal;
-    uv_timer_t timer; /* the next instant that is known */
-    int64_t wake_at;  /* steady: when the timer is to call */
-    int64_t end_at;   /* steady: when the grace is over, or the ending must be */
-    int handles;      /* of the loop, that hold this struct */
+    uv_timer_t timer; /* for the next pass */
+    int64_t wake_at;  /* steady: when the timer fires */
+    int64_t end_at;   /* steady: the end of the grace period, or of everything */
+    int handles;      /* open libuv handles that point to this struct */
 };
 
 /* The steady clock. */
 int64_t worker_now(const struct worker *w);
 
-/* The loop is to pass by soon, at this instant of the steady clock or before. */
+/* The next pass of the loop comes at this instant of the steady clock at the latest. */
 void worker_wake_at(struct worker *w, int64_t steady_at);
 
-/* A job that was granted: it is started, or goes back. */
+/* Takes a job of a claim's reply: it waits for a slot, or goes back. */
 void worker_take_job(struct worker *w, struct slice json);
 
-/* Starts what waits in memory and has room now. */
+/* Starts waiting tasks while slots are free. */
 void worker_start_waiting(struct worker *w);
 
-/* The beginning and the end of the loop's part in it. */
+/* Adds the worker's handles to the loop, and frees the worker when they are closed. */
 void worker_enter_loop(struct worker *w);
 void worker_deinit(struct worker *w);
 
-/* What runs for a queue is to be given back, or started anew. */
+/* A queue was redefined or restarted: returns or restarts its jobs. */
 void worker_queue_changed(struct worker *w, const struct served_queue_change *change);
 
 void worker_forget_lost_jobs(struct worker *w);
 
-/* A task waits for no slot any more, and belongs to no queue. */
+/* Removes a waiting task from the line for slots and from its queue. */
 void worker_unqueue(struct task *t);
 
-/* A task holds no slot any more. */
+/* Takes the slot from a task, and the task from its queue. */
 void worker_slot_freed(struct task *t);
 
-/* The server has taken a task's end. */
+/* The server has accepted the end of a task, or never will: frees the task. */
 void worker_task_done(struct task *t, bool job_ended);

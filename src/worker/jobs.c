@@ -1,6 +1,6 @@
 /*
- * Jobs come and go: taken from a reply, started when there is room, given back when there is none, told and forgotten
- * when they have ended.
+ * The way of a job through the worker: taken from a reply, started when a slot is free, handed back
+ * when none gets free soon, forgotten when the server has its end.
  */
 /* SPDX-License-Identifier: MIT */
 
@@ -25,7 +25,7 @@ void worker_slot_freed(struct task *t)
     served_queues_release(&t->worker->served, q);
 }
 
-/* A queue's jobs that wait go back: its program cannot be started, or it is another one now. */
+/* Hands back the waiting jobs of a queue that is broken or was redefined. */
 static void give_back_waiting(struct worker *w, const struct served_queue *q)
 {
     struct task *next;
@@ -79,7 +79,7 @@ void worker_unqueue(struct task *t)
     served_queues_release(&t->worker->served, STEAL(t->served));
 }
 
-/* A job must not run beside itself: ends what runs of a lost attempt on this machine. */
+/* A job must not run twice at once: kills what is left of a lost attempt on this machine. */
 static enum err_code end_earlier_run(struct task *t, struct err *err)
 {
     if (t->lost_before == 0)
@@ -97,7 +97,7 @@ static enum err_code end_earlier_run(struct task *t, struct err *err)
     return E_OK;
 }
 
-/* The state is set before the carrier starts: that may find at once that the task must stop. */
+/* The state is set before the carrier starts, because that may already stop the task. */
 static enum err_code start(struct task *t, enum carrier_blame *ret_blame, struct err *err)
 {
     if (end_earlier_run(t, err) != E_OK || may_run_job(t, ret_blame, err) != E_OK)
@@ -159,7 +159,7 @@ static bool may_start(const struct worker *w, const struct task *t)
     return w->running < w->config.slots && (slots == QUEUE_SLOTS_ALL || t->served->running < slots);
 }
 
-/* What was taken ahead and cannot be started soon goes back. */
+/* Hands back jobs that were claimed ahead and could not be started soon. */
 static void give_back_late(struct worker *w, int64_t now)
 {
     while (w->queue != NULL && now - w->queue->taken_at > LATE_US) {
@@ -187,7 +187,7 @@ void worker_start_waiting(struct worker *w)
         w->running++;
         t->started_at = worker_now(w);
         start_or_return(t);
-        next = w->queue; /* one that cannot be started takes others of its queue with it */
+        next = w->queue; /* a broken queue has removed others from the list */
     }
     give_back_late(w, worker_now(w));
 }

@@ -1,5 +1,6 @@
 /*
- * How a worker begins: its names, its surroundings, its directory, and what an earlier one has left there.
+ * Creating a worker: configuration, name, surroundings, state directory, and the processes that an
+ * earlier worker left.
  */
 /* SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
@@ -86,7 +87,7 @@ static enum err_code check_name(const char *name, struct err *err)
     return E_OK;
 }
 
-/* Each program takes pipes, and its slot keeps a directory and files. */
+/* Each program needs pipes, and its slot keeps a directory and files open. */
 static void limit_slots(struct worker *w, rlim_t files)
 {
     rlim_t most = files > FILES_SPARE + FILES_A_SLOT ? (files - FILES_SPARE) / FILES_A_SLOT : 1;
@@ -98,7 +99,7 @@ static void limit_slots(struct worker *w, rlim_t files)
     w->config.slots = (int)most;
 }
 
-/* What programs are started with is what the worker itself was started with. */
+/* Programs get the environment, mask and limits that the worker was started with. */
 static void note_surroundings(struct worker *w)
 {
     struct rlimit files;
@@ -138,7 +139,7 @@ static enum err_code open_state(struct worker *w, struct err *err)
     buf_addf(&dir, "%s/workers/%s", data_dir, w->name);
     if (dir.overflowed)
         return err_set(err, E_INVALID, "the data directory's name is too long");
-    unsigned slots = (unsigned)w->config.slots * 3; /* running, resident, being ended */
+    unsigned slots = (unsigned)w->config.slots * 3; /* running, idle residents, being cleaned up */
 
     if (slots_open(buf_text(&dir), slots, &w->slots, err) != E_OK)
         return err->code;
@@ -160,9 +161,9 @@ static void open_cgroup(struct worker *w)
     struct err err = ERR_INIT;
 
     if (cgroup_open(NULL, w->name, &w->cgroup, &err) != E_OK)
-        log_debug("%s; memory is limited by rlimits, jobs have no groups of their own", err.msg);
+        log_debug("%s; memory is limited by rlimits, jobs have no cgroups", err.msg);
     else if (!cgroup_is_for_all(w->cgroup))
-        log_debug("no cgroup is delegated: only jobs with a limit have groups of their own");
+        log_debug("no cgroup is delegated: only jobs with a memory limit have cgroups");
 }
 
 enum err_code worker_new(uv_loop_t *loop, const struct worker_config *config,

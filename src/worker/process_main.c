@@ -1,5 +1,5 @@
 /*
- * A worker in a loop of its own: the process `waybill worker`.
+ * A worker with its own loop: the process `waybill worker`.
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -15,7 +15,7 @@ struct life {
     uv_signal_t term, interrupt;
     uv_poll_t parent;
     bool has_parent;
-    int asked; /* how often it was told to end */
+    int asked; /* number of requests to end */
     struct worker *worker;
 };
 
@@ -50,20 +50,20 @@ static void on_end_signal(uv_signal_t *handle, int number)
         worker_end_now(l->worker);
 }
 
-/* The parent asks whether we are alive, byte by byte: they go back.  False when it is gone. */
+/* The parent checks that we are alive by bytes that are sent back.  False: it is gone. */
 static bool answer_parent(int fd)
 {
     char questions[64];
     ssize_t n = recv(fd, questions, sizeof(questions), MSG_DONTWAIT);
 
-    if (n < 0 && errno == ENOTSOCK) /* a pipe, in which nobody asks */
+    if (n < 0 && errno == ENOTSOCK) /* a pipe: only its end means something */
         return false;
     if (n > 0)
         (void)send(fd, questions, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-/* It asks something, or its side was closed. */
+/* The parent has sent bytes, or has closed its side. */
 static void on_parent(uv_poll_t *poll, int status, int events)
 {
     struct life *l = poll->data;

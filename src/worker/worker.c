@@ -1,8 +1,8 @@
 /*
- * The worker's life: what it takes, how it is woken, how it ends.
+ * The life of a worker: passes of the loop, stopping, freeing.
  *
- * Everything happens in passes of the loop: events (replies, signals, pipes, timers) change tasks, and before
- * the loop waits again `on_pass` looks at all of them and sends what is to be sent.
+ * Events (replies, signals, pipes, timers) change tasks.  Before the loop waits again, `on_pass`
+ * looks at all tasks and sends what is due, so that what happened together is sent together.
  */
 /* SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
@@ -14,7 +14,7 @@
 #include "worker/run/carrier.h"
 #include "worker/run/resident.h"
 
-#define ENDING_US (2 * US_PER_S) /* from the end of the grace to the end of everything */
+#define ENDING_US (2 * US_PER_S) /* from the end of the grace period to the end of everything */
 #define SWEEP_ENTRIES 200
 #define SWEEP_AGAIN_US (20 * US_PER_MS)
 
@@ -54,7 +54,7 @@ static void on_child_signal(uv_signal_t *handle, int number)
 
 static void on_timer(uv_timer_t *timer)
 {
-    (void)timer; /* the pass that follows looks at everything */
+    (void)timer; /* the pass that follows does the work */
 }
 
 static void look_at_tasks(struct worker *w)
@@ -88,7 +88,7 @@ static void set_stopped(struct worker *w)
         w->config.hooks.on_stopped(w->config.hooks.ctx);
 }
 
-/* Dying processes are waited for, but not for ever: the records tell the next worker of the rest. */
+/* Waits for dying processes, within a limit: the next worker finds the rest by the registry. */
 static void kill_all(struct worker *w)
 {
     const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
@@ -100,7 +100,7 @@ static void kill_all(struct worker *w)
     }
 }
 
-/* Programs are gone or going; what could not be told stays untold. */
+/* Kills the programs and gives up the results that could not be delivered. */
 static void give_up(struct worker *w)
 {
     if (w->n_tasks > 0)
@@ -118,7 +118,9 @@ static void look_at_end(struct worker *w)
         return;
     }
     if (w->n_tasks == 0 && w->end_at > worker_now(w) + ENDING_US)
-        w->end_at = worker_now(w) + ENDING_US; /* the server alone is not waited for that long */
+        w->end_at =
+            worker_now(w) +
+            ENDING_US; /* an unreachable server alone does not justify the whole grace period */
     worker_wake_at(w, w->end_at);
     if (worker_now(w) < w->end_at)
         return;
@@ -194,7 +196,7 @@ void worker_end_now(struct worker *w)
         task_stop(t, VERDICT_HANDBACK);
 }
 
-/* As after a kill of the worker itself: the next one says that these were lost. */
+/* Records the running tasks as lost, for the next worker, as if this one had been killed. */
 static void note_lost(struct worker *w)
 {
     for (struct task *t = w->tasks; t != NULL; t = t->next)

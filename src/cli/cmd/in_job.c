@@ -1,5 +1,5 @@
 /*
- * The verbs for programs inside a job: each writes a line of docs/programs.md.
+ * The verbs for programs inside a job: each says a word of core/program/word.c.
  */
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
@@ -19,7 +19,7 @@
 
 /* ---- saying it ---- */
 
-/* What is wrong with the line, or with where we are, is a usage error. */
+/* A malformed line, or not being inside a job, is a usage error. */
 static int fail(const struct cli *cli, const struct err *err)
 {
     return err->code == E_INVALID ? cli_usage(cli, "%s", err->msg) : cli_fail(cli, err);
@@ -32,7 +32,7 @@ static int say(struct cli *cli, const struct buf *line)
     struct err err = ERR_INIT;
 
     if (line->overflowed)
-        return cli_usage(cli, "that is longer than %zu KiB", WORD_LINE_MAX >> 10);
+        return cli_usage(cli, "the text is longer than %zu KiB", WORD_LINE_MAX >> 10);
     if (in_job_open(&job, &err) != E_OK)
         return fail(cli, &err);
     enum err_code code = in_job_say(&job, buf_slice(line), &answer, &err);
@@ -45,7 +45,7 @@ static int say(struct cli *cli, const struct buf *line)
     return CLI_OK;
 }
 
-/* The words from `first` on as one text on one line. */
+/* Adds the arguments from `first` on as one text on one line. */
 static void add_words(const struct args *a, size_t first, struct buf *line)
 {
     for (size_t i = first; i < a->words.count; i++) {
@@ -73,7 +73,7 @@ int cmd_progress(struct cli *cli)
     const char *first = args_word(a, 0);
 
     if (first == NULL && left == NULL)
-        return cli_usage(cli, "say how far it is: N, N/M, a text, or --left D");
+        return cli_usage(cli, "give a progress: N, N/M, a text, or --left D");
     if (first == NULL)
         return say_left(cli, left);
     bool counts = isdigit((unsigned char)*first) || strcmp(first, "left") == 0;
@@ -85,7 +85,7 @@ int cmd_progress(struct cli *cli)
     return status != CLI_OK || left == NULL ? status : say_left(cli, left);
 }
 
-/* `done`, `fail`: the verb is the word. */
+/* `done` and `fail`: the verb is the word. */
 int cmd_end_word(struct cli *cli)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(WORD_LINE_MAX);
@@ -114,7 +114,7 @@ int cmd_resend(struct cli *cli)
 
 /* ---- set ---- */
 
-/* Line ends in JSON are white space: inside a string they are escaped. */
+/* A newline in JSON is white space; inside strings it is escaped. */
 static void add_on_one_line(struct buf *line, struct slice json)
 {
     for (size_t i = 0; i < json.size; i++)
@@ -195,7 +195,7 @@ static int emit_json(struct cli *cli, struct slice text)
     return status;
 }
 
-/* One job as JSON a line. */
+/* One job as JSON per line. */
 static int emit_lines(struct cli *cli)
 {
     CLEANUP(mem) char *line = NULL;
@@ -224,7 +224,7 @@ static bool is_json(const char *word)
     return *word == '{' || *word == '[';
 }
 
-/* True when an option is given that says something about the job. */
+/* True when an option describes the job. */
 static bool describes_job(const struct args *a)
 {
     for (size_t i = 0; i < a->options.count; i++) {
@@ -244,7 +244,7 @@ int cmd_emit(struct cli *cli)
     struct err err = ERR_INIT;
 
     if (whole && describes_job(&cli->args))
-        return cli_usage(cli, "a job given as JSON says all by itself: no other options");
+        return cli_usage(cli, "a job given as JSON takes no other options");
     if (strcmp(word, "-") == 0)
         return emit_lines(cli);
     if (whole)
@@ -258,7 +258,7 @@ int cmd_emit(struct cli *cli)
 
 /* ---- step, raise ---- */
 
-/* A step from the words and options of the line. */
+/* A step from the arguments and options. */
 static enum err_code step_text(const struct args *a, struct buf *out, struct err *err)
 {
     buf_add_char(out, '{');
@@ -293,7 +293,7 @@ int cmd_step(struct cli *cli)
 
     buf_add_str(&line, "step ");
     if (is_json(word) && describes_job(a))
-        return cli_usage(cli, "a step given as JSON says all by itself: no other options");
+        return cli_usage(cli, "a step given as JSON takes no other options");
     if (is_json(word))
         add_on_one_line(&line, slice_of(word));
     else if (step_text(a, &line, &err) != E_OK)

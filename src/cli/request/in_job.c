@@ -78,7 +78,7 @@ static enum err_code send_line(struct slice line, struct err *err)
     return E_OK;
 }
 
-/* Answers that nobody has read would be taken for ours, or leave no room for it. */
+/* Old replies that nobody has read would be taken for ours, or fill the pipe. */
 static void drop_old_answers(void)
 {
     struct pollfd answers = {.fd = ANSWERS_FD, .events = POLLIN};
@@ -90,7 +90,7 @@ static void drop_old_answers(void)
     }
 }
 
-/* Byte by byte: what comes after the line is for somebody else. */
+/* Byte by byte: what follows the line belongs to another process. */
 static enum err_code read_answer(struct buf *answer, struct err *err)
 {
     for (;;) {
@@ -108,7 +108,7 @@ static enum err_code read_answer(struct buf *answer, struct err *err)
     }
 }
 
-/* Takes the first word off; `ok` is fine. */
+/* Removes the first word, which must be `ok`. */
 static enum err_code judge(struct buf *answer, struct err *err)
 {
     size_t word = strcspn(buf_text(answer), " ");

@@ -1,8 +1,8 @@
 /*
- * What a program inside a job says to its worker: a line on descriptor 3, and the answer on descriptor 4.
+ * Words of a program inside a job: a line on descriptor 3, and the reply on descriptor 4.
  *
- * Several may speak at once, each in a process of its own: a lock on the job's file keeps lines whole and
- * gives each the answer to its own line.
+ * Several processes may say words at once: a lock on the job's file keeps lines whole and gives
+ * each process the reply to its own line.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -22,11 +22,11 @@ MUST_CHECK enum err_code in_job_open(struct in_job *ret_job, struct err *err);
 void in_job_close(struct in_job *j);
 
 /*
- * Says one line, given without its end.  Where the word is answered, waits for that; *answer has what came
- * after `ok`, without it.
+ * Says one line, given without its newline, and waits for the reply if the word has one; *answer
+ * gets the text behind `ok`.
  *
- * E_INVALID: the line is malformed, nothing was sent.  E_CONFLICT: the worker says `fail`.
- * E_UNAVAILABLE: nobody listens any more.
+ * E_INVALID: the line is malformed; nothing was sent.  E_CONFLICT: the worker replied `fail`.
+ * E_UNAVAILABLE: the worker does not listen any more.
  */
 MUST_CHECK enum err_code in_job_say(struct in_job *j, struct slice line, struct buf *answer,
                                     struct err *err);

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 
-/* The beginnings of texts that say only what the cause does. */
+/* How texts begin that only repeat the cause. */
 #define ONLY_EXIT "exit status "
 #define ONLY_SIGNAL "ended by signal "
 
@@ -25,7 +25,7 @@ static void say(struct verdict *v, const char *fmt, ...)
     v->has_text = true;
 }
 
-/* As the program said it; with no words the status text stays. */
+/* The text of the end word; without one the status text stays. */
 static void say_end_text(struct verdict *v, const struct verdict_facts *f)
 {
     if (f->end_text.size > 0)
@@ -70,7 +70,7 @@ static void judge_exit(struct verdict *v, const struct verdict_facts *f)
 {
     if (f->resident) {
         fail(v, f->exited && f->exit != 0 ? JOB_CAUSE_EXIT : JOB_CAUSE_PROTOCOL);
-        say(v, "the program ended (exit status %d) while it had the job", f->exit);
+        say(v, "the resident program ended (exit status %d) before it answered", f->exit);
     } else if (f->exit != 0) {
         fail(v, JOB_CAUSE_EXIT);
         if (!f->has_status)
@@ -193,7 +193,7 @@ void verdict_judge(const struct verdict_facts *facts, struct verdict *ret_verdic
     judge_any(v, facts);
     if (facts->why == VERDICT_EMITS && v->outcome == JOB_OUT_DONE) {
         fail(v, JOB_CAUSE_PROTOCOL);
-        say(v, "what it has asked for was refused: %.*s", (int)facts->reason.size,
+        say(v, "a job, step or signal of the attempt was refused: %.*s", (int)facts->reason.size,
             facts->reason.data);
     }
 }

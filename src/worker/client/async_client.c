@@ -1,8 +1,8 @@
 /*
  * libcurl's multi interface on a libuv loop.
  *
- * libcurl says which sockets it watches and when it wants to be called; what has ended is gathered after
- * each of its turns, from an idle point of the loop, so that a `done` may send, cancel or free.
+ * libcurl names the sockets to watch and the time to call it.  Requests that have ended are
+ * collected after each call of it, so that a `done` may send, cancel or free.
  */
 /* SPDX-License-Identifier: MIT */
 #include "worker/client/async_client.h"
@@ -11,14 +11,14 @@
 #include "worker/client/target.h"
 
 struct async_request {
-    struct async_client *client; /* NULL: cancelled or its client is gone */
+    struct async_client *client; /* its owner */
     CURL *curl;
-    struct curl_slist *headers; /* or NULL when the client's own are used */
+    struct curl_slist *headers; /* NULL: those of the client */
     struct buf body;
     struct buf reply;
     struct async_call call;
-    struct async_request *prev, *next; /* of those under way */
-    unsigned sent;                     /* how often libcurl was about to send it */
+    struct async_request *prev, *next; /* of the requests under way */
+    unsigned sent;                     /* how often libcurl has begun to send it */
     char problem[CURL_ERROR_SIZE];
 };
 
@@ -29,8 +29,8 @@ struct async_client {
     struct curl_slist *json_headers;
     uv_timer_t timer;
     struct async_request *requests; /* under way */
-    struct async_request *spare;    /* one that has ended, for the next call */
-    int handles;                    /* of the loop, that hold this struct */
+    struct async_request *spare;    /* an ended request, reused by the next call */
+    int handles;                    /* open libuv handles, and callers, that use this struct */
     bool closing;
 };
 
@@ -109,7 +109,7 @@ static void finish_request(struct async_client *l, struct async_request *r, CURL
     r->call.done(r->call.ctx, &reply);
 }
 
-/* `done` may do anything, also end the client: it is called when the request is out of all lists. */
+/* `done` may even free the client, so it is called when the request is in no list any more. */
 static void gather_ended(struct async_client *l)
 {
     CURLMsg *msg;
@@ -125,7 +125,7 @@ static void gather_ended(struct async_client *l)
         unlist(l, r);
         curl_multi_remove_handle(l->multi, r->curl);
         r->prev = r->next = NULL;
-        l->handles++; /* stays while `done` runs */
+        l->handles++; /* keeps the client while `done` runs */
         finish_request(l, r, code);
         if (!l->closing && l->spare == NULL)
             l->spare = r;
@@ -245,7 +245,7 @@ void async_client_free(struct async_client *l)
     if (l->spare != NULL)
         request_free(l->spare);
     l->closing = true;
-    curl_multi_cleanup(l->multi); /* lets go of the sockets it kept */
+    curl_multi_cleanup(l->multi); /* closes the sockets it kept */
     curl_slist_free_all(l->json_headers);
     client_target_close(&l->target);
     uv_close((uv_handle_t *)&l->timer, on_timer_closed);
@@ -287,8 +287,8 @@ static struct async_request *take_request(struct async_client *l)
     return r;
 }
 
-/* libcurl sends a request again, unasked, when a connection that it used before breaks without a reply.  The
- * server may have done what the first one says: whoever sent it must know, and decide. */
+/* When a reused connection breaks without a reply, libcurl sends the request again by itself.
+ * But the server may have carried out the first one: only the caller knows whether to repeat it. */
 static int on_send(void *ctx, char *ip, char *local_ip, int port, int local_port)
 {
     struct async_request *r = ctx;
@@ -313,7 +313,7 @@ static void prepare(struct async_client *l, struct async_request *r, const struc
     if (!plain)
         body = buf_slice(&r->body);
     client_set_method(r->curl, call->method, body);
-    /* One limit for the whole call: watching for silence would wake the loop every second. */
+    /* A limit on the whole call: libcurl's watch for silence would wake the loop every second. */
     curl_easy_setopt(r->curl, CURLOPT_TIMEOUT,
                      (long)(call->patience_s == 0 ? CLIENT_PATIENCE_S : call->patience_s));
     curl_easy_setopt(r->curl, CURLOPT_HTTPHEADER,

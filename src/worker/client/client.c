@@ -14,7 +14,7 @@ struct call {
     struct client *client;
     const struct client_request *request;
     struct client_reply *reply;
-    bool enough; /* on_data wants no more */
+    bool enough; /* on_data has asked to stop */
 };
 
 void client_reply_deinit(struct client_reply *r)
@@ -81,7 +81,7 @@ static CURLcode perform(struct call *call)
     struct curl_slist *headers = client_target_headers(&c->target,
                                                        r->body.data != NULL ? type : NULL);
 
-    curl_easy_reset(c->curl); /* the connection stays */
+    curl_easy_reset(c->curl); /* keeps the connection */
     client_target_set_url(&c->target, c->curl, r->path);
     client_set_method(c->curl, r->method, r->body);
     client_set_patience(c->curl, r->patience_s);

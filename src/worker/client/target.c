@@ -34,7 +34,8 @@ static enum err_code take_token(struct client_target *t, const char *token, stru
     return E_OK;
 }
 
-/* A token is as good as a root shell where commands run: whoever reads it off the wire has it. */
+/* Where jobs have commands a token is as good as a shell: it must not be readable on the
+ * network. */
 static enum err_code check_secrecy(const struct client_target *t, bool insecure, struct err *err)
 {
     const char *says = getenv("WAYBILL_INSECURE"); /* NOLINT(concurrency-mt-unsafe): as above */
@@ -47,7 +48,7 @@ static enum err_code check_secrecy(const struct client_target *t, bool insecure,
                    t->url.text);
 }
 
-/* A path that does not fit a socket address is reached through its directory's descriptor. */
+/* A path that is too long for a socket address is reached through a descriptor of its directory. */
 static enum err_code shorten_socket(struct client_target *t, struct err *err)
 {
     CLEANUP(mem) char *for_dir = mem_strdup(t->url.socket);
@@ -95,7 +96,7 @@ enum err_code client_target_open(const struct client_config *config,
         return err_set(err, E_INTERNAL, "libcurl cannot be started");
     }
     if (t.token != NULL)
-        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no core, no /proc/PID/mem for others */
+        (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* no core dump, no /proc/PID/mem for others */
     *ret_target = t;
     return E_OK;
 }
@@ -147,7 +148,7 @@ void client_set_patience(CURL *curl, int patience_s)
     if (patience_s > 0) {
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
         curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)patience_s);
-    } else { /* silence is no sign: a machine that has vanished must be noticed otherwise */
+    } else { /* without a limit on silence, only this notices a vanished machine */
         curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     }
 }
@@ -158,7 +159,7 @@ void client_target_set_url(const struct client_target *t, CURL *curl, const char
 
     buf_add_str(&url, t->url.base);
     buf_add_str(&url, path);
-    ASSERT(!url.overflowed); /* an argument list is not longer than that */
+    ASSERT(!url.overflowed); /* longer than any argument list */
     curl_easy_setopt(curl, CURLOPT_URL, buf_text(&url));
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     if (t->socket != NULL)
@@ -178,14 +179,14 @@ static enum err_code no_server(const struct client_target *t, CURL *curl, struct
     curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &cause);
     if (cause == EACCES)
         return err_set(err, E_FORBIDDEN,
-                       "the socket %s is not yours to use: it is its owner's, and root's",
+                       "permission denied for the socket %s: only its owner and root may use it",
                        t->url.text);
     return err_set(err, E_UNAVAILABLE,
                    "no server at %s: start one with 'waybill serve', or name another with %s URL%s",
                    t->url.text, t->option, t->by_data_dir ? "" : " or in WAYBILL_URL");
 }
 
-/* It cannot be reached, or it was and says nothing: then nobody knows what became of the request. */
+/* Not reachable, or reached and silent: in the second case the request may have taken effect. */
 static enum err_code no_answer(const struct client_target *t, CURL *curl, struct err *err)
 {
     curl_off_t connected_us = 0;
@@ -194,11 +195,11 @@ static enum err_code no_answer(const struct client_target *t, CURL *curl, struct
     curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &total_us);
     if (connected_us == 0)
-        return err_set(err, E_UNAVAILABLE,
-                       "no server at %s: nothing answers there; see WAYBILL_URL", t->url.text);
+        return err_set(err, E_UNAVAILABLE, "no server at %s: no reply from there; see WAYBILL_URL",
+                       t->url.text);
     return err_set(err, E_UNAVAILABLE,
-                   "%s has not answered for %lld s: it hangs or is too busy; what was asked of it "
-                   "may still be done",
+                   "%s has not answered for %lld s: it hangs or is overloaded; the request "
+                   "may still take effect",
                    t->url.text, (long long)(total_us / 1000000));
 }
 
@@ -210,10 +211,10 @@ enum err_code client_transport_error(const struct client_target *t, CURL *curl, 
     switch ((int)code) {
     case CURLE_COULDNT_CONNECT: return no_server(t, curl, err);
     case CURLE_COULDNT_RESOLVE_HOST:
-        return err_set(err, E_UNAVAILABLE, "no server at %s: its name is unknown; see WAYBILL_URL",
-                       t->url.text);
+        return err_set(err, E_UNAVAILABLE,
+                       "no server at %s: its host name is unknown; see WAYBILL_URL", t->url.text);
     case CURLE_OPERATION_TIMEDOUT: return no_answer(t, curl, err);
-    case CURLE_ABORTED_BY_CALLBACK: /* it would have been sent a second time */
+    case CURLE_ABORTED_BY_CALLBACK: /* by on_send: libcurl wanted to send it again */
         return err_set(err, E_UNAVAILABLE, "the connection to %s broke before the reply",
                        t->url.text);
     case CURLE_WRITE_ERROR:
@@ -228,7 +229,7 @@ enum err_code client_transport_error(const struct client_target *t, CURL *curl, 
     }
 }
 
-/* The error code of a status that came without one of ours, from a proxy perhaps. */
+/* The code for a status without an error object of ours, for instance from a proxy. */
 static enum err_code code_of_status(int status)
 {
     for (int code = E_OK + 1; code < ERR_CODE_COUNT; code++) {
@@ -256,7 +257,7 @@ static void read_detail(struct slice detail, struct err *err)
     err->unknown_queue = json_find(detail, "unknown", &value) && slice_is(value, "\"queue\"");
 }
 
-/* {"error":{"code","message","detail":{"index","unknown"}}}; false when it is something else. */
+/* Reads {"error":{"code","message","detail":{"index","unknown"}}}; false: it is something else. */
 static bool read_error(struct slice text, int status, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -275,7 +276,7 @@ static bool read_error(struct slice text, int status, struct err *err)
         return false;
     enum err_code code = err_from_name(arena_strdup(&arena, name));
 
-    if (code == E_INTERNAL) /* or a name that only a newer server knows */
+    if (code == E_INTERNAL) /* or a name of a newer server */
         code = code_of_status(status);
     err_set(err, code, "%.*s", (int)message.size, message.data);
     if (json_find(error, "detail", &value) && json_type_of(value) == JSON_T_OBJECT)

@@ -1,8 +1,6 @@
 /*
- * Where requests go and what they carry along: what the blocking and the asynchronous client share.
- *
- * A target is the server's address, its socket and the token.  It prepares libcurl's handles and reads
- * what the server says when it refuses.
+ * What the blocking and the asynchronous client share: the server's address, its socket and the
+ * token.  A target prepares libcurl's handles and reads the server's errors.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -16,11 +14,11 @@
 
 struct client_target {
     struct client_url url;
-    const char *option; /* names another server */
-    bool by_data_dir;   /* a data directory was named, so that WAYBILL_URL is not looked at */
+    const char *option; /* the command-line option for another server, in messages */
+    bool by_data_dir;   /* chosen by a data directory, not by WAYBILL_URL */
     char *token;        /* or NULL */
-    int socket_dir;     /* of a socket whose path is too long for an address, or -1 */
-    char *socket;       /* the path that fits, or NULL */
+    int socket_dir;     /* descriptor of the socket's directory, when its path is too long; or -1 */
+    char *socket;       /* the short path, or NULL */
 };
 
 /* E_INVALID: a bad URL, or a token that no header can carry. */
@@ -28,23 +26,23 @@ MUST_CHECK enum err_code client_target_open(const struct client_config *config,
                                             struct client_target *ret_target, struct err *err);
 void client_target_close(struct client_target *t);
 
-/* The URL of `path`, and how its server is reached. */
+/* Sets the URL for `path`, and how the server is reached. */
 void client_target_set_url(const struct client_target *t, CURL *curl, const char *path);
 
-/* Headers for a body of that type (NULL: none); the caller frees the list. */
+/* Headers for a body of that type (NULL: no body); the caller frees the list. */
 struct curl_slist *client_target_headers(const struct client_target *t, const char *type);
 
-/* Method and body: as in client_request.  The body is not copied. */
+/* Method and body as in client_request.  The body is not copied. */
 void client_set_method(CURL *curl, const char *method, struct slice body);
 
-/* Silence that ends the call; 0: CLIENT_PATIENCE_S, < 0: for ever. */
+/* Maximum silence; 0: CLIENT_PATIENCE_S, < 0: no limit. */
 void client_set_patience(CURL *curl, int patience_s);
 
-/* A call that got no answer.  `problem` is libcurl's own text, or "". */
+/* The error of a call without a reply.  `problem` is libcurl's text, or "". */
 enum err_code client_transport_error(const struct client_target *t, CURL *curl, CURLcode code,
                                      const char *problem, struct err *err);
 
-/* The error in an answer that is not 2xx. */
+/* The error of a reply that is not 2xx. */
 enum err_code client_server_error(const struct client_target *t, int status, struct slice text,
                                   struct err *err);
 

@@ -130,7 +130,7 @@ enum err_code client_default_data_dir(char **ret_dir, struct err *err)
     CLEANUP(buf) struct buf dir = BUF_INIT(URL_MAX);
 
     if (share != NULL && *share != '/')
-        share = NULL; /* as its specification wants it */
+        share = NULL; /* the XDG specification says to ignore it */
     if (geteuid() != 0 && home == NULL && share == NULL)
         return err_set(err, E_INVALID,
                        "no data directory: HOME is not set; say --data DIR or set WAYBILL_DATA");
@@ -168,7 +168,7 @@ enum err_code client_url_choose(const char *url, const char *data_dir, struct cl
     CLEANUP(buf) struct buf socket = BUF_INIT(URL_MAX);
     const size_t scheme = strlen("unix:");
 
-    /* A data directory that was named is nearer than a server named in the environment. */
+    /* A data directory that was given overrides WAYBILL_URL. */
     if (url == NULL && data_dir == NULL)
         url = from_environment("WAYBILL_URL");
     if (url != NULL)
@@ -178,7 +178,7 @@ enum err_code client_url_choose(const char *url, const char *data_dir, struct cl
     buf_addf(&socket, "unix:%s/" CLIENT_SOCKET_NAME, dir);
     if (socket.overflowed)
         return err_set(err, E_INVALID, "the path of the data directory is too long");
-    /* Whoever names a directory means the server there, and no other that happens to run. */
+    /* A given directory means the server there, even if only another one runs. */
     if (data_dir != NULL || from_environment("WAYBILL_DATA") != NULL ||
         is_socket(buf_text(&socket) + scheme))
         return client_url_parse(buf_text(&socket), ret_url, err);

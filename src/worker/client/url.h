@@ -1,9 +1,10 @@
 /*
- * Which server to speak to: http://…, https://… or unix:PATH, and the defaults when nobody says.
+ * Server URLs: http://…, https://… or unix:PATH, and the defaults.
  *
- * WAYBILL_URL names the server; without it WAYBILL_DATA names the data directory, and the server is the
- * one at its socket.  With neither it is the one at the socket of the default directory (/var/lib/waybill
- * for root, ~/.local/share/waybill for everybody else) if that is there, else http://127.0.0.1:6769.
+ * WAYBILL_URL names the server.  Without it WAYBILL_DATA names a data directory, and the server is
+ * the one at its socket.  With neither it is the one at the socket of the default directory
+ * (/var/lib/waybill for root, ~/.local/share/waybill for others) if that exists, else
+ * http://127.0.0.1:6769.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,11 +19,11 @@
 #define CLIENT_URL_DEFAULT "http://127.0.0.1:6769"
 
 struct client_url {
-    char *text;   /* as people write it: for messages */
-    char *base;   /* what a path is appended to: no slash at its end */
+    char *text;   /* as it was given, for messages */
+    char *base;   /* paths are appended to it; without a slash at its end */
     char *socket; /* path of the Unix socket, or NULL */
-    bool nearby;  /* the socket, or a loopback address: no proxy stands between */
-    bool secret;  /* nobody on the way can read along: nearby, or https */
+    bool nearby;  /* a socket or a loopback address: no proxy in between */
+    bool secret;  /* nobody on the network can read it: nearby, or https */
 };
 
 void client_url_deinit(struct client_url *u);
@@ -31,11 +32,11 @@ static inline void client_url_cleanup(struct client_url *u)
     client_url_deinit(u);
 }
 
-/* E_INVALID when it is none of the three forms, or carries a user, a query or a fragment. */
+/* E_INVALID: none of the three forms, or it has a user, a query or a fragment. */
 MUST_CHECK enum err_code client_url_parse(const char *text, struct client_url *ret_url,
                                           struct err *err);
 
-/* `url` if it is given, else the socket in `data_dir` if that is given, else the defaults above. */
+/* `url` if given, else the socket in `data_dir` if given, else the defaults above. */
 MUST_CHECK enum err_code client_url_choose(const char *url, const char *data_dir,
                                            struct client_url *ret_url, struct err *err);
 
@@ -43,5 +44,5 @@ MUST_CHECK enum err_code client_url_choose(const char *url, const char *data_dir
 MUST_CHECK enum err_code client_data_dir(const char *given, char **ret_dir, struct err *err);
 MUST_CHECK enum err_code client_default_data_dir(char **ret_dir, struct err *err);
 
-/* Adds a piece of a path or a query, percent-encoded: everything but letters, digits and -._~ */
+/* Adds a piece of a path or a query, percent-encoded except for letters, digits and -._~ */
 void client_add_escaped(struct buf *b, struct slice piece);

@@ -24,7 +24,7 @@
 
 enum { NAME_SIZE = 160, TEXT_MAX = 64 << 10 };
 
-/* No file can be made in a cgroup; but a plain directory may stand in for one. */
+/* In a cgroup no file can be created; in a plain directory, which tests use, it must be. */
 enum { OPEN_TO_WRITE = O_WRONLY | O_CREAT | O_CLOEXEC };
 
 enum { REMOVE_PAUSE_US = 2000, REMOVE_US = 1000 * 1000 };
@@ -34,10 +34,10 @@ enum { REMOVE_PAUSE_US = 2000, REMOVE_US = 1000 * 1000 };
 
 struct cgroup {
     int root_fd;
-    bool for_all;                /* it is delegated to us */
-    bool memory;                 /* can be limited */
-    VEC(unsigned) dying;         /* numbers of groups that could not be removed yet */
-    char prefix[NAME_SIZE - 32]; /* of the names of our groups */
+    bool for_all;                /* delegated: each job gets a cgroup */
+    bool memory;                 /* the memory controller is available */
+    VEC(unsigned) dying;         /* numbers of cgroups that could not be removed yet */
+    char prefix[NAME_SIZE - 32]; /* of the names of the worker's cgroups */
 };
 
 static bool read_file(int dir_fd, const char *name, struct buf *out)
@@ -89,7 +89,7 @@ static bool has_word(const struct buf *text, const char *word)
     return false;
 }
 
-/* The worker's own group, in the hierarchy of version 2: the line "0::/path". */
+/* The worker's own cgroup of version 2: the line "0::/path". */
 static enum err_code own_root(char path[static PATH_MAX], struct err *err)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(TEXT_MAX);
@@ -121,13 +121,13 @@ static bool same_program(pid_t pid, const char *own)
     ssize_t n = readlink(path, target, sizeof(target) - 1);
 
     if (n <= 0)
-        return errno == EACCES && pid == getppid(); /* the server shuts itself off */
+        return errno == EACCES && pid == getppid(); /* the server hides its /proc entries */
     target[n] = '\0';
     return strcmp(target, own) == 0;
 }
 
-/* A group that has members cannot limit those below it: the worker, and the server that started
- * it, move into a leaf.  Nobody else is moved: where others live in the group, it is not ours. */
+/* A cgroup with members cannot limit cgroups below it, so the worker and its server move into a
+ * leaf.  If other processes are members, the cgroup is not the worker's and nothing is moved. */
 static bool move_to_leaf(int root_fd)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(TEXT_MAX);
@@ -204,7 +204,7 @@ static void kill_members(const struct cgroup *c, const char *group)
     }
 }
 
-/* The files of a cgroup go with it, those of a directory that stands in for one do not. */
+/* rmdir removes the files of a cgroup, but not those of a plain directory in tests. */
 static bool remove_group(const struct cgroup *c, const char *group)
 {
     static const char *const files[] = {"cgroup.kill", "cgroup.procs",     "memory.events",
@@ -222,7 +222,8 @@ static bool remove_group(const struct cgroup *c, const char *group)
     return unlinkat(c->root_fd, group, AT_REMOVEDIR) == 0;
 }
 
-/* A group cannot be removed while something in it is still dying.  False: not until then. */
+/* A cgroup cannot be removed while a process in it is dying.  False: it is still there at
+ * until_at. */
 static bool remove_until(const struct cgroup *c, const char *group, int64_t until_at)
 {
     while (!remove_group(c, group)) {
@@ -234,8 +235,8 @@ static bool remove_until(const struct cgroup *c, const char *group, int64_t unti
     return true;
 }
 
-/* Those that an earlier worker of that name had.  What is left when the time for all of them is
- * over is removed later. */
+/* Removes the cgroups of an earlier worker of that name; those left at until_at are removed
+ * later. */
 static void remove_old(struct cgroup *c, int64_t until_at)
 {
     size_t prefix = strlen(c->prefix);
@@ -267,7 +268,8 @@ static void set_prefix(struct cgroup *c, const char *name)
             c->prefix[i] = '_';
 }
 
-/* systemd marks what it has delegated; else the group of a plain user's own is meant for it. */
+/* systemd marks delegated cgroups; otherwise one owned by an ordinary user is meant for that
+ * user. */
 static bool is_delegated(int root_fd)
 {
     char mark[8] = "";
@@ -280,7 +282,7 @@ static bool is_delegated(int root_fd)
     return mark[0] == '1' || (st.st_uid != 0 && st.st_uid == geteuid());
 }
 
-/* Whether a process of ours can enter a group below the root: tried by one that is there for that. */
+/* Whether a child can enter a cgroup below the root: a child tries it. */
 static bool can_enter(const struct cgroup *c, int64_t until_at)
 {
     char name[NAME_SIZE];
@@ -351,7 +353,7 @@ enum err_code cgroup_open(const char *root, const char *name, struct cgroup **re
     return E_OK;
 }
 
-/* It is in use again. */
+/* The number is in use again. */
 static void forget_dying(struct cgroup *c, unsigned number)
 {
     size_t kept = 0;

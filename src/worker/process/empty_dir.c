@@ -60,7 +60,7 @@ int dir_is_empty(int dir_fd)
     }
 }
 
-/* For kernels without openat2; a mount of the same file system escapes it. */
+/* For kernels without openat2.  It does not notice a mount of the same file system. */
 static int open_same_device(int dir_fd, const char *name, int flags)
 {
     struct stat dir;
@@ -76,7 +76,7 @@ static int open_same_device(int dir_fd, const char *name, int flags)
     return -1;
 }
 
-/* The directory itself: no link, no other mount. */
+/* Opens a directory, but neither through a link nor on another mount. */
 static int open_sub(int dir_fd, const char *name, int flags)
 {
     struct open_how how = {
@@ -97,7 +97,7 @@ void dir_permit_owner(int dir_fd, const char *name)
     if (fd < 0)
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    (void)!chmod(path, 0700); /* what follows shows whether it helped */
+    (void)!chmod(path, 0700); /* the next call shows whether it helped */
     close(fd);
 }
 
@@ -111,7 +111,7 @@ static int open_permitted(int dir_fd, const char *name)
     return open_sub(dir_fd, name, O_RDONLY);
 }
 
-/* A directory of its parent becomes one of the top's, under a name that is free there. */
+/* Moves a directory to the top, under a free name. */
 static bool lift(struct emptying *c, int from_fd, const char *name)
 {
     for (unsigned i = 0; i < LIFT_TRIES; i++) {
@@ -130,8 +130,7 @@ static bool lift(struct emptying *c, int from_fd, const char *name)
     return false;
 }
 
-/* Removes what can be removed at once: 1.  0: a directory with something in it.  -1: it cannot
- * be. */
+/* 1: the entry is removed.  0: it is a directory with entries.  -1: it cannot be removed. */
 static int remove_entry(int dir_fd, const char *name)
 {
     if (unlinkat(dir_fd, name, 0) == 0 || errno == ENOENT)
@@ -151,7 +150,8 @@ static bool spend(struct emptying *c)
     return true;
 }
 
-/* All in a directory below the top goes, or comes up; false when the budget is used up. */
+/* Removes the entries of a directory below the top, or moves them up; false: the budget is
+ * spent. */
 static bool empty_sub(struct emptying *c, const char *name)
 {
     int fd = open_permitted(c->top_fd, name);

@@ -17,7 +17,7 @@
 enum {
     PATH_SIZE = 80,
     STAT_SIZE = 1024,
-    CHILDREN_MAX = 1 << 20, /* bytes of one list: 100,000 children */
+    CHILDREN_MAX = 1 << 20, /* bytes of one list: about 100,000 children */
 };
 
 static int open_of(pid_t pid, const char *what)
@@ -42,8 +42,7 @@ static void read_all(int fd, struct buf *out)
     }
 }
 
-/* The name of the program stands in parentheses and may have any bytes in it: the last one ends
- * it. */
+/* The program's name is in parentheses and may contain any byte: the last parenthesis ends it. */
 static bool parse_stat(char *text, struct proc *p)
 {
     char *at = strrchr(text, ')');
@@ -130,7 +129,7 @@ void proc_parse_pids(struct slice text, struct pid_list *list)
         VEC_PUSH(&list->all, (pid_t)pid);
 }
 
-/* For kernels that were built without the lists. */
+/* For kernels built without `children` files. */
 static void children_by_parent(pid_t pid, struct pid_list *list)
 {
     CLEANUP(proc_list) struct proc_list procs = {VEC_INIT};
@@ -142,7 +141,7 @@ static void children_by_parent(pid_t pid, struct pid_list *list)
             VEC_PUSH(&list->all, procs.all.items[i].pid);
 }
 
-/* False when the kernel keeps no lists. */
+/* False when the kernel has no `children` files. */
 static bool children_of_thread(pid_t pid, pid_t thread, struct pid_list *list)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(CHILDREN_MAX);
@@ -181,7 +180,7 @@ void proc_children(pid_t pid, struct pid_list *list)
         children_by_parent(pid, list);
 }
 
-/* Every program has a name to be called by; the kernel's own threads never have one. */
+/* Every program has a command line; kernel threads never have one. */
 static bool has_arguments(pid_t pid)
 {
     char first;
@@ -234,14 +233,14 @@ bool proc_is_in(pid_t pid, const char *dir)
     snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)pid);
     ssize_t n = readlink(path, target, sizeof(target));
 
-    /* A removed directory is shown with " (deleted)" behind it. */
+    /* The kernel adds " (deleted)" to the path of a removed directory. */
     return n >= (ssize_t)size && memcmp(target, dir, size) == 0 &&
            (n == (ssize_t)size || target[size] == '/' || target[size] == ' ');
 }
 
 uint64_t proc_ticks(int64_t boot_us)
 {
-    static long per_second; /* the same whoever asks first */
+    static long per_second; /* constant */
 
     if (per_second == 0)
         per_second = sysconf(_SC_CLK_TCK);

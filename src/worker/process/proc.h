@@ -1,8 +1,8 @@
 /*
- * What /proc says of processes, and signals that cannot hit the wrong one.
+ * Processes as /proc shows them, and signals that cannot hit the wrong process.
  *
- * A process is known by its pid and the tick in which it began: the pid alone may have been given
- * to another since.  What is said here may be out of date when it is read.
+ * A process is identified by its pid and the tick in which it started: the pid alone may have been
+ * reused.  Everything read from /proc may be out of date at once.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -21,7 +21,7 @@ struct proc {
     pid_t parent;
     pid_t group;
     pid_t session;
-    char state; /* Z: it has ended */
+    char state; /* Z: a zombie */
     uint64_t start_ticks;
 };
 
@@ -46,7 +46,7 @@ static inline void pid_list_cleanup(struct pid_list *l)
 /* False when there is no such process. */
 bool proc_find(pid_t pid, struct proc *ret_proc);
 
-/* All processes that can be seen; false when /proc cannot be read. */
+/* All visible processes; false when /proc cannot be read. */
 bool proc_all(struct proc_list *list);
 
 /* Adds the children of all threads of a process. */
@@ -57,25 +57,25 @@ void proc_parse_pids(struct slice text, struct pid_list *list);
 
 enum proc_env_state {
     PROC_ENV_READ,
-    PROC_ENV_EMPTY,    /* it has none, or wrote something over it, or is not ours to read */
-    PROC_ENV_STARTING, /* it is about to have one: it is between two programs */
+    PROC_ENV_EMPTY,    /* none, overwritten, or not readable for us */
+    PROC_ENV_STARTING, /* the process is just executing another program */
 };
 
-/* The environment it was started with: `NAME=value`, each ending in NUL. */
+/* The environment a process was started with: `NAME=value`, each followed by NUL. */
 enum proc_env_state proc_environ(pid_t pid, struct buf *out);
 
-/* The value of a variable; data is NULL when it is not there. */
+/* The value of a variable; data is NULL when it is not set. */
 struct slice proc_env(const struct buf *env, const char *name);
 
-/* Its working directory is `dir` or below. */
+/* True when its working directory is `dir` or below. */
 bool proc_is_in(pid_t pid, const char *dir);
 
 /* The tick of an instant of the boot clock. */
 uint64_t proc_ticks(int64_t boot_us);
 
-/* A descriptor of that very process, readable when it ends; -1 when it is gone. */
+/* A pidfd of that very process, readable when it ends; -1 when it is gone. */
 int proc_open(pid_t pid, uint64_t start_ticks);
 
-/* 0, or an errno: EPERM when it is not ours to signal, ESRCH. */
+/* Return 0 or an errno: EPERM when it may not be signalled, ESRCH. */
 int proc_signal_fd(int pidfd, int sig);
 int proc_signal(pid_t pid, uint64_t start_ticks, int sig);

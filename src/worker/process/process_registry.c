@@ -27,7 +27,7 @@ struct head {
 _Static_assert(sizeof(struct head) == 64, "the layout is persisted");
 _Static_assert(sizeof(struct process_record) == 232, "the layout is persisted");
 
-/* For the handler of SIGBUS: where the records of this process are. */
+/* The mapped file, for the handler of SIGBUS. */
 static struct {
     char *map;
     size_t size;
@@ -49,7 +49,7 @@ static struct head head_of(unsigned count)
     };
 }
 
-/* How many records a file of that head and size has; 0 when it is not to be believed. */
+/* The number of records in a file with that head and size; 0: it is not a valid registry. */
 static unsigned believed(const struct head *h, off_t size)
 {
     if (memcmp(h->magic, REGISTRY_MAGIC, sizeof(REGISTRY_MAGIC)) != 0 ||
@@ -59,7 +59,7 @@ static unsigned believed(const struct head *h, off_t size)
     return h->count;
 }
 
-/* In the place of what is mapped there; false with errno. */
+/* Maps over what is mapped there; false with errno. */
 static bool map_over(char *at, size_t size, int flags, int fd)
 {
     struct process_registry new = {
@@ -70,7 +70,7 @@ static bool map_over(char *at, size_t size, int flags, int fd)
 
 /* ---- a file that is truncated while it is mapped ---- */
 
-/* The page behind the file's end becomes an empty one of our own; any other fault is what it was. */
+/* Replaces a page beyond the end of the file by an empty one; other faults stay fatal. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -82,7 +82,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         guarded.torn = 1;
         return;
     }
-    (void)signal(number, SIG_DFL); /* happens again, and ends us */
+    (void)signal(number, SIG_DFL); /* the fault repeats and kills us */
 }
 
 static void guard(const struct process_registry *r)
@@ -97,7 +97,7 @@ static void guard(const struct process_registry *r)
 
 /* ---- opening ---- */
 
-/* Text as ids and leases are, with its end. */
+/* A terminated text of the characters that ids and leases have. */
 static bool is_text(const char *text, size_t room)
 {
     size_t size = strnlen(text, room);
@@ -136,7 +136,7 @@ static enum err_code map(int fd, unsigned count, struct process_registry *ret, s
         return refuse(err, errno, "write");
     if (count < known)
         count = known;
-    /* Blocks, not a hole: a full disk shows here, and not as a SIGBUS when a job starts. */
+    /* Allocates blocks: a full disk fails here, and not as a SIGBUS when a job starts. */
     int error = posix_fallocate(fd, 0, (off_t)size_for(count));
 
     if (error != 0)
@@ -180,7 +180,7 @@ void process_registry_close(struct process_registry *r)
     *r = (struct process_registry){.map = NULL};
 }
 
-/* At the same address: slots point into it. */
+/* Maps the new file at the same address, because slots point into it. */
 static enum err_code write_anew(struct process_registry *r, int fd, const void *content,
                                 struct err *err)
 {
@@ -194,7 +194,7 @@ static enum err_code write_anew(struct process_registry *r, int fd, const void *
     return E_OK;
 }
 
-/* A write behind the end of a file does no harm, and no good, up to the end of its page. */
+/* SIGBUS does not show every truncation: writes beyond the end within the last page are lost. */
 static bool is_whole(struct process_registry *r, int64_t now_us)
 {
     struct stat st;
@@ -215,7 +215,7 @@ enum err_code process_registry_repair(struct process_registry *r, int dir_fd, in
         return E_OK;
     CLEANUP(mem) char *content = mem_alloc(r->size);
 
-    memcpy(content, r->map, r->size); /* pages may be gone: see on_bus_error */
+    memcpy(content, r->map, r->size); /* pages may be missing: see on_bus_error */
     guarded.torn = 0;
     *(struct head *)content = head_of(r->count);
     int fd = openat(dir_fd, PROCESS_REGISTRY_NAME, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

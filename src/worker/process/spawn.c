@@ -23,18 +23,18 @@
 
 enum {
     STACK_SIZE = 64 << 10,
-    FD_REPORT = 5,       /* the child's own until the program is executed */
-    FD_FIRST_FREE = 6,   /* what parent and child use ends before it */
-    KERNEL_SIGNALS = 64, /* and their mask has as many bits */
+    FD_REPORT = 5,       /* for the child's report, until the program is executed */
+    FD_FIRST_FREE = 6,   /* all descriptors from here on are closed */
+    KERNEL_SIGNALS = 64, /* also the number of bits in their mask */
     XCPU_GRACE_S = 5,
     ONE_ARGUMENT_MAX = 128 << 10, /* MAX_ARG_STRLEN, its NUL included */
     START_US = 2 * US_PER_S,      /* for a child of another user to execute its program */
-    END_US = US_PER_S,            /* for a killed child to be gone */
-    LOOK_MS = 1,                  /* how often a child that is waited for is looked at */
+    END_US = US_PER_S,            /* for a killed child to end */
+    LOOK_MS = 1,                  /* between two looks at a child */
 };
 
 enum stage {
-    STAGE_NONE, /* all went well */
+    STAGE_NONE, /* no failure */
     STAGE_GROUP,
     STAGE_CGROUP,
     STAGE_FILES,
@@ -51,18 +51,21 @@ struct report {
     int error;
 };
 
-/* What parent and child share.  A child of the worker's own user runs in the parent's memory, on a
- * stack of its own, while the parent stands still.  One that changes its user can be stopped by
- * that user's other programs, so nobody stands still for it: it has a copy of the memory, and a
- * pipe for its report that is closed when the program is executed.
+/*
+ * What parent and child share.  A child with the worker's own user runs in the parent's memory, on
+ * its own stack, while the parent is suspended: that is fast.  A child that changes its user can be
+ * stopped by that user's other programs, and must not suspend the parent: it gets a copy of the
+ * memory, and a pipe for its report that is closed when the program is executed.
  *
- * The child calls the kernel directly: wrappers of libc keep books about the process (setuid tells
- * all threads, sanitizers note descriptors and handlers) that are the parent's. */
+ * The child calls the kernel directly.  libc's wrappers and the sanitizers keep state about the
+ * process (threads to tell of setuid, descriptors, handlers), and in shared memory that is the
+ * parent's.
+ */
 struct child {
     const struct spawn *spawn;
     pid_t parent;
     int report_fd; /* -1: the memory is shared */
-    int stops;     /* faults of tests: how often it stops itself before the program is executed */
+    int stops;     /* in tests: how often it stops itself before the program is executed */
     struct report report;
 };
 
@@ -74,7 +77,7 @@ struct child {
 #endif
 #endif
 #ifdef __SANITIZE_THREAD__
-/* The sanitizer takes clone for a fork, and both sides would put its locks in order. */
+/* The sanitizer treats clone as a fork, after which both sides would reset its locks. */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 #define clone __clone
 #endif
@@ -85,7 +88,7 @@ IN_CHILD static int failed(struct child *c, enum stage stage)
     return -1;
 }
 
-/* The handlers go before the mask does: none of the parent's may run here. */
+/* Handlers are reset before the mask: none of the parent's handlers may run here. */
 IN_CHILD static void default_handlers(void)
 {
     const uint64_t action[8] = {0}; /* the kernel's struct: SIG_DFL is 0, no flags, no mask */
@@ -94,7 +97,7 @@ IN_CHILD static void default_handlers(void)
         syscall(SYS_rt_sigaction, sig, action, NULL, KERNEL_SIGNALS / 8);
 }
 
-/* Away from the numbers that are about to be given to others. */
+/* Moves a descriptor above the numbers that are about to be assigned. */
 IN_CHILD static int out_of_the_way(int fd)
 {
     if (fd < 0 || fd >= FD_FIRST_FREE)
@@ -161,7 +164,7 @@ IN_CHILD static int set_files(struct child *c)
     return 0;
 }
 
-/* Never above what is allowed already: a limit says how much at most. */
+/* Never raises the present limit: a queue's limit is a maximum. */
 IN_CHILD static int set_limit(struct child *c, int which, uint64_t soft, uint64_t hard)
 {
     struct rlimit64 old;
@@ -212,8 +215,8 @@ IN_CHILD static bool changes_user(const struct spawn *s)
     return s->user != NULL && !s->user->same;
 }
 
-/* The user's rights, but not yet a process of the user: who may signal it is decided by its real
- * and saved ids. */
+/* The user's rights, but not yet the user's process: real and saved ids decide who may signal
+ * it. */
 IN_CHILD static int take_rights(struct child *c)
 {
     const struct spawn_user *u = c->spawn->user;
@@ -227,7 +230,7 @@ IN_CHILD static int take_rights(struct child *c)
     return 0;
 }
 
-/* From here on programs of that user can signal it: the last step before the program. */
+/* From here on that user's programs can signal it, so this is the last step before the program. */
 IN_CHILD static int set_user(struct child *c)
 {
     const struct spawn_user *u = c->spawn->user;
@@ -241,7 +244,7 @@ IN_CHILD static int set_user(struct child *c)
     return 0;
 }
 
-/* After the change of rights, which forgets it.  The parent may have died before. */
+/* After the change of rights, which resets it.  The parent may have died before. */
 IN_CHILD static int die_with_parent(struct child *c)
 {
     if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
@@ -287,7 +290,7 @@ IN_CHILD static int child_main(void *arg)
 
 static void *child_stack(void)
 {
-    static char *stack; /* one child at a time stands on it, and only while its parent waits */
+    static char *stack; /* used by one child at a time, while its parent waits */
 
     if (stack == NULL) {
         stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
@@ -336,7 +339,7 @@ static enum err_code too_large(const struct spawn *s, struct err *err)
                    s->path, all);
 }
 
-/* The file is there, so it is what its first line names that is not. */
+/* The file exists, so its interpreter or loader does not. */
 static enum err_code no_interpreter(const struct spawn *s, struct err *err)
 {
     char line[128];
@@ -355,7 +358,7 @@ static enum err_code no_interpreter(const struct spawn *s, struct err *err)
 
     *end = '\0';
     return err_set(err, E_NOT_FOUND, "cannot start %s: its interpreter is not here: %s%s", s->path,
-                   line, windows ? " (the line ends as on Windows)" : "");
+                   line, windows ? " (the the line ends with CR)" : "");
 }
 
 static enum err_code exec_refused(const struct spawn *s, int error, struct err *err)
@@ -405,7 +408,7 @@ static enum err_code refused(const struct child *c, struct err *err)
 
 /* ---- the parent's side ---- */
 
-/* Writes the pid as soon as there is one; -1 with errno. */
+/* Writes the pid as soon as it exists; -1 with errno. */
 static pid_t make_child(struct child *c, int flags, struct spawned *started)
 {
     sigset_t all;
@@ -418,14 +421,14 @@ static pid_t make_child(struct child *c, int flags, struct spawned *started)
     int error = errno;
 
     ASSERT(pthread_sigmask(SIG_SETMASK, &before, NULL) == 0);
-    /* Again: the kernel could not, if the record's page was gone. */
+    /* Written again: the kernel could not, if the page of the record was missing. */
     started->pid = pid < 0 ? 0 : pid;
     errno = error;
     return pid;
 }
 
-/* One that does not die at once is in the hands of a file system, and is reaped later as any
- * other child; the program will not be executed. */
+/* A child that does not die at once is blocked in a file system.  It is reaped later like any
+ * other child; its program will not be executed. */
 static void end_child(pid_t pid)
 {
     int64_t until_at = clock_mono_us() + END_US;
@@ -435,7 +438,7 @@ static void end_child(pid_t pid)
         (void)poll(NULL, 0, LOOK_MS);
 }
 
-/* Makes a child that was stopped by others go on. */
+/* Continues a child that others have stopped. */
 static void keep_going(pid_t pid)
 {
     siginfo_t info = {.si_pid = 0};
@@ -444,7 +447,7 @@ static void keep_going(pid_t pid)
         (void)kill(pid, SIGCONT);
 }
 
-/* Until the program is executed, has been refused, or its time is over: false. */
+/* Waits until the program is executed or has failed; false: its time is over. */
 static bool await_report(int fd, pid_t pid, struct report *ret_report)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -461,7 +464,7 @@ static bool await_report(int fd, pid_t pid, struct report *ret_report)
     return true;
 }
 
-/* A child that shares nothing but a pipe. */
+/* Starts a child that shares only a pipe. */
 static enum err_code start_apart(struct child *c, struct spawned *started, struct err *err)
 {
     int fds[2];

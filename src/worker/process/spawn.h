@@ -1,16 +1,16 @@
 /*
- * Starting a program: what the child has, and nothing else.
+ * Starting a program with defined surroundings, and nothing else inherited.
  *
- * The program runs in a process group of its own, with default signal handlers and an empty mask,
- * with descriptors 0 to 2 and, where given, 3 and 4, and no others.  It is killed when the thread
- * that started it dies, so that thread must be the one that lives longest.
+ * The program runs in its own process group, with default signal handlers, an empty signal mask,
+ * descriptors 0 to 2 and, where given, 3 and 4, and no others.  It is killed when the thread that
+ * started it dies, so that must be the thread that lives longest.
  *
- * The parent waits (microseconds) until the program has been executed or could not be: every
- * failure comes back from the call itself, with its cause, and leaves no child behind.  For a child
- * that changes its user, and can then be stopped by that user's programs, it waits 2 s at most, and
- * makes it go on meanwhile.
+ * The call waits (microseconds) until the program is executed or has failed to be: every failure is
+ * returned with its cause and leaves no child behind.  A child that changes its user can be stopped
+ * by that user's other programs: for such a child the call waits 2 s at most, and continues it
+ * whenever it is stopped.
  *
- * Main thread only.  Of other threads nothing is asked: the child shares no lock with them.
+ * Main thread only.  Other threads may do anything: the child shares no lock with them.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -23,36 +23,36 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-/* Whom a program runs as. */
+/* The user that a program runs as. */
 struct spawn_user {
     char *name; /* as it was given */
-    char *home; /* "/" when the user has none */
+    char *home; /* "/" if the user has none */
     uid_t uid;
     gid_t gid;
     gid_t *groups;
     int n_groups;
-    bool same; /* the worker's own user, and it may not change groups: nothing is to be done */
+    bool same; /* the worker's own user, and the worker may not change groups: nothing to change */
 };
 
 void spawn_user_free(struct spawn_user *u); /* accepts NULL */
 
-/* A name or a number.  A number that nobody has gets a group of the same number.  E_NOT_FOUND; or
- * E_FORBIDDEN when the worker may not change to it.  May ask the network where users live there. */
+/* A name or a number.  A number without an account gets the group of the same number.
+ * E_NOT_FOUND; E_FORBIDDEN: the worker may not change to it.  May use the network, depending on
+ * the system. */
 MUST_CHECK enum err_code spawn_user_find(struct slice name, struct spawn_user **ret_user,
                                          struct err *err);
 
-/* 0: none.  Memory is RLIMIT_DATA: what a process has writable for itself, heap and private
- * mappings. RLIMIT_AS would count what run times only reserve, and Go, Java or node could not
- * start with it. */
+/* 0: none.  Memory is RLIMIT_DATA: heap and private writable mappings.  RLIMIT_AS would count
+ * reserved addresses as well, and Go, Java or node could not start. */
 struct spawn_limits {
-    int64_t memory; /* bytes, each process; give 0 where a cgroup sees to it */
-    int64_t cpu_us; /* rounded up to seconds: XCPU then, KILL 5 s later */
+    int64_t memory; /* bytes of each process; 0 where a cgroup limits it */
+    int64_t cpu_us; /* rounded up to seconds: XCPU, and KILL 5 s later */
     int64_t files;
-    int64_t nice; /* added to the worker's own */
+    int64_t nice; /* added to the worker's nice value */
 };
 
 struct spawn {
-    const char *path; /* the program file: spawn_find */
+    const char *path; /* the program file, from spawn_find */
     char *const *argv;
     char *const *envp;
     const char *dir; /* working directory */
@@ -66,12 +66,12 @@ struct spawn {
     const struct spawn_user *user; /* NULL: as the worker */
     struct spawn_limits limits;
     mode_t mask;        /* umask */
-    int64_t soft_files; /* RLIMIT_NOFILE as the worker found it; 0: leave it */
+    int64_t soft_files; /* the worker's original RLIMIT_NOFILE; 0: unchanged */
 };
 
-/* A process that was started, known for good by its pid and when it began: the instant is between
- * the two (microseconds of the boot clock).  It may lie in memory that outlives the worker: each
- * member is written as soon as it is true, the pid by the kernel before the child's first
+/* A started process, identified by its pid and the time of its start, which is between the two
+ * instants (microseconds of the boot clock).  It may be in memory that outlives the worker: each
+ * member is written as soon as it is known, the pid by the kernel before the child's first
  * instruction. */
 struct spawned {
     int32_t pid; /* 0: there is none */
@@ -81,18 +81,17 @@ struct spawned {
 };
 
 /*
- * Starts it; `started` is written also on failure, then with the pid 0.
+ * Starts the program.  `started` is also written on failure, with the pid 0.
  *
- * E_TOO_LARGE: arguments or environment are more than the system takes, the job is to blame.
- * E_UNAVAILABLE: no process or no memory can be had now, or the program was not executed in time;
- * nobody is to blame.
- * All others: this program cannot be started here: E_NOT_FOUND, E_FORBIDDEN, E_INVALID.
+ * E_TOO_LARGE: arguments or environment exceed the system's limit: the job's fault.
+ * E_UNAVAILABLE: no process or memory at present, or not executed in time: nobody's fault.
+ * E_NOT_FOUND, E_FORBIDDEN, E_INVALID: this program cannot be started here.
  */
 MUST_CHECK enum err_code spawn_start(const struct spawn *s, struct spawned *started,
                                      struct err *err);
 
 /* The file of the program `word` (free it).  A word with a slash is relative to `dir` (of the
- * definition; NULL or "" when there is none), any other is looked for in the absolute directories
- * of `path` (as PATH). E_NOT_FOUND, E_FORBIDDEN (not executable, a directory), E_INVALID. */
+ * definition; NULL or "": none); any other is searched for in the absolute directories of `path`
+ * (as PATH).  E_NOT_FOUND, E_FORBIDDEN (not executable, a directory), E_INVALID. */
 MUST_CHECK enum err_code spawn_find(struct slice word, const char *dir, const char *path,
                                     char **ret_path, struct err *err);

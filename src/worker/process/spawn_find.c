@@ -64,11 +64,11 @@ static enum err_code find_by_path(struct slice word, const char *dir, char **ret
     return E_OK;
 }
 
-/* As a shell looks for it, but for directories that depend on where one stands. */
+/* Searches as a shell does, but skips relative directories. */
 static enum err_code find_by_name(struct slice word, const char *path, char **ret_path,
                                   struct err *err)
 {
-    struct err first = ERR_INIT; /* of something that has the name, but cannot be started */
+    struct err first = ERR_INIT; /* of a file with that name that cannot be started */
 
     for (const char *at = path; at != NULL;) {
         const char *colon = strchr(at, ':');

@@ -16,26 +16,26 @@
 
 enum {
     ENVIRON_MAX = 8 << 20,
-    UNFINISHED_WINDOW_S = 10, /* how long a start may have taken that was not seen to its end */
+    UNFINISHED_WINDOW_S = 10, /* maximum duration of a start whose end was not recorded */
     LOOK_AGAIN_MS = 20,
-    STARTING_MS = 2,      /* between looks at a process that is between two programs */
-    STARTING_ROUNDS = 20, /* so many of them */
+    STARTING_MS = 2,      /* between looks at a process that is executing another program */
+    STARTING_ROUNDS = 20, /* maximum number of such looks */
     KTHREADD = 2,
 };
 
-/* What is looked for, and what was found. */
+/* What is searched for, and what was found. */
 struct hunt {
     const struct process_record_list *records; /* of processes */
-    const struct stale_job *job;               /* NULL: all that an earlier worker had */
+    const struct stale_job *job;               /* NULL: everything of an earlier worker */
     const char *boot;
-    char *dir;               /* STATE; for `job` the directory of all workers' */
-    struct proc_list procs;  /* of the machine, in this round */
+    char *dir;               /* STATE; for `job` its parent directory */
+    struct proc_list procs;  /* all of the machine, in this round */
     struct pid_list spared;  /* the worker and its ancestors */
     struct proc_list killed; /* so far */
-    struct proc_list beyond; /* not ours to signal */
+    struct proc_list beyond; /* not permitted to signal */
     struct buf environment;
-    unsigned empty;    /* environments in this round */
-    unsigned starting; /* processes without one in this round that will have one */
+    unsigned empty;    /* empty environments in this round */
+    unsigned starting; /* processes that were executing another program */
 };
 
 static struct proc *find_in(struct proc_list *list, pid_t pid)
@@ -70,7 +70,7 @@ static bool is_spared(const struct hunt *h, pid_t pid)
     return false;
 }
 
-/* The tick in which a process began is not exact to the microsecond: one to both sides. */
+/* Ticks are coarser than microseconds: allows one tick on both sides. */
 static bool began_then(const struct proc *p, const struct spawned *s)
 {
     int64_t after = s->after_us != 0 ? s->after_us : s->before_us + UNFINISHED_WINDOW_S * US_PER_S;
@@ -79,7 +79,7 @@ static bool began_then(const struct proc *p, const struct spawned *s)
            p->start_ticks <= proc_ticks(after) + 1;
 }
 
-/* It is the recorded one; or it is in the group of that one, which is gone, in the same session. */
+/* The recorded process, or a member of its group in the same session after that process is gone. */
 static bool is_recorded(struct hunt *h, const struct proc *p)
 {
     for (size_t i = 0; i < h->records->all.count; i++) {
@@ -108,8 +108,7 @@ static bool is_in_dir(struct slice path, const char *dir)
     return path.size > size && memcmp(path.data, dir, size) == 0 && path.data[size] == '/';
 }
 
-/* Nothing of this STATE runs before its worker does; a resident program has no job file, but a
- * mark. */
+/* Nothing of this STATE may run before its worker does.  A resident has no job file, but a mark. */
 static bool is_of_state(const struct hunt *h, struct slice id, struct slice lease)
 {
     if (is_in_dir(proc_env(&h->environment, "WAYBILL_JOB_FILE"), h->dir))
@@ -121,7 +120,7 @@ static bool is_of_state(const struct hunt *h, struct slice id, struct slice leas
     return false;
 }
 
-/* Leases grow with each claim of a job, in their text too. */
+/* Leases grow with each claim of a job, also as text. */
 static bool is_earlier(struct slice lease, struct slice present)
 {
     if (lease.size != present.size)
@@ -129,8 +128,7 @@ static bool is_earlier(struct slice lease, struct slice present)
     return lease.size > 0 && memcmp(lease.data, present.data, lease.size) < 0;
 }
 
-/* Ids are unique in one store: the job must come from the same server, or the file from beside
- * us. */
+/* Ids are unique per store: the job's URL must be the same, or its file beside our STATE. */
 static bool is_of_job(const struct hunt *h, struct slice id, struct slice lease)
 {
     struct slice url = proc_env(&h->environment, "WAYBILL_JOB_URL");
@@ -155,7 +153,7 @@ static bool is_marked(struct hunt *h, const struct proc *p)
     return h->job != NULL ? is_of_job(h, id, lease) : is_of_state(h, id, lease);
 }
 
-/* Its parent, or one above, is one of those: it was killed with it, or will be. */
+/* One of its ancestors is in the list. */
 static bool is_below(struct hunt *h, const struct proc *p, const struct proc_list *found)
 {
     for (int depth = 0; p != NULL && depth < 1000; depth++) {
@@ -166,7 +164,7 @@ static bool is_below(struct hunt *h, const struct proc *p, const struct proc_lis
     return false;
 }
 
-/* Through a descriptor of the process, opened before it is looked at again. */
+/* By a pidfd that is opened before the process is compared again. */
 static void end_one(struct hunt *h, const struct proc *p)
 {
     int error = proc_signal(p->pid, p->start_ticks, SIGKILL);
@@ -192,7 +190,7 @@ static void find_marked(struct hunt *h, struct proc_list *found)
     }
 }
 
-/* One look at all processes; returns how many were found alive. */
+/* Looks at all processes once; returns how many were found alive. */
 static size_t one_round(struct hunt *h)
 {
     CLEANUP(proc_list) struct proc_list found = {VEC_INIT};
@@ -230,8 +228,7 @@ static void wait_for_one(const struct hunt *h)
     }
 }
 
-/* A process whose environment could not be seen in the moment it was looked at is looked at
- * again. */
+/* Some environments could not be read at that moment: look again. */
 static bool look_again(const struct hunt *h, unsigned rounds)
 {
     if (h->starting == 0 && (h->empty == 0 || rounds > 0))
@@ -302,7 +299,7 @@ struct stale_result stale_processes_kill(struct slots *s, int64_t wait_us)
     return result;
 }
 
-/* Of all workers that keep their STATE where we do, those of the job under an earlier lease. */
+/* The records of the job's earlier leases, of all workers with a STATE beside ours. */
 static void gather(const char *beside, const struct stale_job *job,
                    struct process_record_list *list)
 {

@@ -1,15 +1,15 @@
 /*
- * What workers left behind when they were killed or stopped: found and ended.
+ * Processes that killed workers left behind: found and killed.
  *
- * A process is one of theirs when a record names it (same boot, pid, and when it began: never a pid
- * that was given to another since), when it is in the process group or below one of those, or when
- * its environment says so.  The worker itself and its ancestors are never touched.
+ * A process belongs to an earlier worker when a record names it (same boot, pid and start: never a
+ * reused pid), when it is in the group of such a process or below it, or when its environment says
+ * so.  The worker itself and its ancestors are never killed.
  *
- * What has left its group, its parent and its environment behind is found as long as its worker
- * lives (tree.h); when that was killed, nothing tells it from the processes of others.
+ * A process that has left its group, its parent and its environment is found while its worker lives
+ * (tree.h); after the worker was killed nothing distinguishes it from others.
  *
- * Both look at every process of the machine: some milliseconds.  They wait for the end of what they
- * have killed for at most `wait_us`.
+ * Both functions look at every process of the machine, which takes milliseconds, and wait at most
+ * `wait_us` for what they killed to end.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -22,23 +22,22 @@
 
 struct stale_result {
     unsigned ended; /* killed and gone */
-    unsigned stay;  /* not gone, or not ours to kill */
+    unsigned stay;  /* not gone, or not permitted to kill */
 };
 
-/* At the start of a worker, before it starts anything: ends what the records of an earlier one of
- * this STATE name, and what has a job file in it; forgets the records unless something stays. */
+/* At the start of a worker, before it starts anything: kills what the records in this STATE
+ * name, and what has a job file in it.  Clears the records unless something is left. */
 struct stale_result stale_processes_kill(struct slots *s, int64_t wait_us);
 
 struct stale_job {
     struct slice id;
-    struct slice lease; /* the present one: only earlier leases are ended */
-    struct slice
-        url; /* WAYBILL_JOB_URL: ids are unique in one store, not on a machine; may be empty */
+    struct slice lease; /* the present one: processes of earlier leases are killed */
+    struct slice url;   /* WAYBILL_JOB_URL, may be empty: ids are unique per store only */
 };
 
-/* Before a job runs that was lost earlier: ends what runs for it under an earlier lease, of
- * whatever worker of this machine: by the records of all workers beside STATE, and by the
- * environment of processes with the same URL, or a job file beside STATE.  When something stays
- * the job must not run here yet. */
+/* Before a job runs that was lost earlier: kills what runs for it under an earlier lease, of any
+ * worker of this machine.  It is found by the records of all workers beside STATE, and by
+ * processes whose environment has the same URL or a job file beside STATE.  If something is
+ * left, the job must not run here yet. */
 struct stale_result stale_processes_kill_job(const struct slots *s, const struct stale_job *job,
                                              int64_t wait_us);

@@ -18,6 +18,6 @@ MUST_CHECK enum err_code state_dir_open(const char *path, struct state_dir *ret_
                                         struct err *err);
 void state_dir_close(struct state_dir *s);
 
-/* Makes a directory in it, if it is not there, and opens it. */
+/* Opens a directory in it, and makes it if needed. */
 MUST_CHECK enum err_code state_dir_part(const struct state_dir *s, const char *name, int *ret_fd,
                                         struct err *err);

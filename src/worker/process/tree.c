@@ -14,7 +14,7 @@
 #include "worker/process/tree_internal.h"
 
 enum {
-    ROUNDS = 8, /* of looking at the children in one call */
+    ROUNDS = 8, /* maximum looks at the children in one call */
     ENVIRON_MAX = 8 << 20,
 };
 
@@ -98,13 +98,13 @@ void tree_spare(struct tree *t, pid_t pid)
         VEC_PUSH(&t->spared, ((struct spared){pid, p.start_ticks, pidfd}));
 }
 
-/* Nobody knows yet whose it is: it must not be passed over. */
+/* Its job is not known yet: it must be looked at again. */
 static bool is_open(const struct orphan *o)
 {
     return o->child && o->serial == 0 && !o->settled;
 }
 
-/* A child of ours: the pid is its own until we reap it. */
+/* A child of ours: its pid cannot be reused before we reap it. */
 static bool kill_child(struct orphan *o)
 {
     if (kill(o->pid, SIGKILL) < 0 && errno == EPERM)
@@ -114,7 +114,8 @@ static bool kill_child(struct orphan *o)
     return waitid(P_PID, (id_t)o->pid, &info, WEXITED | WNOHANG) == 0 && info.si_pid == o->pid;
 }
 
-/* Kills the doomed; returns how many of them are left that count for `serial` (0: for anybody). */
+/* Kills the orphans without a live job; returns how many are left that count for `serial` (0:
+ * for any job). */
 static unsigned kill_doomed(struct tree *t, uint64_t serial, bool *ret_reaped)
 {
     unsigned left = 0;
@@ -145,7 +146,7 @@ static unsigned kill_doomed(struct tree *t, uint64_t serial, bool *ret_reaped)
     return left;
 }
 
-/* Those noted below an orphan of nobody in particular: no job's end will forget them. */
+/* Forgets descendants noted below an orphan of unknown job: the end of no job does that. */
 static void forget_noted(struct tree *t)
 {
     size_t kept = 0;
@@ -166,13 +167,13 @@ static unsigned end_orphans(struct tree *t, uint64_t serial)
         left = kill_doomed(t, serial, &reaped);
     }
     if (reaped)
-        return left + 1; /* whose children have come to us since */
+        return left + 1; /* their children may have become ours since */
     if (left == 0)
         forget_noted(t);
     return left;
 }
 
-/* The group, once; the program too when it has gone to another group. */
+/* Signals the group, and the program itself when it has moved to another group. */
 static void signal_program(const struct tree_job *job, int sig)
 {
     kill(-job->pid, sig);

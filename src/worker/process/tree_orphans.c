@@ -7,10 +7,10 @@
 #include "worker/process/tree_internal.h"
 
 enum {
-    DESCENDANTS_MAX = 10000, /* noted in one call */
+    DESCENDANTS_MAX = 10000, /* maximum noted in one call */
     CHILDREN_TEXT = 4096,
-    LOOKS_MIN = 2,   /* before an empty environment is believed */
-    LOOKS_MAX = 200, /* at one that seems to be between two programs */
+    LOOKS_MIN = 2,   /* before an environment counts as empty */
+    LOOKS_MAX = 200, /* at a process that seems to be executing another program */
 };
 
 void tree_read_children(struct tree *t)
@@ -24,8 +24,7 @@ void tree_read_children(struct tree *t)
         proc_children(t->self, &t->children);
         return;
     }
-    /* Only we remove children from the list, by reaping them: what is read piece by piece has no
-     * gaps. */
+    /* Children leave the list only when we reap them, so reading it piece by piece misses none. */
     for (;;) {
         ssize_t n = pread(t->children_fd, text, sizeof(text), at);
 
@@ -41,7 +40,7 @@ void tree_read_children(struct tree *t)
     proc_parse_pids(buf_slice(&all), &t->children);
 }
 
-/* While it runs the pid is its own; later it may be another's. */
+/* While it runs its pid cannot be reused; later it may be. */
 bool tree_is_spared(struct tree *t, pid_t pid)
 {
     for (size_t i = 0; i < t->spared.count; i++) {
@@ -73,14 +72,14 @@ static struct tree_job *job_of_serial(const struct tree *t, uint64_t serial)
     return NULL;
 }
 
-/* The environment that was read last is one of this job. */
+/* The environment read last belongs to this job. */
 static bool is_marked(const struct tree *t, const struct tree_job *job)
 {
     return job->lease != NULL && slice_is(proc_env(&t->environment, "WAYBILL_LEASE"), job->lease) &&
            (job->id == NULL || slice_is(proc_env(&t->environment, "WAYBILL_ID"), job->id));
 }
 
-/* Whose it is, by what it says itself: 0 when it says nothing, or nothing yet. */
+/* The serial of its job by environment, group or directory; 0: unknown, perhaps only yet. */
 static uint64_t owner_of(struct tree *t, const struct proc *p, struct orphan *o)
 {
     enum proc_env_state read = proc_environ(p->pid, &t->environment);

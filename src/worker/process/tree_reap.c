@@ -30,7 +30,7 @@ static int flag_of(enum tree_event_kind kind)
     return WEXITED;
 }
 
-/* libc's waitid does not tell the usage. */
+/* libc's waitid does not return the usage. */
 static bool wait_for(idtype_t type, pid_t pid, int flags, siginfo_t *info, struct rusage *usage)
 {
     info->si_pid = 0;
@@ -42,8 +42,8 @@ static bool wait_for(idtype_t type, pid_t pid, int flags, siginfo_t *info, struc
     }
 }
 
-/* Takes what was seen of a child.  As long as the leader is not reaped nobody else can have its
- * group. */
+/* Handles what was seen of a child.  Its group is killed before it is reaped: until then no
+ * other process can have that group. */
 static void take(struct tree *t, const siginfo_t *seen, tree_event_fn *fn, void *ctx)
 {
     pid_t pid = seen->si_pid;
@@ -67,7 +67,7 @@ static void take(struct tree *t, const siginfo_t *seen, tree_event_fn *fn, void 
 
 enum { ALL_EVENTS = WEXITED | WSTOPPED | WCONTINUED | WNOWAIT };
 
-/* One that is not ours to reap would hide the others from a wait for any: ask each. */
+/* A spared child would hide others from a wait for any child, so each one is waited for. */
 static void reap_each(struct tree *t, tree_event_fn *fn, void *ctx)
 {
     CLEANUP(pid_list) struct pid_list pids = {VEC_INIT};

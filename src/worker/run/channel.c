@@ -10,16 +10,16 @@
 
 enum { READ_SIZE = 64 << 10, READS_A_TURN = 4, EVENTS_MAX = 64 };
 
-/* The pipes are in an epoll of their own, which the loop watches as one: libuv's own handle for each pipe
- * would cost a dozen system calls a program. */
+/* All pipes are in one epoll set, which the loop watches as one descriptor: a libuv handle for
+ * each pipe would cost a dozen system calls per program. */
 struct channels {
     uv_poll_t poll;
     int epoll_fd;
-    struct epoll_event events[EVENTS_MAX]; /* being worked off */
+    struct epoll_event events[EVENTS_MAX]; /* being handled */
     int n_events;
 };
 
-/* One side that is read. */
+/* A pipe that is read. */
 struct side {
     struct channel *channel;
     channel_data_fn *on_data;
@@ -54,7 +54,7 @@ static void close_ends(struct channel *c)
 
 /* ---- reading ---- */
 
-/* Reads a little; true when there may be more. */
+/* Reads a few times; true when there may be more. */
 static bool read_some(struct side *s, int turns)
 {
     static char data[READ_SIZE]; /* one thread */
@@ -72,7 +72,7 @@ static bool read_some(struct side *s, int turns)
         }
         s->on_data(s->channel->ctx, slice_make(data, (size_t)n));
         if ((size_t)n < sizeof(data))
-            return true; /* mostly that was all: the next look costs less than asking again */
+            return true; /* probably all: another event costs less than another read */
     }
     return true;
 }
@@ -94,7 +94,7 @@ static void unwatch(struct side *s)
     s->watched = false;
 }
 
-/* Events that are being worked off and are its own mean nothing any more. */
+/* Drops the pipe's events from those being handled. */
 static void forget_events(const struct side *s)
 {
     struct channels *all = s->channel->all;
@@ -115,7 +115,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
         struct side *s = all->events[i].data.ptr;
 
         if (s == NULL)
-            continue; /* closed by what came before */
+            continue; /* closed by an earlier event */
         all->events[i].data.ptr = NULL;
         read_some(s, READS_A_TURN);
         if (s->ended || s->paused)
@@ -158,7 +158,7 @@ void channels_close(struct channels *all)
 
 /* ---- life ---- */
 
-/* Our end does not block, the program's does. */
+/* Our end is non-blocking, the program's is not. */
 static bool make_pipe(int *ours, int *theirs, int ours_is)
 {
     int fds[2];
@@ -212,7 +212,7 @@ void channel_begin(struct channel *c)
     watch(&c->words);
 }
 
-/* A pipe holds no more than that, unless somebody goes on writing. */
+/* A full pipe needs fewer reads; more means that somebody goes on writing. */
 enum { DRAIN_READS = 64 };
 
 static void drain(struct side *s)
@@ -258,7 +258,7 @@ void channel_reply(struct channel *c, struct slice lines)
 static void side_close(struct side *s)
 {
     forget_events(s);
-    close_fd(&s->fd); /* which takes it out of the epoll, too */
+    close_fd(&s->fd); /* this also removes it from the epoll set */
 }
 
 void channel_close(struct channel *c)

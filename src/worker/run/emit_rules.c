@@ -47,14 +47,13 @@ enum err_code emit_rules_check_job(const struct emit_rules *r, struct slice job,
                            "a job with steps goes to the queues that they name, "
                            "it has no 'queue'");
         if (json_type_of(value) != JSON_T_STRING)
-            return err_set(err, E_INVALID, "'queue' must be the name of one");
+            return err_set(err, E_INVALID, "'queue' must be the name of a queue");
         return r->knows_queue(r->ctx, json_text(value, &arena), err);
     }
     if (has_steps)
         return check_steps(r, steps, err);
     if (!json_find(job, "topic", &value) || json_type_of(value) != JSON_T_STRING)
-        return err_set(err, E_INVALID,
-                       "a job needs a 'queue', the name of one, or a 'topic', or 'steps'");
+        return err_set(err, E_INVALID, "a job needs a 'queue', a 'topic' or 'steps'");
     struct slice topic = json_text(value, &arena);
 
     if (dest_name_check("topic", topic, err) != E_OK)
@@ -65,7 +64,7 @@ enum err_code emit_rules_check_job(const struct emit_rules *r, struct slice job,
 enum err_code emit_rules_check_step(const struct emit_rules *r, struct slice step, struct err *err)
 {
     if (r->route == EMIT_NO_ROUTE)
-        return err_set(err, E_CONFLICT, "this job has no route: it was made without steps");
+        return err_set(err, E_CONFLICT, "this job has no route: it was created without steps");
     if (r->route == EMIT_ROUTE_FINAL)
         return err_set(err, E_CONFLICT, "the final steps of the route have begun");
     return check_steps(r, step, err);

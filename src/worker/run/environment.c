@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "worker/talk/served_queues.h"
 
-#define VALUE_MAX ((size_t)120 << 10)  /* the kernel takes 128 KiB, its name included */
+#define VALUE_MAX ((size_t)120 << 10)  /* the kernel's limit is 128 KiB, with the name */
 #define PARAMS_MAX ((size_t)512 << 10) /* of all params together */
 #define OWN_PREFIX "WAYBILL_"
 
@@ -60,7 +60,8 @@ static void add_number(struct env *e, const char *name, int64_t value)
     add(e, name, buf_slice(&text));
 }
 
-/* WAYBILL_PARAM_ and the name in upper case, other characters as `_`. */
+/* WAYBILL_PARAM_ and the name in upper case, with `_` for characters other than letters and
+ * digits. */
 static const char *param_name(struct env *e, struct slice name)
 {
     static const char prefix[] = OWN_PREFIX "PARAM_";
@@ -110,7 +111,7 @@ static bool is_of_user(const char *variable)
            strncmp(variable, "LOGNAME=", 8) == 0;
 }
 
-/* Of two with the same name programs see the first: what is changed later is left out. */
+/* Programs see the first of two variables of one name, so those that are set below are left out. */
 static void add_base(struct env *e, const struct environment_of *of)
 {
     for (size_t i = 0; of->base[i] != NULL; i++)
@@ -121,7 +122,7 @@ static void add_base(struct env *e, const struct environment_of *of)
 
 /* ---- what queue and job give ---- */
 
-/* In place of one of that name, or behind the rest. */
+/* Replaces a variable of that name, or adds it. */
 static void set(struct env *e, const char *name, struct slice value)
 {
     size_t size = strlen(name);

@@ -1,6 +1,6 @@
 /*
- * The environment of a program: the worker's own without its secrets, and what section "environment" of
- * docs/programs.md promises about the job.
+ * The environment of a program: the worker's own without its secrets, and the variables about the
+ * job that docs/programs.md documents.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -9,7 +9,7 @@
 #include "worker/process/spawn.h"
 #include "worker/run/task.h"
 
-/* The worker's environment without WAYBILL_…, once at its start; ends in NULL. */
+/* The worker's environment without WAYBILL_…; ends in NULL. */
 char **environment_base(struct arena *arena);
 
 struct environment_of {
@@ -17,16 +17,15 @@ struct environment_of {
     const char *server_url; /* WAYBILL_URL */
     const char *job_file;
     const struct spawn_user *user; /* NULL: the worker's */
-    const char *workdir;           /* PWD; NULL: the program finds out itself */
-    struct slice
-        queue_env; /* JSON objects of strings, or empty: the job's counts over the queue's, */
-    struct slice job_env; /* and both over what the worker has */
+    const char *workdir;           /* PWD; NULL: not set */
+    struct slice queue_env;        /* JSON object of strings, or empty; overrides the worker's */
+    struct slice job_env;          /* the same; overrides the queue's */
 };
 
-/* Lives in the task's arena; ends in NULL. */
+/* In the task's arena; ends in NULL. */
 char **environment_make(const struct environment_of *of, struct task *t);
 
-/* Of a resident program, which is told of its jobs one by one.  `mark` stands for the lease that its
- * processes are known by. */
+/* For a resident program, which gets its jobs later.  `mark` is its WAYBILL_LEASE, by which its
+ * processes are found. */
 char **environment_of_resident(const struct environment_of *of, struct slice queue,
                                struct slice mark, struct arena *arena);

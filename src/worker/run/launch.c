@@ -10,7 +10,8 @@ enum err_code launch_slot(struct worker *w, const struct run_plan *plan, struct 
     struct slot *slot = slot_take(w->slots);
 
     if (slot == NULL)
-        return err_set(err, E_UNAVAILABLE, "all directories are in use by programs that end");
+        return err_set(err, E_UNAVAILABLE,
+                       "no free slot: programs of ended jobs are still being killed");
     job->user = plan->user;
     if (slot_prepare(w->slots, slot, job, err) != E_OK) {
         slot_release(w->slots, slot);

@@ -26,12 +26,12 @@ static struct slice without_cr(struct slice text)
     return text;
 }
 
-/* Keeps the bytes of a line whose end has not come, or only counts them. */
+/* Keeps the bytes of an incomplete line, or only counts them when it is too long. */
 static void hold(struct line_reader *r, struct slice bytes)
 {
     size_t whole = r->held.size + bytes.size;
 
-    if (r->skipped == 0 && whole <= r->limit + 1) { /* one more: it may be a CR */
+    if (r->skipped == 0 && whole <= r->limit + 1) { /* one more, for a CR */
         buf_add_slice(&r->held, bytes);
         return;
     }
@@ -39,7 +39,7 @@ static void hold(struct line_reader *r, struct slice bytes)
     buf_clear(&r->held);
 }
 
-/* The line that `bytes` complete. */
+/* Returns the line that ends with `bytes`. */
 static void complete(struct line_reader *r, struct slice bytes, struct line *ret_line)
 {
     struct slice text = bytes;

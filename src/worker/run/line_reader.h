@@ -1,9 +1,9 @@
 /*
- * Lines out of bytes that come in pieces.
+ * Splits bytes that arrive in pieces into lines.
  *
- * A line ends with LF, or CR LF, or where the bytes end; any other byte may be in it.  A line longer than
- * the limit is skipped, and told of once, in its place.  No byte is kept that belongs to no line, so that
- * memory is bounded by the limit.
+ * A line ends with LF, CR LF, or the end of the bytes; it may contain any other byte.  A line that
+ * is longer than the limit is skipped and reported once, in its place.  Memory is bounded by the
+ * limit.
  *
  *     line_reader_feed(&r, piece);
  *     while (line_reader_next(&r, &line)) …
@@ -18,27 +18,27 @@
 #include "base/slice.h"
 
 struct line_reader {
-    struct buf held;    /* the beginning of a line whose end has not come yet */
-    struct slice piece; /* what is left of the last one; borrowed */
-    size_t limit;       /* bytes of a line, its end not counted */
-    uint64_t skipped;   /* bytes of the too long line that is being skipped */
-    bool given;         /* `held` was handed out: it is emptied next time */
+    struct buf held;    /* the beginning of an incomplete line */
+    struct slice piece; /* the rest of the last piece; borrowed */
+    size_t limit;       /* maximum bytes of a line, without its end */
+    uint64_t skipped;   /* bytes skipped so far of a line that is too long */
+    bool given;         /* `held` was returned as a line: clear it with the next call */
     bool ended;
 };
 
 struct line {
     struct slice text; /* valid until the next call */
-    uint64_t skipped;  /* above 0: not a line, but so many bytes of one that was too long */
+    uint64_t skipped;  /* above 0: a line of that many bytes was too long; there is no text */
 };
 
 #define LINE_READER_INIT(max) ((struct line_reader){.held = BUF_INIT((max) + 1), .limit = (max)})
 
 void line_reader_deinit(struct line_reader *r);
 
-/* The piece is borrowed until line_reader_next has said false: not before may another one be fed. */
+/* Borrows the piece until line_reader_next returns false; only then another one may be fed. */
 void line_reader_feed(struct line_reader *r, struct slice piece);
 
-/* There is no more: what stands without an end is a line. */
+/* There are no more bytes: an incomplete line counts as a line. */
 void line_reader_end(struct line_reader *r);
 
 /* The next line; false: feed more. */

@@ -1,7 +1,8 @@
 /*
- * Bytes are counted from the attempt's beginning, in `at`s: what is kept of the log is one stream, of which
- * [first, first + kept.size) is in memory and everything before `sent` is on the server, where `shift`
- * more make an offset.  What comes after the head goes into the tail, a stream of its own until the end.
+ * Positions (`at`) count bytes from the beginning of the attempt.  The kept log is one stream:
+ * [first, first + kept.size) is in memory, everything before `sent` is on the server, and position
+ * + `shift` is the offset there.  Bytes behind the head go into the tail, a separate stream until
+ * the end.
  */
 /* SPDX-License-Identifier: MIT */
 #include "worker/run/output.h"
@@ -19,13 +20,13 @@
 #define NOTICE "waybill: "
 
 enum {
-    NOTICE_ROOM = 100,     /* for the line between head and tail */
-    SMALL_CAP = 1000,      /* below it there is no tail */
-    LINE_START_MAX = 4096, /* so far into the tail the start of a line is looked for */
+    NOTICE_ROOM = 100,     /* reserved for the line between head and tail */
+    SMALL_CAP = 1000,      /* of a cap with a tail */
+    LINE_START_MAX = 4096, /* how far into the tail the start of a line is searched */
 };
 
 struct output_time {
-    int64_t at; /* of a byte */
+    int64_t at; /* position of a byte */
     int64_t us; /* when it came */
 };
 
@@ -34,19 +35,19 @@ typedef VEC(struct output_time) time_list;
 struct output {
     struct output_config config;
     struct buf kept;
-    int64_t first; /* of kept.data[0] */
+    int64_t first; /* position of kept.data[0] */
     int64_t sent;
     int64_t shift;
-    int64_t piece_first, piece_end; /* of the piece that was handed out last */
+    int64_t piece_first, piece_end; /* end of the piece that was handed out last */
     size_t head_max, tail_max;
-    struct buf tail;      /* at least the last tail_max bytes of what did not fit the head */
-    int64_t tail_total;   /* how many that were */
-    char head_last, last; /* byte of the head, and of all */
+    struct buf tail;      /* at least the last tail_max bytes behind the head */
+    int64_t tail_total;   /* bytes behind the head in all */
+    char head_last, last; /* maximum bytes of the head, and of all */
     bool head_over;
     bool ended;
     bool stopped;
-    bool fresh;      /* a piece was handed out since the last time was noted */
-    size_t n_errors; /* bytes of standard error at the end, which was kept apart */
+    bool fresh;      /* a piece was handed out since the last noted time */
+    size_t n_errors; /* bytes of standard error at the end, if it was kept apart */
     time_list times, tail_times;
 };
 
@@ -215,7 +216,7 @@ void output_notice(struct output *o, struct slice text, int64_t now_at)
 
 /* ---- the end ---- */
 
-/* Where the tail begins: at a line, if one begins soon. */
+/* The tail begins at the start of a line, if one is near. */
 static size_t tail_start(const struct output *o)
 {
     size_t start = o->tail.size > o->tail_max ? o->tail.size - o->tail_max : 0;
@@ -244,7 +245,7 @@ static void join_tail(struct output *o, int64_t now_at)
                  o->head_last == '\n' ? "" : "\n", left_out);
         keep(o, buf_slice(&line), now_at);
     }
-    int64_t shift = end_of(o) - left_out; /* from the tail's stream to that of the log */
+    int64_t shift = end_of(o) - left_out; /* from positions in the tail to those in the log */
 
     for (size_t i = 0; i < o->tail_times.count; i++) {
         struct output_time *t = &o->tail_times.items[i];
@@ -297,7 +298,7 @@ size_t output_pending(const struct output *o)
     return o->stopped ? 0 : (size_t)(end_of(o) - o->sent);
 }
 
-/* What the server has, and what was not asked for again when it could have been, is forgotten. */
+/* Frees what the server has, once it can no longer ask for it again. */
 static void forget_sent(struct output *o)
 {
     size_t gone = (size_t)(o->sent - o->first);
@@ -310,7 +311,7 @@ static void forget_sent(struct output *o)
     forget_times(&o->times, o->first);
 }
 
-/* Not in the middle of a character, if that is all that is wrong with it. */
+/* Avoids cutting a character, if the text is valid otherwise. */
 static struct slice whole_characters(struct slice piece)
 {
     for (size_t cut = 0; cut < 4 && cut < piece.size; cut++) {
@@ -357,7 +358,7 @@ int64_t output_add_piece(struct output *o, struct buf *b, size_t max)
     return o->piece_end + o->shift;
 }
 
-/* The server's log ends before what we still have. */
+/* The server's log ends before the first byte that we still have. */
 static void note_loss(struct output *o, int64_t size, int64_t lost)
 {
     struct buf b = BUF_INIT(o->kept.size + NOTICE_ROOM);
@@ -378,11 +379,12 @@ void output_ack(struct output *o, int64_t size)
 
     if (o->stopped)
         return;
-    if (at > end_of(o)) /* others have written: we go on behind them */
+    if (at > end_of(o)) /* others have written: continues behind them */
         o->shift = size - o->sent;
     else if (at >= o->sent)
         o->sent = at;
-    else if (at == o->piece_first && o->sent == o->piece_end) /* it takes nothing of the piece */
+    else if (at == o->piece_first &&
+             o->sent == o->piece_end) /* the server accepted nothing of the piece */
         output_stop(o);
     else if (at >= o->first)
         o->sent = at;

@@ -151,8 +151,9 @@ static enum err_code take_cursor(struct program_report *a, const struct word *w,
     (void)now_at;
     if (before != NULL)
         return err_set(err, E_CONFLICT,
-                       "what was given by '%s' before it is lost if this attempt fails: %s", before,
-                       strcmp(before, "emit") == 0 ? "use emit! together with a cursor"
+                       "the effect of '%s' before it would be lost if this attempt fails: %s",
+                       before,
+                       strcmp(before, "emit") == 0 ? "use emit! with a cursor"
                                                    : "say it after the last cursor");
     report_add_entry(a, w->json, true);
     return E_OK;

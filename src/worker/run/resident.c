@@ -15,7 +15,7 @@
 #include "worker/run/line_reader.h"
 #include "worker/run/resident_internal.h"
 
-#define STOP_US (10 * US_PER_S) /* from the end of its input to TERM, and from there to KILL */
+#define STOP_US (10 * US_PER_S) /* from closing its input to TERM, and from there to KILL */
 #define LOOK_AGAIN_US (5 * US_PER_MS)
 
 /* ---- its input ---- */
@@ -42,7 +42,7 @@ static void write_on(struct resident *r)
             uv_poll_start(&r->input, UV_WRITABLE, on_writable);
             return;
         }
-        if (n < 0) { /* it reads no more, and would never answer */
+        if (n < 0) { /* it reads no more and would never answer */
             close_input(r);
             task_stop(r->task, r->written == 0 ? VERDICT_HANDBACK : VERDICT_ITSELF);
             return;
@@ -75,7 +75,7 @@ void resident_hand_over(struct resident *r, struct task *t)
     write_on(r);
 }
 
-/* A free one is told by the end of its input; a job in hand is brought to its end first. */
+/* An idle resident ends when its input is closed; a busy one finishes its job first. */
 void resident_retire(struct resident *r)
 {
     r->retired = true;
@@ -115,7 +115,7 @@ static void complain(struct resident *r, const char *what)
         log_warn("queue %s: its resident program: %s", r->queue, what);
 }
 
-/* Whose line it is; false: nobody's. */
+/* Removes the job's id from the line; false: it is not the id of the present job. */
 static bool is_of_task(struct resident *r, struct slice *line)
 {
     struct err err = ERR_INIT;
@@ -124,7 +124,7 @@ static bool is_of_task(struct resident *r, struct slice *line)
     if (word_take_id(line, &id, &err) != E_OK)
         complain(r, err.msg);
     else if (r->task == NULL || id != r->task_id)
-        complain(r, "it speaks of a job that it does not have in hand");
+        complain(r, "it named a job that it does not have");
     else
         return true;
     return false;
@@ -224,7 +224,7 @@ void resident_free(struct resident *r)
     uv_close((uv_handle_t *)&r->input, on_input_closed);
 }
 
-/* It died: with a job in hand, or before it had done one, its queue rests for a while. */
+/* It died without being retired: the queue counts as broken and pauses. */
 static void note_death(struct resident *r)
 {
     struct worker *w = r->worker;
@@ -247,7 +247,7 @@ static void clean_up(struct resident *r)
 {
     cgroup_job_kill(r->worker->cgroup, &r->cgroup);
     if (tree_end(r->worker->tree, &r->job) > 0)
-        return; /* looked at again with the next pass */
+        return; /* the next pass looks again */
     channel_drain(r->channel);
     line_reader_end(&r->lines);
     take_lines(r);
@@ -353,7 +353,7 @@ int64_t residents_pass(struct worker *w, int64_t now)
     for (struct resident *r = w->residents; r != NULL; r = next) {
         next = r->next;
         if (r->task != NULL)
-            continue; /* looked at with its task */
+            continue; /* its task's pass looks at it */
         int64_t look = look_at(r, now);
 
         at = look < at ? look : at;

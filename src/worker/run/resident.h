@@ -1,10 +1,10 @@
 /*
- * Resident programs: started once, fed with jobs line by line (the other way to carry out a task).
+ * Resident programs: started once, given many jobs (a carrier).
  *
- * A resident gets `{"job":…}` on its standard input, one job in hand at a time, and answers on descriptor 3
- * with the job's id before each word; what it prints meanwhile is that job's log.  It is started when
- * there is a job and none is free, and stopped after its queue's idle time.  One that dies costs the job in
- * hand an attempt, and its queue a pause that grows while it keeps dying.
+ * A resident gets `{"job":…}` on its standard input, one job at a time, and answers on descriptor 3
+ * with the job's id before each word.  What it prints meanwhile is that job's log.  It is started
+ * when a job comes and no resident of the queue is free, and stopped after the queue's idle time.
+ * When it dies, its present job loses an attempt, and its queue pauses, longer each time.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -16,15 +16,14 @@
 #include "worker/run/task.h"
 #include "worker/talk/served_queues.h"
 
-/* Idle ones: those whose time is over are stopped, and those whose definition has changed.  Returns when
- * to look again. */
+/* Stops idle residents whose time is over.  Returns when to look again. */
 int64_t residents_pass(struct worker *w, int64_t now);
 
-/* A queue was changed, restarted or is gone: its free residents are stopped, the others after their job. */
+/* A queue was redefined or restarted: stops its residents, busy ones after their job. */
 void residents_retire(struct worker *w, const struct served_queue *q);
 
-/* All that are free are stopped; true when none is left. */
+/* Stops all idle residents; true when none is left. */
 bool residents_end(struct worker *w);
 
-/* Their processes have been killed: forgets them. */
+/* Frees all residents, after their processes were killed. */
 void residents_abandon(struct worker *w);

@@ -14,10 +14,10 @@
 
 struct resident {
     struct worker *worker;
-    struct resident *prev, *next; /* of the worker's */
+    struct resident *prev, *next; /* in w->residents */
     char *queue;
-    char *json;        /* its queue's definition when it was started */
-    struct task *task; /* in hand, or NULL */
+    char *json;        /* the queue's definition at its start */
+    struct task *task; /* its present one, or NULL */
     int64_t task_id;
     struct slot *slot;
     struct channel *channel;
@@ -27,15 +27,15 @@ struct resident {
     struct arena arena;
     char mark[MARK_SIZE];
 
-    uv_poll_t input; /* while a line does not fit into the pipe */
+    uv_poll_t input; /* active while a line does not fit into the pipe */
     int input_fd;
-    struct buf line; /* being written */
+    struct buf line; /* the job being written */
     size_t written;
 
-    bool ended;      /* the program; what it started may be left */
-    bool retired;    /* no more jobs for it */
-    bool closing;    /* the loop still holds its handle */
-    int64_t idle_at; /* steady: since when it has no job */
+    bool ended;      /* the program itself; what it started may be left */
+    bool retired;    /* gets no more jobs */
+    bool closing;    /* `input` is known to the loop: it must be closed before this is freed */
+    int64_t idle_at; /* steady: idle since */
     int64_t kill_at;
     struct carrier_end end;
 };

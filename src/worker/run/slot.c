@@ -17,7 +17,7 @@
 #include "worker/process/state_dir.h"
 
 enum {
-    EMPTY_AT_ONCE = 64, /* entries: more go to the trash */
+    EMPTY_AT_ONCE = 64, /* entries; directories with more go to the trash */
     DIR_MODE = 0700,
     JOB_MODE = 0600,
     NAME_SIZE = 48,
@@ -28,7 +28,7 @@ enum {
 #define DIR_NAME "dir"
 #define JOB_NAME "job.json"
 
-/* Something we made and know again: nobody has put another in its place. */
+/* A file or directory that we made; device and inode show whether it was replaced. */
 struct made {
     int fd; /* -1: not made yet */
     dev_t dev;
@@ -38,11 +38,11 @@ struct made {
 #define MADE_INIT ((struct made){.fd = -1})
 
 struct place {
-    struct slot slot; /* first: what callers hold */
+    struct slot slot; /* first: callers hold a pointer to it */
     int base_fd;      /* STATE/slots/N; -1: not opened yet */
     struct made dir;
     struct made job;
-    bool clean; /* nothing has run in the directory since it was seen empty */
+    bool clean; /* empty, and nothing has run in it since */
 };
 
 struct slots {
@@ -52,9 +52,9 @@ struct slots {
     struct process_registry registry;
     struct place *places;
     unsigned count;
-    unsigned *free; /* numbers of free slots, the last one released at the end */
+    unsigned *free; /* numbers of free slots; the one released last is at the end */
     unsigned n_free;
-    unsigned next_end; /* where to look for room for another end */
+    unsigned next_end; /* where to look for a free record of an end */
     unsigned trash_number;
     bool trash_full;
     uid_t uid;
@@ -104,7 +104,7 @@ enum err_code slots_open(const char *state_dir, unsigned count, struct slots **r
     s->state = STATE_DIR_INIT;
     s->slots_fd = s->trash_fd = -1;
     s->uid = geteuid();
-    s->trash_full = true; /* what an earlier worker could not finish */
+    s->trash_full = true; /* an earlier worker may have left something */
     boot_id(s->boot);
     if (open_all(s, state_dir, count, err) != E_OK) {
         slots_close(s);
@@ -184,7 +184,7 @@ static enum err_code open_base(struct slots *s, struct place *p, struct err *err
     return E_OK;
 }
 
-/* Whatever bears that name in the slot goes to the trash. */
+/* Removes the entry of that name from the slot, or moves it to the trash. */
 static bool discard(struct slots *s, struct place *p, const char *name)
 {
     if (unlinkat(p->base_fd, name, 0) == 0 || errno == ENOENT ||
@@ -211,7 +211,7 @@ static uid_t owner(const struct slots *s, const struct slot_job *job)
     return job->user != NULL && !job->user->same ? job->user->uid : s->uid;
 }
 
-/* It is what we made, and of that owner. */
+/* True when it is still the one that we made, with that owner. */
 static bool still_there(const struct place *p, const char *name, const struct made *m, uid_t uid,
                         struct stat *ret_st)
 {
@@ -233,7 +233,7 @@ static enum err_code own(struct slots *s, struct made *m, const struct slot_job 
     return E_OK;
 }
 
-/* A directory is not handed from one user to another: what was set up on it would go along. */
+/* A directory is never passed from one user to another: its attributes would go along. */
 static enum err_code make_dir(struct slots *s, struct place *p, const struct slot_job *job,
                               struct err *err)
 {
@@ -317,7 +317,7 @@ static enum err_code make_ready(struct slots *s, struct place *p, const struct s
     return E_OK;
 }
 
-/* Programs of our own user can remove what holds all slots. */
+/* Programs of the worker's own user may have removed the directory of all slots. */
 static enum err_code reopen_parts(struct slots *s, struct err *err)
 {
     close_fd(&s->slots_fd);
@@ -334,7 +334,7 @@ enum err_code slot_prepare(struct slots *s, struct slot *slot, const struct slot
     struct err first = ERR_INIT;
 
     if (make_ready(s, p, job, &first) != E_OK) {
-        place_close(p); /* somebody may have taken the whole slot away: from the top once more */
+        place_close(p); /* the whole slot may have been removed: tries again from the top */
         if (reopen_parts(s, err) != E_OK || make_ready(s, p, job, err) != E_OK)
             return err->code;
     }
@@ -356,7 +356,7 @@ void slot_release(struct slots *s, struct slot *slot)
     p->clean = dir_is_empty(p->dir.fd) || empty_dir(p->dir.fd, &budget) == EMPTY_DIR_DONE;
     if (!p->clean) {
         close_fd(&p->dir.fd);
-        (void)discard(s, p, DIR_NAME); /* the next job tries again, and says what is wrong */
+        (void)discard(s, p, DIR_NAME); /* the next job tries again and reports the error */
     }
 }
 
@@ -368,8 +368,8 @@ void slots_repair(struct slots *s, int64_t now_us)
     if (process_registry_repair(&s->registry, s->state.own.fd, now_us, &repaired, &err) != E_OK)
         log_error("%s; if this worker is killed, the next one does not know what it runs", err.msg);
     if (repaired)
-        log_warn("somebody has truncated or removed " PROCESS_REGISTRY_NAME
-                 " of this worker: written anew");
+        log_warn("another process has truncated or removed " PROCESS_REGISTRY_NAME
+                 " of this worker: written again");
 }
 
 bool slots_empty_trash(struct slots *s, unsigned most)

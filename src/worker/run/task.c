@@ -12,7 +12,7 @@
 #include "worker/talk/internal.h"
 
 #define TERM_US (10 * US_PER_S)       /* from TERM to KILL */
-#define TERM_ENDING_US (1 * US_PER_S) /* the same when the worker itself ends */
+#define TERM_ENDING_US (1 * US_PER_S) /* the same while the worker ends */
 #define REFUSED_MAX 2
 #define EMIT_AGAIN_US (500 * US_PER_MS)
 
@@ -56,7 +56,7 @@ static int64_t timeout_member(struct slice job, struct arena *arena)
     return code == E_OK ? us : 0;
 }
 
-/* A job without a route is at its first step, and has no other. */
+/* A job without a route counts as its only step. */
 static void take_step(struct task *t)
 {
     struct slice step = raw_member(t->json, "step");
@@ -135,8 +135,8 @@ static void enlist(struct worker *w, struct task *t)
     w->n_tasks++;
 }
 
-/* Every attempt has the same room, so that the last one can always say why it failed.  The attempts of a route
- * are counted for each step, and what came before them may be of other queues. */
+/* Every attempt may add as much, so that the last one can always show why it failed.  On a route
+ * attempts are counted per step, and the log before may come from other queues. */
 static int64_t log_cap(const struct task *t, int64_t base)
 {
     int64_t keep = t->served != NULL ? t->served->def.keep_log : 0;
@@ -239,8 +239,9 @@ void task_note_stop(struct task *t, int signal)
 void task_lost_lease(struct task *t)
 {
     if (t->lost || t->finish_sent)
-        return; /* the answer to its end tells */
-    log_warn("job %.*s is not ours any more: it is ended here", (int)t->id.size, t->id.data);
+        return; /* the reply to its finish decides */
+    log_warn("job %.*s belongs to another worker now: it is cancelled here", (int)t->id.size,
+             t->id.data);
     t->lost = true;
     if (t->carrier != NULL) {
         t->carrier->cancel(t, worker_now(t->worker));
@@ -295,7 +296,7 @@ int64_t task_check_timeout(struct task *t, int64_t now)
 void task_settle(struct task *t)
 {
     if (t->stopped != 0 && t->facts.exited && t->facts.exit >= 0)
-        task_note_stop(t, 0); /* it cannot have exited otherwise, though nobody told */
+        task_note_stop(t, 0); /* a stopped program cannot exit, so it was continued unnoticed */
     t->stop_told = t->stop_told && t->stopped == 0;
     t->stopped = 0;
     output_end(t->output, clock_wall_us());
@@ -331,7 +332,7 @@ void task_refused(struct task *t, const struct err *why)
                                   .exit = t->facts.exit};
 
     if (t->refused == REFUSED_MAX) {
-        log_error("job %.*s: the server does not take its end: %s", (int)t->id.size, t->id.data,
+        log_error("job %.*s: the server refuses its result: %s", (int)t->id.size, t->id.data,
                   why->msg);
         t->lost = true;
         worker_task_done(t, false);
@@ -404,7 +405,7 @@ void task_send_emits(struct task *t)
         worker_wake_at(t->worker, at);
     if (t->state != TASK_SETTLING || t->emit_request != NULL || !program_report_settled(t->report))
         return;
-    judge(t); /* a job that it emitted may have been refused */
+    judge(t); /* a job that it emitted may have been refused meanwhile */
     t->state = TASK_ENDED;
     t->ended_at = now;
 }

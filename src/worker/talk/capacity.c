@@ -1,5 +1,5 @@
 /*
- * What a request asks for: as many jobs as there is room for, and a few ahead; and who asks.
+ * How many jobs a request asks for, of which queues, and how the worker describes itself.
  */
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
@@ -8,14 +8,14 @@
 #include "worker/internal.h"
 #include "worker/talk/internal.h"
 
-enum { JOBS_MAX = 1000, QUEUES_MAX = 1000 }; /* in one request: so many the server takes at least */
+enum { JOBS_MAX = 1000, QUEUES_MAX = 1000 }; /* in one request: every server accepts as many */
 
 int talk_free_slots(const struct worker *w)
 {
     return w->config.slots - w->running - w->waiting - w->talk.reserved;
 }
 
-/* Jobs worth having at hand beyond those that run. */
+/* Jobs worth claiming beyond those that can run at once. */
 static int ahead(const struct worker *w)
 {
     int most = 0;
@@ -33,7 +33,7 @@ bool talk_has_enough(const struct worker *w)
     return talk_free_slots(w) <= 0 && w->waiting + w->talk.reserved > ahead(w) / 2;
 }
 
-/* Starts that the rate allows now, besides those on their way. */
+/* Starts that the rate allows now, without those already claimed. */
 static int capacity_by_rate(const struct worker *w)
 {
     int64_t late_us = worker_now(w) - w->rate_at;
@@ -49,7 +49,8 @@ static int capacity_by_rate(const struct worker *w)
     return due > 0 ? due : 0;
 }
 
-/* What was granted to a request that overtakes it would be taken back by it. */
+/* While an "all" request is under way no jobs are claimed: it does not list jobs granted to a
+ * request that overtakes it, so the server would take them back. */
 static bool tells_all(const struct worker *w)
 {
     const struct talk_request *r = w->talk.requests;
@@ -70,7 +71,7 @@ static int capacity_in_all(const struct worker *w)
     return room > 0 ? room : 0;
 }
 
-/* A queue whose programs take long gets slots that are free, and no others. */
+/* A queue with long programs gets free slots only; it claims nothing ahead. */
 static int capacity_of(const struct worker *w, const struct served_queue *q)
 {
     int room = served_queue_capacity(q, w->config.slots, worker_now(w));
@@ -162,7 +163,7 @@ static void add_served(const struct worker *w, struct buf *b)
     buf_add_char(b, '}');
 }
 
-/* Where it is, and whom it comes after, until the server has let it in. */
+/* Host, boot and the instance before this one are sent until the server has accepted the worker. */
 static void add_instance(const struct worker *w, struct buf *b)
 {
     buf_addf(b, ",\"instance\":\"%s\"", w->instance.own);

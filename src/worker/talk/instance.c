@@ -38,7 +38,7 @@ static void find_previous(struct instance *i)
     }
 }
 
-/* A copy of the directory is another place. */
+/* Device and inode tell a copy of the directory from the original. */
 static enum err_code find_place(struct instance *i, const char *dir, struct err *err)
 {
     struct stat st;
@@ -72,7 +72,7 @@ void instance_close(struct instance *i)
     i->path = NULL;
 }
 
-/* Written beside and moved: after a crash it is one or the other. */
+/* Written to a new file and renamed, so that a crash leaves either the old or the new one. */
 static bool write_file(const struct instance *i, const char *beside)
 {
     int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

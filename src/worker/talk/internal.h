@@ -1,6 +1,6 @@
 /*
- * What the files of the talk share: a request while it is under way, what goes into it (talk_tell.c,
- * talk_capacity.c), and what its reply means (talk_reply.c); subscriptions (talk_subscribe.c).
+ * What the files of talk/ share: a request under way, what goes into it (updates.c, capacity.c),
+ * what its reply means (reply.c), subscriptions (subscribe.c).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -27,8 +27,8 @@ struct talk_reservation {
 };
 
 struct talk_touch {
-    struct task *task; /* NULL: it has ended since */
-    int64_t log_end;   /* of what was sent of its log; -1: nothing */
+    struct task *task; /* NULL: the task is gone */
+    int64_t log_end;   /* of the piece of its log that was sent; -1: none */
     bool status;       /* its status was sent */
 };
 
@@ -37,37 +37,38 @@ struct talk_request {
     struct talk_request *prev, *next;
     struct async_request *call;
     enum talk_kind kind;
-    bool all;         /* it says all that is held */
-    bool wakes;       /* it calls back the one that waits */
-    int max;          /* jobs that may be granted */
-    size_t lost_jobs; /* told of before the finishes */
+    bool all;         /* it lists every job that the worker holds */
+    bool wakes;       /* it makes the waiting request return */
+    int max;          /* maximum jobs that the server may grant */
+    size_t lost_jobs; /* how many of w->lost_jobs precede the finishes */
     VEC(struct task *) finishes;
     VEC(struct talk_touch) touches;
     VEC(struct talk_reservation) reserved;
 };
 
-/* Does what the reply says.  The request is out of all lists. */
+/* Carries out what the reply says.  The request is in no list any more. */
 MUST_CHECK enum err_code talk_read_reply(struct talk_request *r, struct slice text,
                                          struct err *err);
 
-/* The server is away, or cannot now: nothing is sent for a while. */
+/* The server is unreachable or temporarily unavailable: sends nothing for a growing pause. */
 void talk_pause(struct worker *w, const struct async_reply *reply, const struct err *why);
 
-/* Tells the server of the next topic; false: all are told, or it is not the time. */
+/* Sends the next subscription; false: all are sent, or it is not time yet. */
 bool talk_subscribe(struct worker *w);
 
-/* After an update of the offers: topics whose queue is gone are told of again, a little later. */
+/* After an update of the served queues: if a subscription's queue is gone, subscribes again, a
+ * little later. */
 void talk_check_subscriptions(struct worker *w);
 
-/* A task goes: requests under way forget it. */
+/* The task is freed: removes it from requests under way. */
 void talk_forget(struct task *t);
 
 /* ---- what it tells ---- */
 
-/* Whether its end can be told now. */
+/* Whether its finish can be sent now. */
 bool talk_may_finish(const struct task *t);
 
-/* Steady: when its status or log is to be told; an instant that may have passed, or TIME_NEVER. */
+/* Steady: when its status or log should be sent; perhaps in the past, or TIME_NEVER. */
 int64_t talk_update_at(const struct task *t);
 
 void talk_add_finishes(struct talk_request *r, struct buf *b);
@@ -75,20 +76,21 @@ void talk_add_touches(struct talk_request *r, struct buf *b, int64_t now);
 
 /* ---- what it asks for ---- */
 
-/* Slots for which there is neither a job nor one on its way; below 0, so many more jobs than slots. */
+/* Slots without a job or a reservation; negative when more jobs are held than there are slots. */
 int talk_free_slots(const struct worker *w);
 
-/* While half of what is worth having is at hand, nothing more is asked for, and ends are told in batches. */
+/* True while at least half of the jobs worth claiming ahead are held: no more are claimed, and
+ * finishes are sent in batches. */
 bool talk_has_enough(const struct worker *w);
 
-/* How many jobs can be asked for now. */
+/* How many jobs can be claimed now. */
 int talk_capacity(const struct worker *w);
 
-/* There are more queues than a request may name. */
+/* There are more queues than one request may name: they are named in turns. */
 bool talk_takes_turns(const struct worker *w);
 
-/* Adds the queues and how many of each, and reserves them. */
+/* Adds the queues with the maximum jobs of each, and reserves these. */
 void talk_add_capacity(struct talk_request *r, struct buf *b, int room);
 
-/* Adds who asks; with all about it when that is due. */
+/* Adds the worker's identity, and its description when that is due. */
 void talk_add_worker(struct worker *w, struct buf *b);

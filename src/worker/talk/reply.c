@@ -29,7 +29,7 @@ static struct err error_of(struct slice result)
     return err;
 }
 
-/* Whether the job has ended; if not, it is tried again. */
+/* False: the job will be tried again. */
 static bool job_ended(struct slice result)
 {
     struct slice state;
@@ -48,7 +48,7 @@ static void take_result(struct task *t, struct slice result)
     if (err.code == E_OK) {
         worker_task_done(t, job_ended(result));
     } else if (is_gone(err.code)) {
-        log_warn("job %.*s: its end was not taken: %s", (int)t->id.size, t->id.data, err.msg);
+        log_warn("job %.*s: its result was not accepted: %s", (int)t->id.size, t->id.data, err.msg);
         t->lost = true;
         worker_task_done(t, false);
     } else {
@@ -66,7 +66,8 @@ static enum err_code take_results(struct talk_request *r, struct slice reply, st
         return E_OK;
     if (!json_find(reply, "results", &results) || json_type_of(results) != JSON_T_ARRAY ||
         json_count_items(results) != r->finishes.count + r->lost_jobs)
-        return err_set(err, E_INTERNAL, "the server's reply does not tell of all that has ended");
+        return err_set(err, E_INTERNAL,
+                       "the server's reply does not have a result for each finish");
     for (struct json_iter it = json_items(results); json_next_item(&it, &result); i++)
         if (i >= r->lost_jobs)
             take_result(r->finishes.items[i - r->lost_jobs], result);
@@ -94,7 +95,7 @@ static struct task *task_named(struct worker *w, struct slice item)
     return NULL;
 }
 
-/* Logs that the server took as they were; the others are told of in `logs`. */
+/* Log pieces that the server accepted whole; `logs` has the size of the others. */
 static void take_touches(struct talk_request *r, struct slice reply)
 {
     struct slice logs;
@@ -155,7 +156,7 @@ static void take_jobs(struct worker *w, struct slice reply)
         worker_take_job(w, job);
 }
 
-/* Another number than ours: what we know of the queues is old. */
+/* Another number than ours: the queues must be read again. */
 static void take_definitions(struct worker *w, struct slice reply)
 {
     struct slice number;

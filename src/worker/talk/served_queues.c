@@ -22,7 +22,7 @@ static void served_queue_free(struct served_queue *q)
     free(q);
 }
 
-/* What an update brings anew. */
+/* Names and topics are read anew with each update. */
 static void forget_names(struct served_queues *all)
 {
     for (size_t i = 0; i < all->names.count; i++)
@@ -115,13 +115,12 @@ static void serve_queue(struct update *u, struct slice name, struct slice server
         u->on_change(u->ctx, &change);
 }
 
-/* Nothing says how to run what comes there. */
+/* Neither the own file nor the server has a command for a subscription's jobs. */
 static void warn_unserved(const struct subscription *s)
 {
-    log_warn(
-        "queue %s: nothing here says what to run for its jobs: queue %s needs a command, in the "
-        "worker's own file (-c) or at the server",
-        s->queue, s->topic);
+    log_warn("queue %s: there is no command for its jobs: define one for queue %s, in the "
+             "worker's own file (-c) or at the server",
+             s->queue, s->topic);
 }
 
 static void take_queue(struct update *u, struct slice queue)
@@ -177,10 +176,12 @@ enum err_code served_queues_update(struct served_queues *all, struct slice reply
         return err_wrap(err, "the server's list of queues");
     if (json_type_of(whole) != JSON_T_OBJECT || !json_find(whole, "queues", &queues) ||
         !json_find(whole, "definitions", &number) || json_type_of(number) != JSON_T_INT)
-        return err_set(err, E_INTERNAL, "the server's list of queues is not one: is it older?");
+        return err_set(
+            err, E_INTERNAL,
+            "the server's list of queues is malformed; is the server older than this worker?");
     forget_names(all);
     for (size_t i = 0; i < all->items.count; i++)
-        all->items.items[i]->gone = true; /* unless it is found again */
+        all->items.items[i]->gone = true; /* cleared when the update names it */
     for (size_t i = 0; i < all->n_subscriptions; i++)
         all->subscriptions[i].missing = all->subscriptions[i].queue != NULL;
     for (struct json_iter it = json_items(queues); json_next_item(&it, &queue);)

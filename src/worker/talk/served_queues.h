@@ -1,15 +1,15 @@
 /*
- * Offers: the queues that a worker serves, and how much of each it can take.
+ * The queues that a worker serves, and how many jobs of each it can take.
  *
- * They are made from what the server says its queues are (GET /v1/queues), with this worker's own file laid
- * over it.  An offer whose program cannot be started is broken: it takes nothing for a while, then one
- * job as a trial, with growing pauses in between.
+ * They come from the server (GET /v1/queues), with the definitions of the worker's own file in
+ * place of the server's (may_run.h).  A queue whose program cannot be started is broken: it takes
+ * nothing for a while, then one job as a trial, with growing pauses.
  *
- * A subscription has a queue of its own, which the server names.  It runs what the own file says for the topic's
- * queue, else what the server says for that queue of its own; nobody else serves it.
+ * A subscription has its own queue, named by the server and served by this worker alone.  It runs
+ * the command that the own file has for the topic, else the one the server has for that queue.
  *
- * Offers stay where they are as long as a job in hand points to them; one whose queue is gone takes
- * nothing and is freed with its last job.
+ * A served queue is not moved while a task points to it.  When the queue is gone at the server, it
+ * takes no jobs and is freed with its last task.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -28,48 +28,48 @@
 
 struct served_queue {
     char *name;
-    char *json; /* the definition as it is used here */
+    char *json; /* the definition in use here */
     struct queue_def def;
     struct template_command command; /* when def has one */
-    struct arena arena;              /* of both */
-    struct spawn_user *user;         /* whom its programs run as, once that was found out */
-    int64_t restarts;                /* how often people asked for a restart */
+    struct arena arena;              /* of def and command */
+    struct spawn_user *user;         /* limits.user, once it was looked up */
+    int64_t restarts;                /* number of `queue restart`s */
     bool gone;
 
-    int running;  /* jobs in hand that have a slot */
-    int waiting;  /* jobs in hand that are about to get one */
-    int reserved; /* asked for by claims under way */
+    int running;  /* tasks that have a slot */
+    int waiting;  /* tasks that wait for one */
+    int reserved; /* reserved by claims under way */
 
-    char *broken;     /* why its program cannot be started here, or NULL */
-    int64_t retry_at; /* steady: when the next trial is allowed */
+    char *broken;     /* why its program cannot be started here; NULL: it works */
+    int64_t retry_at; /* steady: the next trial */
     int64_t pause_us;
 
-    int64_t took_us; /* how long its programs take, by the last few; 0: unknown */
+    int64_t took_us; /* how long its programs run, averaged; 0: unknown */
 };
 
 /* What an update changed. */
 struct served_queue_change {
     struct served_queue *served;
-    bool restarted; /* people asked for a restart: running jobs are to go back */
+    bool restarted; /* `queue restart`: running jobs are handed back */
     bool redefined;
 };
 typedef void served_queue_changed_fn(void *ctx, const struct served_queue_change *change);
 
 struct subscription {
     const char *topic;
-    char *queue;   /* NULL: the server has not taken it yet */
-    bool missing;  /* the server does not have that queue any more */
-    bool unserved; /* nothing says what to run there: said so in the log */
+    char *queue;   /* NULL: not subscribed yet */
+    bool missing;  /* the queue is gone at the server */
+    bool unserved; /* there is no command for it: this was logged */
 };
 
 struct served_queues {
     VEC(struct served_queue *) items;
-    VEC(char *) names;   /* of all queues, served here or not */
-    VEC(char *) topics;  /* what they are subscribed to besides their names */
-    int64_t definitions; /* the number that the server gave what we know */
+    VEC(char *) names;   /* of all queues of the server */
+    VEC(char *) topics;  /* topics that queues are subscribed to */
+    int64_t definitions; /* the server's number of the definitions read */
     bool known;
 
-    /* What the worker was told at its start. */
+    /* From the worker's configuration. */
     const char *const *only;
     size_t n_only;
     const struct worker_own_queue *own;
@@ -81,56 +81,57 @@ struct served_queues {
 
 void served_queues_deinit(struct served_queues *all);
 
-/* Takes the server's answer.  Queues that cannot be read are passed over with a warning. */
+/* Takes the server's reply.  Queues that cannot be read are skipped with a warning. */
 MUST_CHECK enum err_code served_queues_update(struct served_queues *all, struct slice reply,
                                               served_queue_changed_fn *on_change, void *ctx,
                                               struct err *err);
 
 struct served_queue *served_queues_find(const struct served_queues *all, struct slice name);
 
-/* The subscription whose queue it is; NULL: none of ours. */
+/* The subscription that has this queue; NULL: none. */
 struct subscription *served_queues_subscription(const struct served_queues *all,
                                                 struct slice queue);
 
-/* The server has taken a subscription: this is its queue. */
+/* The server has accepted a subscription: this is its queue. */
 void served_queues_subscribed(struct served_queues *all, size_t subscription, struct slice queue);
 
-/* The server has that queue: it is missing for no subscription. */
+/* The server has that queue: no subscription misses it. */
 void served_queues_found(struct served_queues *all, struct slice queue);
 
-/* After an update: a subscription's queue is not among the server's. */
+/* After an update: the queue of a subscription is gone at the server. */
 bool served_queues_lack_subscription(const struct served_queues *all);
 
-/* Notes what a queue is subscribed to, by its definition or as a worker's own. */
+/* Notes the topics of a queue's definition: those it subscribes to, and that of a subscriber's
+ * queue. */
 void served_queues_note_topics(struct served_queues *all, struct slice definition,
                                struct arena *arena);
 
-/* E_INVALID: nobody is subscribed to it. */
+/* E_INVALID: the topic has no subscribers. */
 MUST_CHECK enum err_code served_queues_check_topic(const struct served_queues *all,
                                                    struct slice topic, struct err *err);
 
 /*
- * How many jobs are worth having at hand beyond those that run: as many as will be started within
- * SERVED_QUEUE_AHEAD_US, as far as can be told.  Programs that take longer than that get none.
+ * How many jobs are worth claiming beyond those that run: as many as will probably start within
+ * SERVED_QUEUE_AHEAD_US.  None for programs that run longer than that.
  */
 #define SERVED_QUEUE_AHEAD_US INT64_C(20000)
 int served_queue_ahead(const struct served_queue *q, int slots);
 
-/* How many jobs it could take now, of `slots` that the worker has in all. */
+/* How many jobs it can take now; `slots`: those of the worker in all. */
 int served_queue_capacity(const struct served_queue *q, int slots, int64_t steady_at);
 
-/* A program took so long. */
+/* One of its programs ran for that long. */
 void served_queue_note_time(struct served_queue *q, int64_t took_us);
 
-/* Jobs at hand were not started in time: none is taken ahead for a while. */
+/* Claimed jobs were not started in time: claims none ahead for a while. */
 void served_queue_note_late(struct served_queue *q);
 
-/* A job has been given up: frees an offer that is gone and has none left. */
+/* A task or reservation is gone: frees the queue if it was the last one and the queue is gone. */
 void served_queues_release(struct served_queues *all, struct served_queue *q);
 
-/* True when that is news. */
+/* Both return true when the state or its reason has changed. */
 bool served_queue_mark_broken(struct served_queue *q, const char *reason, int64_t steady_at);
 bool served_queue_mark_working(struct served_queue *q);
 
-/* Steady: when a broken offer can be tried again; TIME_NEVER. */
+/* Steady: when the next broken queue can be tried; TIME_NEVER: there is none. */
 int64_t served_queues_next_trial(const struct served_queues *all, int64_t steady_at);

@@ -1,5 +1,5 @@
 /*
- * Topics and offers: the subscriptions of this worker, and what the server's queues are subscribed to.
+ * Topics: the subscriptions of this worker, and the topics that all queues are subscribed to.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>

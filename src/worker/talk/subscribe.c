@@ -1,8 +1,8 @@
 /*
- * Subscriptions: each topic has a queue of its own at the server, under this worker's name.
+ * Subscriptions: each topic gets a queue at the server for this worker's name.
  *
- * They are told one after the other, and again whenever somebody else may be at the other end.  A topic that the
- * server refuses is left out until then: what else there is to do goes on.
+ * They are sent one after the other, at the start and after every loss of the connection, because
+ * another server may answer then.  A topic that the server refuses is skipped until then.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
@@ -15,7 +15,7 @@
 
 enum { PATH_SIZE_MAX = 1024, BODY_SIZE_MAX = 2048, PATIENCE_S = 60 };
 
-/* The name of its queue as the server has it. */
+/* The name that the server gave the queue. */
 static enum err_code read_queue(struct slice text, struct arena *arena, struct slice *ret_queue,
                                 struct err *err)
 {
@@ -31,7 +31,7 @@ static enum err_code read_queue(struct slice text, struct arena *arena, struct s
     return E_OK;
 }
 
-/* The server's word on this topic, which will be the same the next time. */
+/* Errors that a repetition would not change. */
 static bool is_refusal(enum err_code code)
 {
     return code == E_INVALID || code == E_BAD_REQUEST || code == E_FORBIDDEN ||

@@ -1,5 +1,5 @@
 /*
- * Requests: when one is made, which are under way, what it means that a reply does not come.
+ * Requests: when they are sent, which are under way, and what follows when a reply is lost.
  */
 /* SPDX-License-Identifier: MIT */
 #include "worker/talk/talk.h"
@@ -10,15 +10,15 @@
 #include "worker/talk/internal.h"
 
 #define WAIT_TEXT "50s"
-#define WAIT_A_TURN_TEXT "1s" /* when not all queues fit into one request */
+#define WAIT_A_TURN_TEXT "1s" /* when queues are named in turns */
 #define BODY_MAX ((size_t)32 << 20)
-#define GATHER_US (5 * US_PER_MS) /* ends are gathered so long while there is work at hand */
+#define GATHER_US (5 * US_PER_MS) /* finishes are collected for this long while jobs wait */
 #define WAKE_AGAIN_US (20 * US_PER_MS)
 #define WAKE_LAST_US (1 * US_PER_S)
-#define SILENCE_US (10 * US_PER_S) /* of a server that has never answered */
+#define SILENCE_US (10 * US_PER_S) /* of a server that has never replied */
 #define PAUSE_FIRST_US (100 * US_PER_MS)
 #define PAUSE_CAP_US (5 * US_PER_S)
-#define PAUSE_NEAR_CAP_US (500 * US_PER_MS) /* it answers, and only cannot now */
+#define PAUSE_NEAR_CAP_US (500 * US_PER_MS) /* after 503 */
 
 enum {
     SHORT_PATIENCE_S = 60,
@@ -138,7 +138,7 @@ void talk_pause(struct worker *w, const struct async_reply *reply, const struct 
         log_warn("%s; %zu running jobs continue", why->msg, w->n_tasks);
     t->is_refused = why->code == E_CONFLICT;
     t->disconnected = true;
-    t->send_description = true; /* another one may be there then, with other queues */
+    t->send_description = true; /* another server may reply next, with other queues */
     w->served.known = false;
     t->subscribed = 0;
     if (t->subscribe_request != NULL)
@@ -150,11 +150,11 @@ static void resume_talk(struct worker *w)
     struct talk *t = &w->talk;
 
     if (t->is_refused)
-        log_info("has the name %s now", w->name);
+        log_info("the name %s is accepted now", w->name);
     else if (!t->connected_once && w->config.announces)
         log_info("connected to %s as worker %s", async_client_server(w->client), w->name);
     else if (t->disconnected)
-        log_info("the server is there again");
+        log_info("the server is back");
     instance_keep(&w->instance);
     t->is_refused = false;
     t->connected_once = true;
@@ -176,7 +176,7 @@ static void touch_lost(struct talk_touch *touch)
     program_report_status_again(t->report);
 }
 
-/* The reply was lost: it may have taken effect. */
+/* The reply was lost; the request may have taken effect. */
 static void request_lost(struct talk_request *r)
 {
     struct worker *w = r->worker;
@@ -190,20 +190,20 @@ static void request_lost(struct talk_request *r)
         w->talk.send_all_held = true;
 }
 
-/* The server takes none of it.  What is to blame is found by sending the ends one by one. */
+/* The server refuses the whole request.  To find the finish at fault, they are sent one by one. */
 static void request_refused(struct talk_request *r, const struct err *why)
 {
     request_lost(r);
     if (r->finishes.count == 1 && r->finishes.items[0]->alone) {
-        task_refused(r->finishes.items[0], why); /* which may be its end */
+        task_refused(r->finishes.items[0], why); /* may free the task */
         return;
     }
     for (size_t i = 0; i < r->finishes.count; i++)
         r->finishes.items[i]->alone = true;
 }
 
-/* The server's own word, not that of somebody on the way.  Who is forbidden to speak to it at all waits; what is
- * forbidden to one item (a step with a command) is that item's end. */
+/* A refusal by the server itself, not by a proxy.  E_FORBIDDEN for the whole connection is
+ * waited out; for one item (a step with a command) it is final. */
 static bool is_refusal(const struct async_reply *reply)
 {
     bool ours = reply->text.size > 0 && reply->text.data[0] == '{';
@@ -225,7 +225,7 @@ static void on_reply(void *ctx, const struct async_reply *reply)
     if (err.code == E_OK && talk_read_reply(r, reply->text, &err) == E_OK) {
         resume_talk(w);
     } else if (is_refusal(reply)) {
-        log_error("the server refuses what this worker tells it: %s", err.msg);
+        log_error("the server refuses a request of this worker: %s", err.msg);
         request_refused(r, &err);
         talk_pause(w, reply, &err);
     } else {
@@ -263,7 +263,7 @@ static bool is_under_way(const struct worker *w, enum talk_kind kind)
     return false;
 }
 
-/* What these are granted is not known yet. */
+/* Requests that may still be granted jobs. */
 static bool updates_under_way(const struct worker *w)
 {
     return is_under_way(w, TALK_UPDATE) || is_under_way(w, TALK_WAIT);
@@ -365,7 +365,7 @@ static void on_queues(void *ctx, const struct async_reply *reply)
         talk_pause(w, reply, &err);
         return;
     }
-    w->talk.send_description = true; /* and its answer tells whether the server is there again */
+    w->talk.send_description = true; /* its reply also tells that the server is back */
     talk_check_subscriptions(w);
 }
 
@@ -382,8 +382,8 @@ static void ask_queues(struct worker *w)
 
 /* ---- once a pass of the loop ---- */
 
-/* The one that waits has all the room, and does not name a queue that could be taken from by now: a broken
- * one that may be tried again. */
+/* The waiting request has reserved all capacity and does not name a queue that has capacity by
+ * now: a broken one whose next trial is due. */
 static bool waits_too_narrowly(const struct worker *w)
 {
     const struct talk_request *wait = w->talk.woken ? NULL : waiting_request(w);
@@ -400,14 +400,14 @@ static bool waits_too_narrowly(const struct worker *w)
     return false;
 }
 
-/* When there is something to tell: an instant that may have passed. */
+/* When something should be sent; perhaps in the past. */
 static int64_t next_update_at(const struct worker *w)
 {
     int64_t at = w->n_tasks > 0 ? w->talk.heartbeat_at : TIME_NEVER;
 
     if (w->talk.send_all_held || (w->talk.send_description && w->served.known))
         return 0;
-    bool enough = talk_has_enough(w) && w->waiting > 0; /* what may be granted is not at hand */
+    bool enough = talk_has_enough(w) && w->waiting > 0; /* reservations are not jobs yet */
 
     for (const struct task *t = w->tasks; t != NULL; t = t->next) {
         int64_t news = !talk_may_finish(t) ? talk_update_at(t)
@@ -424,8 +424,9 @@ bool talk_is_quiet(const struct worker *w)
     return w->n_tasks == 0 && (!updates_under_way(w) || w->talk.disconnected);
 }
 
-/* Requests may overtake each other: a call back that came before the one that waits was heard by nobody.
- * One that does not come though it was called for so long is on a dead connection. */
+/* Requests may overtake each other: a wake-up that arrives before the waiting request has no
+ * effect and is repeated.  A waiting request that does not return after many is on a dead
+ * connection. */
 static void look_at_wake(struct worker *w, int64_t now)
 {
     struct talk *t = &w->talk;
@@ -442,8 +443,9 @@ static void look_at_wake(struct worker *w, int64_t now)
     request_cancel(waiting_request(w));
 }
 
-/* All that is held can be told when nothing is under way that may bring more: the one that waits is called
- * back, and is not given up, for it might be granted a job after that.  Ends and heartbeats go along. */
+/* An "all" request can be sent when nothing under way may bring more jobs.  So the waiting
+ * request is made to return; cancelling it would lose a job granted meanwhile.  Finishes and
+ * heartbeats are sent along. */
 static void call_back(struct worker *w, int64_t now)
 {
     look_at_wake(w, now);
@@ -451,7 +453,7 @@ static void call_back(struct worker *w, int64_t now)
         send_short(w, 0);
 }
 
-/* One that takes connections and never answers is given up much later: it may only be slow. */
+/* A server that accepts connections and never replies is only logged: it may be slow. */
 static void look_for_answer(struct worker *w, int64_t now)
 {
     struct talk *t = &w->talk;

@@ -1,18 +1,19 @@
 /*
- * The talk with the server: what a worker asks, tells and is told.
+ * The requests of a worker to its server.
  *
- * Three kinds of requests, all POST /v1/claim:
- * - short ones tell whatever there is to tell (ends, heartbeats, status, logs) and take jobs for the room
- *   that there is; they are answered at once, and several may be under way;
- * - one that waits for jobs, while there is room and nothing to tell;
- * - one that listens, always: for cancels and for changed definitions.
- * What a request under way may be granted is reserved, so that no job comes for which there is no room.
+ * Three kinds, all POST /v1/claim:
+ * - updates send finishes, heartbeats, status and logs, and claim jobs for the free capacity; the
+ *   server replies at once, and several may be under way;
+ * - one waits for jobs, while there is capacity and nothing to send;
+ * - one listens, always: for cancels and changed definitions.
+ * The jobs that a request may be granted are reserved, so that never more come than can be started.
  *
- * Besides, before it asks for the queues, a worker with topics tells the server of each that it is subscribed to:
- * at its start, when the server was away, and when a queue of its own is gone.
+ * A worker with topics subscribes before it reads the queues: at its start, after the server was
+ * unreachable, and when the queue of a subscription is gone.
  *
- * When the server is away, nothing is forgotten: requests are made anew with growing pauses.  After a reply that
- * was lost the worker says what it holds ("all"), and whatever else was granted to it goes back.
+ * While the server is unreachable nothing is dropped: requests are made again after growing pauses.
+ * After a lost reply the worker lists what it holds ("all"), and the server takes back whatever
+ * else it had granted.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,42 +30,42 @@ struct async_request;
 
 struct talk {
     struct talk_request *requests; /* under way */
-    bool waiting;                  /* one of them waits for jobs */
+    bool waiting;                  /* one of them is a TALK_WAIT */
     bool listening;
-    bool is_refused; /* another worker has the name */
-    bool leaving;    /* the name was given back, or is about to be */
+    bool is_refused; /* another worker uses the name */
+    bool leaving;    /* the request that gives up the name was sent */
     struct async_request *queues_request;
     struct async_request *subscribe_request;
-    size_t subscribed;     /* so many of the topics, the first ones, are told */
-    int64_t subscribe_at;  /* steady: not before */
-    int reserved;          /* jobs that requests under way may be granted */
-    bool woken;            /* the one that waits has been told to return */
-    int64_t wake_again_at; /* steady: it was not there yet when it was told so; TIME_NEVER */
+    size_t subscribed;     /* number of topics subscribed so far, in order */
+    int64_t subscribe_at;  /* steady: no earlier than this */
+    int reserved;          /* by all requests under way */
+    bool woken;            /* the waiting request was told to return */
+    int64_t wake_again_at; /* steady: when to tell it again; TIME_NEVER */
     int64_t wake_pause_us;
 
-    bool send_all_held;    /* the next claim tells all that is held */
-    bool send_description; /* the next request says what this worker is */
-    size_t turn;           /* the queue that is named first, when not all can be */
-    int64_t heartbeat_at;  /* steady: the next heartbeat */
-    int64_t resume_at;     /* steady: the server was away; nothing is sent before */
+    bool send_all_held;    /* the next update lists every job held */
+    bool send_description; /* the next request has slots, queues and version */
+    size_t turn;           /* the queue to name first, when queues take turns */
+    int64_t heartbeat_at;  /* steady */
+    int64_t resume_at;     /* steady: nothing is sent before */
     int64_t pause_us;
-    bool disconnected;   /* said so in the log */
-    bool connected_once; /* the server has answered once */
-    int64_t silent_at; /* steady: no answer until then is told; 0: not set, TIME_NEVER: was told */
+    bool disconnected;   /* and that was logged */
+    bool connected_once; /* the server has replied once */
+    int64_t silent_at;   /* steady: when silence is logged; 0: not set, TIME_NEVER: it was */
 
     struct buf body; /* of the request being made */
 };
 
 void talk_init(struct worker *w);
 
-/* Forgets all requests under way. */
+/* Cancels all requests under way. */
 void talk_deinit(struct worker *w);
 
-/* Sends what is to be sent now; called once a pass of the loop. */
+/* Sends what is due; called in each pass of the loop. */
 void talk_send(struct worker *w);
 
-/* Everything that was to be told is with the server. */
+/* All results have reached the server. */
 bool talk_is_quiet(const struct worker *w);
 
-/* Gives the name back to the server; true when that was done, or cannot be. */
+/* Gives up the name at the server; true when that is done, or impossible. */
 bool talk_leave(struct worker *w);

@@ -1,18 +1,19 @@
 /*
- * What a request tells: ends, heartbeats with status, pieces of logs, and what an earlier worker lost.
+ * What an update contains: finishes, heartbeats with status, pieces of logs, and the jobs that an
+ * earlier worker lost.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
 #include "worker/internal.h"
 #include "worker/talk/internal.h"
 
-#define BODY_ENOUGH ((size_t)4 << 20) /* no more logs in this request */
-#define PIECE_MAX ((size_t)512 << 10) /* of a log in one request */
+#define BODY_ENOUGH ((size_t)4 << 20) /* above: no more logs in this request */
+#define PIECE_MAX ((size_t)512 << 10) /* of one log in one request */
 #define UPDATE_EVERY_US (200 * US_PER_MS)
 
 enum { FINISHES_MAX = 1000 }; /* in one request */
 
-/* `{"id":…,"lease":…` of the next one in a list. */
+/* The next item of a list, begun: `{"id":…,"lease":…` */
 static void begin_item(struct buf *b, const struct task *t)
 {
     json_add_comma(b);
@@ -23,7 +24,7 @@ static void begin_item(struct buf *b, const struct task *t)
     buf_add_char(b, '"');
 }
 
-/* Where the piece ends; -1: nothing was added. */
+/* Returns where the piece ends; -1: nothing was added. */
 static int64_t add_log(struct buf *b, struct task *t, size_t max)
 {
     if (output_pending(t->output) == 0)
@@ -50,13 +51,13 @@ static bool has_new_status(const struct task *t)
     return !t->stop_told || (t->stopped == 0 && program_report_status_changed(t->report));
 }
 
-/* One at a time: a later one on another connection could come first. */
+/* One status at a time: a later one could arrive first, on another connection. */
 static bool may_send_status(const struct task *t)
 {
     return has_new_status(t) && !t->status_sent;
 }
 
-/* Its last status has been told, and the rest of its log fits into the finish. */
+/* After its last status, and when the rest of its log fits into the finish. */
 bool talk_may_finish(const struct task *t)
 {
     if (t->state != TASK_ENDED || t->finish_sent)
@@ -99,7 +100,7 @@ void talk_add_finishes(struct talk_request *r, struct buf *b)
         buf_add_char(b, ']');
 }
 
-/* A stopped program says nothing: its status does. */
+/* The status of a stopped program says so, whatever the program said before. */
 static void add_status(struct task *t, struct buf *b)
 {
     if (t->stopped != 0)
@@ -116,7 +117,7 @@ static bool has_update(const struct task *t)
     return may_send_status(t) || (!t->log_sent && output_pending(t->output) > 0);
 }
 
-/* A log too long for the finish goes ahead of it, without rest. */
+/* A log that is too long for the finish is sent ahead of it, without pauses. */
 int64_t talk_update_at(const struct task *t)
 {
     if (t->finish_sent || t->lost || !has_update(t))

@@ -328,7 +328,7 @@ def test_a_program_adds_steps_before_the_final_ones_and_raises_signals(shop):
     assert [row[:2] for row in rows(good(shop, "show", job_id).out, "steps")] == [
         ["1", "one"], ["2", "two"], ["4", "more"], ["5", "last"], ["3", "end"]]
     assert shop.log(job).decode().startswith("two\nmore 1\nlast\n")
-    assert b"the route has come to its final steps" in shop.log(job)
+    assert b"the final steps of the route have begun" in shop.log(job)
     assert good(shop, "signal", "show", "added").out.startswith("signal added  4\n")
 
 
@@ -347,7 +347,7 @@ def test_a_job_without_a_route_is_told_so(shop):
                          'echo "$answer"')
     assert job["state"] == "done"
     assert shop.log(job).splitlines()[-1] == (
-        b"fail step: this job has no route: it was made without steps")
+        b"fail step: this job has no route: it was created without steps")
 
 
 RESIDENT = PYTHON + """

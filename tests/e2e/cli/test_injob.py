@@ -128,7 +128,7 @@ def test_step_says_a_step_as_json(desk, args, step):
 
 @pytest.mark.parametrize("args, word", [
     (["step", "[]"], "a JSON object"), (["step", '{"queue":7}'], "queue"),
-    (["step", '{"name":"a"}', "-p", "a=b"], "by itself"), (["step", "a", "-p", "x"], "K=V"),
+    (["step", '{"name":"a"}', "-p", "a=b"], "no other options"), (["step", "a", "-p", "x"], "K=V"),
     (["raise", "a/b"], "'/'"), (["raise", ""], "name"), (["raise", "a", "0"], "1 to"),
 ])
 def test_a_step_or_signal_that_makes_no_sense_is_not_sent(desk, args, word):
@@ -232,7 +232,7 @@ def test_outside_a_job_a_verb_says_so(args, tmp_path):
 
 
 @pytest.mark.parametrize("args, word", [
-    (["progress"], "how far"), (["progress", "1/x"], "progress"), (["emit", "{"], "JSON"),
+    (["progress"], "give a progress"), (["progress", "1/x"], "progress"), (["emit", "{"], "JSON"),
     (["emit", "a/b"], "QUEUE"), (["emit", "{}", "-p", "a=b"], "options"), (["set", "x"], "form"),
     (["set", "a", "b", "c"], "form"), (["set", "a:={"], "JSON"), (["set", "=b"], "form"),
     (["fail"], "TEXT"), (["resend", "soon"], "soon"),

@@ -137,7 +137,7 @@ def test_nobody_else_takes_what_waits_for_a_subscriber(shops, workers):
 def test_a_program_may_be_missing_and_come_later(shops, workers):
     shop = shops(slots=0).start()
     made = subscriber(shop, workers, "w")
-    eventually(lambda: "nothing here says what to run" in made.log_text(), "the warning")
+    eventually(lambda: "there is no command for its jobs" in made.log_text(), "the warning")
     job_id, = curl(shop, date="3")
     assert shop.client.state(job_id) == "ready"
     shop.define(TOPIC, command=[str(shop.program(AT_ONCE)), "{date}"])

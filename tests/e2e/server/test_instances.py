@@ -180,7 +180,7 @@ def test_the_second_takes_over_when_the_first_stops(shops, workers, tmp_path):
     second = workers(shop.server, "w", data=tmp_path).spawn()
     eventually(lambda: "is taken" in second.log_text(), "the refusal")
     assert first.stop() == 0
-    eventually(lambda: "has the name w now" in second.log_text(), "the second one", 2 * DEADLINE_S)
+    eventually(lambda: "the name w is accepted now" in second.log_text(), "the second one", 2 * DEADLINE_S)
     eventually(second.is_shown, "its queues")
     assert shop.run(queue)["state"] == "done"
 

@@ -67,7 +67,7 @@ def test_a_command_that_is_not_executable(shop):
 
 
 @pytest.mark.parametrize("text, word", [("#!/no/such/interpreter\n", "interpreter"),
-                                        ("#!/bin/sh\r\necho x\r\n", "Windows"),
+                                        ("#!/bin/sh\r\necho x\r\n", "ends with CR"),
                                         ("no first line", "#!")])
 def test_a_script_whose_interpreter_cannot_run_it(shop, text, word):
     shop.made += 1

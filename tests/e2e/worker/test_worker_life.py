@@ -324,8 +324,8 @@ def test_the_job_of_a_hung_worker_is_taken_by_another_which_ends_the_old_program
     assert not old.alive(), "it was ended before the next one began"
     assert held.show()["lost"] == 1
     hung.resume()
-    eventually(lambda: "not ours any more" in hung.log_text()
-               or "was not taken" in hung.log_text(), "the news that it lost the job")
+    eventually(lambda: "belongs to another worker" in hung.log_text()
+               or "was not accepted" in hung.log_text(), "the news that it lost the job")
     assert new.alive(), "and does not end the new program"
     held.go()
     job = held.ended()
@@ -348,7 +348,7 @@ def test_the_finish_of_a_program_that_ended_while_its_worker_hung_too_long_is_re
     workers(shop.server, "other", args=["--lease", "2s"]).start()
     new = held.another(old)
     hung.resume()
-    eventually(lambda: "was not taken" in hung.log_text() or "not ours" in hung.log_text(),
+    eventually(lambda: "was not accepted" in hung.log_text() or "belongs to another worker" in hung.log_text(),
                "the refusal in its log")
     assert held.show()["state"] == "running" and new.alive()
     held.go()

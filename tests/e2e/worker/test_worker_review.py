@@ -242,7 +242,7 @@ def test_a_server_that_takes_no_end_of_a_job_costs_that_job_alone(faked):
     fake, worker = faked(answer)
     eventually(lambda: any(item["id"] == second["id"] for item in fake.finishes()), "the other")
     eventually(lambda: tries()[-1]["state"] == "failed", "the end as a failure")
-    eventually(lambda: "does not take its end" in fake.log.read_text(), "the job given up")
+    eventually(lambda: "refuses its result" in fake.log.read_text(), "the job given up")
     assert worker.poll() is None
 
 

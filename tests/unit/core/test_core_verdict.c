@@ -154,8 +154,9 @@ static void refused_emits_spoil_a_success_and_nothing_else(void **state)
                               .why = VERDICT_EMITS,
                               .reason = SLICE("there is no queue 'x'")};
 
-    assert_verdict(f, "\"state\":\"failed\",\"exit\":0,\"cause\":\"protocol\",\"text\":"
-                      "\"what it has asked for was refused: there is no queue 'x'\"");
+    assert_verdict(f,
+                   "\"state\":\"failed\",\"exit\":0,\"cause\":\"protocol\",\"text\":"
+                   "\"a job, step or signal of the attempt was refused: there is no queue 'x'\"");
     f.end = WORD_DONE;
     assert_int_equal(judged(f).cause, JOB_CAUSE_PROTOCOL);
     f.exit = 2;
@@ -177,7 +178,7 @@ static void a_resident_answers_by_words_alone(void **state)
     assert_verdict(f, "\"state\":\"failed\",\"cause\":\"exit\",\"text\":\"no\",\"final\":true");
     f = (struct verdict_facts){.resident = true, .exited = true};
     assert_verdict(f, "\"state\":\"failed\",\"exit\":0,\"cause\":\"protocol\",\"text\":"
-                      "\"the program ended (exit status 0) while it had the job\"");
+                      "\"the resident program ended (exit status 0) before it answered\"");
     f.exit = -SIGSEGV;
     assert_int_equal(judged(f).cause, JOB_CAUSE_SIGNAL);
 }

@@ -255,14 +255,12 @@ static void a_job_must_name_a_queue_that_is_there(void **state)
 
     assert_string_equal(say(d, "emit {\"queue\":\"fetsh\"}"),
                         "fail emit: there is no queue 'fetsh', did you mean 'fetch'?\n");
-    assert_string_equal(say(d, "emit! {}"),
-                        "fail emit!: a job needs a 'queue', the name of one, or a 'topic', or "
-                        "'steps'\n");
-    assert_string_equal(
-        buf_text(&d->notices),
-        "emit!: a job needs a 'queue', the name of one, or a 'topic', or 'steps'\n");
+    assert_string_equal(say(d, "emit! {}"), "fail emit!: a job needs a 'queue', a 'topic' or "
+                                            "'steps'\n");
+    assert_string_equal(buf_text(&d->notices),
+                        "emit!: a job needs a 'queue', a 'topic' or 'steps'\n");
     assert_string_equal(say(d, "emit {\"queue\":7}"),
-                        "fail emit: 'queue' must be the name of one\n");
+                        "fail emit: 'queue' must be the name of a queue\n");
     assert_string_equal(finish(d), "");
 }
 
@@ -276,7 +274,7 @@ static void a_job_may_go_to_a_topic_or_along_steps(void **state)
                                    "{\"steps\":[{\"name\":\"a\",\"queue\":\"fetch\"}]}]");
     assert_string_equal(say(d, "emit {\"topic\":\"crewl\"}"), "fail emit: nobody is subscribed\n");
     assert_string_equal(say(d, "emit! {\"topic\":7}"),
-                        "fail emit!: a job needs a 'queue', the name of one, or a 'topic', or "
+                        "fail emit!: a job needs a 'queue', a 'topic' or "
                         "'steps'\n");
     assert_string_equal(say(d, "emit {\"steps\":[{\"name\":\"fetch\"},{\"name\":\"fetsh\"}]}"),
                         "fail emit: steps[1]: there is no queue 'fetsh', did you mean 'fetch'?\n");
@@ -321,9 +319,9 @@ static void a_step_needs_a_route_and_a_queue_that_is_there(void **state)
     struct desk *d = *state;
 
     assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
-                        "fail step: this job has no route: it was made without steps\n");
+                        "fail step: this job has no route: it was created without steps\n");
     assert_string_equal(buf_text(&d->notices),
-                        "step: this job has no route: it was made without steps\n");
+                        "step: this job has no route: it was created without steps\n");
     program_report_free(d->a);
     d->a = program_report_of(EMIT_ROUTE_FINAL);
     assert_string_equal(say(d, "step {\"name\":\"fetch\"}"),
@@ -368,13 +366,13 @@ static void a_cursor_after_a_step_or_a_signal_is_refused(void **state)
     struct desk *d = *state;
 
     say(d, "raise dump");
-    assert_string_equal(say(d, "cursor 1"),
-                        "fail cursor: what was given by 'raise' before it is lost if this attempt "
-                        "fails: say it after the last cursor\n");
+    assert_string_equal(
+        say(d, "cursor 1"),
+        "fail cursor: the effect of 'raise' before it would be lost if this attempt fails: say it after the last cursor\n");
     say(d, "step {\"name\":\"fetch\"}");
-    assert_string_equal(say(d, "cursor 1"),
-                        "fail cursor: what was given by 'step' before it is lost if this attempt "
-                        "fails: say it after the last cursor\n");
+    assert_string_equal(
+        say(d, "cursor 1"),
+        "fail cursor: the effect of 'step' before it would be lost if this attempt fails: say it after the last cursor\n");
 }
 
 static size_t jobs_in(const char *body)
@@ -507,7 +505,7 @@ static void a_cursor_after_a_plain_emit_is_refused(void **state)
     next_batch(d, 0);
     const char *replies = batch_done(d, "{\"ids\":[]}");
 
-    assert_int_equal(strncmp(replies, "ok\nok\nfail cursor: what was given by 'emit'", 42), 0);
+    assert_int_equal(strncmp(replies, "ok\nok\nfail cursor: the effect of 'emit'", 36), 0);
     assert_int_equal(program_report_batch_at(d->a), TIME_NEVER);
 }
 

@@ -407,7 +407,7 @@ static void failures_say_what_is_wrong(void **state)
         strstr(refusal(&s, E_NOT_FOUND), "its interpreter is not here: #!/nowhere/perl"));
     write_text("windows", "#!/bin/sh\r\n", 0755);
     s.path = in_dir("windows");
-    assert_non_null(strstr(refusal(&s, E_NOT_FOUND), "as on Windows"));
+    assert_non_null(strstr(refusal(&s, E_NOT_FOUND), "ends with CR"));
     write_text("plain", "#!/bin/sh\n", 0644);
     s.path = in_dir("plain");
     assert_non_null(strstr(refusal(&s, E_FORBIDDEN), "Permission denied"));
