@@ -44,7 +44,7 @@ class Checker:
         self.client.close()
 
     def check_store(self):
-        """A server that was killed checks its store by itself when it starts: one check at a time."""
+        """A server that was killed checks its store when it starts, and does one check at a time."""
         def asked():
             reply = self.client.post("/v1/check", {"full": True})
             return None if reply.status == 503 else reply

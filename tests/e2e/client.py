@@ -84,8 +84,8 @@ class Client:
         return UnixConnection(self.address, self.timeout)
 
     def _was_closed(self):
-        """By the server, which closes what was idle for half a minute: on a busy machine a client may
-        be.  Then there is something to read although nothing was asked."""
+        """Whether the server has closed the connection, as it does after half a minute without a
+        request: then there is something to read although nothing was asked."""
         sock = self.connection.sock if self.connection else None
         if sock is None:
             return False

@@ -16,7 +16,7 @@ from waiting import PATIENCE
 
 TEST_DEADLINE_S = 120 * PATIENCE
 
-# Who runs the tests in the background of a shell has these ignored: what they start must be interruptible.
+# A shell ignores these for what it runs in the background; what the tests start must get them.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
@@ -24,7 +24,7 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 @pytest.fixture(autouse=True)
 def deadline(request):
     """No test waits for ever, whatever it waits for."""
-    factor = 3 if {"kill9", "chaos", "history"} & set(request.node.nodeid.replace(".", "_").split("_")) else 1
+    factor = 3 if request.node.get_closest_marker("long") else 1
 
     def give_up(_signal, _frame):
         raise AssertionError(f"the test did not end within {factor * TEST_DEADLINE_S} s")
@@ -152,6 +152,9 @@ def workers():
 def pytest_collection_modifyitems(config, items):
     """What watches the clock for half a minute begins first and is looked at last."""
     items.sort(key=lambda item: item.get_closest_marker("last") is not None)
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("embedded"):
+            raise pytest.UsageError(f"{item.nodeid}: a long test must bring its own store")
     if postgres.STORE:
         left_out = [item for item in items if item.get_closest_marker("embedded")]
         config.hook.pytest_deselected(items=left_out)
@@ -165,5 +168,5 @@ def pytest_sessionstart():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "last: run after all others")
-    config.addinivalue_line("markers", "alone: nothing else may run on the machine meanwhile")
+    config.addinivalue_line("markers", "long: for half a minute or more; in processes of their own")
     config.addinivalue_line("markers", "embedded(why): nothing to be learnt from it on PostgreSQL")

@@ -10,7 +10,7 @@ import pytest
 from waiting import PATIENCE
 from waybill import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(360 * PATIENCE),
+pytestmark = [pytest.mark.long, pytest.mark.timeout(360 * PATIENCE),
               pytest.mark.embedded("each brings its own store")]
 
 

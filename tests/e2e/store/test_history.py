@@ -10,7 +10,8 @@ import pytest
 from waiting import PATIENCE
 from waybill import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.timeout(600 * PATIENCE), pytest.mark.embedded("each brings its own store")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(600 * PATIENCE),
+              pytest.mark.embedded("each brings its own store")]
 SKIPPED = 77  # of run.py: no namespaces here
 SECONDS = {"sqlite": "30", "postgres": "90"}  # two minutes in all
 

@@ -10,7 +10,7 @@ import pytest
 from waiting import PATIENCE
 from waybill import ROOT
 
-pytestmark = [pytest.mark.alone, pytest.mark.embedded("PostgreSQL has a chaos of its own")]
+pytestmark = [pytest.mark.long, pytest.mark.embedded("PostgreSQL has a chaos of its own")]
 
 KILL9 = ROOT / "tests" / "crash" / "kill9.py"
 
