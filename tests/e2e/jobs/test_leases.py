@@ -9,6 +9,8 @@ import pytest
 
 from waiting import DEADLINE_S, eventually, now, parse_time
 
+LATE_MAX_S = 1  # by which a stored deadline may be later than the lease is long
+
 
 def test_an_expired_lease_makes_the_job_ready_at_once(client):
     job_id = client.submit()
@@ -89,9 +91,16 @@ def test_a_touch_moves_the_deadline(client):
     job_id = client.submit()
     job = client.take(lease="60s")
     before = parse_time(client.show(job_id)["lease_until"])
-    client.touch(job)
-    after = parse_time(client.show(job_id)["lease_until"])
-    assert after >= before and 55 < (after - now()).total_seconds() <= 60
+
+    def moved():
+        """The allowance for slow commits, which a lease has on top, may have shrunk by more than the time
+        between both: then a later touch moves the deadline."""
+        client.touch(job)
+        after = parse_time(client.show(job_id)["lease_until"])
+        return after > before and after
+
+    left = (eventually(moved, "a later deadline") - now()).total_seconds()
+    assert 55 < left <= 60 + LATE_MAX_S
 
 
 def test_a_touch_of_many_tells_which_are_lost(client):
