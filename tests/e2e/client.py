@@ -8,7 +8,7 @@ import re
 import select
 import socket
 
-from waiting import DEADLINE_S, PATIENCE
+from waiting import DEADLINE_S, PATIENCE, Background, eventually
 
 
 class Reply:
@@ -232,6 +232,16 @@ def counted(jobs):
         states = result.setdefault(job["queue"], {})
         states[job["state"]] = states.get(job["state"], 0) + 1
     return result
+
+
+def waiting_claim(server, queues="work", wait="30s", count=1, **fields):
+    """A claim that waits; returns when the server has it."""
+    before = server.tcp().waiting()
+    call = Background(server.tcp().claim, queues, wait=wait, **fields)
+    watcher = server.tcp()
+    eventually(lambda: watcher.waiting() == before + count or not call.running(), "a waiting claim")
+    assert call.running()
+    return call
 
 
 def body_of(job):

@@ -8,6 +8,8 @@ from processes import Process
 from waiting import DEADLINE_S, PATIENCE, eventually
 from waybill import BIN, Server, plain_env
 
+PYTHON = "#!/usr/bin/python3\n"  # the first line of a program
+
 
 class Worker:
     """A separate worker of a server.  It keeps its state under the server's data directory."""

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from test_programs import PYTHON
 from waiting import Background, eventually
 from waybill import BIN
+from worker import PYTHON
 
 pytestmark = pytest.mark.embedded("each verb is a request that other tests make")
 

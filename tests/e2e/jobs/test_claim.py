@@ -4,17 +4,8 @@ import time
 
 import pytest
 
+from client import waiting_claim
 from waiting import Background, eventually, parse_time
-
-
-def waiting_claim(server, queues="work", wait="30s", count=1, **fields):
-    """A claim that waits; returns when the server has it."""
-    before = server.tcp().waiting()
-    call = Background(server.tcp().claim, queues, wait=wait, **fields)
-    watcher = server.tcp()
-    eventually(lambda: watcher.waiting() == before + count or not call.running(), "a waiting claim")
-    assert call.running()
-    return call
 
 
 def ids(reply):

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-PYTHON = "#!/usr/bin/python3\n"
+from worker import PYTHON
+
 NOBODY = "0000000000001"  # an id that no job has
 
 EVIL = ["a'b", 'a"b', "a\nb", "$(touch x)", "`touch x`", "; touch x", "${IFS}", "\\", "-n", "", " ",

@@ -4,9 +4,8 @@ import os
 
 import pytest
 
-from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, parse_time
-from worker import worker_named
+from worker import PYTHON, worker_named
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 

@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from processes import must_end, noted, of_place
-from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, now, parse_time
+from worker import PYTHON
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 

@@ -10,9 +10,8 @@ import stat
 import pytest
 
 from processes import noted
-from test_programs import PYTHON
 from waiting import eventually
-from worker import Shop
+from worker import PYTHON, Shop
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 

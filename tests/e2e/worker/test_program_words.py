@@ -5,8 +5,8 @@ import json
 import pytest
 
 from processes import noted
-from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually
+from worker import PYTHON
 
 # say LINE: sends it and prints the answer
 SAY = """

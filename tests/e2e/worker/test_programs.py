@@ -9,10 +9,9 @@ import pytest
 
 from processes import Process, must_end, noted, of_place
 from waiting import DEADLINE_S, PATIENCE, eventually, parse_time
+from worker import PYTHON
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
-
-PYTHON = "#!/usr/bin/python3\n"
 
 
 def assert_works(shop):

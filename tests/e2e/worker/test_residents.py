@@ -5,8 +5,8 @@ import signal
 import pytest
 
 from processes import Process, must_end, noted
-from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually, parse_time
+from worker import PYTHON
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a worker tells the server besides finishing: definitions it knows, who it is, when it woke."""
-from test_claim import waiting_claim
+from client import waiting_claim
 from waiting import Background, now, parse_time
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from processes import Process, noted
-from test_programs import PYTHON
 from waiting import DEADLINE_S, eventually
 from waybill import BIN, plain_env
+from worker import PYTHON
 
 pytestmark = pytest.mark.embedded("the worker alone decides it")
 
