@@ -41,7 +41,11 @@ def test_three_servers_on_one_postgresql_lose_nothing_and_go_on_whatever_is_kill
 
 @pytest.mark.parametrize("script, seconds", [("chaos.py", "30"), ("postgres_chaos.py", "35")])
 def test_what_ends_lead_to_is_there_once_whatever_is_killed(script, seconds):
-    verdict, text = chaos(script, os.environ.get("WAYBILL_CHAOS", seconds), "links")
-    print(text)
     least = {"routes": 6, "steps": 18, "made": 24, "fired": 6, "released": 12, "raised": 18}
-    assert all(verdict[name] >= n // PATIENCE for name, n in least.items()), text
+    seconds = float(os.environ.get("WAYBILL_CHAOS", seconds))
+    for longer in (1, 3):  # on a busy machine little happens: what is proven then is too little
+        verdict, text = chaos(script, str(longer * seconds), "links")
+        print(text)
+        if all(verdict[name] >= n // PATIENCE for name, n in least.items()):
+            return
+    assert False, text
