@@ -203,7 +203,7 @@ def test_a_step_added_to_the_final_ones_is_refused(shop, own, plain):
                              "final": True}]))
     assert job["state"] == "done" and [s["name"] for s in job["steps"]] == ["a", "end"], job
     answer = shop.log(job).splitlines()[-1]
-    assert answer.startswith(b"fail ") and b"the route has come to its final steps" in answer
+    assert answer.startswith(b"fail ") and b"the final steps of the route have begun" in answer
 
 
 def test_a_step_added_by_a_finish_to_an_ended_route_is_refused(shop):
