@@ -48,7 +48,7 @@ static void answer_backup(struct chore *c)
     request_wake(r);
 }
 
-enum err_code backup_make(struct request *r, struct err *err)
+static enum err_code backup_make(struct request *r, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice dir = {NULL, 0};
@@ -95,7 +95,7 @@ static void answer_check(struct chore *c)
     request_wake(r);
 }
 
-enum err_code check_run(struct request *r, struct err *err)
+static enum err_code check_run(struct request *r, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     bool full = false;
@@ -114,3 +114,31 @@ enum err_code check_run(struct request *r, struct err *err)
     c->how = full ? STORE_CHECK_FULL : STORE_CHECK_QUICK;
     return wait_for(r, c, err);
 }
+
+/* ---- routes ---- */
+
+static const struct route admin_rows[] = {
+    {
+        ROUTE("POST", "/v1/backup", RIGHT_ADMIN),
+        .handle = backup_make,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "BackupTo",
+        .gives = "BackedUp",
+        .errors = {E_CONFLICT, E_FULL},
+        .help = "Copies the running store into a directory of the server's machine.",
+    },
+    {
+        ROUTE("POST", "/v1/check", RIGHT_ADMIN),
+        .handle = check_run,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "CheckHow",
+        .gives = "Checked",
+        .help = "Checks the store; with full also its counts and invariants.",
+    },
+};
+
+const struct route_table admin_routes = ROUTE_TABLE(admin_rows);

@@ -106,7 +106,7 @@ static enum err_code plan_bulk(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code bulk_create(struct request *r, struct err *err)
+static enum err_code bulk_create(struct request *r, struct err *err)
 {
     bool dry_run = false;
 
@@ -122,46 +122,39 @@ enum err_code bulk_create(struct request *r, struct err *err)
     return E_OK;
 }
 
-/* ---- GET /v1/bulk ---- */
+/* ---- routes ---- */
 
-enum err_code bulk_list(struct request *r, struct err *err)
-{
-    (void)err;
-    request_query(r, QUERY_BULKS);
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
+static const struct route bulk_rows[] = {
+    {
+        ROUTE("POST", "/v1/bulk", RIGHT_ADMIN),
+        .handle = bulk_create,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 202,
+        .takes = "BulkToDo",
+        .gives = "Bulk",
+        .params = {{"dry_run", "boolean", "Change nothing, answer 200 with the number of jobs."}},
+        .errors = {E_FULL, E_TOO_SLOW},
+        .help = "Applies one action to many jobs: cancel retry hold release now move delete.",
+    },
+    {
+        ROUTE("GET", "/v1/bulk", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_BULKS},
+        .status = 200,
+        .gives = "Bulks",
+        .help = "Lists bulk actions that are running or ended within a day.",
+    },
+    {
+        ROUTE("GET", "/v1/bulk/{id}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_BULK, .id_of = "bulk action"},
+        .status = 200,
+        .gives = "Bulk",
+        .params = {WAIT_PARAM("Answer when it is done, or after this time.")},
+        .errors = {E_NOT_FOUND},
+        .help = "Shows a bulk action.  It is kept for a day after its end.",
+    },
+};
 
-/* ---- GET /v1/bulk/ID ---- */
-
-static void show(struct request *r, int64_t id)
-{
-    request_query(r, QUERY_BULK)->id = id;
-    request_read(r, NULL, NULL);
-}
-
-static void show_awaited(struct request *r)
-{
-    if (r->task.op.err.code != E_OK)
-        request_answer_op(r);
-    else
-        show(r, r->task.op.wait.id);
-}
-
-enum err_code bulk_show(struct request *r, struct err *err)
-{
-    int64_t wait_us;
-    int64_t id;
-
-    if (request_id(r, "bulk action", &id, err) != E_OK || request_wait(r, &wait_us, err) != E_OK)
-        return err->code;
-    if (wait_us == 0) {
-        show(r, id);
-        return E_OK;
-    }
-    struct op *op = request_op(r, OP_WAIT);
-
-    op->wait = (struct job_wait){.id = id, .wait_us = wait_us};
-    request_run(r, show_awaited);
-    return E_OK;
-}
+const struct route_table bulk_routes = ROUTE_TABLE(bulk_rows);

@@ -115,7 +115,7 @@ static void answer_changes(struct request *r)
         r->status = 200;
 }
 
-enum err_code definitions_apply(struct request *r, struct err *err)
+static enum err_code definitions_apply(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_DEFINE);
     struct slice object;
@@ -127,3 +127,24 @@ enum err_code definitions_apply(struct request *r, struct err *err)
     request_run(r, answer_changes);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+static const struct route definitions_rows[] = {
+    {
+        ROUTE("POST", "/v1/definitions", RIGHT_ADMIN),
+        .handle = definitions_apply,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Definitions",
+        .gives = "Changes",
+        .params = {{"prune", "boolean",
+                    "Remove joins that are not in it, and queues that have no jobs."},
+                   {"dry_run", "boolean", "Tell what would change, change nothing."}},
+        .errors = {E_FULL},
+        .help = "Puts definitions into the store.",
+    },
+};
+
+const struct route_table definitions_routes = ROUTE_TABLE(definitions_rows);

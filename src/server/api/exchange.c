@@ -26,7 +26,7 @@ static void answer_exchange(struct request *r)
     request_answer_op(r);
 }
 
-enum err_code worker_exchange(struct request *r, struct err *err)
+static enum err_code worker_exchange(struct request *r, struct err *err)
 {
     struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EXCHANGE);
@@ -39,7 +39,7 @@ enum err_code worker_exchange(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code worker_emit(struct request *r, struct err *err)
+static enum err_code worker_emit(struct request *r, struct err *err)
 {
     struct submit_source source = {.right = r->right, .leases = &r->server->lease_key};
     struct op *op = request_op(r, OP_EMIT);
@@ -50,3 +50,65 @@ enum err_code worker_emit(struct request *r, struct err *err)
     request_run(r, NULL);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+static const struct route exchange_rows[] = {
+    {
+        ROUTE("POST", "/v1/claim", RIGHT_USER),
+        .handle = worker_exchange,
+        .what = EXCHANGE_CLAIM,
+        .body = BODY_JSON,
+        .max_body = BODY_ARRAY_MAX,
+        .status = 200,
+        .takes = "Claim",
+        .gives = "Claimed",
+        .errors = {E_TOO_MANY, E_FULL},
+        .help = "Finishes and touches held jobs, then claims jobs, waiting for them if asked to.",
+    },
+    {
+        ROUTE("POST", "/v1/finish", RIGHT_USER),
+        .handle = worker_exchange,
+        .what = EXCHANGE_FINISH,
+        .body = BODY_JSON,
+        .max_body = BODY_ARRAY_MAX,
+        .status = 200,
+        .takes = "Finish",
+        .gives = "Finished",
+        .errors = {E_FULL},
+        .help = "Ends claimed jobs.  The same finish again is ok.",
+    },
+    {
+        ROUTE("POST", "/v1/touch", RIGHT_USER),
+        .handle = worker_exchange,
+        .what = EXCHANGE_TOUCH,
+        .body = BODY_JSON,
+        .max_body = BODY_ARRAY_MAX,
+        .status = 200,
+        .takes = "Touch",
+        .gives = "Touched",
+        .errors = {E_FULL},
+        .help = "Extends leases and reports progress.",
+    },
+    {
+        ROUTE("POST", "/v1/emit", RIGHT_USER),
+        .handle = worker_emit,
+        .body = BODY_JSON,
+        .max_body = BODY_ARRAY_MAX,
+        .status = 200,
+        .takes = "Emit",
+        .gives = "Emitted",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_STALE_LEASE, E_QUEUE_DOWN, E_FORBIDDEN, E_FULL},
+        .help = "Adds jobs that are released when the emitting job is done, and saves its cursor.",
+    },
+    {
+        ROUTE("GET", "/v1/workers", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_WORKERS},
+        .status = 200,
+        .gives = "Workers",
+        .help = "Lists workers seen recently.",
+    },
+};
+
+const struct route_table exchange_routes = ROUTE_TABLE(exchange_rows);

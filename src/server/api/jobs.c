@@ -4,9 +4,9 @@
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/parse/fields.h"
-#include "server/parse/job_filter.h"
 #include "server/parse/submit.h"
 #include "server/process/parts.h"
+#include "server/request/reply.h"
 #include "server/request/request.h"
 
 /* ---- POST /v1/jobs ---- */
@@ -14,27 +14,6 @@
 struct submit_wait {
     int64_t wait_us;
 };
-
-/* It has ended, or the time is up: show it. */
-static void show_awaited(struct request *r)
-{
-    int64_t id = r->task.op.wait.id;
-
-    if (r->task.op.err.code != E_OK) {
-        request_answer_op(r);
-        return;
-    }
-    request_query(r, QUERY_JOB)->id = id;
-    request_read(r, NULL, NULL);
-}
-
-static void wait_for_job(struct request *r, int64_t id, int64_t wait_us)
-{
-    struct op *op = request_op(r, OP_WAIT);
-
-    op->wait = (struct job_wait){.id = id, .wait_us = wait_us};
-    request_run(r, show_awaited);
-}
 
 /* The job is committed: wait for its end with a second op. */
 static void wait_for_submitted(struct request *r)
@@ -44,7 +23,7 @@ static void wait_for_submitted(struct request *r)
     if (r->task.op.err.code != E_OK)
         request_answer_op(r);
     else
-        wait_for_job(r, r->task.op.submit.first_id, state->wait_us);
+        view_show_ended(r, r->task.op.submit.first_id, state->wait_us);
 }
 
 static void free_state(struct request *r)
@@ -52,7 +31,7 @@ static void free_state(struct request *r)
     free(r->state);
 }
 
-enum err_code jobs_create(struct request *r, struct err *err)
+static enum err_code jobs_create(struct request *r, struct err *err)
 {
     struct submit_source source = {.right = r->right, .key = r->headers.idempotency_key};
     int64_t wait_us;
@@ -81,39 +60,6 @@ enum err_code jobs_create(struct request *r, struct err *err)
     r->state = state;
     r->cleanup = free_state;
     request_run(r, wait_for_submitted);
-    return E_OK;
-}
-
-/* ---- GET /v1/jobs ---- */
-
-enum err_code jobs_list(struct request *r, struct err *err)
-{
-    struct query *q = request_query(r, QUERY_JOBS);
-
-    if (job_filter_from_params(r, &q->filter, &q->arena, err) != E_OK ||
-        limit_from_params(r, LIST_LIMIT, &q->limit, err) != E_OK ||
-        request_flag(r, "whole", &q->whole, err) != E_OK)
-        return err->code;
-    q->cursor = request_param(r, "cursor");
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
-/* ---- GET /v1/jobs/ID ---- */
-
-enum err_code job_show(struct request *r, struct err *err)
-{
-    int64_t wait_us;
-    int64_t id;
-
-    if (request_id(r, "job", &id, err) != E_OK || request_wait(r, &wait_us, err) != E_OK)
-        return err->code;
-    if (wait_us > 0) {
-        wait_for_job(r, id, wait_us);
-        return E_OK;
-    }
-    request_query(r, QUERY_JOB)->id = id;
-    request_read(r, NULL, NULL);
     return E_OK;
 }
 
@@ -240,7 +186,7 @@ static enum err_code read_act(struct request *r, struct op *op, struct err *err)
     return E_OK;
 }
 
-enum err_code job_act(struct request *r, struct err *err)
+static enum err_code job_act(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_ACT);
 
@@ -251,7 +197,7 @@ enum err_code job_act(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code job_patch(struct request *r, struct err *err)
+static enum err_code job_patch(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_ACT);
     struct act *act = &op->act;
@@ -266,7 +212,7 @@ enum err_code job_patch(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code job_delete(struct request *r, struct err *err)
+static enum err_code job_delete(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_ACT);
 
@@ -277,9 +223,130 @@ enum err_code job_delete(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code job_commit(struct request *r, struct err *err)
+static enum err_code job_commit(struct request *r, struct err *err)
 {
     (void)r;
     return err_set(err, E_INVALID,
                    "jobs cannot be submitted in parts yet: there is nothing to commit");
 }
+
+/* ---- routes ---- */
+
+#define ACTION(name, act, schema, code, text)                                                   \
+    {                                                                                           \
+        ROUTE("POST", "/v1/jobs/{id}/" name, RIGHT_USER),                                       \
+            .handle = job_act, .what = (act), .body = BODY_OPTIONAL, .max_body = JOB_BYTES_MAX, \
+            .status = (code), .takes = (schema), .gives = "Acted",                              \
+            .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL}, .help = (text)                         \
+    }
+
+static const struct route jobs_rows[] = {
+    {
+        ROUTE("POST", "/v1/jobs", RIGHT_USER),
+        .handle = jobs_create,
+        .view = {QUERY_JOB}, /* with ?wait */
+        .body = BODY_JOBS,
+        .max_body = BODY_ARRAY_MAX,
+        .status = 201,
+        .takes = "JobsToAdd",
+        .gives = "Added",
+        .params = {WAIT_PARAM("Answer with the whole job when it has ended, or after this time."),
+                   {"dry_run", "boolean", "Add nothing, answer 200 with the plan."}},
+        .errors = {E_CONFLICT, E_UNSUPPORTED, E_QUEUE_DOWN, E_FORBIDDEN, E_FULL},
+        .help = "Adds a job, an array of jobs (all or none) or NDJSON (a reply line for each).",
+    },
+    {
+        ROUTE("GET", "/v1/jobs", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_JOBS, .limit = LIST_LIMIT, .filters = true},
+        .status = 200,
+        .gives = "Jobs",
+        .params = {{"queue", "string", "Only this queue."},
+                   {"state", "string", "Only jobs in one of these states, separated by commas."},
+                   {"label.*", "string", "Only jobs with this label: label.NAME=VALUE."},
+                   {"text", "string", "Only jobs with this text in params, key, labels or status."},
+                   {"since", "string",
+                    "Only jobs created since this instant, or within this length: 2h."},
+                   {"id", "string", "Only jobs whose id begins with this."},
+                   {"whole", "boolean", "Show values above 4 KiB whole instead of in `cut`."},
+                   {"limit", "integer", "Maximum items, 1 to 1000 (default 50)."},
+                   {"cursor", "string", "Continues after the reply that had this cursor."}},
+        .errors = {E_TOO_SLOW},
+        .help = "Lists jobs, newest first.  A page may be short while the cursor is not null.",
+    },
+    {
+        ROUTE("GET", "/v1/jobs/{id}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_JOB, .id_of = "job"},
+        .status = 200,
+        .gives = "Job",
+        .params = {WAIT_PARAM("Answer when the job has ended, or after this time.")},
+        .errors = {E_NOT_FOUND, E_TOO_MANY},
+        .help = "Shows a job with its record.",
+    },
+    {
+        ROUTE("PATCH", "/v1/jobs/{id}", RIGHT_USER),
+        .handle = job_patch,
+        .body = BODY_JSON,
+        .max_body = JOB_BYTES_MAX,
+        .status = 200,
+        .takes = "Patch",
+        .gives = "Acted",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_PRECONDITION, E_FULL},
+        .help = "Changes a waiting job; with `version` only if it has not changed since.",
+    },
+    {
+        ROUTE("DELETE", "/v1/jobs/{id}", RIGHT_ADMIN),
+        .handle = job_delete,
+        .status = 200,
+        .gives = "Deleted",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
+        .help = "Removes a job that is not running, with its record and log.",
+    },
+    ACTION("cancel", ACT_CANCEL, "Nothing", 200,
+           "Cancels a job.  A running one is stopped by its worker: 202."),
+    ACTION("retry", ACT_RETRY, "RetrySet", 200,
+           "Runs an ended job again, with changed params if given, from a step if one is named."),
+    ACTION("hold", ACT_HOLD, "Nothing", 200, "Holds a waiting job."),
+    ACTION("release", ACT_RELEASE, "Nothing", 200, "Releases a held job."),
+    ACTION("clone", ACT_CLONE, "CloneParams", 201, "Makes a new job like this one."),
+    ACTION("now", ACT_NOW, "Nothing", 200, "Makes a scheduled job ready at once."),
+    ACTION("move", ACT_MOVE, "MoveTo", 200, "Moves a waiting job to another queue."),
+    {
+        ROUTE("POST", "/v1/jobs/{id}/commit", RIGHT_USER),
+        .handle = job_commit,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Nothing",
+        .gives = "Acted",
+        .help = "Not supported yet: 422.",
+    },
+    {
+        ROUTE("GET", "/v1/jobs/{id}/log", RIGHT_USER),
+        .handle = log_show,
+        .status = 200,
+        .type = TYPE_TEXT,
+        .params = {{"follow", "boolean",
+                    "Stay connected and send new output until the job has ended."},
+                   {"times", "boolean",
+                    "Instead of the log, when its parts were written (offsets and instants) and "
+                    "where its attempts begin (numbers and offsets), as JSON."}},
+        .errors = {E_NOT_FOUND, E_RANGE, E_TOO_MANY},
+        .help = "The log of a job.  Range: bytes=a-b, a- or -n is honoured.",
+    },
+    {
+        ROUTE("POST", "/v1/jobs/{id}/log", RIGHT_USER),
+        .handle = log_append,
+        .body = BODY_RAW,
+        .max_body = BODY_LOG_MAX,
+        .status = 200,
+        .gives = "LogSize",
+        .params = {{"lease", "string", "The lease of the job."},
+                   {"offset", "integer", "Where in the log the bytes belong."}},
+        .errors = {E_NOT_FOUND, E_STALE_LEASE, E_FULL},
+        .help = "Adds to the log of a claimed job.  Bytes that the log already has are skipped.",
+    },
+};
+
+const struct route_table jobs_routes = ROUTE_TABLE(jobs_rows);

@@ -5,48 +5,9 @@
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/parse/fields.h"
-#include "server/parse/job_filter.h"
 #include "server/request/request.h"
 
-/* ---- lists ---- */
-
-static enum err_code read_page(struct request *r, enum query_kind kind, struct err *err)
-{
-    struct query *q = request_query(r, kind);
-
-    q->name = r->args[0];
-    q->cursor = request_param(r, "cursor");
-    if (limit_from_params(r, LINKS_LIMIT, &q->limit, err) != E_OK)
-        return err->code;
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
-enum err_code signals_list(struct request *r, struct err *err)
-{
-    return read_page(r, QUERY_SIGNALS, err);
-}
-
-enum err_code joins_list(struct request *r, struct err *err)
-{
-    return read_page(r, QUERY_JOINS, err);
-}
-
-enum err_code join_show(struct request *r, struct err *err)
-{
-    return read_page(r, QUERY_JOIN, err);
-}
-
 /* ---- signals ---- */
-
-enum err_code signal_show(struct request *r, struct err *err)
-{
-    if (dest_name_check("signal", r->args[0], err) != E_OK)
-        return err->code;
-    request_query(r, QUERY_SIGNAL)->name = r->args[0];
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
 
 static enum err_code signal_count(struct field_reader *r, struct slice value)
 {
@@ -55,7 +16,7 @@ static enum err_code signal_count(struct field_reader *r, struct slice value)
 
 static const struct field signal_fields[] = {{FIELD("count"), .read = signal_count, .null = true}};
 
-enum err_code signal_add(struct request *r, struct err *err)
+static enum err_code signal_add(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_SIGNAL);
     struct field_reader reader = {.fields = signal_fields,
@@ -74,7 +35,7 @@ enum err_code signal_add(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code signal_clear(struct request *r, struct err *err)
+static enum err_code signal_clear(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_SIGNAL);
 
@@ -94,7 +55,7 @@ static enum err_code join_params(struct field_reader *r, struct slice value)
 
 static const struct field join_fields[] = {{FIELD("params"), .read = join_params, .null = true}};
 
-enum err_code join_add(struct request *r, struct err *err)
+static enum err_code join_add(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_JOIN);
     struct field_reader reader = {.fields = join_fields,
@@ -112,7 +73,7 @@ enum err_code join_add(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code join_clear(struct request *r, struct err *err)
+static enum err_code join_clear(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_JOIN);
     struct slice key = request_param(r, "key");
@@ -125,3 +86,90 @@ enum err_code join_clear(struct request *r, struct err *err)
     request_run(r, NULL);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+static const struct route signals_rows[] = {
+    {
+        ROUTE("GET", "/v1/signals", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_SIGNALS, .limit = LINKS_LIMIT},
+        .status = 200,
+        .gives = "Signals",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .help = "Lists the signals by name, with how many jobs wait for each.",
+    },
+    {
+        ROUTE("GET", "/v1/signals/{name}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_SIGNAL, .name_of = "signal"},
+        .status = 200,
+        .gives = "Signal",
+        .help = "Shows a signal and the first jobs that wait for it.",
+    },
+    {
+        ROUTE("POST", "/v1/signals/{name}", RIGHT_USER),
+        .handle = signal_add,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Raise",
+        .gives = "SignalLevel",
+        .errors = {E_CONFLICT, E_FULL},
+        .help = "Raises a signal.",
+    },
+    {
+        ROUTE("DELETE", "/v1/signals/{name}", RIGHT_USER),
+        .handle = signal_clear,
+        .status = 200,
+        .gives = "SignalLevel",
+        .errors = {E_FULL},
+        .help = "Sets a signal to 0.",
+    },
+};
+
+const struct route_table signals_routes = ROUTE_TABLE(signals_rows);
+
+static const struct route joins_rows[] = {
+    {
+        ROUTE("GET", "/v1/joins", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_JOINS, .limit = LINKS_LIMIT},
+        .status = 200,
+        .gives = "Joins",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .help = "Lists the joins by name.",
+    },
+    {
+        ROUTE("GET", "/v1/joins/{name}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_JOIN, .limit = LINKS_LIMIT},
+        .status = 200,
+        .gives = "Join",
+        .params = {LIMIT_PARAM, CURSOR_PARAM},
+        .errors = {E_NOT_FOUND},
+        .help = "Shows a join and its arrivals by key.",
+    },
+    {
+        ROUTE("POST", "/v1/joins/{name}", RIGHT_USER),
+        .handle = join_add,
+        .body = BODY_OPTIONAL,
+        .max_body = JOB_BYTES_MAX,
+        .status = 200,
+        .takes = "Arrive",
+        .gives = "Arrived",
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Arrives at a join.",
+    },
+    {
+        ROUTE("DELETE", "/v1/joins/{name}", RIGHT_ADMIN),
+        .handle = join_clear,
+        .status = 200,
+        .gives = "JoinCleared",
+        .params = {{"key", "string", "Only arrivals with this key."}},
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Clears what has arrived at a join since it last fired.",
+    },
+};
+
+const struct route_table joins_routes = ROUTE_TABLE(joins_rows);

@@ -1,56 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/parse/job_filter.h"
 #include "server/request/request.h"
-
-static enum err_code read_all(struct request *r, enum query_kind kind)
-{
-    request_query(r, kind);
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
-enum err_code queues_list(struct request *r, struct err *err)
-{
-    (void)err;
-    return read_all(r, QUERY_QUEUES);
-}
-
-enum err_code workers_list(struct request *r, struct err *err)
-{
-    (void)err;
-    return read_all(r, QUERY_WORKERS);
-}
-
-enum err_code counts_show(struct request *r, struct err *err)
-{
-    (void)err;
-    return read_all(r, QUERY_COUNTS);
-}
-
-enum err_code queue_show(struct request *r, struct err *err)
-{
-    (void)err;
-    request_query(r, QUERY_QUEUE)->name = r->args[0];
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
-enum err_code queue_log(struct request *r, struct err *err)
-{
-    struct query *q = request_query(r, QUERY_QUEUE_LOG);
-
-    q->name = r->args[0];
-    if (limit_from_params(r, QUEUE_LOG_LIMIT, &q->limit, err) != E_OK)
-        return err->code;
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
 
 /* ---- states ---- */
 
-enum err_code queue_put_state(struct request *r, struct err *err)
+static enum err_code queue_put_state(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_QUEUE);
 
@@ -62,7 +17,7 @@ enum err_code queue_put_state(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code queue_restart(struct request *r, struct err *err)
+static enum err_code queue_restart(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_QUEUE);
 
@@ -71,3 +26,82 @@ enum err_code queue_restart(struct request *r, struct err *err)
     request_run(r, NULL);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+#define STATE(name, state, text)                                                                  \
+    {                                                                                             \
+        ROUTE("POST", "/v1/queues/{name}/" name, RIGHT_ADMIN),                                    \
+            .handle = queue_put_state, .what = (state), .body = BODY_OPTIONAL,                    \
+            .max_body = BODY_SMALL_MAX, .status = 200, .takes = "Nothing", .gives = "QueueState", \
+            .errors = {E_NOT_FOUND, E_FULL}, .help = (text)                                       \
+    }
+
+static const struct route queues_rows[] = {
+    {
+        ROUTE("GET", "/v1/queues", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_QUEUES},
+        .status = 200,
+        .gives = "Queues",
+        .help = "Lists the queues with their counts.",
+    },
+    {
+        ROUTE("GET", "/v1/queues/{name}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_QUEUE},
+        .status = 200,
+        .gives = "Queue",
+        .errors = {E_NOT_FOUND},
+        .help = "Shows a queue: state, definition, counts, oldest ready job.",
+    },
+    {
+        ROUTE("PUT", "/v1/queues/{name}", RIGHT_ADMIN),
+        .handle = definition_put,
+        .what = DEFINITION_QUEUE,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "QueueDefinition",
+        .gives = "Changes",
+        .errors = {E_FULL},
+        .help = "Defines a queue.  201 when it is new.",
+    },
+    {
+        ROUTE("DELETE", "/v1/queues/{name}", RIGHT_ADMIN),
+        .handle = definition_remove,
+        .what = DEFINITION_QUEUE,
+        .status = 200,
+        .gives = "QueueDeleted",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
+        .help = "Removes a queue that has no jobs.",
+    },
+    {
+        ROUTE("POST", "/v1/queues/{name}/restart", RIGHT_ADMIN),
+        .handle = queue_restart,
+        .body = BODY_OPTIONAL,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Nothing",
+        .gives = "QueueRestarted",
+        .errors = {E_NOT_FOUND, E_FULL},
+        .help = "Makes workers return its running jobs, uncounted, and restart its programs.",
+    },
+    {
+        ROUTE("GET", "/v1/queues/{name}/log", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_QUEUE_LOG, .limit = QUEUE_LOG_LIMIT},
+        .status = 200,
+        .gives = "QueueLog",
+        .params = {{"limit", "integer", "Maximum lines, 1 to 1000 (default 100)."}},
+        .errors = {E_NOT_FOUND},
+        .help = "Shows what happened to a queue, newest first: states, failures, broken workers.",
+    },
+    STATE("pause", QUEUE_PAUSE, "Accepts jobs, starts none."),
+    STATE("resume", QUEUE_UP, "Accepts and starts jobs: the same as up."),
+    STATE("drain", QUEUE_DRAIN, "Refuses new jobs, starts those it has."),
+    STATE("down", QUEUE_DOWN, "Refuses jobs, starts none."),
+    STATE("up", QUEUE_UP, "Accepts and starts jobs."),
+};
+
+const struct route_table queues_routes = ROUTE_TABLE(queues_rows);

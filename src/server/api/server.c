@@ -16,7 +16,7 @@
 
 /* ---- health ---- */
 
-enum err_code health_show(struct request *r, struct err *err)
+static enum err_code health_show(struct request *r, struct err *err)
 {
     (void)err;
     buf_add_str(&r->reply, "ok\n");
@@ -25,7 +25,7 @@ enum err_code health_show(struct request *r, struct err *err)
     return E_OK;
 }
 
-enum err_code ready_show(struct request *r, struct err *err)
+static enum err_code ready_show(struct request *r, struct err *err)
 {
     const struct server *s = r->server;
 
@@ -138,7 +138,8 @@ static void free_facts(struct request *r)
     free(f);
 }
 
-/* Of the data directory; where the database of a shared store keeps its files is its own business. */
+/* Of the data directory; where the database of a shared store keeps its files is its own
+ * business. */
 static int64_t disk_free(const struct server *s)
 {
     struct statvfs vfs;
@@ -220,8 +221,8 @@ static void write_server(struct buf *out, const struct server *s, const struct f
     buf_add_char(out, '}');
 }
 
-/* The engine's figures are gone when the server closes.  A database that is away must not hide them: what is
- * known without it is told then. */
+/* The engine's figures are gone when the server closes.  A database that is away must not hide
+ * them: what is known without it is told then. */
 static void judge_facts(struct request *r, struct facts *f, const struct err *err)
 {
     if (r->server->store_url != NULL)
@@ -242,7 +243,7 @@ static void answer_server(struct request *r)
     request_answer(r, r->err.code == E_OK ? 200 : 0);
 }
 
-enum err_code server_show(struct request *r, struct err *err)
+static enum err_code server_show(struct request *r, struct err *err)
 {
     (void)err;
     read_with_facts(r, read_facts_and_peers, answer_server);
@@ -271,7 +272,7 @@ static void answer_metrics(struct request *r)
     request_answer(r, r->err.code == E_OK ? 200 : 0);
 }
 
-enum err_code metrics_show(struct request *r, struct err *err)
+static enum err_code metrics_show(struct request *r, struct err *err)
 {
     (void)err;
     read_with_facts(r, read_facts_and_counts, answer_metrics);
@@ -280,10 +281,70 @@ enum err_code metrics_show(struct request *r, struct err *err)
 
 /* ---- GET /v1/openapi.json ---- */
 
-enum err_code openapi_show(struct request *r, struct err *err)
+static enum err_code openapi_show(struct request *r, struct err *err)
 {
     (void)err;
     openapi_write(&r->reply, slice_of(r->server->url));
     request_answer(r, 200);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+static const struct route server_rows[] = {
+    {
+        ROUTE("GET", "/v1/counts", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_COUNTS},
+        .status = 200,
+        .gives = "Counts",
+        .help = "Counts of jobs by queue and state.",
+    },
+    {
+        ROUTE("GET", "/v1/server", RIGHT_USER),
+        .handle = server_show,
+        .status = 200,
+        .gives = "Server",
+        .help = "Shows version, uptime, addresses and store.",
+    },
+    {
+        ROUTE("GET", "/v1/events", RIGHT_USER),
+        .handle = events_subscribe,
+        .status = 200,
+        .type = TYPE_EVENTS,
+        .params = {{"queue", "string", "Only this queue."}},
+        .errors = {E_TOO_MANY},
+        .help = "Streams events of jobs and queues as server-sent events.",
+    },
+    {
+        ROUTE("GET", "/v1/openapi.json", RIGHT_USER),
+        .handle = openapi_show,
+        .status = 200,
+        .gives = "Anything",
+        .help = "This description.",
+    },
+    {
+        ROUTE("GET", "/metrics", RIGHT_USER),
+        .handle = metrics_show,
+        .status = 200,
+        .type = TYPE_METRICS,
+        .help = "Metrics in the text format of Prometheus.",
+    },
+    {
+        ROUTE("GET", "/healthz", RIGHT_OPEN),
+        .handle = health_show,
+        .status = 200,
+        .type = TYPE_TEXT,
+        .help = "The process is running.",
+    },
+    {
+        ROUTE("GET", "/readyz", RIGHT_OPEN),
+        .handle = ready_show,
+        .status = 200,
+        .type = TYPE_TEXT,
+        .help =
+            "The server can take requests; 503 while it starts or stops, or after a failed commit.",
+    },
+};
+
+const struct route_table server_routes = ROUTE_TABLE(server_rows);

@@ -13,24 +13,6 @@
 #include "server/request/request.h"
 #include "server/request/triggers.h"
 
-/* ---- who is subscribed ---- */
-
-enum err_code topics_list(struct request *r, struct err *err)
-{
-    (void)err;
-    request_query(r, QUERY_TOPICS);
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
-enum err_code topic_show(struct request *r, struct err *err)
-{
-    (void)err;
-    request_query(r, QUERY_TOPIC)->name = r->args[0];
-    request_read(r, NULL, NULL);
-    return E_OK;
-}
-
 /* ---- POST /v1/topics/NAME ---- */
 
 static enum err_code publish_params(struct field_reader *r, struct slice value)
@@ -97,7 +79,7 @@ static enum err_code take_key(const struct request *r, struct publish *p, struct
     return E_OK;
 }
 
-enum err_code topic_publish_to(struct request *r, struct err *err)
+static enum err_code topic_publish_to(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_PUBLISH);
     struct field_reader reader = {.fields = publish_fields,
@@ -136,7 +118,7 @@ static const struct field subscribe_fields[] = {
     {FIELD("lifetime"), .read = subscribe_lifetime, .null = true},
 };
 
-enum err_code topic_subscribe(struct request *r, struct err *err)
+static enum err_code topic_subscribe(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_SUBSCRIBE);
     struct field_reader reader = {.fields = subscribe_fields,
@@ -211,7 +193,7 @@ static enum err_code read_start_params(struct request *r, struct arena *arena,
     return code;
 }
 
-enum err_code job_start(struct request *r, struct err *err)
+static enum err_code job_start(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_PUBLISH);
     struct slice name = request_param(r, TRIGGER_PARAM);
@@ -227,3 +209,61 @@ enum err_code job_start(struct request *r, struct err *err)
     request_run(r, NULL);
     return E_OK;
 }
+
+/* ---- routes ---- */
+
+static const struct route topics_rows[] = {
+    {
+        ROUTE("GET", "/job_start", RIGHT_USER),
+        .handle = job_start,
+        .starts = true,
+        .status = 202,
+        .gives = "Published",
+        .params = {{"job_name", "string", "The topic to publish to."},
+                   {"*", "string", "Any other: a param of the jobs."}},
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_QUEUE_DOWN, E_FULL},
+        .help = "Publishes to a topic: a job in every subscribed queue.",
+    },
+    {
+        ROUTE("GET", "/v1/topics", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_TOPICS},
+        .status = 200,
+        .gives = "Topics",
+        .help = "Lists the topics with the queues that are subscribed to them.",
+    },
+    {
+        ROUTE("GET", "/v1/topics/{name}", RIGHT_USER),
+        .handle = view_show,
+        .view = {QUERY_TOPIC},
+        .status = 200,
+        .gives = "Topic",
+        .errors = {E_NOT_FOUND},
+        .help = "Shows who would get what is published to a topic.",
+    },
+    {
+        ROUTE("POST", "/v1/topics/{name}", RIGHT_USER),
+        .handle = topic_publish_to,
+        .body = BODY_OPTIONAL,
+        .max_body = JOB_BYTES_MAX,
+        .status = 202,
+        .takes = "Publish",
+        .gives = "Published",
+        .errors = {E_NOT_FOUND, E_CONFLICT, E_QUEUE_DOWN, E_FULL},
+        .help = "Publishes to a topic: a job in every subscribed queue.",
+    },
+    {
+        ROUTE("POST", "/v1/topics/{name}/subscribe", RIGHT_USER),
+        .handle = topic_subscribe,
+        .body = BODY_JSON,
+        .max_body = BODY_SMALL_MAX,
+        .status = 200,
+        .takes = "Subscribe",
+        .gives = "Subscribed",
+        .errors = {E_CONFLICT, E_FULL},
+        .help =
+            "Gives a worker a durable queue of its own of a topic, or renews it.  201 when new.",
+    },
+};
+
+const struct route_table topics_routes = ROUTE_TABLE(topics_rows);

@@ -1,7 +1,8 @@
 /*
  * Addresses of TCP clients in one form: 16 bytes, IPv4 as IPv6 maps it (::ffff:a.b.c.d).
  *
- * An IPv4 client has the same bytes and the same text whether it came by an IPv4 socket or by one of [::].  Pure.
+ * An IPv4 client has the same bytes and the same text whether it came by an IPv4 socket or by one
+ * of [::].  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -6,7 +6,8 @@
 
 #include "core/object/quote.h"
 
-/* HOST[:PORT] of a Host header or an origin; the host of an IPv6 address is without its brackets. */
+/* HOST[:PORT] of a Host header or an origin; the host of an IPv6 address is without its
+ * brackets. */
 struct authority {
     struct slice host;
     uint16_t port; /* 0: not said */

@@ -1,10 +1,12 @@
 /*
- * Who may do what: the socket a request came by, its token, and the web page it may have come from.
+ * Who may do what: the socket a request came by, its token, and the web page it may have come
+ * from.
  *
  * - The Unix socket, or the one token, is the administrator.
  * - A wrong token is refused over TCP on every route, also where none is needed.
  * - Without a token a TCP request has ordinary rights on a loopback address, and none beyond it.
- * - A request that a browser sent for a page of another origin is refused, whatever it carries.  One
+ * - A request that a browser sent for a page of another origin is refused, whatever it carries.
+ *   One
  *   without Origin, Referer and Sec-Fetch-Site comes from a program.
  * - A trigger that is open to the sender's address needs no token beyond loopback either.
  * - A Host that is not ours is refused: a foreign name may point to this address.
@@ -23,7 +25,7 @@
 #include "base/vec.h"
 
 enum right {
-    RIGHT_OPEN, /* anybody: health */
+    RIGHT_OPEN = 1, /* anybody: health */
     RIGHT_USER,
     RIGHT_ADMIN,
 };

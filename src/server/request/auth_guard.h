@@ -1,10 +1,10 @@
 /*
  * Wrong tokens: each one makes the next answer to its address slower, and the log tells of them.
  *
- * The first few are answered at once: people mistype.  An address that has sent none for a while is forgotten; of IPv6
- * the network of 64 bits counts.  The table is bounded: the address that was wrong least recently makes room.  Whoever
- * has the right token is never slowed down, nor is anybody on the Unix socket: connection_delay keeps connections free.
- * HTTP thread only.
+ * The first few are answered at once: people mistype.  An address that has sent none for a while
+ * is forgotten; of IPv6 the network of 64 bits counts.  The table is bounded: the address that was
+ * wrong least recently makes room.  Whoever has the right token is never slowed down, nor is
+ * anybody on the Unix socket: connection_delay keeps connections free. HTTP thread only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -108,7 +108,8 @@ static enum err_code begin_spool(struct request *r, struct err *err)
     return E_OK;
 }
 
-/* A small body at once.  A larger one grows with what comes: announcing takes no memory from anybody. */
+/* A small body at once.  A larger one grows with what comes: announcing takes no memory from
+ * anybody. */
 static void reserve(struct request *r)
 {
     if (r->body.data == NULL)

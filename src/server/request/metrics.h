@@ -17,6 +17,7 @@ struct metrics_of_store {
     struct slice signals, joins; /* replies of QUERY_SIGNALS and QUERY_JOINS */
 };
 
-/* HTTP thread.  `store` is NULL when it could not be asked: only what is known without it is written. */
+/* HTTP thread.  `store` is NULL when it could not be asked: only what is known without it is
+ * written. */
 void metrics_write(struct buf *out, const struct server *server,
                    const struct metrics_of_store *store);

@@ -143,28 +143,30 @@ static void add_operation(struct buf *out, const struct route *r)
 }
 
 /* All methods of a path stand together, at its first route. */
-static bool is_first_of_path(const struct route *table, size_t i)
+static bool is_first_of_path(size_t index)
 {
-    for (size_t j = 0; j < i; j++)
-        if (strcmp(table[j].path, table[i].path) == 0)
+    const char *path = routes_get(index)->path;
+
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(routes_get(i)->path, path) == 0)
             return false;
     return true;
 }
 
 static void add_paths(struct buf *out)
 {
-    size_t count;
-    const struct route *table = routes_table(&count);
+    const struct route *first;
+    const struct route *route;
 
-    for (size_t i = 0; i < count; i++) {
-        if (!is_first_of_path(table, i))
+    for (size_t i = 0; (first = routes_get(i)) != NULL; i++) {
+        if (!is_first_of_path(i))
             continue;
         json_add_comma(out);
-        json_add_string(out, slice_of(table[i].path));
+        json_add_string(out, slice_of(first->path));
         buf_add_str(out, ":{");
-        for (size_t j = i; j < count; j++)
-            if (strcmp(table[j].path, table[i].path) == 0)
-                add_operation(out, &table[j]);
+        for (size_t j = i; (route = routes_get(j)) != NULL; j++)
+            if (strcmp(route->path, first->path) == 0)
+                add_operation(out, route);
         buf_add_char(out, '}');
     }
 }

@@ -152,7 +152,8 @@ static void write_head(const struct request *r, bool is_last, struct buf *out)
     buf_add_str(out, "\r\n");
 }
 
-/* A small body goes with its head, as one part: copying it costs less than telling the system of two. */
+/* A small body goes with its head, as one part: copying it costs less than telling the system
+ * of two. */
 enum { COPY_MAX = 2048 };
 
 struct slice reply_begin(struct request *r, bool is_last, struct buf *out)
@@ -211,7 +212,8 @@ static void write_frame(char frame[static FRAME_HEAD], size_t size)
     memcpy(frame + 4, "\r\n", 2);
 }
 
-/* One more part, in a frame of its own when the stream is chunked.  False when there is none now. */
+/* One more part, in a frame of its own when the stream is chunked.  False when there is none
+ * now. */
 static bool pull(struct request *r, struct buf *out)
 {
     struct stream *s = &r->stream;

@@ -23,7 +23,8 @@ void reply_error(struct buf *out, const struct err *err);
 /* The same with the messages of all that is wrong as `detail.errors`, unless there are none. */
 void reply_errors(struct buf *out, const struct err *err, const struct err *all, size_t n);
 
-/* The reply will come from `read`, `size` bytes in all or STREAM_ENDLESS.  The request is STREAMING from now on. */
+/* The reply will come from `read`, `size` bytes in all or STREAM_ENDLESS.  The request is
+ * STREAMING from now on. */
 void reply_stream(struct request *r, uint64_t size, const char *type, stream_fn *read);
 
 /* One more header field of the reply. */
@@ -31,8 +32,8 @@ void reply_header(struct request *r, const char *name, const char *value);
 
 /* ---- for connection.c ---- */
 
-/* Writes the head of the reply, and the beginning of a stream; returns the body of one that is whole, which lies in
- * the request. */
+/* Writes the head of the reply, and the beginning of a stream; returns the body of one that is
+ * whole, which lies in the request. */
 struct slice reply_begin(struct request *r, bool is_last, struct buf *out);
 
 /* Adds what there is of the stream, about STREAM_BLOCK bytes at most. */

@@ -453,7 +453,8 @@ static void begin_work(struct request *r, request_fn *then)
         r->phase = REQUEST_WORKING;
 }
 
-/* Nobody is kept waiting for a database that may stay away: those that wait already are served when it is back. */
+/* Nobody is kept waiting for a database that may stay away: those that wait already are served
+ * when it is back. */
 static enum err_code check_engine(const struct server *s, struct err *err)
 {
     if (s->http.no_tasks)
@@ -472,7 +473,8 @@ void request_run(struct request *r, request_fn *then)
     struct inbox_item *item = &r->task.message.item;
 
     begin_work(r, then);
-    /* Taken and given back by the same thread: memory of the engine's would go home the long way. */
+    /* Taken and given back by the same thread: memory of the engine's would go home the long
+     * way. */
     (void)buf_reserve(&r->task.op.reply, SHORT_REPLY);
     if (check_engine(r->server, &r->task.op.err) == E_OK)
         inbox_list_add(&h->tasks, item);
@@ -496,7 +498,8 @@ static void read_query(struct reading *reading, struct store *store)
     query_run(store, &reading->query);
 }
 
-/* A stream that has begun goes on: there are few of them, and none could be refused with a status. */
+/* A stream that has begun goes on: there are few of them, and none could be refused with a
+ * status. */
 static enum err_code check_readers(const struct request *r, enum way_in way_in, struct err *err)
 {
     if (r->server->http.no_readings)

@@ -2,9 +2,9 @@
  * A request, from its header to its reply.
  *
  * It is begun when its head is there (route, rights and sizes are judged then), takes its body, is
- * handed to its route's handler, and is answered, at once or after the engine or a reader has had it.
- * While it is away its task or reading belongs to another thread; all else belongs to the HTTP thread.  Slices into
- * body, path, parameters and headers live as long as it does.
+ * handed to its route's handler, and is answered, at once or after the engine or a reader has had
+ * it. While it is away its task or reading belongs to another thread; all else belongs to the HTTP
+ * thread.  Slices into body, path, parameters and headers live as long as it does.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -125,8 +125,9 @@ bool request_refuses_rest(const struct request *r, const struct http_framing *fr
 /* Keeps a part of the body, or passes over it when it is refused or not wanted. */
 void request_take_body(struct request *r, struct slice data);
 
-/* Judges the announced length: E_TOO_LARGE for this route, E_UNAVAILABLE when other bodies leave no room for it now.
- * The length is not counted: whoever only announces takes nothing from others. */
+/* Judges the announced length: E_TOO_LARGE for this route, E_UNAVAILABLE when other bodies
+ * leave no room for it now. The length is not counted: whoever only announces takes nothing
+ * from others. */
 MUST_CHECK enum err_code request_check_length(const struct request *r, struct err *err);
 
 /* The chunks of its body are no good. */
@@ -183,5 +184,6 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
 void request_answer_op(struct request *r);
 void request_answer_query(struct request *r);
 
-/* There is an answer, or more of a stream: the connection goes on with it at the end of the pass. */
+/* There is an answer, or more of a stream: the connection goes on with it at the end of the
+ * pass. */
 void request_wake(struct request *r);

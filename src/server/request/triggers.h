@@ -1,7 +1,8 @@
 /*
  * Triggers: names that GET /job_start may start without the token, and from where.
  *
- * Read from the section `triggers:` of the definitions, at start and again on HUP.  HTTP thread only.
+ * Read from the section `triggers:` of the definitions, at start and again on HUP.  HTTP thread
+ * only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
