@@ -2,7 +2,7 @@
 #include "base/json/json.h"
 #include "server/api/api.h"
 #include "server/parse/fields.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/request.h"
 
 #define DIR_BYTES_MAX 4000

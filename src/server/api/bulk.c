@@ -6,7 +6,7 @@
 #include "server/limits.h"
 #include "server/parse/fields.h"
 #include "server/parse/job_filter.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/request.h"
 
 /* ---- POST /v1/bulk ---- */

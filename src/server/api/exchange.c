@@ -2,13 +2,13 @@
 #include "server/api/api.h"
 #include "server/parse/emit.h"
 #include "server/parse/exchange.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/request.h"
 
 /* Those who follow the logs that it brought. */
 static void tell_followers(struct request *r)
 {
-    const struct exchange *x = &r->task.op.exchange;
+    const struct exchange *x = &r->change.op.exchange;
     struct log_follow *follow = &r->server->follow;
 
     for (size_t i = 0; i < x->n_touch; i++)
@@ -21,7 +21,7 @@ static void tell_followers(struct request *r)
 
 static void answer_exchange(struct request *r)
 {
-    if (r->server->follow.count > 0 && r->task.op.err.code == E_OK)
+    if (r->server->follow.count > 0 && r->change.op.err.code == E_OK)
         tell_followers(r);
     request_answer_op(r);
 }

@@ -5,7 +5,7 @@
 #include "server/limits.h"
 #include "server/parse/fields.h"
 #include "server/parse/submit.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 
@@ -20,10 +20,10 @@ static void wait_for_submitted(struct request *r)
 {
     const struct submit_wait *state = r->state;
 
-    if (r->task.op.err.code != E_OK)
+    if (r->change.op.err.code != E_OK)
         request_answer_op(r);
     else
-        view_show_ended(r, r->task.op.submit.first_id, state->wait_us);
+        view_show_ended(r, r->change.op.submit.first_id, state->wait_us);
 }
 
 static void free_state(struct request *r)

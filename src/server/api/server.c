@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/metrics.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
@@ -229,7 +229,7 @@ static void judge_facts(struct request *r, struct facts *f, const struct err *er
         f->facts.disk_free = disk_free(r->server);
     if (err->code != E_UNAVAILABLE || r->server->store_url == NULL)
         r->err = *err;
-    if (r->err.code == E_OK && r->server->http.no_tasks)
+    if (r->err.code == E_OK && r->server->http.no_changes)
         (void)err_set(&r->err, E_UNAVAILABLE, "the server is stopping");
 }
 

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "server/http/connections.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/os/log.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 
 void connections_init(struct connections *cs)
 {

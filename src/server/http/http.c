@@ -11,23 +11,23 @@
 
 #include "base/clock.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/request.h"
-#include "server/threads/message.h"
+#include "server/threads/delivery.h"
 
 enum { EVENTS_A_PASS = 64 };
 
-static void letters_ready(struct watch *w, uint32_t events)
+static void deliveries_ready(struct watch *w, uint32_t events)
 {
-    struct http *h = (struct http *)((char *)w - offsetof(struct http, letters));
+    struct http *h = (struct http *)((char *)w - offsetof(struct http, deliveries));
     struct inbox_item *item = inbox_take_now(&h->inbox);
 
     (void)events;
     while (item != NULL) {
-        struct message *m = (struct message *)item;
+        struct delivery *d = (struct delivery *)item;
 
         item = item->next;
-        m->deliver(m);
+        d->deliver(d);
     }
 }
 
@@ -49,18 +49,18 @@ enum err_code http_open(struct http *h, struct server *server, struct err *err)
 {
     *h = (struct http){.server = server, .epoll_fd = -1, .now_at = clock_mono_us()};
     h->stall_us = server->config->client_stall_us;
-    h->tasks = INBOX_LIST_INIT;
+    h->changes = INBOX_LIST_INIT;
     h->scratch = mem_alloc(BODY_BLOCK);
     h->block = BUF_INIT(STREAM_BLOCK_MAX);
     connections_init(&h->connections);
     timers_init(&h->timers);
-    h->letters = (struct watch){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-                                .ready = letters_ready};
-    inbox_init(&h->inbox, h->letters.fd);
+    h->deliveries = (struct watch){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                                   .ready = deliveries_ready};
+    inbox_init(&h->inbox, h->deliveries.fd);
     h->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (h->letters.fd < 0 || h->epoll_fd < 0)
+    if (h->deliveries.fd < 0 || h->epoll_fd < 0)
         return err_errno(err, E_UNAVAILABLE, "make the event loop");
-    return http_watch(h, &h->letters, err);
+    return http_watch(h, &h->deliveries, err);
 }
 
 enum err_code http_listen(struct http *h, int fd, bool local, struct err *err)
@@ -111,9 +111,9 @@ static void wait_for_events(struct http *h, int64_t until_at)
 
 static void hand_over_tasks(struct http *h)
 {
-    if (h->no_tasks)
+    if (h->no_changes)
         return;
-    engine_thread_put(&h->server->engine, &h->tasks);
+    engine_thread_put(&h->server->engine, &h->changes);
     if (h->somebody_left)
         engine_thread_look_for_gone(&h->server->engine);
     h->somebody_left = false;
@@ -156,8 +156,8 @@ void http_deinit(struct http *h)
     free(h->scratch);
     if (h->epoll_fd >= 0)
         close(h->epoll_fd);
-    if (h->letters.fd >= 0)
-        close(h->letters.fd);
+    if (h->deliveries.fd >= 0)
+        close(h->deliveries.fd);
 }
 
 unsigned http_connections(const struct http *h)

@@ -2,7 +2,7 @@
  * The HTTP thread: sockets, requests and replies, in one epoll loop.
  *
  * Events and messages from other threads only say which connections can go on; connections.c then works on those,
- * and tasks for the engine are gathered meanwhile and handed over together at the end of the pass.
+ * and requests to the engine are gathered meanwhile and handed over together at the end of the pass.
  *
  * Everything here belongs to the HTTP thread except the inbox and the atomic counters.
  */
@@ -31,9 +31,9 @@ struct http {
     struct port ports[PORTS_MAX];
     size_t n_ports;
     int epoll_fd;
-    struct watch letters;    /* the inbox's eventfd */
-    struct inbox inbox;      /* of messages */
-    struct inbox_list tasks; /* for the engine, at the end of the pass */
+    struct watch deliveries;   /* the inbox's eventfd */
+    struct inbox inbox;        /* of messages */
+    struct inbox_list changes; /* for the engine, at the end of the pass */
     struct connections connections;
     struct timers timers;
     struct auth_guard guard;
@@ -51,7 +51,7 @@ struct http {
     unsigned spools;
     bool trim;                         /* something large was freed */
     bool stopping;                     /* new requests are refused */
-    bool no_tasks;                     /* the engine takes no more */
+    bool no_changes;                   /* the engine takes no more */
     bool no_readings;                  /* nor do the readers */
     int64_t logged_at;                 /* the last internal error */
     int64_t accept_told_at;            /* the last line about missing descriptors */
@@ -72,7 +72,7 @@ void http_pass(struct http *h, int64_t until_at);
 /* No new connections from now on; requests that still come are refused. */
 void http_stop_listening(struct http *h);
 
-/* Ends every connection.  No other thread may have a task or a reading any more. */
+/* Ends every connection.  No other thread may have a change or a reading any more. */
 void http_close(struct http *h);
 
 /* After that. */

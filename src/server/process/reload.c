@@ -8,7 +8,7 @@
 #include "base/os/log.h"
 #include "core/definition/definition.h"
 #include "server/process/notify.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/process/settings.h"
 
 static void fill(struct op *op, const struct definitions *d)
@@ -74,7 +74,7 @@ enum err_code definitions_apply_now(struct engine *engine, const struct definiti
 
 /* The triggers change together with the rest, or not at all. */
 struct reload {
-    struct task task; /* first */
+    struct engine_request change; /* first */
     struct server *server;
     struct definitions definitions;
     struct definition_faults faults;
@@ -113,10 +113,10 @@ static size_t count_changes(struct slice reply)
     return count;
 }
 
-static void deliver(struct message *m)
+static void deliver(struct delivery *d)
 {
-    struct reload *reload = (struct reload *)m;
-    struct op *op = &reload->task.op;
+    struct reload *reload = (struct reload *)d;
+    struct op *op = &reload->change.op;
 
     if (op->err.code != E_OK) {
         gather_refusals(op, &reload->definitions);
@@ -151,7 +151,7 @@ void definitions_reload(struct server *server)
         return;
     }
     triggers_add(&reload->triggers, &reload->definitions);
-    task_init(&reload->task, &server->engine, OP_DEFINE, deliver);
-    fill(&reload->task.op, &reload->definitions);
-    inbox_list_add(&server->http.tasks, &reload->task.message.item);
+    engine_request_init(&reload->change, &server->engine, OP_DEFINE, deliver);
+    fill(&reload->change.op, &reload->definitions);
+    inbox_list_add(&server->http.changes, &reload->change.delivery.item);
 }

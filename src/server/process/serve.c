@@ -29,8 +29,8 @@
 #include "server/limits.h"
 #include "server/process/data_dir.h"
 #include "server/process/notify.h"
-#include "server/process/parts.h"
 #include "server/process/reload.h"
+#include "server/process/server_state.h"
 #include "server/process/settings.h"
 #include "server/process/store_choice.h"
 #include "server/request/request.h"
@@ -467,7 +467,7 @@ static void stop(struct life *life)
     log_follow_stop(&s->follow);
     forsake_chore(s);
     pass_until(s, clock_mono_us() + STOP_US / 2, requests_in_hand);
-    h->no_tasks = true;
+    h->no_changes = true;
     stop_news(life);
     engine_thread_stop(&s->engine);
     pass_until(s, clock_mono_us() + STOP_US / 2, all_requests);

@@ -7,8 +7,8 @@
 
 #include "base/os/log.h"
 #include "core/definition/store_url.h"
-#include "server/process/parts.h"
 #include "server/process/server_id.h"
+#include "server/process/server_state.h"
 
 #define EMBEDDED_FILE "waybill.db"
 

@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "base/os/log.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 
 #define PAUSE_FIRST_US (US_PER_S / 2)
 #define PAUSE_MAX_US (30 * US_PER_S)
@@ -214,12 +214,12 @@ static void feel_pulse(struct timer *t)
                                                      offsetof(struct worker_child, beat));
     char silence[DURATION_TEXT_SIZE];
 
-    if (pulse_look(&w->pulse, clock_mono_us())) {
-        timer_set(&w->server->http.timers, &w->beat, w->pulse.look_at);
+    if (heartbeat_look(&w->heartbeat, clock_mono_us())) {
+        timer_set(&w->server->http.timers, &w->beat, w->heartbeat.look_at);
         return;
     }
     log_error("worker %s: pid %ld hangs, it has not answered for %s: it is killed", w->name,
-              (long)w->pid, duration_format(w->pulse.limit_us, silence));
+              (long)w->pid, duration_format(w->heartbeat.limit_us, silence));
     w->hung = true;
     (void)kill(w->pid, SIGKILL);
 }
@@ -247,7 +247,8 @@ static enum err_code start(struct worker_child *w, struct err *err)
     w->started_at = clock_mono_us();
     w->state = WORKER_CHILD_RUNNING;
     w->hung = false;
-    pulse_begin(&w->pulse, w->lifeline, w->server->config->worker_silence_us, w->started_at);
+    heartbeat_begin(&w->heartbeat, w->lifeline, w->server->config->worker_silence_us,
+                    w->started_at);
     feel_pulse(&w->beat);
     log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid, w->server->config->slots,
              w->server->config->slots == 1 ? "" : "s");
@@ -371,7 +372,7 @@ static void child_exited(struct watch *watch, uint32_t events)
         end_rest(w);
         return;
     }
-    if ((w->hung ? w->pulse.heard_at : clock_mono_us()) - w->started_at >= LIVED_US)
+    if ((w->hung ? w->heartbeat.heard_at : clock_mono_us()) - w->started_at >= LIVED_US)
         w->pause_us = 0;
     pause_before_next(w, pause);
     log_error("worker %s: pid %ld %s; it is started again in %s", w->name, (long)pid, how, pause);

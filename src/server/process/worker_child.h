@@ -4,7 +4,7 @@
  * It is our own program, started as `waybill worker …` with the umask and the limit of open files that
  * we were started with, in a process group of its own, with no descriptors of ours but standard error
  * and one end of a pair of sockets: when ours is closed we are gone, however we went, and it ends at once.
- * Over the same pair it is asked whether it is alive (pulse.h): one that hangs is killed.
+ * Over the same pair it is asked whether it is alive (heartbeat.h): one that hangs is killed.
  * When it dies all that it left is killed (orphans.h), and it is started again after a pause that grows from
  * PAUSE_FIRST_US to PAUSE_MAX_US, and is short again after a life of LIVED_US.
  *
@@ -20,8 +20,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/process/heartbeat.h"
 #include "server/process/orphans.h"
-#include "server/process/pulse.h"
 #include "server/threads/timers.h"
 #include "server/threads/watch.h"
 
@@ -48,15 +48,15 @@ struct worker_child {
     struct birthright birthright;
     enum worker_child_state state;
     const char *name;
-    struct watch exit;  /* the child's pidfd, or -1 */
-    int lifeline;       /* our end of the pair, or -1 */
-    struct pulse pulse; /* over the same */
-    struct timer beat;  /* the next look at it */
-    bool hung;          /* and was killed for it */
-    pid_t pid;          /* 0: none */
-    int64_t started_at; /* by the monotonic clock */
-    int64_t pause_us;   /* before the next start */
-    int64_t start_at;   /* the next start, not before */
+    struct watch exit;          /* the child's pidfd, or -1 */
+    int lifeline;               /* our end of the pair, or -1 */
+    struct heartbeat heartbeat; /* over the same */
+    struct timer beat;          /* the next look at it */
+    bool hung;                  /* and was killed for it */
+    pid_t pid;                  /* 0: none */
+    int64_t started_at;         /* by the monotonic clock */
+    int64_t pause_us;           /* before the next start */
+    int64_t start_at;           /* the next start, not before */
     struct orphans orphans;
     unsigned ended; /* processes that a dead one left, and that were killed */
     struct timer again;

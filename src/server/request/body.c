@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/http/framing.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/request.h"
 #include "server/request/spool.h"
 

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE };
 

@@ -5,7 +5,7 @@
 #include "base/json/json.h"
 #include "base/os/log.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 
 /* ---- what is said ---- */
 

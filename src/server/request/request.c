@@ -14,7 +14,7 @@
 #include "server/http/content_type.h"
 #include "server/http/head.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 
 enum {
     STATUS_EXPECTATION_FAILED = 417,
@@ -184,8 +184,8 @@ struct request *request_refused(struct server *server, struct connection *connec
 
 static void release_cargo(struct request *r)
 {
-    if (r->cargo == CARGO_TASK)
-        op_deinit(&r->task.op);
+    if (r->cargo == CARGO_CHANGE)
+        op_deinit(&r->change.op);
     else if (r->cargo == CARGO_READING)
         query_deinit(&r->reading.query);
     r->cargo = CARGO_NONE;
@@ -374,7 +374,7 @@ void request_answer(struct request *r, int status)
 
 void request_answer_op(struct request *r)
 {
-    struct op *op = &r->task.op;
+    struct op *op = &r->change.op;
 
     r->err = op->err;
     if (op->kind == OP_DEFINE && op->err.code == E_INVALID) {
@@ -414,15 +414,15 @@ static void come_home(struct request *r, request_fn *usual)
         request_wake(r);
 }
 
-static void deliver_task(struct message *m)
+static void deliver_change(struct delivery *d)
 {
-    come_home((struct request *)((char *)m - offsetof(struct request, task.message)),
+    come_home((struct request *)((char *)d - offsetof(struct request, change.delivery)),
               request_answer_op);
 }
 
-static void deliver_reading(struct message *m)
+static void deliver_reading(struct delivery *d)
 {
-    struct request *r = (struct request *)((char *)m - offsetof(struct request, reading.message));
+    struct request *r = (struct request *)((char *)d - offsetof(struct request, reading.delivery));
 
     readers_got_back(&r->server->readers, &r->reading);
     come_home(r, request_answer_query);
@@ -430,7 +430,7 @@ static void deliver_reading(struct message *m)
 
 static bool is_alive(struct op *op)
 {
-    struct request *r = (struct request *)((char *)op - offsetof(struct request, task.op));
+    struct request *r = (struct request *)((char *)op - offsetof(struct request, change.op));
 
     return connection_is_alive(r->connection);
 }
@@ -438,11 +438,11 @@ static bool is_alive(struct op *op)
 struct op *request_op(struct request *r, enum op_kind kind)
 {
     release_cargo(r);
-    task_init(&r->task, &r->server->engine, kind, deliver_task);
-    r->task.op.alive = is_alive;
-    r->task.op.may_use_reserve = r->connection->port->local;
-    r->cargo = CARGO_TASK;
-    return &r->task.op;
+    engine_request_init(&r->change, &r->server->engine, kind, deliver_change);
+    r->change.op.alive = is_alive;
+    r->change.op.may_use_reserve = r->connection->port->local;
+    r->cargo = CARGO_CHANGE;
+    return &r->change.op;
 }
 
 static void begin_work(struct request *r, request_fn *then)
@@ -457,7 +457,7 @@ static void begin_work(struct request *r, request_fn *then)
  * when it is back. */
 static enum err_code check_engine(const struct server *s, struct err *err)
 {
-    if (s->http.no_tasks)
+    if (s->http.no_changes)
         return err_set(err, E_UNAVAILABLE, "the server is stopping");
     if (store_is_away(s->store))
         return err_set(err, E_UNAVAILABLE,
@@ -470,14 +470,14 @@ static enum err_code check_engine(const struct server *s, struct err *err)
 void request_run(struct request *r, request_fn *then)
 {
     struct http *h = &r->server->http;
-    struct inbox_item *item = &r->task.message.item;
+    struct inbox_item *item = &r->change.delivery.item;
 
     begin_work(r, then);
     /* Taken and given back by the same thread: memory of the engine's would go home the long
      * way. */
-    (void)buf_reserve(&r->task.op.reply, SHORT_REPLY);
-    if (check_engine(r->server, &r->task.op.err) == E_OK)
-        inbox_list_add(&h->tasks, item);
+    (void)buf_reserve(&r->change.op.reply, SHORT_REPLY);
+    if (check_engine(r->server, &r->change.op.err) == E_OK)
+        inbox_list_add(&h->changes, item);
     else
         inbox_put(&h->inbox, item);
 }
@@ -486,7 +486,7 @@ struct query *request_query(struct request *r, enum query_kind kind)
 {
     release_cargo(r);
     query_init(&r->reading.query, kind);
-    r->reading.message.deliver = deliver_reading;
+    r->reading.delivery.deliver = deliver_reading;
     r->reading.query.now_at = clock_wall_us();
     r->reading.query.url = r->server->url;
     r->cargo = CARGO_READING;
@@ -523,7 +523,7 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
     }
     if (r->phase != REQUEST_STREAMING)
         r->then = NULL; /* the refusal is the answer: nothing was read */
-    inbox_put(&h->inbox, &r->reading.message.item);
+    inbox_put(&h->inbox, &r->reading.delivery.item);
 }
 
 void request_wake(struct request *r)

@@ -3,7 +3,7 @@
  *
  * It is begun when its head is there (route, rights and sizes are judged then), takes its body, is
  * handed to its route's handler, and is answered, at once or after the engine or a reader has had
- * it. While it is away its task or reading belongs to another thread; all else belongs to the HTTP
+ * it. While it is away its change or reading belongs to another thread; all else belongs to the HTTP
  * thread.  Slices into body, path, parameters and headers live as long as it does.
  */
 /* SPDX-License-Identifier: MIT */
@@ -36,7 +36,7 @@ enum request_phase {
     REQUEST_STREAMING, /* the reply is made while it is sent */
 };
 
-enum request_cargo { CARGO_NONE, CARGO_TASK, CARGO_READING };
+enum request_cargo { CARGO_NONE, CARGO_CHANGE, CARGO_READING };
 
 typedef void request_fn(struct request *r);
 
@@ -77,7 +77,7 @@ struct request {
     bool keeps_alive;     /* the client wants to keep the connection */
     bool closes;          /* what follows is not read as a request */
     bool awaits_continue; /* the client waits before it sends the body */
-    bool is_away;         /* another thread has its task or reading */
+    bool is_away;         /* another thread has its change or reading */
 
     struct buf body;
     struct spool *spool; /* instead of `body`, for a long NDJSON body */
@@ -98,7 +98,7 @@ struct request {
 
     enum request_cargo cargo;
     union {
-        struct task task;
+        struct engine_request change;
         struct reading reading;
     };
     request_fn *then;    /* when the cargo is home; NULL: answer with it */

@@ -17,10 +17,10 @@ static void read_view(struct request *r, int64_t id)
 /* The wait is over, for one reason or another: shows what is there now. */
 static void show_awaited(struct request *r)
 {
-    if (r->task.op.err.code != E_OK)
+    if (r->change.op.err.code != E_OK)
         request_answer_op(r);
     else
-        read_view(r, r->task.op.wait.id);
+        read_view(r, r->change.op.wait.id);
 }
 
 void view_show_ended(struct request *r, int64_t id, int64_t wait_us)

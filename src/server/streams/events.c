@@ -8,15 +8,15 @@
 #include "base/json/json.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 
 /* ---- on the engine's thread ---- */
 
 /* A copy of an event on its way home. */
-struct event_message {
-    struct message message;
+struct event_delivery {
+    struct delivery delivery;
     struct events *events;
     struct event event; /* `queue` points at the name below */
     char name[];
@@ -30,7 +30,7 @@ static bool is_wanted(const struct events *ev, const struct event *event)
            event->kind == EVENT_JOB && job_state_ended(event->state);
 }
 
-static void deliver_event(struct message *m);
+static void deliver_event(struct delivery *d);
 
 void events_happened(void *ctx, const struct event *event)
 {
@@ -42,16 +42,16 @@ void events_happened(void *ctx, const struct event *event)
         atomic_store(&ev->lost, true);
         return;
     }
-    struct event_message *m = mem_alloc(sizeof(*m) + event->queue.size);
+    struct event_delivery *m = mem_alloc(sizeof(*m) + event->queue.size);
 
-    m->message.deliver = deliver_event;
+    m->delivery.deliver = deliver_event;
     m->events = ev;
     m->event = *event;
     if (event->queue.size > 0)
         memcpy(m->name, event->queue.data, event->queue.size);
     m->event.queue = slice_make(m->name, event->queue.size);
     atomic_fetch_add(&ev->pending, 1);
-    engine_thread_send(&ev->server->engine, &m->message);
+    engine_thread_send(&ev->server->engine, &m->delivery);
 }
 
 /* ---- on the HTTP thread ---- */
@@ -138,9 +138,9 @@ static void publish(struct events *ev, const struct event *e)
     }
 }
 
-static void deliver_event(struct message *m)
+static void deliver_event(struct delivery *d)
 {
-    struct event_message *em = (struct event_message *)m;
+    struct event_delivery *em = (struct event_delivery *)d;
     struct events *ev = em->events;
 
     atomic_fetch_sub(&ev->pending, 1);

@@ -13,7 +13,7 @@
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/parse/submit.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 #include "server/request/spool.h"
@@ -117,7 +117,7 @@ static size_t take_lines(struct request *r, struct lines *l, struct slice window
                          struct submit_item *items, size_t *ret_count)
 {
     const struct submit_source source = {.right = r->right};
-    struct op *op = &r->task.op;
+    struct op *op = &r->change.op;
     struct slice line;
     size_t used = 0;
     size_t size;
@@ -199,7 +199,7 @@ static void refuse_chunk(struct request *r, const struct submit *s, const struct
 static void chunk_is_done(struct request *r)
 {
     struct lines *l = r->state;
-    struct op *op = &r->task.op;
+    struct op *op = &r->change.op;
 
     l->taken = 0;
     drop_window(r, l);
@@ -228,12 +228,12 @@ static ssize_t read_reply(struct request *r, char *to, size_t max)
         l->taken += n;
         return (ssize_t)n;
     }
-    if (r->spool != NULL && h->window_bytes >= WINDOWS_TOTAL_MAX && !h->no_tasks)
+    if (r->spool != NULL && h->window_bytes >= WINDOWS_TOTAL_MAX && !h->no_changes)
         return wait_for_room(r, l);
-    if (h->no_tasks || next_chunk(r, l, &err) != E_OK)
+    if (h->no_changes || next_chunk(r, l, &err) != E_OK)
         return STREAM_FAIL;
     count_window(r, l);
-    if (r->task.op.submit.n_items == 0)
+    if (r->change.op.submit.n_items == 0)
         return STREAM_END;
     request_run(r, chunk_is_done);
     return STREAM_WAIT;

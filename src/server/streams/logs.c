@@ -7,7 +7,7 @@
 #include "server/api/api.h"
 #include "server/http/range.h"
 #include "server/limits.h"
-#include "server/process/parts.h"
+#include "server/process/server_state.h"
 #include "server/request/reply.h"
 #include "server/request/request.h"
 
@@ -15,8 +15,8 @@
 
 static void answer_append(struct request *r)
 {
-    if (r->task.op.err.code == E_OK)
-        log_follow_heard(&r->server->follow, r->task.op.log.id);
+    if (r->change.op.err.code == E_OK)
+        log_follow_heard(&r->server->follow, r->change.op.log.id);
     request_answer_op(r);
 }
 

@@ -59,13 +59,13 @@ static void *run(void *arg)
         (void)work(c, store, &c->err);
         store_close(store);
     }
-    inbox_put(c->chores->home, &c->message.item);
+    inbox_put(c->chores->home, &c->delivery.item);
     return NULL;
 }
 
-static void deliver(struct message *m)
+static void deliver(struct delivery *d)
 {
-    struct chore *c = (struct chore *)m;
+    struct chore *c = (struct chore *)d;
 
     thread_join(c->chores->thread);
     c->chores->running = NULL;
@@ -78,7 +78,7 @@ enum err_code chores_begin(struct chores *cs, struct chore *c, struct err *err)
     enum err_code code = E_OK;
 
     c->chores = cs;
-    c->message.deliver = deliver;
+    c->delivery.deliver = deliver;
     if (cs->running != NULL)
         code = err_set(err, E_UNAVAILABLE, "a %s is running: try again when it is through",
                        cs->running->kind == CHORE_BACKUP ? "backup" : "check");

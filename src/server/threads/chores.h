@@ -14,8 +14,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
-#include "server/threads/message.h"
 #include "store/store.h"
 
 struct chore;
@@ -26,7 +26,7 @@ typedef void chore_fn(struct chore *c);
 enum chore_kind { CHORE_BACKUP, CHORE_CHECK };
 
 struct chore {
-    struct message message;
+    struct delivery delivery;
     struct chores *chores;
     enum chore_kind kind;
     enum store_check how; /* CHECK */

@@ -5,26 +5,27 @@
 #include "server/threads/threads.h"
 #include "store/store.h"
 
-static void task_done(struct op *op)
+static void engine_request_done(struct op *op)
 {
     struct engine_thread *t = op->owner;
-    struct task *task = (struct task *)((char *)op - offsetof(struct task, op));
+    struct engine_request *request = (struct engine_request *)((char *)op -
+                                                               offsetof(struct engine_request, op));
 
-    inbox_list_add(&t->done, &task->message.item);
+    inbox_list_add(&t->done, &request->delivery.item);
 }
 
-void task_init(struct task *task, struct engine_thread *t, enum op_kind kind,
-               void (*deliver)(struct message *m))
+void engine_request_init(struct engine_request *request, struct engine_thread *t, enum op_kind kind,
+                         void (*deliver)(struct delivery *d))
 {
-    op_init(&task->op, kind);
-    task->op.done = task_done;
-    task->op.owner = t;
-    task->message.deliver = deliver;
+    op_init(&request->op, kind);
+    request->op.done = engine_request_done;
+    request->op.owner = t;
+    request->delivery.deliver = deliver;
 }
 
-void engine_thread_send(struct engine_thread *t, struct message *m)
+void engine_thread_send(struct engine_thread *t, struct delivery *d)
 {
-    inbox_list_add(&t->done, &m->item);
+    inbox_list_add(&t->done, &d->item);
 }
 
 static struct op *link_ops(struct inbox_item *items)
@@ -33,11 +34,11 @@ static struct op *link_ops(struct inbox_item *items)
     struct op **end = &first;
 
     for (struct inbox_item *item = items; item != NULL; item = item->next) {
-        struct task *task = (struct task *)item;
+        struct engine_request *request = (struct engine_request *)item;
 
-        task->op.next = NULL;
-        *end = &task->op;
-        end = &task->op.next;
+        request->op.next = NULL;
+        *end = &request->op;
+        end = &request->op.next;
     }
     return first;
 }

@@ -12,17 +12,17 @@
 
 #include "base/err.h"
 #include "engine/engine.h"
+#include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
-#include "server/threads/message.h"
 
 /* An op on its way.  `deliver` is called when it has been done. */
-struct task {
-    struct message message;
+struct engine_request {
+    struct delivery delivery;
     struct op op;
 };
 
 struct engine_thread {
-    struct inbox inbox;     /* of tasks */
+    struct inbox inbox;     /* of engine requests */
     struct inbox_list done; /* the engine's thread only */
     struct inbox *home;     /* the HTTP thread's */
     struct engine *engine;
@@ -35,22 +35,22 @@ struct engine_thread {
 MUST_CHECK enum err_code engine_thread_start(struct engine_thread *t, struct engine *engine,
                                              struct inbox *home, struct err *err);
 
-/* Makes the op of a task come back to this thread. */
-void task_init(struct task *task, struct engine_thread *t, enum op_kind kind,
-               void (*deliver)(struct message *m));
+/* Makes the op of a request come back to this thread. */
+void engine_request_init(struct engine_request *request, struct engine_thread *t, enum op_kind kind,
+                         void (*deliver)(struct delivery *d));
 
 /* Any thread. */
-static inline void engine_thread_put(struct engine_thread *t, struct inbox_list *tasks)
+static inline void engine_thread_put(struct engine_thread *t, struct inbox_list *requests)
 {
-    inbox_put_list(&t->inbox, tasks);
+    inbox_put_list(&t->inbox, requests);
 }
 
 /* Somebody who waits may have left: what nobody waits for is answered. */
 void engine_thread_look_for_gone(struct engine_thread *t);
 
 /* From the engine's thread only (event callback): goes home with the batch. */
-void engine_thread_send(struct engine_thread *t, struct message *m);
+void engine_thread_send(struct engine_thread *t, struct delivery *d);
 
-/* No task is put after this.  The thread answers all that wait, closes the engine, and ends. */
+/* No request is put after this.  The thread answers all that wait, closes the engine, and ends. */
 void engine_thread_stop(struct engine_thread *t);
 void engine_thread_join(struct engine_thread *t);

@@ -12,34 +12,34 @@
 #include "store/shared.h"
 
 /* News on their way. */
-struct news_task {
-    struct task task; /* first */
+struct news_request {
+    struct engine_request request; /* first */
     struct news_thread *thread;
     char text[];
 };
 
 /* On the HTTP thread, which joins this thread before it ends. */
-static void deliver(struct message *m)
+static void deliver(struct delivery *d)
 {
-    struct news_task *t = (struct news_task *)m;
+    struct news_request *t = (struct news_request *)d;
 
     atomic_fetch_sub(&t->thread->pending, 1);
-    op_deinit(&t->task.op);
+    op_deinit(&t->request.op);
     free(t);
 }
 
 static void hand_on(struct news_thread *n, struct slice text, struct news news)
 {
-    struct news_task *t = mem_alloc(sizeof(*t) + text.size);
+    struct news_request *t = mem_alloc(sizeof(*t) + text.size);
 
-    task_init(&t->task, n->engine, OP_NEWS, deliver);
+    engine_request_init(&t->request, n->engine, OP_NEWS, deliver);
     t->thread = n;
     if (text.size > 0)
         memcpy(t->text, text.data, text.size);
     news.text = slice_make(t->text, text.size);
-    t->task.op.news = news;
+    t->request.op.news = news;
     atomic_fetch_add(&n->pending, 1);
-    inbox_list_add(&n->heard, &t->task.message.item);
+    inbox_list_add(&n->heard, &t->request.delivery.item);
 }
 
 /* The first one is nothing to speak of. */

@@ -13,7 +13,7 @@ static void *run(void *arg)
         struct reading *r = (struct reading *)item;
 
         r->run(r, reader->store);
-        inbox_put(reader->home, &r->message.item);
+        inbox_put(reader->home, &r->delivery.item);
     }
     store_close(reader->store);
     return NULL;
@@ -75,7 +75,7 @@ void readers_put(struct readers *rs, struct reading *r, enum way_in way_in)
         rs->in_reserved++;
     else
         rs->in_shared++;
-    inbox_put(r->is_reserved ? &rs->reserved : &rs->shared, &r->message.item);
+    inbox_put(r->is_reserved ? &rs->reserved : &rs->shared, &r->delivery.item);
 }
 
 void readers_got_back(struct readers *rs, struct reading *r)

@@ -14,15 +14,15 @@
 #include "base/err.h"
 #include "engine/reads/query.h"
 #include "server/limits.h"
+#include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
-#include "server/threads/message.h"
 #include "store/store.h"
 
 enum way_in { WAY_TCP, WAY_UNIX, WAYS_IN };
 
 /* A reading on its way.  `run` is called on a reader thread, `deliver` afterwards on the HTTP thread. */
 struct reading {
-    struct message message;
+    struct delivery delivery;
     enum way_in way_in;
     bool is_reserved; /* it went to the reserved thread */
     bool is_counted;  /* it was put, and is not back */

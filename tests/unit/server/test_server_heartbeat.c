@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
-#include "server/process/pulse.h"
+#include "server/process/heartbeat.h"
 #include "testing.h"
 
 #define LIMIT_US (60 * US_PER_S)
@@ -38,11 +38,11 @@ static void answer(void)
 static void one_that_answers_lives_for_ever(void **state)
 {
     (void)state;
-    struct pulse p;
+    struct heartbeat p;
 
-    pulse_begin(&p, ends[0], LIMIT_US, START_AT);
+    heartbeat_begin(&p, ends[0], LIMIT_US, START_AT);
     for (int i = 0; i < 1000; i++) {
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
         answer();
     }
     assert_int_equal(p.heard_at, START_AT + 999 * STEP_US);
@@ -51,46 +51,46 @@ static void one_that_answers_lives_for_ever(void **state)
 static void one_that_does_not_is_hung_after_the_limit(void **state)
 {
     (void)state;
-    struct pulse p;
+    struct heartbeat p;
 
-    pulse_begin(&p, ends[0], LIMIT_US, START_AT);
-    assert_true(pulse_look(&p, p.look_at));
+    heartbeat_begin(&p, ends[0], LIMIT_US, START_AT);
+    assert_true(heartbeat_look(&p, p.look_at));
     answer();
     for (int i = 0; i < 4; i++)
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
     assert_int_equal(p.look_at, START_AT + STEP_US + LIMIT_US);
-    assert_false(pulse_look(&p, p.look_at + US_PER_S));
+    assert_false(heartbeat_look(&p, p.look_at + US_PER_S));
     assert_int_equal(p.heard_at, START_AT + STEP_US);
 }
 
 static void a_late_answer_is_in_time_before_the_limit(void **state)
 {
     (void)state;
-    struct pulse p;
+    struct heartbeat p;
 
-    pulse_begin(&p, ends[0], LIMIT_US, START_AT);
+    heartbeat_begin(&p, ends[0], LIMIT_US, START_AT);
     for (int i = 0; i < 4; i++)
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
     answer();
     for (int i = 0; i < 4; i++)
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
 }
 
 static void after_a_pause_of_our_own_there_is_a_full_limit_again(void **state)
 {
     (void)state;
-    struct pulse p;
+    struct heartbeat p;
 
-    pulse_begin(&p, ends[0], LIMIT_US, START_AT);
+    heartbeat_begin(&p, ends[0], LIMIT_US, START_AT);
     for (int i = 0; i < 4; i++)
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
     int64_t back_at = p.look_at + 10 * LIMIT_US;
 
-    assert_true(pulse_look(&p, back_at));
+    assert_true(heartbeat_look(&p, back_at));
     for (int i = 0; i < 3; i++)
-        assert_true(pulse_look(&p, p.look_at));
+        assert_true(heartbeat_look(&p, p.look_at));
     assert_int_equal(p.look_at, back_at + LIMIT_US);
-    assert_false(pulse_look(&p, p.look_at));
+    assert_false(heartbeat_look(&p, p.look_at));
 }
 
 int main(void)

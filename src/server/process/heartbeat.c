@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/process/pulse.h"
+#include "server/process/heartbeat.h"
 
 #include <sys/socket.h>
 
 enum { LOOKS_A_LIMIT = 4, ANSWERS_AT_ONCE = 64 };
 
-void pulse_begin(struct pulse *p, int fd, int64_t limit_us, int64_t now_at)
+void heartbeat_begin(struct heartbeat *p, int fd, int64_t limit_us, int64_t now_at)
 {
-    *p = (struct pulse){.fd = fd, .limit_us = limit_us, .look_at = now_at, .heard_at = now_at};
+    *p = (struct heartbeat){.fd = fd, .limit_us = limit_us, .look_at = now_at, .heard_at = now_at};
 }
 
-static bool has_answered(const struct pulse *p)
+static bool has_answered(const struct heartbeat *p)
 {
     char answers[ANSWERS_AT_ONCE];
 
@@ -18,13 +18,13 @@ static bool has_answered(const struct pulse *p)
 }
 
 /* The question that is open is asked only once: one that stands still for days does not fill the socket. */
-static void ask(struct pulse *p, int64_t now_at)
+static void ask(struct heartbeat *p, int64_t now_at)
 {
     if (send(p->fd, "?", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)
         p->asked_at = now_at;
 }
 
-bool pulse_look(struct pulse *p, int64_t now_at)
+bool heartbeat_look(struct heartbeat *p, int64_t now_at)
 {
     int64_t between_us = p->limit_us / LOOKS_A_LIMIT;
     bool is_late = now_at - p->look_at > between_us;

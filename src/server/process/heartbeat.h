@@ -1,5 +1,5 @@
 /*
- * The pulse of the local worker: is its loop alive?
+ * The heartbeat of the local worker: is its loop alive?
  *
  * Every quarter of the limit one byte goes to the worker, which sends it back from its loop; one that stands still
  * (SIGSTOP, deadlock) does not.  It is taken for hung when a question has been open for the whole limit.  A look
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct pulse {
+struct heartbeat {
     int fd;           /* our end, which does not block; -1: none */
     int64_t limit_us; /* for an answer */
     int64_t look_at;  /* the next look is due then */
@@ -22,7 +22,7 @@ struct pulse {
 };
 
 /* `fd` stays the caller's. */
-void pulse_begin(struct pulse *p, int fd, int64_t limit_us, int64_t now_at);
+void heartbeat_begin(struct heartbeat *p, int fd, int64_t limit_us, int64_t now_at);
 
 /* Takes what was answered and asks again; to be called at p->look_at.  False: it is hung. */
-bool pulse_look(struct pulse *p, int64_t now_at);
+bool heartbeat_look(struct heartbeat *p, int64_t now_at);

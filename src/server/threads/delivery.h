@@ -1,0 +1,12 @@
+/*
+ * What comes back to the HTTP thread: finished work and events, each knowing what to do there.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "server/threads/inbox.h"
+
+struct delivery {
+    struct inbox_item item; /* first: an item of the HTTP thread's inbox is a delivery */
+    void (*deliver)(struct delivery *d); /* called once, on the HTTP thread */
+};
