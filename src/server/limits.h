@@ -1,5 +1,5 @@
 /*
- * What the server takes from outside, at most.  All such numbers stand here.
+ * Limits on everything that comes from outside.  All such numbers are here.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -30,20 +30,20 @@ enum {
 #define HEADER_MAX ((size_t)8 << 10)      /* request line and header fields */
 #define PARAMS_JSON_MAX (HEADER_MAX * 16) /* parameters as JSON: a byte may become six */
 enum {
-    READS_A_TURN = 16, /* of one connection, before others have their turn */
+    READS_A_TURN = 16, /* of one connection, before others get a turn */
     HEADER_FIELDS_MAX = 100,
     CHUNK_EXTRA_MAX = 1024, /* bytes of chunk extensions in a whole body */
 };
 
-/* Maximum bytes that a connection has read and not used: part of a head, or requests behind the current one.  None
- * while it is idle. */
+/* Maximum bytes that a connection has read and not used: part of a head, or requests behind the
+ * current one.  None while it is idle. */
 #define READ_BLOCK ((size_t)16 << 10)
 #define BODY_BLOCK ((size_t)64 << 10) /* of a body, read at once */
 
 /* ---- replies ---- */
 
-/* Replies that their clients have not taken yet, in all; one has at most OP_REPLY_MAX.  Above it the connection
- * that has moved least recently is cut off. */
+/* Replies that their clients have not taken yet, in all; one has at most OP_REPLY_MAX.  Above
+ * it the connection that has moved least recently is cut off. */
 #define UNSENT_MAX ((size_t)64 << 20)
 #define STREAM_BLOCK ((size_t)16 << 10)     /* of a stream, made at once */
 #define STREAM_BLOCK_MAX (3 * STREAM_BLOCK) /* with its head and its frames */
@@ -58,11 +58,12 @@ enum {
 #define SPOOL_FROM ((size_t)1 << 20) /* an NDJSON body above this goes to a file */
 #define SPOOL_TOTAL_MAX ((size_t)4 << 30)
 
-/* A body that is refused or not wanted is passed over, and the connection stays, when no more than this is left of
- * it.  Otherwise the answer goes out at once, as the last one. */
+/* When no more than this is left of a refused or unwanted body, it is skipped and the
+ * connection stays.  Otherwise the reply is sent at once and the connection closes. */
 #define SKIP_MAX ((size_t)64 << 10)
 
-/* What still comes behind a last answer is thrown away, so that the client can read it; not beyond this. */
+/* Maximum bytes that are read and dropped after a last reply, so that the client can read the
+ * reply. */
 #define DISCARD_MAX ((size_t)256 << 20)
 
 /* All bodies in memory together; those below BODY_FREE do not count. */
@@ -72,7 +73,7 @@ enum {
 /* A body that was larger than this gives its memory back to the system at once. */
 #define BODY_TRIM ((size_t)4 << 20)
 
-/* What all jobs of one request bring with them, in all. */
+/* Total size of all jobs of one request. */
 enum { REQUEST_STEPS_MAX = 200000, REQUEST_CONDITIONS_MAX = 200000 };
 #define REQUEST_BILLS_MAX ((size_t)32 << 20)
 
@@ -102,13 +103,14 @@ enum {
     LINES_CHUNK = 500,      /* NDJSON lines in one commit */
 };
 
-/* What other servers of a shared store told, on its way to the engine.  Above it we look for ourselves. */
+/* Notifications of other servers on their way to the engine.  Above this they are dropped and
+ * everything is checked. */
 enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 
 #define LINES_CHUNK_BYTES ((size_t)4 << 20)
 
-/* What of spooled bodies is in memory, in all.  Above it the next chunk waits; one more (JOB_BYTES_MAX and
- * LINES_CHUNK_BYTES) may have been begun before. */
+/* What of spooled bodies is in memory, in all.  Above it the next chunk waits; one more
+ * (JOB_BYTES_MAX and LINES_CHUNK_BYTES) may have been begun before. */
 #define WINDOWS_TOTAL_MAX ((size_t)64 << 20)
 #define WINDOW_AGAIN_US (US_PER_S / 100) /* between two looks whether there is room */
 #define LOG_PIECE ((size_t)1 << 20)      /* of a log, read at once */
@@ -132,7 +134,7 @@ enum { NEWS_PENDING_MAX = 1000, NEWS_ROOM_MS = 100 };
 #define STOP_US (5 * US_PER_S)       /* for running requests, after TERM */
 #define STOP_SECONDS_MAX 9           /* then the process exits whatever happens; see serve.c */
 #define STOP_SPARE_US (US_PER_S / 2) /* of that, for closing the store */
-#define SILENCE_US US_PER_MIN /* of the local worker, until it is taken for hung; the default */
+#define SILENCE_US US_PER_MIN        /* of the local worker, until it counts as hung; the default */
 #define SILENCE_MIN_US US_PER_S
 #define SILENCE_MAX_US US_PER_DAY
 #define WORKER_HAND_BACK_US (US_PER_S * 6 / 10) /* after its grace, for what it still runs */

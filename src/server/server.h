@@ -1,12 +1,12 @@
 /*
  * The server: HTTP on TCP and on a Unix socket, over one data directory, until it is told to stop.
  *
- * Threads: the caller's becomes the HTTP thread, one engine thread owns the engine and the writing store,
- * readers own a reading store each, and on a shared store one hears what other servers tell.  They meet in
- * inboxes (inbox.h) and nowhere else.
+ * Threads: the caller's becomes the HTTP thread, one engine thread owns the engine and the writing
+ * store, readers own a reading store each, and on a shared store one receives notifications of
+ * other servers.  They meet in inboxes (inbox.h) and nowhere else.
  *
- * Signals: TERM and INT stop it (a second one at once), HUP reads the definitions again.  They must not
- * be handled elsewhere in the process.
+ * Signals: TERM and INT stop it (a second one at once), HUP reads the definitions again.  They
+ * must not be handled elsewhere in the process.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -24,7 +24,7 @@
 
 struct definition_faults;
 
-/* All texts are the caller's and outlive server_run.  What is NULL here may be said by the section
+/* All texts are the caller's and outlive server_run.  A NULL may be set by the section
  * `server:` of the definitions. */
 struct server_config {
     const char *data_dir;     /* made with mode 0700 when it is not there */
@@ -41,14 +41,14 @@ struct server_config {
     int slots;                    /* of the local worker; 0: none */
     const char *default_data_dir; /* there the local worker has a short name; NULL: nowhere */
     int64_t client_stall_us;      /* without one byte of a body, or of a reply taken */
-    int64_t worker_silence_us;    /* after which the local worker is taken for hung */
+    int64_t worker_silence_us;    /* after which the local worker counts as hung */
     const char *const *worker_options; /* more words for its command line */
     size_t n_worker_options;
     struct definition_faults
         *faults; /* where all mistakes of the definitions go when it cannot start */
 };
 
-/* Returns E_OK after a stop that was asked for.  Before it is ready every failure comes back as an error:
- * E_UNAVAILABLE when the directory or the port is in use or the store is of a newer version, E_INVALID
- * for what was configured, E_FULL, E_INTERNAL. */
+/* Returns E_OK after a stop that was asked for.  Before it is ready every failure comes back as
+ * an error: E_UNAVAILABLE when the directory or the port is in use or the store is of a newer
+ * version, E_INVALID for what was configured, E_FULL, E_INTERNAL. */
 MUST_CHECK enum err_code server_run(const struct server_config *config, struct err *err);

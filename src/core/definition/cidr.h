@@ -16,7 +16,7 @@ enum { CIDR_BYTES = 16 };
 
 struct cidr {
     unsigned char address[CIDR_BYTES];
-    int bits; /* so many of them count */
+    int bits; /* significant bits */
 };
 
 /* An address alone is a network of one.  E_INVALID: it is none, or has bits that do not count. */

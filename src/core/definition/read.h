@@ -1,7 +1,7 @@
 /*
  * One reading of a definition text, and the mistakes that every section of it can have.
  *
- * For src/core/definition*.c alone.
+ * For src/core/definition alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,7 +17,7 @@ struct definition_read {
     struct err *err;
 };
 
-/* After a mistake: E_OK when mistakes are gathered and the reading goes on, else err->code. */
+/* After a mistake: E_OK when mistakes are gathered and reading continues, else err->code. */
 MUST_CHECK enum err_code definition_fault(const struct definition_read *r);
 
 /* These return err->code.  "FILE:LINE: cause", the line being the value's. */

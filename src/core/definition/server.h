@@ -1,5 +1,5 @@
 /*
- * The `server:` section of definitions.  For src/core/definition.c alone.
+ * The `server:` section of definitions.  For definition.c alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

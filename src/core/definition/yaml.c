@@ -42,7 +42,7 @@ static enum err_code fail_at(struct yaml_read *r, int line, enum err_code code)
     return yaml_err_at(r->err, r->file, line);
 }
 
-/* ---- what libyaml does not take ---- */
+/* ---- errors of libyaml ---- */
 
 static int line_of_offset(const struct yaml_read *r, size_t offset)
 {

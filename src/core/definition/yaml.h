@@ -8,7 +8,7 @@
  * !!str, merge keys.  An alias is replaced by a copy of what it stands for; YAML_VALUES_MAX bounds
  * the whole.
  *
- * Everything lives in the arena that was given.  Errors read "FILE:LINE: cause", E_INVALID or
+ * Everything lives in the given arena.  Errors read "FILE:LINE: cause", E_INVALID or
  * E_TOO_LARGE.  Pure.
  */
 /* SPDX-License-Identifier: MIT */

@@ -1,5 +1,5 @@
 /*
- * What a plain YAML scalar means, by the core schema.  For src/core/yaml.c alone.
+ * What a plain YAML scalar means, by the core schema.  For yaml.c alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "core/definition/yaml.h"
 
-enum { FILE_SHOWN_MAX = 72 }; /* bytes of a path in a message: the cause needs room, too */
+enum { FILE_SHOWN_MAX = 72 }; /* bytes of a path in a message, so that the cause still fits */
 
 static void add_value(struct yaml_value *v, struct buf *out)
 {

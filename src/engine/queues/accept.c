@@ -1,5 +1,5 @@
 /*
- * Whether a queue takes a job: asked however a job comes to be in one, and when its params change.
+ * Whether a queue accepts a job: checked for every job that enters it, and when its params change.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"

@@ -18,7 +18,7 @@
 
 /* ---- one queue ---- */
 
-/* Workers are to read the definitions again; once a batch is enough. */
+/* Makes workers read the definitions again; once a batch is enough. */
 static enum err_code raise_definitions(struct engine *e, struct err *err)
 {
     e->queues_changed = true; /* a batch that fails reads the number again */
@@ -79,7 +79,7 @@ enum err_code queue_set_state(struct engine *e, struct queue *q, enum queue_stat
     return queue_note(e, q, queue_state_name(state), slice_of(why), err);
 }
 
-/* Too many failures in a row: it starts no more until somebody has looked. */
+/* Stops a queue after too many failures in a row, until somebody resumes it. */
 static enum err_code stop_queue(struct engine *e, struct queue *q, int failures, int64_t last,
                                 struct err *err)
 {
@@ -106,8 +106,8 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
     return queue_note(e, q, "restart", SLICE("by request"), err);
 }
 
-/* All servers count one streak.  What a batch has seen is written in the end, in the order of
- * the queues: servers that hold rows in different orders would wait for each other. */
+/* All servers count one streak.  It is written at the end of the batch, in the order of the
+ * queues: servers that lock rows in different orders would wait for each other. */
 static bool any_failed(const struct seen_end *ends, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -183,8 +183,8 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
     return write_row(e, q, q->state, slice_of(q->json), err);
 }
 
-/* What this batch changed is not yet in the kept counts; what was published to it counts as if
- * it were there. */
+/* Adds what this batch changed, which is not in the stored counts yet, and published jobs that
+ * are still to be made. */
 enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t *ret_n,
                                struct err *err)
 {
@@ -207,7 +207,7 @@ enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
         return err->code;
     tell_queue(e, q, 0, "removed");
     queue_unlist(e, q);
-    e->retain_at = 0; /* what retention knows of its jobs is to go */
+    e->retain_at = 0; /* retention must forget its jobs */
     e->woken = true;
     counts_forget(&e->counts, q->id);
     VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */

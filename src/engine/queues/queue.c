@@ -32,7 +32,7 @@ struct queue *queue_new_lost(void)
 {
     struct queue *q = mem_zalloc(sizeof(*q));
 
-    q->name = mem_strdup("(lost)"); /* which none can be called */
+    q->name = mem_strdup("(lost)"); /* a name that no queue can have */
     q->state = QUEUE_DOWN;
     ready_init(&q->ready);
     queue_define(q, SLICE("{}"));
@@ -172,7 +172,7 @@ enum err_code queue_add_default(struct engine *e, struct err *err)
     return queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
 }
 
-/* What the store does not know of them goes on. */
+/* Keeps the members that are not stored. */
 static void keep_unstored(struct engine *e, const struct queue_list *old)
 {
     for (size_t i = 0; i < old->count; i++) {
@@ -188,7 +188,7 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
     }
 }
 
-/* When they cannot be read, those that are there stay. */
+/* When reading fails, the loaded ones stay. */
 enum err_code queues_load(struct engine *e, struct err *err)
 {
     struct queue_list old = e->queues;

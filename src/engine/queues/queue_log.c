@@ -1,8 +1,8 @@
 /*
- * A queue's own log: what happened to it, for people.
+ * The log of a queue: what happened to it, for people.
  *
- * Lines are written in the commit of what they tell.  What could come by the thousand (failed
- * attempts) is one line a second, which tells how many were passed over.
+ * A line is written in the commit of what it describes.  Failed attempts, which may come by the
+ * thousand, get one line a second with the number of those left out.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"

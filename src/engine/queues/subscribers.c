@@ -153,7 +153,7 @@ enum err_code subscribe_run(struct engine *e, struct op *op, struct err *err)
 
 struct absence {
     struct queue *queue;
-    int64_t seen_at; /* its worker; who is not known was there when the queue was made */
+    int64_t seen_at; /* its worker; an unknown one was last seen when the queue was made */
     int64_t live;    /* jobs that have not ended */
 };
 

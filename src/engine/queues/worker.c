@@ -1,9 +1,9 @@
 /*
- * Workers as the engine knows them: a name, a number, and when it was heard of last.
+ * Known workers: a name, a number, and when it was last seen.
  *
  * What is seen is written at most every SEEN_EVERY_US for a worker, on a shared store with each
- * beat: lists show that much delay.  A name that was not heard of for FORGET_US is forgotten, and
- * the oldest when there are more than WORKERS_MAX.
+ * beat: lists show that much delay.  A name that was not seen for FORGET_US is forgotten, and so
+ * is the oldest of more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -142,7 +142,7 @@ static bool is_same_process(const struct known_worker *w, const struct worker_in
     return w != NULL && (info->pid == 0 || info->pid == w->row.pid);
 }
 
-/* By its own description if it has given one, else by what it asks for. */
+/* From its own description if it sent one, else from what it claims. */
 static struct stored_worker described_row(struct engine *e, const struct exchange *x,
                                           const struct known_worker *w)
 {
@@ -225,7 +225,7 @@ static bool is_due(const struct engine *e, const struct known_worker *w)
     return e->now.wall_at < w->row.seen_at || e->now.wall_at - w->row.seen_at >= SEEN_EVERY_US;
 }
 
-/* Who waits here is there: the others must know. */
+/* A worker that waits here is alive: other servers must know. */
 static void see_waiting(struct engine *e)
 {
     for (struct op *op = e->waiting; op != NULL; op = op->next) {
@@ -356,7 +356,7 @@ enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
     return put_row(e, w, &row, err);
 }
 
-/* It is not known here who has the name. */
+/* Forgets who has the name. */
 static enum err_code lost_name(struct engine *e, struct op *op, struct known_worker *w)
 {
     if (w != NULL)

@@ -91,7 +91,7 @@ static enum err_code read_bulk(struct request *r, struct arena *arena, struct bu
     return check_bulk(&to, err);
 }
 
-/* What it would do is read, and nothing is changed. */
+/* Reads what it would do and changes nothing. */
 static enum err_code plan_bulk(struct request *r, struct err *err)
 {
     struct query *q = request_query(r, QUERY_PLAN);

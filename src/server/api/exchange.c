@@ -5,7 +5,7 @@
 #include "server/process/server_state.h"
 #include "server/request/request.h"
 
-/* Those who follow the logs that it brought. */
+/* Wakes those who follow the logs that the request extended. */
 static void tell_followers(struct request *r)
 {
     const struct exchange *x = &r->change.op.exchange;

@@ -156,7 +156,7 @@ static const struct field patch_fields[] = {
     {FIELD("queue"), .read = patch_queue}, {FIELD("version"), .read = patch_version},
 };
 
-/* What the body of each action may say; the others take none. */
+/* Fields of the body of each action; the others take none. */
 static const struct {
     const struct field *fields;
     size_t n_fields;

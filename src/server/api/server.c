@@ -60,7 +60,7 @@ struct facts {
     struct err err;
 };
 
-/* One that is gone, and whose claims others have, is only a number to be used again. */
+/* A server that is gone and whose claims were taken over is not listed. */
 static void add_peer(void *ctx, const struct store_peer *p)
 {
     struct facts *f = ctx;
@@ -100,7 +100,7 @@ static void read_facts_and_peers(struct reading *reading, struct store *store)
         buf_clear(&f->peers);
 }
 
-/* The first ones, so many that figures of each are sensible. */
+/* The first LIST_LIMIT_MAX of them: more would make too many metrics. */
 static void read_list(struct store *store, enum query_kind kind, struct buf *ret_list,
                       struct err *err)
 {
@@ -138,8 +138,7 @@ static void free_facts(struct request *r)
     free(f);
 }
 
-/* Of the data directory; where the database of a shared store keeps its files is its own
- * business. */
+/* Of the data directory; the disk of a shared store's database is unknown. */
 static int64_t disk_free(const struct server *s)
 {
     struct statvfs vfs;
@@ -182,7 +181,7 @@ static void write_embedded(struct buf *out, const struct store_facts *f)
              f->version, f->bytes, f->wal_bytes, f->free_bytes, f->disk_free);
 }
 
-/* While the database is away only what we know without it is told. */
+/* While the database is unavailable, shows only what is known without it. */
 static void write_shared(struct buf *out, const struct server *s, const struct facts *f)
 {
     bool up = f->err.code == E_OK;
@@ -221,8 +220,8 @@ static void write_server(struct buf *out, const struct server *s, const struct f
     buf_add_char(out, '}');
 }
 
-/* The engine's figures are gone when the server closes.  A database that is away must not hide
- * them: what is known without it is told then. */
+/* The engine's figures are gone when the server closes.  An unavailable database must not hide
+ * them: then they are shown without those of the store. */
 static void judge_facts(struct request *r, struct facts *f, const struct err *err)
 {
     if (r->server->store_url != NULL)

@@ -73,8 +73,7 @@ static enum err_code take_key(const struct request *r, struct publish *p, struct
         return err_set(err, E_INVALID, "Idempotency-Key: must be 1 to %d bytes of UTF-8",
                        KEY_BYTES_MAX);
     if (p->key.size > 0 && !slice_equal(p->key, key))
-        return err_set(err, E_INVALID,
-                       "the body has a 'key' of its own, which is not the Idempotency-Key");
+        return err_set(err, E_INVALID, "the 'key' in the body differs from the Idempotency-Key");
     p->key = key;
     return E_OK;
 }
@@ -156,14 +155,13 @@ static bool was_seen(const struct start_params *p, struct slice name)
     return false;
 }
 
-/* Every value is a string.  That they are UTF-8 has been looked at. */
+/* Every value is a string.  They were checked to be UTF-8. */
 static enum err_code add_start_param(struct start_params *p, struct slice name, struct slice value)
 {
     struct quote quote;
 
     if (was_seen(p, name))
-        return err_set(p->err, E_INVALID, "the parameter %s is there twice",
-                       quote_text(&quote, name));
+        return err_set(p->err, E_INVALID, "duplicate parameter %s", quote_text(&quote, name));
     if (p->n_names == START_PARAMS_MAX)
         return err_set(p->err, E_INVALID, "more than %d parameters", START_PARAMS_MAX);
     p->names[p->n_names++] = name;

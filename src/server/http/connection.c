@@ -37,7 +37,7 @@ static void on_event(struct watch *w, uint32_t events)
         c->input.readable = true;
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
         c->input.is_ending = c->hung_up = true;
-        /* What waits on another thread may be for nobody. */
+        /* The engine may hold a request whose client has left. */
         http_of(c)->somebody_left |= c->request != NULL && c->request->phase == REQUEST_WORKING;
     }
     connection_wake(c);
@@ -102,7 +102,8 @@ bool connection_is_alive(const struct connection *c)
 
 /* ---- requests ---- */
 
-/* True when there is more than before.  One that sends faster than it can be served lets others have their turn. */
+/* True when there is more than before.  A connection that sends faster than it is served yields
+ * to others. */
 static bool read_more(struct connection *c, size_t max)
 {
     struct http *h = http_of(c);
@@ -159,7 +160,7 @@ static void say_continue(struct connection *c)
         c->is_over = true;
 }
 
-/* Not beyond the body, unless there is room to keep what lies there. */
+/* Reads beyond the body only when there is room to keep those bytes. */
 static size_t body_read_size(const struct connection *c)
 {
     if (c->framing.chunked || c->framing.left <= READ_BLOCK)
@@ -184,7 +185,7 @@ static void keep_piece(struct connection *c, struct slice piece)
     set_deadline(c, pace_move(&c->pace, piece.size, http_of(c)->now_at));
 }
 
-/* The body is there, or will not be read. */
+/* The body is complete, or is not read. */
 static void hand_over(struct connection *c)
 {
     request_dispatch(c->request);
@@ -228,8 +229,8 @@ static bool take_body(struct connection *c)
 
 /* ---- replies ---- */
 
-/* What the client has taken counts, not what found room in the socket: that is looked at several times in the time
- * that a client may take nothing.  Returns when its time is up. */
+/* Only bytes that the client has taken count, not those in the socket buffer: so the buffer is
+ * checked several times within the stall limit.  Returns the deadline. */
 static int64_t judge_pace(struct connection *c)
 {
     int64_t now_at = http_of(c)->now_at;
@@ -307,7 +308,7 @@ static bool push(struct connection *c, struct slice first)
     return true;
 }
 
-/* There was nothing to send until now: time that passed before is not the client's. */
+/* There was nothing to send until now: the client's time starts here. */
 static void begin_to_send(struct connection *c)
 {
     int64_t now_at = http_of(c)->now_at;
@@ -317,8 +318,8 @@ static void begin_to_send(struct connection *c)
     set_deadline(c, pace_move(&c->pace, 0, now_at));
 }
 
-/* A wrong token is answered late, unless many such answers wait already: then at once, as the last one.  A client that
- * has hung up gets none: its place is for others. */
+/* Delays the reply to a wrong token.  When too many replies are delayed already, it is sent at
+ * once and the connection closes.  A client that has hung up frees its place. */
 static bool is_held_back(struct connection *c)
 {
     struct request *r = c->request;
@@ -356,7 +357,7 @@ static void finish_reply(struct connection *c)
         set_deadline(c, http_of(c)->now_at + KEEP_ALIVE_US);
         return;
     }
-    /* Closing with unread bytes in the socket would take the reply back. */
+    /* Closing a socket with unread bytes would reset it, and the client would lose the reply. */
     if (!c->lingers && c->input.rest.size == 0 && !c->input.readable) {
         c->is_over = true;
         return;
@@ -367,7 +368,7 @@ static void finish_reply(struct connection *c)
     set_deadline(c, http_of(c)->now_at + LINGER_STALL_US);
 }
 
-/* The next piece of a stream.  One that waits for a client that has left is over. */
+/* Sends the next piece of a stream.  A stream whose client has left ends. */
 static bool go_on_with_stream(struct connection *c)
 {
     struct http *h = http_of(c);
@@ -419,9 +420,9 @@ static bool discard(struct connection *c)
     return true;
 }
 
-/* ---- all of it ---- */
+/* ---- the states ---- */
 
-/* One step.  False when it has to wait for something. */
+/* Does one step.  False when it has to wait. */
 static bool step(struct connection *c)
 {
     switch (c->state) {

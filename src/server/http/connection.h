@@ -1,14 +1,15 @@
 /*
  * A connection: requests in, in order, and their replies out.
  *
- * One request at a time.  While it is worked on nothing is read: what the client sends then waits in the socket.
- * Its descriptor is registered with epoll once, for edges; an edge makes the connection ready, and connection_work
- * goes through its states as far as it can:
+ * One request at a time.  While it is worked on nothing is read: what the client sends then waits
+ * in the socket.  Its descriptor is registered with epoll once, for edges; an edge makes the
+ * connection ready, and connection_work goes through its states as far as it can:
  *
- *   HEAD → BODY → WORK → REPLY → HEAD, or → LINGER when the reply is the last and the client may still be sending
+ *   HEAD → BODY → WORK → REPLY → HEAD, or → LINGER when the reply is the last and the client may
+ *   still be sending
  *
- * A connection that is over is freed by connection_work alone, and not before its request has come home from other
- * threads.  HTTP thread only, but for connection_is_alive.
+ * A connection that is over is freed by connection_work alone, and not before its request has come
+ * home from other threads.  HTTP thread only, but for connection_is_alive.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -95,6 +96,6 @@ void connection_abandon(struct connection *c);
 /* It is looked at before the thread waits again. */
 void connection_wake(struct connection *c);
 
-/* Is the client still there?  One that has shut down its sending side counts as gone, whatever it sent before.
- * Any thread, while the connection's request is being worked on. */
+/* Is the client still there?  One that has shut down its sending side counts as gone, whatever
+ * it sent before. Any thread, while the connection's request is being worked on. */
 bool connection_is_alive(const struct connection *c);

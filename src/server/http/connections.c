@@ -114,8 +114,8 @@ static void shed(struct connections *cs)
 
         if (now_at - cs->shed_told_at >= US_PER_S) {
             cs->shed_told_at = now_at;
-            log_warn("clients leave %zu MiB of replies unread: the one that has read nothing for "
-                     "longest is cut off",
+            log_warn("clients leave %zu MiB of replies unread: closing the connection that was "
+                     "idle for longest",
                      cs->unsent >> 20);
         }
         cs->unsent -= c->unsent;

@@ -1,8 +1,9 @@
 /*
- * All connections: which of them can go on, whose time is up, and what their clients leave unread.
+ * All connections: which are ready, whose deadline has passed, and the replies that clients have
+ * not read.
  *
- * A deadline is only a number in its connection: setting it costs nothing, and all are looked at when the earliest
- * that was ever set has passed.  HTTP thread only.
+ * A deadline is a number in its connection: setting it costs nothing.  All are checked when the
+ * earliest deadline ever set has passed.  HTTP thread only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -33,15 +34,15 @@ static inline void connection_set_deadline(struct connections *cs, struct connec
         cs->look_at = at;
 }
 
-/* Holds the reply back until then.  False when one in DELAYED_SHARE of its kind is held back already. */
+/* Delays the reply until then.  False when one in DELAYED_SHARE of its kind is delayed already. */
 bool connection_delay(struct connections *cs, struct connection *c, int64_t until_at);
 
-/* Ends those whose time is up, and lets those go on whose reply was held back. */
+/* Closes connections whose deadline has passed, and continues those whose reply was delayed. */
 void connections_look(struct connections *cs, int64_t now_at);
 
 /* Works on all that are ready; some may be ready again afterwards. */
 void connections_work(struct connections *cs);
 
-/* The client has left `size` bytes unread.  Above UNSENT_MAX in total, the connections that moved least recently are
- * cut off. */
+/* Counts `size` bytes that the client has not read.  Above UNSENT_MAX in total, the connections
+ * that were active least recently are closed. */
 void connection_count_unsent(struct connections *cs, struct connection *c, size_t size);

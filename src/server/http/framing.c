@@ -51,7 +51,7 @@ static bool take_extension(struct http_framing *f, char c)
     return is_text && ++f->extra <= CHUNK_EXTRA_MAX;
 }
 
-/* A byte that is none of the body's.  False when it is out of place. */
+/* Takes a byte that is not part of the body.  False when it is not allowed there. */
 static bool take_byte(struct http_framing *f, char c)
 {
     switch (f->state) {

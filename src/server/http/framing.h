@@ -1,10 +1,10 @@
 /*
  * Where the body of a request ends: counted by Content-Length, or in chunks.
  *
- * Chunks are read strictly: a size of at most eight hex digits, CR LF behind each line and each piece.  Extensions
- * are passed over, within CHUNK_EXTRA_MAX bytes for a whole body; trailer fields are refused.  Every byte is
- * looked at once, so that where the bytes were split makes neither a difference nor work.
- * Pure: no I/O, allocates nothing.
+ * Chunks are read strictly: a size of at most eight hex digits, CR LF behind each line and each
+ * piece.  Extensions are passed over, within CHUNK_EXTRA_MAX bytes for a whole body; trailer
+ * fields are refused.  Every byte is read once, so the result and the cost do not depend on how
+ * the bytes were split.  Pure: no I/O, allocates nothing.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -40,11 +40,11 @@ enum http_framing_step {
     FRAMING_MORE,  /* all was used up, and the body goes on */
     FRAMING_PIECE, /* *ret_piece is a part of the body */
     FRAMING_DONE,  /* the body is complete; what is not used belongs to the next request */
-    FRAMING_BAD,   /* nobody knows where it ends */
+    FRAMING_BAD,   /* its end is unknown: malformed */
 };
 
 void http_framing_begin(struct http_framing *f, const struct headers *headers);
 
-/* Goes one step on in `input`, by *ret_used bytes. */
+/* Advances in `input` by *ret_used bytes. */
 enum http_framing_step http_framing_step(struct http_framing *f, struct slice input,
                                          size_t *ret_used, struct slice *ret_piece);

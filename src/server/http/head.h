@@ -1,13 +1,14 @@
 /*
  * The head of a request: request line and header fields, read strictly.
  *
- * What two readers could understand in two ways is refused, never repaired: bare CR or LF, control characters,
- * folded lines, space before a colon or around the request line's parts, doubled fields that matter.  What follows a
- * refused head is not read as a request: the connection has to be closed.
+ * Whatever two readers could understand differently is refused, never repaired: bare CR or LF,
+ * control characters, folded lines, space before a colon or around the request line's parts,
+ * doubled fields that matter.  The connection must be closed after a refused head: the bytes that
+ * follow are not a request.
  *
- * First the end is looked for, as bytes come in (http_head_scan), then the whole is taken apart (http_head_parse).
- * Where the bytes were split makes no difference.  Pure: no I/O, allocates nothing; every byte is looked at a
- * fixed number of times.
+ * http_head_scan finds the end as bytes come in, then http_head_parse parses the whole.  The
+ * result does not depend on how the bytes were split.  Pure: no I/O, allocates nothing; every byte
+ * is read a fixed number of times.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -19,16 +20,16 @@
 #include "base/slice.h"
 #include "server/http/headers.h"
 
-/* Where the search stands.  All zero at the beginning of a head. */
+/* Progress of the search.  All zero at the beginning of a head. */
 struct http_head_scan {
-    size_t begin;   /* empty lines in front are passed over */
+    size_t begin;   /* empty lines in front are skipped */
     size_t line_at; /* begin of the line that is being read */
-    size_t at;      /* what was looked at already */
+    size_t at;      /* scanned so far */
     bool in_fields; /* the request line is complete */
 };
 
 enum http_head_state {
-    HTTP_HEAD_MORE,  /* not all of it is there */
+    HTTP_HEAD_MORE,  /* incomplete */
     HTTP_HEAD_WHOLE, /* from scan.begin to scan.at, with its empty line */
     HTTP_HEAD_BAD,   /* *err and *ret_status say why */
 };
@@ -44,7 +45,8 @@ struct http_head {
     struct headers headers;
 };
 
-/* `text` is what http_head_scan found to be whole.  Sets the HTTP status of a refusal where it is not the code's. */
+/* `text` is what http_head_scan found to be whole.  Sets the HTTP status of a refusal where it
+ * is not the code's. */
 MUST_CHECK enum err_code http_head_parse(struct slice text, struct http_head *ret_head,
                                          int *ret_status, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
  * The header fields of a request that mean something here.
  *
- * A field that decides where the request ends, whom it is for or who sent it may come once: two of them could
- * be read in two ways.  Fields not named here are passed over.  Slices live as long as the head they lie in.
- * Pure.
+ * A field that decides where the request ends, whom it is for or who sent it may come once: two of
+ * them could be read in two ways.  Other fields are ignored.  Slices live as long as the head they
+ * lie in.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -33,7 +33,8 @@ struct headers {
 MUST_CHECK enum err_code headers_add(struct headers *h, struct slice name, struct slice value,
                                      struct err *err);
 
-/* After the last field: sets length and chunked.  E_BAD_REQUEST when the end of the body is in doubt. */
+/* After the last field: sets length and chunked.  E_BAD_REQUEST when the end of the body is in
+ * doubt. */
 MUST_CHECK enum err_code headers_finish(struct headers *h, struct err *err);
 
 static inline bool headers_announce_body(const struct headers *h)

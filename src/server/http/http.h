@@ -1,8 +1,8 @@
 /*
  * The HTTP thread: sockets, requests and replies, in one epoll loop.
  *
- * Events and messages from other threads only say which connections can go on; connections.c then works on those,
- * and requests to the engine are gathered meanwhile and handed over together at the end of the pass.
+ * Events and deliveries from other threads only mark connections as ready; connections.c then
+ * works on those.  Requests to the engine are collected and sent together at the end of the pass.
  *
  * Everything here belongs to the HTTP thread except the inbox and the atomic counters.
  */
@@ -41,7 +41,7 @@ struct http {
     int64_t now_at;      /* by the monotonic clock, read once a pass */
     char *scratch;       /* BODY_BLOCK bytes: what was read last */
     struct buf block;    /* what is sent next */
-    unsigned reads_left; /* of the connection that is worked on, before others have their turn */
+    unsigned reads_left; /* of the current connection, before others get a turn */
     bool somebody_left;  /* a client whose request is on another thread has hung up */
 
     size_t requests;   /* begun, not completed */

@@ -1,11 +1,11 @@
 /*
- * What has come in on a connection and has not been used yet.
+ * Input of a connection that is not used yet.
  *
- * Bytes are read into the thread's scratch and mostly used at once; what is left when the connection is put aside is
- * copied to the heap, at most READ_BLOCK.  An idle connection keeps none.
+ * Bytes are read into the thread's scratch and mostly used at once; what is left when the
+ * connection waits is copied to the heap, at most READ_BLOCK.  An idle connection keeps none.
  *
- * `readable` follows the edges that epoll tells: true until a read has found the socket empty.  A read that did not
- * fill its room has; so in the steady state a request costs one read.
+ * `readable` follows the edges of epoll: true until a read has found the socket empty.  A read
+ * that did not fill its room has; so in the steady state a request costs one read.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,8 +29,8 @@ enum input_result { INPUT_SOME, INPUT_NOTHING, INPUT_END };
 void input_init(struct input *in);
 void input_deinit(struct input *in);
 
-/* Reads more, behind what is there: at most `max` bytes, which the scratch can hold.  INPUT_END: there will be no
- * more, or the connection is broken. */
+/* Reads more, behind what is there: at most `max` bytes, which the scratch can hold.
+ * INPUT_END: there will be no more, or the connection is broken. */
 enum input_result input_fill(struct input *in, struct channel *ch, char *scratch, size_t max);
 
 /* The first `size` bytes have been used. */

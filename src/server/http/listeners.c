@@ -112,7 +112,7 @@ static enum err_code add(struct listeners *ls, int fd, struct err *err)
 
 /* ---- an address to be reached at ---- */
 
-/* One that is up and neither loopback nor for this link alone; IPv4 before IPv6. */
+/* Picks an address that is up and neither loopback nor link-local; IPv4 before IPv6. */
 static bool reach_at(const struct ifaddrs *i, int family, char host[static LISTENER_HOST_SIZE])
 {
     union any_address a;
@@ -256,7 +256,7 @@ static enum err_code remove_stale(int dir_fd, const char *path, struct err *err)
     return E_OK;
 }
 
-/* The address by which the kernel finds it; a path that is too long goes by way of the directory. */
+/* The address to bind; a path that is too long is bound relative to its directory. */
 static void local_address(const char *path, int dir_fd, struct sockaddr_un *ret_address)
 {
     *ret_address = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -281,7 +281,7 @@ enum err_code listen_unix(struct listeners *ls, const char *dir, int dir_fd, str
     if (fd < 0)
         return err_errno(err, E_UNAVAILABLE, "make a socket for %s", path);
     local_address(path, dir_fd, &address);
-    /* The mode of the socket becomes that of the file: it is never open to others, not even at first. */
+    /* The file gets the mode of the socket, so it is never open to others, not even briefly. */
     if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
         listen(fd, LISTEN_BACKLOG) < 0) {
         (void)err_errno(err, E_INVALID, "listen on %s", path);
@@ -294,7 +294,7 @@ enum err_code listen_unix(struct listeners *ls, const char *dir, int dir_fd, str
     return E_OK;
 }
 
-/* ---- sockets that were open before us ---- */
+/* ---- sockets passed by systemd ---- */
 
 static int inherited_count(void)
 {

@@ -1,5 +1,6 @@
 /*
- * Listening sockets: the TCP address, the Unix socket in the data directory, and what systemd hands over.
+ * Listening sockets: the TCP address, the Unix socket in the data directory, and sockets passed by
+ * systemd.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -14,7 +15,7 @@ enum { LISTENERS_MAX = 8, LISTENER_HOST_SIZE = 48 };
 struct listener {
     int fd;
     bool local;                    /* a Unix socket */
-    bool loopback;                 /* TCP: only this machine comes in */
+    bool loopback;                 /* TCP: reachable from this machine only */
     bool any;                      /* TCP: a wildcard address */
     uint16_t port;                 /* TCP */
     char host[LISTENER_HOST_SIZE]; /* TCP: the numeric address, without brackets */
@@ -38,8 +39,8 @@ const char *listener_own_address(char host[static LISTENER_HOST_SIZE]);
 MUST_CHECK enum err_code listen_is_loopback(const char *address, bool *ret_loopback,
                                             struct err *err);
 
-/* DIR/waybill.sock, mode 0600; one that is left from a process before is removed.  Call it with the directory's
- * lock held.  The path may be longer than a socket's address can be. */
+/* DIR/waybill.sock, mode 0600; one that is left from a process before is removed.  Call it with
+ * the directory's lock held.  The path may be longer than a socket's address can be. */
 MUST_CHECK enum err_code listen_unix(struct listeners *ls, const char *dir, int dir_fd,
                                      struct err *err);
 

@@ -1,8 +1,8 @@
 /*
  * The pace of a body or a reply: how long the client may take to move its bytes.
  *
- * A client has `stall_us` for the next bytes, and in all `stall_us` more than its bytes take at RATE_MIN: whoever moves
- * one byte at a time does not keep a connection for ever.  Pure.
+ * A client has `stall_us` for the next bytes, and in all `stall_us` more than its bytes take at
+ * RATE_MIN: a client that moves one byte at a time cannot keep a connection forever.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -22,7 +22,7 @@ enum { ACCEPTS_A_TURN = 32, MANY_CONNECTIONS = 64, CONNECTIONS_MIN = 8 };
 #define AGAIN_US (US_PER_S / 5)
 #define TELL_US (10 * US_PER_S)
 
-/* Half of what the server does not need itself, for each kind of socket. */
+/* Each kind of socket gets half of the descriptors that the server does not need itself. */
 static unsigned connections_max(bool local)
 {
     unsigned max = local ? UNIX_CONNECTIONS_MAX : TCP_CONNECTIONS_MAX;
@@ -73,7 +73,8 @@ static void try_again(struct timer *t)
     set_paused(port, is_full(port));
 }
 
-/* Nothing is lost: those who want in wait in the backlog.  A connection that leaves, or a moment, may help. */
+/* Nothing is lost: new clients wait in the backlog until a connection closes or the timer
+ * retries. */
 static void pause_for_a_while(struct port *port, int error)
 {
     struct http *h = port->http;
@@ -97,7 +98,7 @@ static void fill_reserve(struct port *port)
             port->reserve[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
-/* True when there is a descriptor to be had now. */
+/* True when a descriptor is available now. */
 static bool give_up_reserve(struct port *port, int error)
 {
     for (int i = 0; i < PORT_RESERVE && (error == EMFILE || error == ENFILE); i++)
@@ -109,7 +110,7 @@ static bool give_up_reserve(struct port *port, int error)
     return false;
 }
 
-/* ---- letting in ---- */
+/* ---- accepting ---- */
 
 static void let_in(struct port *port, int fd, const union address *from)
 {
@@ -125,7 +126,7 @@ static void let_in(struct port *port, int fd, const union address *from)
         port->connections_peak = port->connections;
 }
 
-/* What concerns one that wanted in and left, or that the network troubles: the next may be well. */
+/* Errors of one client that left, or of the network: the next accept may succeed. */
 static bool concerns_one(int error)
 {
     return error == EINTR || error == ECONNABORTED || error == EPROTO || error == ENETDOWN ||

@@ -11,10 +11,10 @@
 
 struct http_range {
     bool given;
-    int64_t first; /* below 0: so many before the end */
+    int64_t first; /* negative: counted from the end */
     int64_t last;  /* included; INT64_MAX: to the end */
 };
 
-/* `bytes=a-b`, `bytes=a-`, `bytes=-n`.  Anything else (other units, several ranges, nonsense) is as if it
- * had not been given, as the standard has it. */
+/* `bytes=a-b`, `bytes=a-`, `bytes=-n`.  Anything else (other units, several ranges, malformed)
+ * counts as not given, as the standard asks. */
 struct http_range http_range_parse(struct slice value);

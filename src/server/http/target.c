@@ -8,7 +8,7 @@
 #include "base/text/hex.h"
 #include "core/object/quote.h"
 
-/* The byte of an escape, 0 when it is none or a NUL. */
+/* The byte of an escape; 0 when it is malformed or a NUL. */
 static char escaped(const char *at, const char *end)
 {
     int high = end - at > 2 ? hex_value(at[1]) : -1;
@@ -19,7 +19,8 @@ static char escaped(const char *at, const char *end)
     return (char)(high << 4 | low);
 }
 
-/* In place; `space` stands for a space (NUL: nothing does).  False for a NUL and for what is no escape. */
+/* Decodes in place; `space` stands for a space (NUL: none does).  False for a NUL or a
+ * malformed escape. */
 static bool decode(char *text, size_t size, char space, struct slice *ret_text)
 {
     const char *end = text + size;

@@ -1,8 +1,8 @@
 /*
- * What a request names: its path and its parameters, without escapes.
+ * The target of a request: its path and its parameters, decoded.
  *
- * A plus stands for a space in parameters and for itself in the path.  Bytes that are no UTF-8 stay: whoever uses a
- * text judges it.  Pure.
+ * A plus stands for a space in parameters and for itself in the path.  Bytes that are not UTF-8
+ * stay: the user of a text checks it.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -23,7 +23,8 @@ struct target {
     size_t n_params;
 };
 
-/* Takes the text apart in place: the slices lie in it.  E_BAD_REQUEST for a NUL and for what is no escape. */
+/* Splits the text in place: the slices point into it.  E_BAD_REQUEST for a NUL or a malformed
+ * escape. */
 MUST_CHECK enum err_code target_parse(char *text, size_t size, struct target *ret_target,
                                       struct err *err);
 void target_deinit(struct target *t);

@@ -19,7 +19,7 @@ static ssize_t plain_recv(struct channel *ch, void *to, size_t size)
     return n;
 }
 
-/* Most replies are one part: the plainer call takes it with less ado. */
+/* Most replies are one part: send is cheaper than sendmsg. */
 static ssize_t send_parts(int fd, const struct iovec *parts, size_t n_parts, int flags)
 {
     /* msg_iov is not const, but what it points to is only read. */

@@ -22,7 +22,7 @@ static void fd_cleanup(const int *fd)
         close(*fd);
 }
 
-/* The end of a path: the cause must fit the message, too. */
+/* The end of a path, so that the cause still fits into the message. */
 static const char *tail(const char *path)
 {
     size_t size = strlen(path);

@@ -17,7 +17,7 @@ static bool has_answered(const struct heartbeat *p)
     return recv(p->fd, answers, sizeof(answers), MSG_DONTWAIT) > 0;
 }
 
-/* The question that is open is asked only once: one that stands still for days does not fill the socket. */
+/* An open question is not repeated: a worker that is stopped for days must not fill the socket. */
 static void ask(struct heartbeat *p, int64_t now_at)
 {
     if (send(p->fd, "?", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1)

@@ -1,11 +1,11 @@
 /*
  * The heartbeat of the local worker: is its loop alive?
  *
- * Every quarter of the limit one byte goes to the worker, which sends it back from its loop; one that stands still
- * (SIGSTOP, deadlock) does not.  It is taken for hung when a question has been open for the whole limit.  A look
- * that comes late means that we ourselves, or the whole machine, stood still: the open question then counts from
- * that look on, so that the worker has the full limit again.
- * HTTP thread only.
+ * Every quarter of the limit one byte goes to the worker, which sends it back from its loop; a
+ * stopped one (SIGSTOP, deadlock) does not.  It is taken for hung when a question has been open
+ * for the whole limit.  A late look means that this process, or the machine, was stopped: the
+ * question then counts from that look on, so that the worker has the full limit again.  HTTP
+ * thread only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -26,7 +26,7 @@ static void fill(struct op *op, const struct definitions *d)
     }
 }
 
-/* What the engine has refused is a mistake like those of the files, with its place. */
+/* A refusal of the engine is reported like a mistake in the files, with its place. */
 static void gather_refusals(const struct op *op, const struct definitions *d)
 {
     size_t n = op->define.n_refusals > 0 ? op->define.n_refusals : 1;

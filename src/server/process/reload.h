@@ -14,6 +14,6 @@ struct server;
 MUST_CHECK enum err_code definitions_apply_now(struct engine *engine, const struct definitions *d,
                                                struct err *err);
 
-/* HTTP thread.  Reads the files again and hands them to the engine.  What is wrong is logged and changes
- * nothing. */
+/* HTTP thread.  Reads the files again and hands them to the engine.  What is wrong is logged
+ * and changes nothing. */
 void definitions_reload(struct server *server);

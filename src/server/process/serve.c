@@ -1,11 +1,11 @@
 /*
  * A server's life: everything is opened in order, served, and closed in the opposite order.
  *
- * Stopping: the local worker is told first, and everybody is served as before until it has handed in what it
- * runs; then no new connections; requests in hand are finished; waiting claims and waits are answered by the
- * engine as it closes; streams end; the store is checkpointed.  All of it together may not take longer than
- * stop_seconds(): an alarm ends the process then, and so does a second signal.  What was promised is on disk
- * by then in any case.
+ * Stopping: the local worker is told first, and everybody is served as before until it has handed
+ * in what it runs; then no new connections; running requests are finished; waiting claims and
+ * waits are answered by the engine as it closes; streams end; the store is checkpointed.  All of
+ * it together may not take longer than stop_seconds(): an alarm ends the process then, and so does
+ * a second signal.  What was promised is on disk by then in any case.
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -144,15 +144,16 @@ static void raise_file_limit(void)
     }
 }
 
-/* Tokens and passwords are in our memory: no core of it, and nobody of our user looks into it. */
+/* Tokens and passwords are in memory: no core dumps, and no tracing by processes of the same
+ * user. */
 static void guard_secrets(const struct settings *settings)
 {
     if (settings->token.size > 0 || settings->store != NULL)
         (void)prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* Runs on the engine's thread.  While the store fails every batch does: one line a second tells enough, and one a
- * minute that its database is still away. */
+/* Runs on the engine's thread.  While the store fails, every batch does: logs one line a
+ * second, and one a minute while the database is unavailable. */
 static void log_trouble(void *ctx, const struct err *err)
 {
     struct life *life = ctx;
@@ -171,12 +172,12 @@ static void log_trouble(void *ctx, const struct err *err)
 static void log_adopted(void *ctx, const char *servers, int64_t claims)
 {
     (void)ctx;
-    log_warn("taken over from %s, not heard of any more: its leases (%lld claim%s) are judged "
+    log_warn("taken over from %s, which is gone: its leases (%lld claim%s) are judged  "
              "here, after a full period",
              servers, (long long)claims, claims == 1 ? "" : "s");
 }
 
-/* What is shown and handed on must hold wherever it is read. */
+/* Relative paths would be wrong for readers elsewhere. */
 static const char *absolute_path(const char *path, struct arena *arena)
 {
     char *real = realpath(path, NULL);
@@ -244,8 +245,8 @@ static enum err_code open_sockets(struct life *life, struct err *err)
     return settings_auth(&life->settings, ls, &life->server->auth, err);
 }
 
-/* ADDR:PORT as it turned out.  A server that listens on every address is shown under one that others can reach: the
- * first of its names, else an address of this machine. */
+/* ADDR:PORT as bound.  A server that listens on every address shows one that others can reach:
+ * the first of its names, else an address of this machine. */
 static const char *tcp_name(const struct listener *tcp, const struct settings *settings,
                             struct arena *arena)
 {
@@ -265,7 +266,7 @@ static const char *tcp_name(const struct listener *tcp, const struct settings *s
     return arena_strdup(arena, buf_slice(&name));
 }
 
-/* Where we are, and the base of full ids. */
+/* Sets our address and the base of full ids. */
 static void set_names(struct life *life)
 {
     struct server *s = life->server;
@@ -413,7 +414,7 @@ static size_t workers(const struct server *s)
     return s->worker.pid > 0;
 }
 
-/* Not so long that nothing is left for what comes after. */
+/* Leaves time for the steps that follow. */
 static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const struct server *s))
 {
     if (until_at > s->stop_by_at - STOP_SPARE_US)
@@ -422,7 +423,8 @@ static void pass_until(struct server *s, int64_t until_at, size_t (*left)(const 
         http_pass(&s->http, until_at);
 }
 
-/* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in the end. */
+/* Its last finishes come in while it stops.  One that takes too long is cut off, and killed in
+ * the end. */
 static void stop_worker(struct server *s)
 {
     int64_t grace_over_at = clock_mono_us() + WORKER_GRACE_S * US_PER_S;
@@ -434,7 +436,7 @@ static void stop_worker(struct server *s)
     worker_child_deinit(&s->worker);
 }
 
-/* Whoever waits for a chore is told, and it goes on without them. */
+/* Clients that wait for a chore get an error; the chore continues. */
 static void forsake_chore(struct server *s)
 {
     struct chore *c = s->chores.running;
@@ -508,7 +510,7 @@ static void close_all(struct life *life)
     definitions_deinit(&life->definitions);
     settings_deinit(&life->settings);
     if (s->chores.running != NULL)
-        return; /* it ends with the process, and what it reports to stays until then */
+        return; /* it ends with the process: its memory must stay until then */
     if (life->has_http)
         http_deinit(&s->http);
     triggers_deinit(&s->triggers);

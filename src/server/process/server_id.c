@@ -35,7 +35,7 @@ static enum err_code describe_place(int dir_fd, const char *host, char *text, si
     return E_OK;
 }
 
-/* False: there is none, or it was made elsewhere, or it is not whole. */
+/* False: there is none, it was made elsewhere, or it is incomplete. */
 static enum err_code read_file(int dir_fd, const char *place, char id[static ID_TEXT_SIZE],
                                bool *ret_found, struct err *err)
 {
@@ -72,7 +72,7 @@ static bool write_all(int fd, struct slice text)
     return n == (ssize_t)text.size && fsync(fd) == 0;
 }
 
-/* Whole or not at all. */
+/* Writes the whole file or nothing. */
 static enum err_code write_file(int dir_fd, struct slice text, struct err *err)
 {
     int fd = openat(dir_fd, FILE_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -1,5 +1,5 @@
 /*
- * The parts of a running server, in one place for those that need several.
+ * The state of a running server: its settings and its parts.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

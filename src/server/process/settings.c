@@ -105,7 +105,7 @@ static enum err_code needs_token(const char *address, struct err *err)
 
 /* ---- the store ---- */
 
-/* What stands in a definition has been checked where it was read. */
+/* A value from a definition was checked when it was read. */
 static enum err_code choose_store(const struct server_config *config, const struct definitions *d,
                                   struct arena *arena, const char **ret_url, struct err *err)
 {
@@ -117,7 +117,7 @@ static enum err_code choose_store(const struct server_config *config, const stru
     return E_OK;
 }
 
-/* ---- what serve would refuse ---- */
+/* ---- checks before serving ---- */
 
 static enum err_code at_place(const struct definitions *d, const char *key,
                               struct definition_place place, struct err *err)
@@ -155,7 +155,7 @@ enum err_code settings_check(const struct server_config *config, const struct de
     return check_listen(d, token, err);
 }
 
-/* ---- all of it ---- */
+/* ---- all settings ---- */
 
 enum err_code settings_make(const struct server_config *config, const struct definitions *d,
                             struct arena *arena, struct settings *ret_settings, struct err *err)

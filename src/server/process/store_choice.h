@@ -1,5 +1,5 @@
 /*
- * Where a server's store is, and on a shared one, who the server is to the others.
+ * Which store the server uses, and on a shared one its identity.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -8,6 +8,7 @@
 
 struct server;
 
-/* Fills in what parts.h has of it: by the URL, or for the embedded store when that is NULL.  The data directory
- * is held and the server's own URL known.  E_FULL, E_FORBIDDEN, E_INTERNAL: the server's id. */
+/* Fills in the store's members of struct server: by the URL, or for the embedded store when
+ * that is NULL.  The data directory is held and the server's own URL known.  E_FULL,
+ * E_FORBIDDEN, E_INTERNAL: the server's id. */
 MUST_CHECK enum err_code store_choice_make(struct server *s, const char *url, struct err *err);

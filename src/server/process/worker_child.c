@@ -27,11 +27,12 @@
 
 enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
 
-/* What a service manager told us is not for others, nor is the way to our store. */
+/* Variables of the service manager and of the store are not for the child. */
 static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
                                             "WAYBILL_STORE=", "WAYBILL_TOKEN="};
 
-/* All that the child needs, ready before the fork: between fork and exec nothing is allocated. */
+/* Everything the child needs, prepared before the fork: nothing may be allocated between fork
+ * and exec. */
 struct plan {
     const char *args[ARGS_MAX];
     VEC(char *) env;
@@ -63,8 +64,8 @@ static bool same_file(const char *a, const char *b)
            x.st_ino == y.st_ino;
 }
 
-/* What tells it from others of this host's name: the data directory, unless it is the default one.  Hosts that
- * share a store may have one name. */
+/* Distinguishes workers of hosts with the same name that share a store: by the data directory,
+ * unless it is the default one. */
 static struct slice distinction(const struct server *s)
 {
     if (s->member.name != NULL)
@@ -145,7 +146,7 @@ static void plan_deinit(struct plan *p)
     buf_deinit(&p->socket);
 }
 
-/* In the child, which may only make system calls: everything becomes as we were given it. */
+/* In the child, which may only make system calls: restores limits, umask and signals. */
 static NORETURN void become_worker(const struct plan *p)
 {
     struct sigaction plain = {.sa_handler = SIG_DFL};
@@ -154,7 +155,7 @@ static NORETURN void become_worker(const struct plan *p)
     for (int number = 1; number < NSIG; number++)
         (void)sigaction(number, &plain, NULL);
     sigemptyset(&none);
-    (void)setpgid(0, 0); /* Ctrl-C is for us: we tell it */
+    (void)setpgid(0, 0); /* Ctrl-C reaches only us: we stop it */
     (void)umask(p->birthright->umask);
     (void)setrlimit(RLIMIT_NOFILE, &p->birthright->files);
     int null_fd = open("/dev/null", O_RDWR);
@@ -189,7 +190,7 @@ static pid_t fork_quietly(const struct plan *p)
 
 static void child_exited(struct watch *watch, uint32_t events);
 
-/* The child is ours from here on: what cannot be watched is ended. */
+/* From here on the child runs: if it cannot be watched, it is killed. */
 static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *err)
 {
     int fd = pidfd_open(pid, 0);
@@ -207,7 +208,7 @@ static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *
     return err->code;
 }
 
-/* One that hangs is killed; what comes then is as after any other death. */
+/* A worker that hangs is killed; then all goes as after any other death. */
 static void feel_pulse(struct timer *t)
 {
     struct worker_child *w = (struct worker_child *)((char *)t -
@@ -218,8 +219,8 @@ static void feel_pulse(struct timer *t)
         timer_set(&w->server->http.timers, &w->beat, w->heartbeat.look_at);
         return;
     }
-    log_error("worker %s: pid %ld hangs, it has not answered for %s: it is killed", w->name,
-              (long)w->pid, duration_format(w->heartbeat.limit_us, silence));
+    log_error("worker %s: pid %ld hangs (no answer for %s): killing it", w->name, (long)w->pid,
+              duration_format(w->heartbeat.limit_us, silence));
     w->hung = true;
     (void)kill(w->pid, SIGKILL);
 }
@@ -257,7 +258,8 @@ static enum err_code start(struct worker_child *w, struct err *err)
 
 /* ---- starting again ---- */
 
-/* One look at what a dead one left; the next start is when nothing is left of it, or much later. */
+/* Kills what a dead worker left; the next start waits until nothing is left, or for a long
+ * pause. */
 static bool sweep(struct worker_child *w)
 {
     int64_t now = clock_mono_us();
@@ -270,7 +272,7 @@ static bool sweep(struct worker_child *w)
     if (left == 0)
         w->ended = 0;
     if (left > 0 && now > w->start_at + SWEEP_MAX_US)
-        log_error("worker %s: %u of the processes that it left do not end", w->name, left);
+        log_error("worker %s: %u processes that it left do not end", w->name, left);
     else if (left > 0 || now < w->start_at) {
         timer_set(&w->server->http.timers, &w->again, next_at);
         return false;
@@ -279,7 +281,7 @@ static bool sweep(struct worker_child *w)
     return true;
 }
 
-/* Sets the next start; says in how long. */
+/* Sets the next start and formats the pause. */
 static const char *pause_before_next(struct worker_child *w, char text[static DURATION_TEXT_SIZE])
 {
     int64_t pause_us = w->pause_us == 0 ? PAUSE_FIRST_US : w->pause_us;
@@ -297,8 +299,7 @@ static void start_or_pause(struct worker_child *w)
     struct err err = ERR_INIT;
 
     if (start(w, &err) != E_OK)
-        log_error("worker %s: %s; the next try is in %s", w->name, err.msg,
-                  pause_before_next(w, pause));
+        log_error("worker %s: %s; next try in %s", w->name, err.msg, pause_before_next(w, pause));
 }
 
 static void pause_is_over(struct timer *t)
@@ -339,7 +340,7 @@ static void forget_child(struct worker_child *w)
     w->pid = 0;
 }
 
-/* At our own end, when there is no loop to wait in. */
+/* At the end of the server, without an event loop. */
 static void end_rest(struct worker_child *w)
 {
     int64_t until_at = clock_mono_us() + US_PER_S;
@@ -375,7 +376,7 @@ static void child_exited(struct watch *watch, uint32_t events)
     if ((w->hung ? w->heartbeat.heard_at : clock_mono_us()) - w->started_at >= LIVED_US)
         w->pause_us = 0;
     pause_before_next(w, pause);
-    log_error("worker %s: pid %ld %s; it is started again in %s", w->name, (long)pid, how, pause);
+    log_error("worker %s: pid %ld %s; restarting in %s", w->name, (long)pid, how, pause);
 }
 
 /* ---- from outside ---- */
@@ -408,7 +409,7 @@ void worker_child_deinit(struct worker_child *w)
     timer_clear(&w->again);
     if (w->pid == 0)
         return;
-    log_warn("worker %s: pid %ld does not end, it is killed", w->name, (long)w->pid);
+    log_warn("worker %s: pid %ld does not end: killing it", w->name, (long)w->pid);
     (void)kill(w->pid, SIGKILL);
     (void)waitpid(w->pid, NULL, 0);
     forget_child(w);

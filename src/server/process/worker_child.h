@@ -1,14 +1,16 @@
 /*
  * The local worker: a child process that speaks HTTP to us like any other worker.
  *
- * It is our own program, started as `waybill worker …` with the umask and the limit of open files that
- * we were started with, in a process group of its own, with no descriptors of ours but standard error
- * and one end of a pair of sockets: when ours is closed we are gone, however we went, and it ends at once.
- * Over the same pair it is asked whether it is alive (heartbeat.h): one that hangs is killed.
- * When it dies all that it left is killed (orphans.h), and it is started again after a pause that grows from
- * PAUSE_FIRST_US to PAUSE_MAX_US, and is short again after a life of LIVED_US.
+ * It is our own program, started as `waybill worker …` with the umask and the limit of open files
+ * that we were started with, in a process group of its own, with no descriptors of ours but
+ * standard error and one end of a pair of sockets: when ours is closed we are gone, however we
+ * went, and it ends at once.  Over the same pair it is asked whether it is alive (heartbeat.h):
+ * one that hangs is killed.  When it dies all that it left is killed (orphans.h), and it is
+ * started again after a pause that grows from PAUSE_FIRST_US to PAUSE_MAX_US, and is short again
+ * after a life of LIVED_US.
  *
- * Everything here belongs to the HTTP thread; its death is seen by a descriptor in that thread's loop.
+ * Everything here belongs to the HTTP thread; its death is seen by a descriptor in that thread's
+ * loop.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,7 +31,7 @@ struct server;
 
 #define WORKER_GRACE_S 8 /* for its running jobs, after TERM */
 
-/* What the process was given at its start, before it took more for itself. */
+/* Limits that the process started with, before it raised its own. */
 struct birthright {
     mode_t umask;
     struct rlimit files;
@@ -38,7 +40,7 @@ struct birthright {
 enum worker_child_state {
     WORKER_CHILD_NONE, /* -j 0, or not started yet */
     WORKER_CHILD_RUNNING,
-    WORKER_CHILD_PAUSING,  /* it has died, and is started again soon */
+    WORKER_CHILD_PAUSING,  /* it has died and is restarted soon */
     WORKER_CHILD_STOPPING, /* told to */
     WORKER_CHILD_STOPPED,
 };
@@ -66,14 +68,14 @@ struct worker_child {
 /* Takes the limit of open files and the umask as they are. */
 void worker_child_init(struct worker_child *w, struct server *server);
 
-/* Starts it when the configuration has slots for it; the server must be listening.  A start that fails is
- * logged and tried again. */
+/* Starts it when the configuration has slots for it; the server must be listening.  A start
+ * that fails is logged and tried again. */
 void worker_child_begin(struct worker_child *w);
 
-/* No more restarts; the one that runs is told to stop. */
+/* Sends TERM; no more restarts. */
 void worker_child_stop(struct worker_child *w);
 
-/* Lets go of the pair: it ends what it runs, and itself, at once. */
+/* Closes the pair: the worker kills what it runs and exits at once. */
 void worker_child_cut(struct worker_child *w);
 
 /* Kills what is left, and waits for it. */

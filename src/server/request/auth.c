@@ -208,7 +208,7 @@ static enum err_code check_site(const struct auth_settings *s, const struct auth
     return E_OK;
 }
 
-/* Through the Unix socket no foreign name leads here, and clients write what they like. */
+/* The Unix socket cannot be reached by a foreign name, so its clients may send any Host. */
 static enum err_code check_host(const struct auth_settings *s, const struct auth_request *r,
                                 struct err *err)
 {

@@ -69,5 +69,5 @@ MUST_CHECK enum err_code auth_judge(const struct auth_settings *settings,
 /* 127.0.0.0/8, ::1 (also in brackets), localhost and names below it. */
 bool auth_is_loopback(struct slice host);
 
-/* The same bytes, in a time that does not tell how many of them. */
+/* Compares in a time that does not depend on how many bytes are equal. */
 bool auth_token_equal(struct slice given, struct slice token);

@@ -22,7 +22,7 @@ static void guarded_address(const struct sockaddr *from,
         memset(ret_address + NETWORK_BYTES, 0, ADDRESS_BYTES - NETWORK_BYTES);
 }
 
-/* Its place, or that of the one that was wrong least recently. */
+/* Its entry, or the one that was used least recently. */
 static struct guarded *place_of(struct auth_guard *g,
                                 const unsigned char address[static ADDRESS_BYTES])
 {

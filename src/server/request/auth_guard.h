@@ -1,10 +1,10 @@
 /*
- * Wrong tokens: each one makes the next answer to its address slower, and the log tells of them.
+ * Wrong tokens: each one delays the next reply to its address, and they are logged.
  *
- * The first few are answered at once: people mistype.  An address that has sent none for a while
- * is forgotten; of IPv6 the network of 64 bits counts.  The table is bounded: the address that was
- * wrong least recently makes room.  Whoever has the right token is never slowed down, nor is
- * anybody on the Unix socket: connection_delay keeps connections free. HTTP thread only.
+ * The first few are answered at once: people mistype.  An address is forgotten after a while
+ * without a wrong token; IPv6 counts by its /64 network.  The table is bounded: the address that
+ * was wrong least recently makes room.  A client with the right token is never delayed, nor is
+ * anybody on the Unix socket: see connection_delay.  HTTP thread only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -28,5 +28,5 @@ struct auth_guard {
     uint64_t untold; /* failures since then */
 };
 
-/* A wrong token came from there.  Returns how long the answer is to be held back. */
+/* Counts a wrong token from this address.  Returns how long to delay the reply. */
 int64_t auth_guard_failed(struct auth_guard *g, const struct sockaddr *from, int64_t now_at);

@@ -57,7 +57,7 @@ void request_drop_body(struct request *r)
     r->body_counted = 0;
 }
 
-/* Bodies that are not small share what memory there is for them. */
+/* Bodies above BODY_FREE share one memory limit. */
 static enum err_code count_memory(struct request *r, size_t size, struct err *err)
 {
     struct http *h = &r->server->http;
@@ -82,7 +82,7 @@ static enum err_code add_to_spool(struct request *r, struct slice data, struct e
 
     if (h->spool_bytes + data.size > SPOOL_TOTAL_MAX)
         return too_many_spools(err);
-    /* A write that fails may have stored a part: that part is given back with the spool. */
+    /* A failed write may have stored a part, which is freed with the spool. */
     int64_t before = spool_size(r->spool);
     enum err_code code = spool_add(r->spool, data, err);
 
@@ -90,7 +90,7 @@ static enum err_code add_to_spool(struct request *r, struct slice data, struct e
     return code;
 }
 
-/* What has gathered in memory goes to a file, and all that follows. */
+/* Moves the body from memory to a file; the rest follows there. */
 static enum err_code begin_spool(struct request *r, struct err *err)
 {
     struct http *h = &r->server->http;
@@ -108,8 +108,8 @@ static enum err_code begin_spool(struct request *r, struct err *err)
     return E_OK;
 }
 
-/* A small body at once.  A larger one grows with what comes: announcing takes no memory from
- * anybody. */
+/* Reserves a small body at once.  A larger one grows as it arrives, so that announcing a length
+ * takes no memory. */
 static void reserve(struct request *r)
 {
     if (r->body.data == NULL)

@@ -186,7 +186,7 @@ static int64_t resident_bytes(void)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
-/* Of a shared store's files only its database knows. */
+/* The size of a shared store's files is known to its database only. */
 static void write_store(struct buf *out, const struct server *server,
                         const struct store_facts *facts)
 {

@@ -1,5 +1,5 @@
 /*
- * Figures for monitoring, in the text form of Prometheus.
+ * Metrics in the text format of Prometheus.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -10,14 +10,14 @@
 
 struct server;
 
-/* What the store told. */
+/* What was read from the store. */
 struct metrics_of_store {
     const struct store_facts *facts;
     struct slice counts;         /* reply of QUERY_COUNTS */
     struct slice signals, joins; /* replies of QUERY_SIGNALS and QUERY_JOINS */
 };
 
-/* HTTP thread.  `store` is NULL when it could not be asked: only what is known without it is
+/* HTTP thread.  `store` is NULL when it is unavailable: then only what is known without it is
  * written. */
 void metrics_write(struct buf *out, const struct server *server,
                    const struct metrics_of_store *store);

@@ -7,7 +7,7 @@
 #include "server/limits.h"
 #include "server/process/server_state.h"
 
-/* ---- what is said ---- */
+/* ---- errors ---- */
 
 static void add_all(struct buf *out, const struct err *errs, size_t n)
 {
@@ -53,7 +53,7 @@ void reply_header(struct request *r, const char *name, const char *value)
     ASSERT(!r->fields.overflowed);
 }
 
-/* The client is told to look into the log; a second is enough between two lines. */
+/* The reply refers to the log; one line a second is enough. */
 static void log_internal(struct request *r)
 {
     struct http *h = &r->server->http;
@@ -133,7 +133,7 @@ static void write_length(const struct request *r, struct buf *out)
     }
 }
 
-/* Replies are about this moment and no page's: nothing keeps them or guesses what they are. */
+/* Replies are not cached, not sniffed and not shown in frames. */
 static void write_head(const struct request *r, bool is_last, struct buf *out)
 {
     buf_add_str(out, "HTTP/1.1 ");
@@ -152,8 +152,7 @@ static void write_head(const struct request *r, bool is_last, struct buf *out)
     buf_add_str(out, "\r\n");
 }
 
-/* A small body goes with its head, as one part: copying it costs less than telling the system
- * of two. */
+/* A small body is copied behind its head: one part costs less to send than two. */
 enum { COPY_MAX = 2048 };
 
 struct slice reply_begin(struct request *r, bool is_last, struct buf *out)
@@ -212,8 +211,7 @@ static void write_frame(char frame[static FRAME_HEAD], size_t size)
     memcpy(frame + 4, "\r\n", 2);
 }
 
-/* One more part, in a frame of its own when the stream is chunked.  False when there is none
- * now. */
+/* Adds the next part, framed when the stream is chunked.  False when there is none now. */
 static bool pull(struct request *r, struct buf *out)
 {
     struct stream *s = &r->stream;

@@ -264,7 +264,7 @@ static void check_one_param(struct param_check *c, struct slice name, struct sli
         return;
     }
     if (!is_open(&params[i]) && (c->seen & 1U << i) != 0)
-        (void)err_set(c->err, E_INVALID, "the parameter '%s' is there twice", params[i].name);
+        (void)err_set(c->err, E_INVALID, "duplicate parameter '%s'", params[i].name);
     else if (!utf8_valid(name) || !utf8_valid(value))
         (void)err_set(c->err, E_BAD_REQUEST, "the parameter %s is not UTF-8",
                       quote_text(&quote, name));
@@ -404,7 +404,7 @@ static void come_home(struct request *r, request_fn *usual)
     bool was_streaming = r->phase == REQUEST_STREAMING;
 
     r->is_away = false;
-    /* Of a stream that is over nobody wants more. */
+    /* A stream that is over needs no more data. */
     if (!was_streaming || !r->connection->is_over)
         then(r);
     bool has_begun = r->phase == REQUEST_STREAMING && !was_streaming;
@@ -453,7 +453,7 @@ static void begin_work(struct request *r, request_fn *then)
         r->phase = REQUEST_WORKING;
 }
 
-/* Nobody is kept waiting for a database that may stay away: those that wait already are served
+/* New requests do not wait for a database that is unavailable; those that wait already continue
  * when it is back. */
 static enum err_code check_engine(const struct server *s, struct err *err)
 {
@@ -466,15 +466,15 @@ static enum err_code check_engine(const struct server *s, struct err *err)
     return E_OK;
 }
 
-/* What the engine cannot do now comes home as it is, with an error. */
+/* A request that the engine cannot take now returns with an error. */
 void request_run(struct request *r, request_fn *then)
 {
     struct http *h = &r->server->http;
     struct inbox_item *item = &r->change.delivery.item;
 
     begin_work(r, then);
-    /* Taken and given back by the same thread: memory of the engine's would go home the long
-     * way. */
+    /* Allocated and freed on this thread: cheaper than memory that the engine's thread
+     * allocated. */
     (void)buf_reserve(&r->change.op.reply, SHORT_REPLY);
     if (check_engine(r->server, &r->change.op.err) == E_OK)
         inbox_list_add(&h->changes, item);
@@ -498,8 +498,7 @@ static void read_query(struct reading *reading, struct store *store)
     query_run(store, &reading->query);
 }
 
-/* A stream that has begun goes on: there are few of them, and none could be refused with a
- * status. */
+/* A stream that has begun continues: it is too late to refuse it with a status. */
 static enum err_code check_readers(const struct request *r, enum way_in way_in, struct err *err)
 {
     if (r->server->http.no_readings)

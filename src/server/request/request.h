@@ -1,10 +1,10 @@
 /*
  * A request, from its header to its reply.
  *
- * It is begun when its head is there (route, rights and sizes are judged then), takes its body, is
- * handed to its route's handler, and is answered, at once or after the engine or a reader has had
- * it. While it is away its change or reading belongs to another thread; all else belongs to the HTTP
- * thread.  Slices into body, path, parameters and headers live as long as it does.
+ * It begins when its head is complete (route, rights and sizes are checked then), takes its body,
+ * is passed to its route's handler, and is answered, at once or after the engine or a reader has
+ * processed it.  Meanwhile its change or reading belongs to that thread; all else belongs to the
+ * HTTP thread.  Slices into body, path, parameters and headers live as long as it does.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -46,18 +46,18 @@ typedef ssize_t stream_fn(struct request *r, char *to, size_t max);
 enum {
     STREAM_WAIT = 0,  /* nothing now: request_wake when there is more */
     STREAM_END = -1,  /* that was all */
-    STREAM_FAIL = -2, /* the rest cannot be had: the connection is broken off */
+    STREAM_FAIL = -2, /* the rest is lost: the connection is closed */
 };
 
 enum stream_state { STREAM_OPEN, STREAM_OVER, STREAM_BROKEN };
 
-#define STREAM_ENDLESS UINT64_MAX /* nobody knows how long it will be */
+#define STREAM_ENDLESS UINT64_MAX /* the length is unknown */
 
 struct stream {
     stream_fn *read; /* NULL: the reply is whole */
     uint64_t left;   /* or STREAM_ENDLESS */
     bool chunked;
-    bool is_held; /* waits for memory, not for something to tell */
+    bool is_held; /* waits for memory, not for data */
     enum stream_state state;
 };
 
@@ -65,7 +65,7 @@ struct request {
     struct server *server;
     struct connection *connection;
     const struct route *route;         /* NULL: none was found */
-    struct slice args[ROUTE_ARGS_MAX]; /* what stands for {…} in the path */
+    struct slice args[ROUTE_ARGS_MAX]; /* values of {…} in the path */
     struct target target;
     struct headers headers;
     enum right right;
@@ -101,7 +101,7 @@ struct request {
         struct engine_request change;
         struct reading reading;
     };
-    request_fn *then;    /* when the cargo is home; NULL: answer with it */
+    request_fn *then;    /* when the cargo is back; NULL: answer with it */
     request_fn *cleanup; /* when the request is over; frees `state` */
     void *state;         /* the handler's own */
     char text[];         /* of the head */
@@ -109,11 +109,11 @@ struct request {
 
 /* ---- for connection.c ---- */
 
-/* Judges what the head tells.  Never fails: what is wrong is in r->err and will be answered. */
+/* Checks the head.  Never fails: r->err has what is wrong and becomes the reply. */
 struct request *request_begin(struct server *server, struct connection *connection,
                               struct slice head);
 
-/* A request whose head is no good; `status` 0: by the error. */
+/* A request with a malformed head; `status` 0: by the error. */
 struct request *request_refused(struct server *server, struct connection *connection, int status,
                                 const struct err *err);
 
@@ -122,18 +122,18 @@ void request_free(struct request *r);
 /* True when the refusal is to be sent now, without reading what is left of the body. */
 bool request_refuses_rest(const struct request *r, const struct http_framing *framing);
 
-/* Keeps a part of the body, or passes over it when it is refused or not wanted. */
+/* Keeps a part of the body, or skips it when the body is refused or not wanted. */
 void request_take_body(struct request *r, struct slice data);
 
 /* Judges the announced length: E_TOO_LARGE for this route, E_UNAVAILABLE when other bodies
- * leave no room for it now. The length is not counted: whoever only announces takes nothing
- * from others. */
+ * leave no room for it now.  The length is not counted: announcing alone takes no memory from
+ * others. */
 MUST_CHECK enum err_code request_check_length(const struct request *r, struct err *err);
 
-/* The chunks of its body are no good. */
+/* Refuses a body whose chunks are malformed. */
 void request_refuse_chunks(struct request *r);
 
-/* Another thread has it: neither it nor its connection may go. */
+/* Another thread holds it: neither it nor its connection may be freed. */
 static inline bool request_is_away(const struct request *r)
 {
     return r->phase == REQUEST_WORKING || r->is_away;
@@ -147,7 +147,7 @@ void request_dispatch(struct request *r);
 
 /* ---- for handlers ---- */
 
-/* The body as JSON; nothing is {} where the route allows it.  E_BAD_REQUEST. */
+/* The body as JSON; an empty body is {} where the route allows it.  E_BAD_REQUEST. */
 MUST_CHECK enum err_code request_json(struct request *r, struct slice *ret_value, struct err *err);
 
 /* The same, which must be an object.  E_INVALID. */
@@ -184,6 +184,5 @@ void request_read(struct request *r, void (*read)(struct reading *reading, struc
 void request_answer_op(struct request *r);
 void request_answer_query(struct request *r);
 
-/* There is an answer, or more of a stream: the connection goes on with it at the end of the
- * pass. */
+/* There is a reply, or more of a stream: the connection continues at the end of the pass. */
 void request_wake(struct request *r);

@@ -18,7 +18,7 @@
 
 struct request;
 
-/* Answers the request, or hands it on: see request.h.  An error is answered by the caller. */
+/* Answers the request, or passes it on: see request.h.  An error is answered by the caller. */
 typedef enum err_code handler_fn(struct request *r, struct err *err);
 
 enum body_kind {

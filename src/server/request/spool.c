@@ -18,7 +18,7 @@ static enum err_code disk_error(struct err *err, const char *what)
     return err_errno(err, full ? E_FULL : E_INTERNAL, "%s the spooled body", what);
 }
 
-/* For file systems that know no files without a name. */
+/* For file systems without O_TMPFILE. */
 static int open_and_unlink(int dir_fd)
 {
     char name[64];

@@ -14,7 +14,7 @@
 
 /* ---- on the engine's thread ---- */
 
-/* A copy of an event on its way home. */
+/* A copy of an event for the HTTP thread. */
 struct event_delivery {
     struct delivery delivery;
     struct events *events;
@@ -155,7 +155,8 @@ static void deliver_event(struct delivery *d)
     free(em);
 }
 
-/* A line now and then: the way stays open, and a subscriber that has left is noticed. */
+/* Sends a comment line now and then: keeps the connection open and detects subscribers that
+ * left. */
 static void beat(struct timer *t)
 {
     struct events *ev = (struct events *)((char *)t - offsetof(struct events, heartbeat));
@@ -233,7 +234,7 @@ static void subscribe(struct request *r)
     r->status = 200;
 }
 
-/* A mistyped queue would be silent for ever. */
+/* A mistyped queue would never send an event. */
 static void queue_is_looked_up(struct request *r)
 {
     if (r->reading.query.err.code != E_OK)

@@ -1,9 +1,10 @@
 /*
- * Events: what has been committed, told to those who listen.
+ * Events: committed changes, sent to subscribers.
  *
- * The engine's thread copies an event only while somebody listens; it goes home with the batch.  On the HTTP
- * thread each subscriber has a bounded store of text not yet taken: one that is too slow is told so and
- * dropped.  When too many events are on their way at once all subscribers are dropped.
+ * The engine's thread copies an event only while there are subscribers; it is delivered with the
+ * batch.  On the HTTP thread each subscriber has a bounded buffer: one that is too slow gets a
+ * last event that says so and is dropped.  When too many events are in flight, all subscribers are
+ * dropped.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -22,7 +23,7 @@ struct events {
     atomic_uint subscribers; /* want all of it */
     atomic_uint followers;   /* of logs: want the ends of jobs */
     atomic_uint pending;     /* on their way */
-    atomic_bool lost;        /* some were not sent: too many were on their way */
+    atomic_bool lost;        /* some were not sent: too many in flight */
     struct subscriber *first;
     struct timer heartbeat;
 };

@@ -1,9 +1,10 @@
 /*
  * NDJSON: many jobs in one request, a line each, committed in chunks while the reply is sent.
  *
- * The body is in memory or in a spool file.  A chunk ends before an empty line, so that its lines have
- * numbers in sequence.  The reply is made as far as the client takes it: nothing piles up.  The window into a spool
- * lives as long as its chunk is worked on; what all windows hold is bounded (WINDOWS_TOTAL_MAX).
+ * The body is in memory or in a spool file.  A chunk ends before an empty line, so that its lines
+ * have numbers in sequence.  The reply is made only as fast as the client reads it.  The window
+ * into a spool lives as long as its chunk is worked on; what all windows hold is bounded
+ * (WINDOWS_TOTAL_MAX).
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -25,7 +26,7 @@ struct lines {
     int64_t size;       /* of the body */
     size_t look_size;   /* of the next window, when lines are not longer than it */
     size_t line;        /* number of the line at `at`, from 1 */
-    bool in_long_line;  /* its beginning was refused: the rest is passed over */
+    bool in_long_line;  /* its beginning was refused: the rest is skipped */
     struct buf window;  /* of a spooled body; the chunk's items point into it */
     size_t counted;     /* in http.window_bytes */
     size_t taken;       /* of the request's reply */
@@ -69,7 +70,7 @@ static ssize_t wait_for_room(struct request *r, struct lines *l)
 
 /* ---- lines of the body ---- */
 
-/* What can be seen from `at` on. */
+/* The visible part of the body from `at` on. */
 static enum err_code look(struct request *r, struct lines *l, size_t size, struct slice *ret_window,
                           struct err *err)
 {
@@ -137,7 +138,7 @@ static size_t take_lines(struct request *r, struct lines *l, struct slice window
     return used;
 }
 
-/* A line that does not fit into the largest window: refused, and passed over to its end. */
+/* A line that does not fit into the largest window is refused and skipped. */
 static size_t refuse_long_line(struct lines *l, struct slice window, struct submit_item *items,
                                size_t *ret_count)
 {

@@ -1,5 +1,5 @@
 /*
- * Those who read a log while it is written: who is to be told that there may be more.
+ * Clients that follow a log: who is woken when there may be more.
  * HTTP thread only.
  */
 /* SPDX-License-Identifier: MIT */
@@ -17,7 +17,8 @@ struct log_follow {
     size_t count;
 };
 
-/* Something was added to the log of this job, or it has ended.  LOG_FOLLOW_ALL: of any job. */
+/* Wakes those who follow this job: its log has grown, or it has ended.  LOG_FOLLOW_ALL: of any
+ * job. */
 void log_follow_heard(struct log_follow *f, int64_t job);
 
 /* Ends all streams: the server stops. */

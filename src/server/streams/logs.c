@@ -57,7 +57,7 @@ enum err_code log_append(struct request *r, struct err *err)
 
 /* ---- GET /v1/jobs/ID/log ---- */
 
-/* A log on its way to a client, piece by piece. */
+/* A log that is sent to a client in pieces. */
 struct log_stream {
     struct timer timer; /* set: waits for more to come; first */
     struct log_stream *next, *prev;
@@ -70,7 +70,7 @@ struct log_stream {
     size_t taken; /* of the piece in the request's reply */
     bool heard;   /* there may be more than was read last */
     bool over;
-    bool broken; /* what was promised cannot be had any more */
+    bool broken; /* the promised bytes are gone */
 };
 
 static void read_piece(struct log_stream *s, request_fn *then)
@@ -105,7 +105,7 @@ static void await_more(struct log_stream *s)
     timer_set(&h->timers, &s->timer, h->now_at + FOLLOW_US);
 }
 
-/* Whoever follows is in no hurry. */
+/* Followers may wait for the timer. */
 static bool may_come_back(const struct log_stream *s)
 {
     enum err_code code = s->request->reading.query.err.code;
@@ -228,7 +228,7 @@ static void refuse_range(struct request *r, int64_t size)
     request_answer(r, 0);
 }
 
-/* All that was asked for is in the reply, or will be streamed behind it. */
+/* Everything asked for is in the reply, or is streamed after it. */
 static void answer_known(struct log_stream *s, int64_t first, int64_t size)
 {
     struct request *r = s->request;

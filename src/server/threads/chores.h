@@ -1,9 +1,9 @@
 /*
- * Long work on the store, beside everything else: a backup or a check, one at a time, on a thread and a
- * reading store of its own.
+ * Long work on the store: a backup or a check, one at a time, on its own thread and its own
+ * reading store.
  *
- * A chore cannot be interrupted.  When the server stops meanwhile, whoever waits for it is told so and the
- * thread ends with the process.  HTTP thread only.
+ * A chore cannot be interrupted.  When the server stops meanwhile, the waiting client gets an
+ * error and the thread ends with the process.  HTTP thread only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * What comes back to the HTTP thread: finished work and events, each knowing what to do there.
+ * What comes back to the HTTP thread: finished work and events, each with the function to call.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

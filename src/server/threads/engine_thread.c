@@ -43,7 +43,7 @@ static struct op *link_ops(struct inbox_item *items)
     return first;
 }
 
-/* While leases are held we wake at least so often, to notice that we were stopped. */
+/* The longest sleep while leases are held, so that a stopped process is noticed. */
 #define LOOK_US US_PER_S
 
 static int64_t sleep_us(const struct engine_thread *t, struct now now)
@@ -53,8 +53,8 @@ static int64_t sleep_us(const struct engine_thread *t, struct now now)
     return engine_has_leases(t->engine) && left_us > LOOK_US ? LOOK_US : left_us;
 }
 
-/* For how long nobody's requests were carried out: in a pass that took long, in a sleep that was longer than planned, or
- * while the machine was suspended. */
+/* How long no request was processed: during a long pass, a sleep that took longer than planned,
+ * or a suspended machine. */
 static int64_t away_us(struct now began, struct now slept, int64_t planned_us, struct now now)
 {
     int64_t pass_us = slept.steady_at - began.steady_at;

@@ -1,9 +1,9 @@
 /*
- * The engine's thread: takes all ops that wait, runs them in one commit, sends them home.
+ * The engine's thread: takes all waiting ops, runs them in one commit, returns them.
  *
- * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It never waits to
- * gather more ops; it sleeps until the next op or the engine's next instant.  What a batch has finished goes home
- * in one go, so that the HTTP thread is woken once a batch.
+ * It owns the engine from engine_thread_start on, and has its store to itself until the join.  It
+ * never waits to gather more ops; it sleeps until the next op or the engine's next instant.
+ * Finished ops return together, so that the HTTP thread is woken once a batch.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,7 +15,7 @@
 #include "server/threads/delivery.h"
 #include "server/threads/inbox.h"
 
-/* An op on its way.  `deliver` is called when it has been done. */
+/* An op sent to the engine.  `deliver` is called when it has been done. */
 struct engine_request {
     struct delivery delivery;
     struct op op;
@@ -27,7 +27,7 @@ struct engine_thread {
     struct inbox *home;     /* the HTTP thread's */
     struct engine *engine;
     const struct engine_stats *stats;
-    atomic_bool look_for_gone; /* somebody who waited has left */
+    atomic_bool look_for_gone; /* a waiting client has left */
     pthread_t thread;
 };
 
@@ -45,10 +45,10 @@ static inline void engine_thread_put(struct engine_thread *t, struct inbox_list 
     inbox_put_list(&t->inbox, requests);
 }
 
-/* Somebody who waits may have left: what nobody waits for is answered. */
+/* A waiting client may have left: its op is answered without waiting. */
 void engine_thread_look_for_gone(struct engine_thread *t);
 
-/* From the engine's thread only (event callback): goes home with the batch. */
+/* From the engine's thread only (event callback): delivered with the batch. */
 void engine_thread_send(struct engine_thread *t, struct delivery *d);
 
 /* No request is put after this.  The thread answers all that wait, closes the engine, and ends. */

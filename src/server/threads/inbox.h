@@ -1,9 +1,10 @@
 /*
  * The one place where threads meet: a list of items that others put in and the owner takes out.
  *
- * Items are embedded in what they carry and belong to whoever took them.  Order is kept.  Any thread
- * may put; a thread waits with a condition variable, or, when the inbox was made with a descriptor,
- * in its own epoll: the descriptor (an eventfd) becomes readable when the inbox stops being empty.
+ * Items are embedded in what they carry and belong to whoever took them.  Order is kept.  Any
+ * thread may put; a thread waits with a condition variable, or, when the inbox was made with a
+ * descriptor, in its own epoll: the descriptor (an eventfd) becomes readable when the inbox stops
+ * being empty.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -18,7 +19,7 @@ struct inbox_item {
     struct inbox_item *next;
 };
 
-/* A list under one thread's hands, to be put at once. */
+/* A list that one thread fills and puts at once. */
 struct inbox_list {
     struct inbox_item *first;
     struct inbox_item **end; /* NULL: empty */
@@ -67,8 +68,8 @@ enum inbox_result { INBOX_ITEMS, INBOX_NOTHING, INBOX_CLOSED };
 enum inbox_result inbox_take(struct inbox *in, int64_t until_mono_at,
                              struct inbox_item **ret_items);
 
-/* The first item alone, for ever waited for: several threads may share an inbox this way.  NULL when it
- * is closed and empty. */
+/* The first item alone; waits without limit.  Several threads may share an inbox this way.
+ * NULL when it is closed and empty. */
 struct inbox_item *inbox_take_one(struct inbox *in);
 
 /* All items now, for the owner of the descriptor, which is no longer readable then. */

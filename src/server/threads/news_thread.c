@@ -42,7 +42,7 @@ static void hand_on(struct news_thread *n, struct slice text, struct news news)
     inbox_list_add(&n->heard, &t->request.delivery.item);
 }
 
-/* The first one is nothing to speak of. */
+/* The first connection is not logged. */
 static void note_connection(struct news_thread *n)
 {
     if (n->connected)

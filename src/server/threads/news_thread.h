@@ -1,8 +1,9 @@
 /*
- * The thread that hears what other servers of a shared store tell, and hands it to the engine.
+ * The thread that receives notifications of other servers of a shared store and passes them to the
+ * engine.
  *
- * Each piece of news becomes an op of its own memory, freed when it comes home.  When the engine does not keep
- * up, what is told meanwhile is not kept: one op says then that something was missed.
+ * Each notification becomes an op with its own memory, freed when it returns.  When the engine
+ * does not keep up, notifications are dropped and one op says that some were missed.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -28,7 +29,8 @@ struct news_thread {
     pthread_t thread;
 };
 
-/* The engine's thread runs, and outlives this one.  E_UNAVAILABLE, E_INTERNAL: no thread, no descriptor. */
+/* The engine's thread runs, and outlives this one.  E_UNAVAILABLE, E_INTERNAL: no thread, no
+ * descriptor. */
 MUST_CHECK enum err_code news_thread_start(struct news_thread *n, const struct store_config *config,
                                            struct engine_thread *engine, struct err *err);
 

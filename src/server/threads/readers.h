@@ -1,9 +1,9 @@
 /*
  * Reader threads: each owns a read-only store and runs one reading after the other.
  *
- * One of them is reserved for the Unix socket: what comes that way never waits behind readings over TCP.  It uses
- * another thread only when that is idle.  How many readings may wait is bounded for each way in.
- * The counts belong to the HTTP thread, which alone puts readings and gets them back.
+ * One of them is reserved for the Unix socket, whose readings never wait behind those over TCP.
+ * It uses another thread only when that is idle.  How many readings may wait is bounded for each
+ * way in.  The counts belong to the HTTP thread, which alone puts readings and gets them back.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,7 +20,8 @@
 
 enum way_in { WAY_TCP, WAY_UNIX, WAYS_IN };
 
-/* A reading on its way.  `run` is called on a reader thread, `deliver` afterwards on the HTTP thread. */
+/* A query sent to a reader.  `run` is called on a reader thread, `deliver` afterwards on the
+ * HTTP thread. */
 struct reading {
     struct delivery delivery;
     enum way_in way_in;
@@ -47,8 +48,8 @@ struct readers {
     unsigned pending[WAYS_IN]; /* the same, by the way they came in */
 };
 
-/* Opens the store that is named there once for each thread, to be read, and starts the threads.  On failure
- * nothing is left behind. */
+/* Opens the store that is named there once for each thread, to be read, and starts the
+ * threads.  On failure nothing is left behind. */
 MUST_CHECK enum err_code readers_start(struct readers *rs, const struct store_config *config,
                                        struct inbox *home, struct err *err);
 
@@ -57,8 +58,8 @@ MUST_CHECK enum err_code readers_check(const struct readers *rs, enum way_in way
                                        struct err *err);
 void readers_put(struct readers *rs, struct reading *r, enum way_in way_in);
 
-/* Also one that was refused and never put. */
+/* Also for one that was refused and never put. */
 void readers_got_back(struct readers *rs, struct reading *r);
 
-/* Runs what is still there, then ends. */
+/* Runs what is still queued, then ends. */
 void readers_stop(struct readers *rs);

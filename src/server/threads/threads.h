@@ -1,5 +1,6 @@
 /*
- * Threads of the server: named, with a small stack, deaf to signals (the HTTP thread hears them).
+ * Threads of the server: named, with a small stack, with signals blocked (the HTTP thread handles
+ * them).
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -51,7 +51,7 @@ void timers_run(struct timers *ts, int64_t now_at)
 
     if (now_at < ts->next_at)
         return;
-    /* One that fires may set or clear any other: look again from the start each time. */
+    /* A timer may set or clear any other: search again from the start. */
     while ((t = find_due(ts, now_at, &earliest_at)) != NULL) {
         timer_clear(t);
         t->fire(t);

@@ -1,5 +1,5 @@
 /*
- * Alarms of the HTTP thread: few, far apart, each for one thing that waits.
+ * Timers of the HTTP thread: few and far apart.
  *
  * `next_at` is never later than the earliest alarm; it may be earlier, which costs one look.
  */

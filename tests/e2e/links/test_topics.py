@@ -204,8 +204,8 @@ def test_a_plus_is_a_space(client):
     ("job_name=source%00x", 400, "bad_request", ["NUL"]),
     ("job_name=%ff", 400, "bad_request", ["UTF-8"]),
     ("job_name=a%2fb", 422, "invalid", ["job_name", "/"]),
-    ("job_name=source&a=1&a=2", 422, "invalid", ["'a'", "twice"]),
-    ("job_name=source&job_name=import", 422, "invalid", ["job_name", "twice"]),
+    ("job_name=source&a=1&a=2", 422, "invalid", ["'a'", "duplicate"]),
+    ("job_name=source&job_name=import", 422, "invalid", ["job_name", "duplicate"]),
     ("job_name=source&=1", 422, "invalid", ["parameter"]),
     ("job_name=source&" + "&".join(f"p{n}=" for n in range(100)), 422, "invalid", ["100"]),
 ])
