@@ -2,8 +2,6 @@
 #include "server/process/worker_child.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,31 +16,13 @@
 #include "base/json/json.h"
 #include "base/os/log.h"
 #include "server/process/server_state.h"
+#include "server/process/worker_exec.h"
 
 #define PAUSE_FIRST_US (US_PER_S / 2)
 #define PAUSE_MAX_US (30 * US_PER_S)
 #define LIVED_US US_PER_MIN
 #define SWEEP_US (5 * US_PER_MS) /* between looks at what a dead one left */
 #define SWEEP_MAX_US (5 * US_PER_S)
-
-enum { LIFELINE_FD = 3, NAME_MAX_SIZE = 128, ARGS_MAX = 32 };
-
-/* Variables of the service manager and of the store are not for the child. */
-static const char *const private_names[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
-                                            "WAYBILL_STORE=", "WAYBILL_TOKEN="};
-
-/* Everything the child needs, prepared before the fork: nothing may be allocated between fork
- * and exec. */
-struct plan {
-    const char *args[ARGS_MAX];
-    VEC(char *) env;
-    char slots[16];
-    char grace[16];
-    char lifeline[16];
-    struct buf socket;
-    const struct birthright *birthright;
-    int its_end; /* of the lifeline */
-};
 
 void worker_child_init(struct worker_child *w, struct server *server)
 {
@@ -53,140 +33,7 @@ void worker_child_init(struct worker_child *w, struct server *server)
         w->birthright.files = (struct rlimit){.rlim_cur = 1024, .rlim_max = 1024};
 }
 
-/* ---- its name ---- */
-
-static bool same_file(const char *a, const char *b)
-{
-    struct stat x;
-    struct stat y;
-
-    return a != NULL && stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev &&
-           x.st_ino == y.st_ino;
-}
-
-/* Distinguishes workers of hosts with the same name that share a store: by the data directory,
- * unless it is the default one. */
-static struct slice distinction(const struct server *s)
-{
-    if (s->member.name != NULL)
-        return slice_of(s->member.name);
-    return slice_of(same_file(s->config->default_data_dir, s->data_dir) ? "" : s->data_dir);
-}
-
-/* HOST-serve, or HOST-serve-XXXX. */
-static const char *make_name(struct server *s)
-{
-    struct slice by = distinction(s);
-    char host[HOST_NAME_MAX + 1] = "";
-    char name[NAME_MAX_SIZE];
-    char mark[8] = "";
-
-    if (gethostname(host, sizeof(host) - 1) < 0 || host[0] == '\0')
-        snprintf(host, sizeof(host), "localhost");
-    if (by.size > 0) {
-        uint64_t hash = slice_hash(by);
-
-        mark[0] = '-';
-        for (int i = 1; i <= 4; i++, hash /= 26)
-            mark[i] = (char)('a' + hash % 26);
-    }
-    snprintf(name, sizeof(name), "%s-serve%s", host, mark);
-    return arena_strdup(&s->arena, slice_of(name));
-}
-
 /* ---- starting ---- */
-
-static bool is_private(const char *entry)
-{
-    for (size_t i = 0; i < ARRAY_LEN(private_names); i++)
-        if (strncmp(entry, private_names[i], strlen(private_names[i])) == 0)
-            return true;
-    return false;
-}
-
-static void plan_args(struct plan *p, const struct worker_child *w)
-{
-    const struct server *s = w->server;
-    size_t n = 0;
-
-    snprintf(p->slots, sizeof(p->slots), "%d", s->config->slots);
-    snprintf(p->grace, sizeof(p->grace), "%ds", WORKER_GRACE_S);
-    snprintf(p->lifeline, sizeof(p->lifeline), "%d", LIFELINE_FD);
-    p->socket = BUF_INIT((size_t)PATH_MAX + 8);
-    buf_addf(&p->socket, "unix:%s", s->socket);
-    const char *const words[] = {
-        "waybill",     "worker",    "--server", buf_text(&p->socket),
-        "--data",      s->data_dir, "--name",   w->name,
-        "-j",          p->slots,    "--grace",  p->grace,
-        "--parent-fd", p->lifeline,
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        p->args[n++] = words[i];
-    for (size_t i = 0; i < s->config->n_worker_options; i++) {
-        ASSERT(n + 1 < ARGS_MAX);
-        p->args[n++] = s->config->worker_options[i];
-    }
-    p->args[n] = NULL;
-}
-
-static void plan_init(struct plan *p, const struct worker_child *w, int its_end)
-{
-    *p = (struct plan){.birthright = &w->birthright, .its_end = its_end};
-    plan_args(p, w);
-    for (char **entry = environ; *entry != NULL; entry++)
-        if (!is_private(*entry))
-            VEC_PUSH(&p->env, *entry);
-    VEC_PUSH(&p->env, NULL);
-}
-
-static void plan_deinit(struct plan *p)
-{
-    VEC_DEINIT(&p->env);
-    buf_deinit(&p->socket);
-}
-
-/* In the child, which may only make system calls: restores limits, umask and signals. */
-static NORETURN void become_worker(const struct plan *p)
-{
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigset_t none;
-
-    for (int number = 1; number < NSIG; number++)
-        (void)sigaction(number, &plain, NULL);
-    sigemptyset(&none);
-    (void)setpgid(0, 0); /* Ctrl-C reaches only us: we stop it */
-    (void)umask(p->birthright->umask);
-    (void)setrlimit(RLIMIT_NOFILE, &p->birthright->files);
-    int null_fd = open("/dev/null", O_RDWR);
-
-    if (null_fd < 0 || dup2(null_fd, STDIN_FILENO) < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ||
-        dup2(p->its_end, LIFELINE_FD) < 0 || fcntl(LIFELINE_FD, F_SETFD, 0) < 0 ||
-        close_range(LIFELINE_FD + 1, ~0U, 0) < 0)
-        _exit(126);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    execve("/proc/self/exe", (char *const *)(uintptr_t)p->args, p->env.items);
-    _exit(127);
-}
-
-/* With all signals blocked, so that no handler of ours runs in the child. */
-static pid_t fork_quietly(const struct plan *p)
-{
-    sigset_t all;
-    sigset_t before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = fork();
-
-    if (pid == 0)
-        become_worker(p);
-    int cause = errno;
-
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = cause;
-    return pid;
-}
 
 static void child_exited(struct watch *watch, uint32_t events);
 
@@ -209,7 +56,7 @@ static enum err_code watch_child(struct worker_child *w, pid_t pid, struct err *
 }
 
 /* A worker that hangs is killed; then all goes as after any other death. */
-static void feel_pulse(struct timer *t)
+static void check_heartbeat(struct timer *t)
 {
     struct worker_child *w = (struct worker_child *)((char *)t -
                                                      offsetof(struct worker_child, beat));
@@ -227,17 +74,14 @@ static void feel_pulse(struct timer *t)
 
 static enum err_code start(struct worker_child *w, struct err *err)
 {
-    struct plan plan;
     int ends[2];
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
         return err_errno(err, E_UNAVAILABLE, "make a lifeline to the worker");
-    plan_init(&plan, w, ends[0]);
-    pid_t pid = fork_quietly(&plan);
+    pid_t pid = worker_exec(w, ends[0]);
 
     if (pid < 0)
         (void)err_errno(err, E_UNAVAILABLE, "start the worker's process");
-    plan_deinit(&plan);
     close(ends[0]);
     if (pid < 0 || watch_child(w, pid, err) != E_OK) {
         close(ends[1]);
@@ -250,7 +94,7 @@ static enum err_code start(struct worker_child *w, struct err *err)
     w->hung = false;
     heartbeat_begin(&w->heartbeat, w->lifeline, w->server->config->worker_silence_us,
                     w->started_at);
-    feel_pulse(&w->beat);
+    check_heartbeat(&w->beat);
     log_info("worker %s: started, pid %ld, %d slot%s", w->name, (long)pid, w->server->config->slots,
              w->server->config->slots == 1 ? "" : "s");
     return E_OK;
@@ -385,9 +229,9 @@ void worker_child_begin(struct worker_child *w)
 {
     if (w->server->config->slots == 0)
         return;
-    w->name = make_name(w->server);
+    w->name = worker_exec_name(w->server);
     w->again.fire = pause_is_over;
-    w->beat.fire = feel_pulse;
+    w->beat.fire = check_heartbeat;
     orphans_adopt(&w->orphans);
     start_or_pause(w);
 }

@@ -154,6 +154,10 @@ MUST_CHECK enum err_code request_json(struct request *r, struct slice *ret_value
 MUST_CHECK enum err_code request_object(struct request *r, struct slice *ret_object,
                                         struct err *err);
 
+/* Refuses parameters that the route does not have, duplicates, and bytes that are not UTF-8.
+ * request_dispatch calls it. */
+MUST_CHECK enum err_code request_check_params(struct request *r, struct err *err);
+
 /* A value of the query string; data NULL when it was not given. */
 struct slice request_param(struct request *r, const char *name);
 
