@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/clock.h"
+#include "cli/table/noun.h"
 #include "cli/view/answer.h"
 #include "cli/view/job_view.h"
 #include "cli/view/job_what.h"
@@ -311,7 +312,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
 
     if (json_array_size(workers) > 0)
         fputc('\n', screen_out(s));
-    worker_table(live, now_at, s);
+    noun_print_table(NOUN_WORKER, live, now_at, s);
     if (gone > 0)
         fprintf(screen_out(s), "and %zu worker%s stopped or not heard of any more\n", gone,
                 gone == 1 ? "" : "s");
@@ -344,7 +345,7 @@ static void print_queues(const struct screen *s, const struct overview *o, int64
     bool quiet = json_array_size(shown) == 0 && all <= FOLD_ABOVE;
 
     if (quiet || json_array_size(shown) > 0)
-        queue_table(quiet ? queues_of(o) : shown, now_at, s);
+        noun_print_table(NOUN_QUEUE, quiet ? queues_of(o) : shown, now_at, s);
     if (!quiet && idle > 0)
         fprintf(screen_out(s), "and %zu idle queue%s\n", idle, idle == 1 ? "" : "s");
     json_decref(shown);

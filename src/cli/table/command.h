@@ -12,6 +12,9 @@
 
 struct cli;
 
+/* What the server keeps under names; each has a row in nouns.c. */
+enum noun_id { NOUN_NONE, NOUN_QUEUE, NOUN_TOPIC, NOUN_SIGNAL, NOUN_JOIN, NOUN_WORKER, NOUN_COUNT };
+
 /* What a value must look like; also what a shell completes it with. */
 enum value_type {
     VALUE_NONE, /* a flag has none */
@@ -25,10 +28,7 @@ enum value_type {
     VALUE_STATES,   /* job states with commas between */
     VALUE_CHOICE,   /* one of `choices` */
     VALUE_JOB,      /* a job's id, or its URL */
-    VALUE_QUEUE,
-    VALUE_TOPIC,
-    VALUE_SIGNAL,
-    VALUE_JOIN,
+    VALUE_NOUN,     /* the name of a `noun` */
     VALUE_VERB,
     VALUE_FILE,
     VALUE_DIR,
@@ -38,6 +38,7 @@ enum value_type {
 struct value_spec {
     enum value_type type;
     const char *name; /* in help: QUEUE, D, N */
+    enum noun_id noun;
     const char *const *choices;
     int64_t min, max;
 };
@@ -86,6 +87,7 @@ struct command {
     const struct foreign_word *foreign;                          /* or NULL */
     bool takes_program;                                          /* `-- CMD…` */
     const struct command *verbs; /* verbs of its own; the first is meant when none is given */
+    enum noun_id noun;           /* what those verbs are about; or NOUN_NONE */
     int (*run)(struct cli *cli);
 };
 

@@ -7,35 +7,15 @@
 #include "cli/table/command_options.h"
 #include "core/route/dest.h"
 
-#define ONE(kind)                                    \
-    {                                                \
-        {.value = {.type = (kind), .name = "NAME"}}, \
-    }
-#define SEVERAL(kind)                                                 \
-    {                                                                 \
-        {.value = {.type = (kind), .name = "NAME"}, .repeats = true}, \
-    }
-
 const struct command topic_verbs[] = {
-    {
-        .name = "list",
-        .help = "List all topics and the queues subscribed to them",
-        .options = {names_option, server_options},
-        .run = cmd_topic_list,
-    },
-    {
-        .name = "show",
-        .help = "Show the queues subscribed to a topic",
-        .arguments = SEVERAL(VALUE_TOPIC),
-        .options = {server_options},
-        .run = cmd_topic_show,
-    },
+    NOUN_LIST("List all topics and the queues subscribed to them"),
+    NOUN_SHOW(NOUN_TOPIC, "Show the queues subscribed to a topic"),
     {
         .name = "publish",
         .help = "Create a job in every subscribed queue and print the ids",
         .about = "Same as GET /job_start?job_name=NAME&K=V",
         .examples = "waybill topic publish import_category_dump -p date=2026_11_15",
-        .arguments = ONE(VALUE_TOPIC),
+        .arguments = {NOUN_NAME(NOUN_TOPIC)},
         .options = {param_option, publish_options, server_options},
         .run = cmd_topic_publish,
     },
@@ -43,26 +23,15 @@ const struct command topic_verbs[] = {
 };
 
 const struct command signal_verbs[] = {
-    {
-        .name = "list",
-        .help = "List all signals: level and number of waiting jobs",
-        .options = {names_option, server_options},
-        .run = cmd_signal_list,
-    },
-    {
-        .name = "show",
-        .help = "Show a signal and the jobs that wait for it",
-        .arguments = SEVERAL(VALUE_SIGNAL),
-        .options = {server_options},
-        .run = cmd_signal_show,
-    },
+    NOUN_LIST("List all signals: level and number of waiting jobs"),
+    NOUN_SHOW(NOUN_SIGNAL, "Show a signal and the jobs that wait for it"),
     {
         .name = "raise",
         .help = "Raise a signal by N (default 1)",
         .about = "The level stays until the signal is cleared or a job takes from it.",
         .examples = "waybill add report --after signal:dump:10\n"
                     "waybill signal raise dump",
-        .arguments = {{.value = {.type = VALUE_SIGNAL, .name = "NAME"}},
+        .arguments = {NOUN_NAME(NOUN_SIGNAL),
                       {.value = {.type = VALUE_INT, .name = "N", .min = 1, .max = SIGNAL_COUNT_MAX},
                        .optional = true}},
         .options = {server_options},
@@ -71,7 +40,7 @@ const struct command signal_verbs[] = {
     {
         .name = "clear",
         .help = "Reset signals to 0",
-        .arguments = SEVERAL(VALUE_SIGNAL),
+        .arguments = {NOUN_NAMES(NOUN_SIGNAL)},
         .options = {server_options},
         .run = cmd_signal_clear,
     },
@@ -79,31 +48,20 @@ const struct command signal_verbs[] = {
 };
 
 const struct command join_verbs[] = {
-    {
-        .name = "list",
-        .help = "List all joins: arrivals needed and number of firings",
-        .options = {names_option, server_options},
-        .run = cmd_join_list,
-    },
-    {
-        .name = "show",
-        .help = "Show a join and its arrivals",
-        .arguments = SEVERAL(VALUE_JOIN),
-        .options = {server_options},
-        .run = cmd_join_show,
-    },
+    NOUN_LIST("List all joins: arrivals needed and number of firings"),
+    NOUN_SHOW(NOUN_JOIN, "Show a join and its arrivals"),
     {
         .name = "arrive",
         .help = "Add one arrival to a join, as the end of a job can",
         .examples = "waybill join arrive report -p date=2026_11_15",
-        .arguments = ONE(VALUE_JOIN),
+        .arguments = {NOUN_NAME(NOUN_JOIN)},
         .options = {param_option, server_options},
         .run = cmd_join_arrive,
     },
     {
         .name = "clear",
         .help = "Discard the arrivals of a join; counting restarts at 0",
-        .arguments = ONE(VALUE_JOIN),
+        .arguments = {NOUN_NAME(NOUN_JOIN)},
         .options = {join_key_option, server_options},
         .run = cmd_join_clear,
     },

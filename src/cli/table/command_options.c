@@ -36,7 +36,7 @@ const struct option_spec filter_options[] = {
     {
         .name = "queue",
         .letter = 'q',
-        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .value = {.type = VALUE_NOUN, .noun = NOUN_QUEUE, .name = "QUEUE"},
         .help = "Jobs of this queue",
     },
     {
@@ -292,7 +292,7 @@ const struct option_spec retry_options[] = {
 const struct option_spec move_options[] = {
     {
         .name = "to",
-        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .value = {.type = VALUE_NOUN, .noun = NOUN_QUEUE, .name = "QUEUE"},
         .help = "The queue to move the jobs to",
     },
     {.name = NULL},
@@ -339,7 +339,7 @@ const struct option_spec step_options[] = {
     {
         .name = "queue",
         .letter = 'q',
-        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .value = {.type = VALUE_NOUN, .noun = NOUN_QUEUE, .name = "QUEUE"},
         .help = "The queue that runs the step (default: the queue named like the step)",
     },
     {
@@ -450,7 +450,7 @@ const struct option_spec worker_options[] = {
         .name = "queue",
         .letter = 'q',
         .repeats = true,
-        .value = {.type = VALUE_QUEUE, .name = "QUEUE"},
+        .value = {.type = VALUE_NOUN, .noun = NOUN_QUEUE, .name = "QUEUE"},
         .help = "Serve this queue (default: all queues with a command)",
     },
     {
@@ -471,7 +471,7 @@ const struct option_spec worker_options[] = {
     {
         .name = "subscribe",
         .repeats = true,
-        .value = {.type = VALUE_TOPIC, .name = "TOPIC"},
+        .value = {.type = VALUE_NOUN, .noun = NOUN_TOPIC, .name = "TOPIC"},
         .help =
             "Receive everything published to TOPIC, also while stopped, in a queue of this worker; "
             "without -q, serve no other queue",

@@ -22,85 +22,69 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
     {                                                                                        \
         {.value = {.type = VALUE_TEXT, .name = (title)}, .optional = true, .repeats = true}, \
     }
-#define QUEUES                                                             \
-    {                                                                      \
-        {.value = {.type = VALUE_QUEUE, .name = "NAME"}, .repeats = true}, \
-    }
-
 static const struct command queue_verbs[] = {
-    {
-        .name = "list",
-        .help = "List all queues with their states and counts",
-        .options = {names_option, server_options},
-        .run = cmd_queue_list,
-    },
-    {
-        .name = "show",
-        .help = "Show a queue: state, counts, definition",
-        .arguments = QUEUES,
-        .options = {server_options},
-        .run = cmd_queue_show,
-    },
+    NOUN_LIST("List all queues with their states and counts"),
+    NOUN_SHOW(NOUN_QUEUE, "Show a queue: state, counts, definition"),
     {
         .name = "pause",
         .help = "Accept new jobs, but start none",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "resume",
         .help = "Accept and start jobs again (same as up)",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "drain",
         .help = "Refuse new jobs, but start those already queued",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "down",
         .help = "Refuse new jobs and start none",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "up",
         .help = "Accept and start jobs",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_state,
     },
     {
         .name = "restart",
         .help = "Return the running jobs to the queue and restart its programs",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_restart,
     },
     {
         .name = "log",
         .help = "Show the history of a queue: state changes, failures, broken programs",
-        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "NAME"}}},
+        .arguments = {NOUN_NAME(NOUN_QUEUE)},
         .options = {queue_log_options, server_options},
         .run = cmd_queue_log,
     },
     {
         .name = "empty",
         .help = "Delete all waiting jobs of a queue: held, scheduled and ready",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {dry_run_option, server_options},
         .run = cmd_queue_empty,
     },
     {
         .name = "rm",
         .help = "Remove a queue that has no jobs",
-        .arguments = QUEUES,
+        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
         .options = {server_options},
         .run = cmd_queue_rm,
     },
@@ -108,18 +92,13 @@ static const struct command queue_verbs[] = {
 };
 
 static const struct command workers_verbs[] = {
-    {
-        .name = "list",
-        .help = "List all workers and what they are running",
-        .options = {server_options},
-        .run = cmd_workers_list,
-    },
+    NOUN_LIST("List all workers and what they are running"),
     {
         .name = "show",
         .help = "Show a worker: queues, running jobs, broken programs",
-        .arguments = {{.value = {.type = VALUE_TEXT, .name = "NAME"}, .repeats = true}},
+        .arguments = {NOUN_NAMES(NOUN_WORKER)},
         .options = {server_options},
-        .run = cmd_workers_show,
+        .run = cmd_worker_show,
     },
     {.name = NULL},
 };
@@ -163,7 +142,8 @@ const struct command commands[] = {
                     "waybill add fetch --lines jobs.ndjson\n"
                     "waybill add report --after 05D8K3Q9XW2RT --after signal:dump:10\n"
                     "waybill add --job @route.json -p case=7 --dry-run",
-        .arguments = {{.value = {.type = VALUE_QUEUE, .name = "QUEUE"}, .optional = true}},
+        .arguments = {{.value = {.type = VALUE_NOUN, .noun = NOUN_QUEUE, .name = "QUEUE"},
+                       .optional = true}},
         .options = {param_option, job_options, add_options, server_options},
         .takes_program = true,
         .run = cmd_add,
@@ -324,30 +304,35 @@ const struct command commands[] = {
         .group = GROUP_QUEUES,
         .help = "Manage queues: list show pause resume drain down up restart log empty rm",
         .verbs = queue_verbs,
+        .noun = NOUN_QUEUE,
     },
     {
         .name = "topic",
         .group = GROUP_QUEUES,
         .help = "Manage topics: list show publish",
         .verbs = topic_verbs,
+        .noun = NOUN_TOPIC,
     },
     {
         .name = "signal",
         .group = GROUP_QUEUES,
         .help = "Manage signals: list show raise clear",
         .verbs = signal_verbs,
+        .noun = NOUN_SIGNAL,
     },
     {
         .name = "join",
         .group = GROUP_QUEUES,
         .help = "Manage joins: list show arrive clear",
         .verbs = join_verbs,
+        .noun = NOUN_JOIN,
     },
     {
         .name = "workers",
         .group = GROUP_QUEUES,
         .help = "Show workers: list show",
         .verbs = workers_verbs,
+        .noun = NOUN_WORKER,
     },
     {
         .name = "apply",

@@ -2,6 +2,7 @@
 #include "cli/table/completion.h"
 
 #include "cli/table/command.h"
+#include "cli/table/noun.h"
 
 #define LIST_JOBS "waybill list --ids --limit 50 2>/dev/null; echo @last" /* the newest */
 #define STATES "staged held scheduled ready running done failed cancelled relayed"
@@ -10,10 +11,7 @@
 static void add_kind(struct buf *b, const struct value_spec *v)
 {
     switch (v->type) {
-    case VALUE_QUEUE: buf_add_str(b, "queue"); return;
-    case VALUE_TOPIC: buf_add_str(b, "topic"); return;
-    case VALUE_SIGNAL: buf_add_str(b, "signal"); return;
-    case VALUE_JOIN: buf_add_str(b, "join"); return;
+    case VALUE_NOUN: buf_addf(b, "names %s", noun_command(v->noun)); return;
     case VALUE_JOB: buf_add_str(b, "job"); return;
     case VALUE_FILE: buf_add_str(b, "file"); return;
     case VALUE_DIR: buf_add_str(b, "dir"); return;
@@ -141,8 +139,8 @@ static void bash_script(struct buf *b)
            "    case $kind in\n"
            "    file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
            "    dir) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
-           "    queue | topic | signal | join)\n"
-           "        _waybill_offer < <(waybill $kind list --names 2>/dev/null) ;;\n"
+           "    names*)\n"
+           "        _waybill_offer < <(waybill ${kind#names } list --names 2>/dev/null) ;;\n"
            "    job) _waybill_offer < <(" LIST_JOBS ") ;;\n"
            "    words*) _waybill_offer < <(printf '%s\\n' ${kind#words}) ;;\n"
            "    esac\n}\n\n"
@@ -169,8 +167,9 @@ static void zsh_script(struct buf *b)
                    "    case $kind in\n"
                    "    file) _files ;;\n"
                    "    dir) _files -/ ;;\n"
-                   "    queue | topic | signal | join)\n"
-                   "        compadd -- ${(f)\"$(waybill $kind list --names 2>/dev/null)\"} ;;\n"
+                   "    names*)\n"
+                   "        compadd -- "
+                   "${(f)\"$(waybill ${kind#names } list --names 2>/dev/null)\"} ;;\n"
                    "    job) compadd -V jobs -- ${(f)\"$(" LIST_JOBS ")\"} ;;\n"
                    "    words*) compadd -- ${=kind#words} ;;\n"
                    "    esac\n}\n\n"
@@ -201,9 +200,8 @@ static void fish_values(struct buf *b, const struct value_spec *v)
         buf_add_str(b, " -r -F");
     else if (v->type == VALUE_DIR)
         buf_add_str(b, " -x -a '(__fish_complete_directories)'");
-    else if (v->type == VALUE_QUEUE || v->type == VALUE_TOPIC || v->type == VALUE_SIGNAL ||
-             v->type == VALUE_JOIN)
-        buf_addf(b, " -x -a '(waybill %s list --names 2>/dev/null)'", buf_text(&kind));
+    else if (v->type == VALUE_NOUN)
+        buf_addf(b, " -x -a '(waybill %s list --names 2>/dev/null)'", noun_command(v->noun));
     else if (v->type == VALUE_JOB)
         buf_add_str(b, " -x -k -a '(" LIST_JOBS ")'");
     else if (strncmp(buf_text(&kind), "words ", 6) == 0)

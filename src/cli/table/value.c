@@ -9,9 +9,8 @@
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
 #include "cli/request/job_names.h"
+#include "cli/table/noun.h"
 #include "core/job/state.h"
-#include "core/queue/def.h"
-#include "core/route/dest.h"
 
 static enum err_code check_int(const struct value_spec *spec, const char *text, struct err *err)
 {
@@ -147,28 +146,11 @@ static enum err_code check_job(const struct value_spec *spec, const char *text, 
                    text, JOB_PREFIX_MIN);
 }
 
-static enum err_code check_queue(const struct value_spec *spec, const char *text, struct err *err)
+static enum err_code check_noun(const struct value_spec *spec, const char *text, struct err *err)
 {
-    (void)spec;
-    return queue_name_check(slice_of(text), err);
-}
+    const struct noun *noun = &nouns[spec->noun];
 
-static enum err_code check_topic(const struct value_spec *spec, const char *text, struct err *err)
-{
-    (void)spec;
-    return dest_name_check("topic", slice_of(text), err);
-}
-
-static enum err_code check_signal(const struct value_spec *spec, const char *text, struct err *err)
-{
-    (void)spec;
-    return dest_name_check("signal", slice_of(text), err);
-}
-
-static enum err_code check_join(const struct value_spec *spec, const char *text, struct err *err)
-{
-    (void)spec;
-    return dest_name_check("join", slice_of(text), err);
+    return noun->check_name != NULL ? noun->check_name(noun->name, slice_of(text), err) : E_OK;
 }
 
 static enum err_code check_path(const struct value_spec *spec, const char *text, struct err *err)
@@ -188,12 +170,11 @@ static enum err_code check_nothing(const struct value_spec *spec, const char *te
 typedef enum err_code check_fn(const struct value_spec *spec, const char *text, struct err *err);
 
 static check_fn *const checks[VALUE_TYPE_COUNT] = {
-    [VALUE_NONE] = check_nothing,      [VALUE_TEXT] = check_nothing,  [VALUE_INT] = check_int,
-    [VALUE_DURATION] = check_duration, [VALUE_TIME] = check_time,     [VALUE_PAIR] = check_pair,
-    [VALUE_SINCE] = check_since,       [VALUE_PARAM] = check_pair,    [VALUE_STATES] = check_states,
-    [VALUE_CHOICE] = check_choice,     [VALUE_JOB] = check_job,       [VALUE_QUEUE] = check_queue,
-    [VALUE_TOPIC] = check_topic,       [VALUE_SIGNAL] = check_signal, [VALUE_JOIN] = check_join,
-    [VALUE_VERB] = check_nothing,      [VALUE_FILE] = check_path,     [VALUE_DIR] = check_path,
+    [VALUE_NONE] = check_nothing,      [VALUE_TEXT] = check_nothing, [VALUE_INT] = check_int,
+    [VALUE_DURATION] = check_duration, [VALUE_TIME] = check_time,    [VALUE_PAIR] = check_pair,
+    [VALUE_SINCE] = check_since,       [VALUE_PARAM] = check_pair,   [VALUE_STATES] = check_states,
+    [VALUE_CHOICE] = check_choice,     [VALUE_JOB] = check_job,      [VALUE_NOUN] = check_noun,
+    [VALUE_VERB] = check_nothing,      [VALUE_FILE] = check_path,    [VALUE_DIR] = check_path,
 };
 
 enum err_code value_check(const struct value_spec *spec, const char *text, struct err *err)

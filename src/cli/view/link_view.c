@@ -9,8 +9,6 @@
 #include "cli/view/job_view.h"
 #include "core/job/state.h"
 
-#define LINE_SIZE_MAX ((size_t)64 << 10)
-
 enum { SHOWN_MAX = 20 };
 
 /* ---- destinations and conditions ---- */
@@ -46,6 +44,11 @@ void dests_add(struct buf *out, const json_t *dests)
             buf_add_str(out, ", ");
         add_dest(out, json_array_get(dests, i));
     }
+}
+
+void view_dests(const struct view_field *f, const struct view_source *from, struct view_text *out)
+{
+    dests_add(&out->text, json_object_get(from->item, f->member));
 }
 
 static void add_condition(struct buf *out, const json_t *condition)
@@ -84,7 +87,7 @@ void conditions_add(struct buf *out, const json_t *conditions)
 /* ---- steps ---- */
 
 static const struct column columns[] = {
-    {.title = "  STEP", .right = true},
+    {.title = "STEP", .right = true},
     {.title = "NAME"},
     {.title = "QUEUE"},
     {.title = "STATE"},
@@ -170,10 +173,38 @@ void steps_print(const json_t *job, const struct screen *s)
     const json_t *steps = json_object_get(job, "steps");
 
     table_init(&t, columns, ARRAY_LEN(columns));
+    t.indent = 2;
     for (size_t i = 0; i < json_array_size(steps); i++)
         add_step(&t, job, i);
     if (t.cells.count == 0)
         return;
     fputs("\n  steps\n", screen_out(s));
     table_print(&t, s);
+}
+
+/* ---- signals and joins ---- */
+
+void signal_write_take(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
+{
+    if (answer_is_true(from->item, f->member))
+        buf_add_str(&out->text, "takes it");
+}
+
+void join_write_fired(const struct view_field *f, const struct view_source *from,
+                      struct view_text *out)
+{
+    int64_t at = answer_time(from->item, "fired_at");
+    char age[SHORT_TEXT_SIZE];
+
+    view_int(f, from, out);
+    if (at > 0)
+        buf_addf(&out->text, ", the last time %s ago", age_format(from->now_at - at, age));
+}
+
+void join_write_arrived(const struct view_field *f, const struct view_source *from,
+                        struct view_text *out)
+{
+    view_int(f, from, out);
+    buf_addf(&out->text, "/%" PRId64, answer_int(from->parent, "count"));
 }

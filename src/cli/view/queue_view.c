@@ -6,24 +6,6 @@
 
 #include "cli/view/answer.h"
 #include "cli/view/job_view.h"
-#include "core/job/state.h"
-
-/* The states in the table, in the order of a job's life.  Rarer ones are there when they are used. */
-static const struct {
-    const char *state;
-    const char *title;
-    bool always;
-} shown[] = {
-    {.state = "staged", .title = "STAGED"},
-    {.state = "held", .title = "HELD"},
-    {.state = "scheduled", .title = "SCHEDULED"},
-    {.state = "ready", .title = "READY", .always = true},
-    {.state = "running", .title = "RUNNING", .always = true},
-    {.state = "done", .title = "DONE", .always = true},
-    {.state = "failed", .title = "FAILED", .always = true},
-    {.state = "cancelled", .title = "CANCELLED"},
-    {.state = "relayed", .title = "RELAYED"},
-};
 
 enum colour queue_state_colour(const char *state)
 {
@@ -40,82 +22,64 @@ int64_t queue_next_at(const json_t *queue)
     return answer_time(queue, "next_created_at");
 }
 
-static bool is_used(const json_t *queues, const char *state)
+void queue_write_state(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
 {
-    const json_t *queue = NULL;
-
-    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++) {
-        if (queue_count(queue, state) != 0)
-            return true;
-    }
-    return false;
+    view_string(f, from, out);
+    out->colour = queue_state_colour(buf_text(&out->text));
 }
 
-static bool any_rate(const json_t *queues)
+void queue_write_count(const struct view_field *f, const struct view_source *from,
+                       struct view_text *out)
 {
-    return json_is_real(json_object_get(json_array_get(queues, 0), QUEUE_RATE));
+    int64_t n = queue_count(from->item, f->member);
+
+    buf_addf(&out->text, "%" PRId64, n);
+    out->colour = n == 0 ? COLOUR_DIM : state_colour(f->member);
 }
 
-static void add_rate(struct table *t, const json_t *queue)
+void queue_write_nonzero(const struct view_field *f, const struct view_source *from,
+                         struct view_text *out)
 {
-    double rate = json_real_value(json_object_get(queue, QUEUE_RATE));
-
-    if (rate > 0)
-        table_addf(t, COLOUR_PLAIN, rate < 10 ? "%.1f" : "%.0f", rate);
-    else
-        table_add(t, COLOUR_PLAIN, "");
+    if (queue_has_count(f, from->item))
+        queue_write_count(f, from, out);
 }
 
-static void add_row(struct table *t, const json_t *queue, const bool *used, int64_t now_at)
+bool queue_has_count(const struct view_field *f, const json_t *queue)
 {
-    const char *state = answer_text(queue, "state");
-    int64_t next_at = queue_next_at(queue);
+    return queue_count(queue, f->member) != 0;
+}
+
+void queue_write_next(const struct view_field *f, const struct view_source *from,
+                      struct view_text *out)
+{
+    int64_t next_at = queue_next_at(from->item);
     char age[SHORT_TEXT_SIZE];
 
-    table_add(t, COLOUR_PLAIN, answer_text(queue, "name"));
-    table_add(t, queue_state_colour(state), state);
-    for (size_t c = 0; c < ARRAY_LEN(shown); c++) {
-        if (used[c])
-            table_add_count(t, state_colour(shown[c].state), queue_count(queue, shown[c].state));
-    }
-    table_add(t, COLOUR_PLAIN, next_at > 0 ? age_format(now_at - next_at, age) : "");
-    if (json_object_get(queue, QUEUE_RATE) != NULL)
-        add_rate(t, queue);
+    if (next_at > 0)
+        buf_addf(&out->text, "%s, created %s ago", answer_text(from->item, f->member),
+                 age_format(from->now_at - next_at, age));
 }
 
-void queue_table(const json_t *queues, int64_t now_at, const struct screen *s)
+void queue_write_why(const struct view_field *f, const struct view_source *from,
+                     struct view_text *out)
 {
-    CLEANUP(table) struct table t;
-    struct column columns[ARRAY_LEN(shown) + 4] = {{.title = "QUEUE"}, {.title = "STATE"}};
-    bool used[ARRAY_LEN(shown)];
-    size_t n = 2;
-    const json_t *queue = NULL;
-
-    for (size_t c = 0; c < ARRAY_LEN(shown); c++) {
-        used[c] = shown[c].always || is_used(queues, shown[c].state);
-        if (used[c])
-            columns[n++] = (struct column){.title = shown[c].title, .right = true};
-    }
-    columns[n++] = (struct column){.title = "NEXT AGE", .right = true};
-    if (any_rate(queues))
-        columns[n++] = (struct column){.title = "ENDED/S", .right = true};
-    table_init(&t, columns, n);
-    for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
-        add_row(&t, queue, used, now_at);
-    table_print(&t, s);
+    (void)f;
+    queue_add_why(from->item, from->now_at, &out->text);
 }
 
-static void print_counts(const json_t *queue, const struct screen *s)
+void queue_write_rate(const struct view_field *f, const struct view_source *from,
+                      struct view_text *out)
 {
-    for (int state = JOB_NONE + 1; state < JOB_STATE_COUNT; state++) {
-        const char *name = job_state_name((enum job_state)state);
-        enum colour colour = state_colour(name);
-        int64_t n = queue_count(queue, name);
+    double rate = json_real_value(json_object_get(from->item, f->member));
 
-        if (n > 0)
-            printf("  %-12s %s%" PRId64 "%s\n", name, screen_on(s, colour), n,
-                   screen_off(s, colour));
-    }
+    if (rate > 0)
+        buf_addf(&out->text, rate < 10 ? "%.1f" : "%.0f", rate);
+}
+
+bool queue_has_rate(const struct view_field *f, const json_t *queue)
+{
+    return json_is_real(json_object_get(queue, f->member));
 }
 
 void queue_print_broken(const json_t *queue, const char *before, const struct screen *s)
@@ -142,29 +106,14 @@ void queue_add_why(const json_t *queue, int64_t now_at, struct buf *out)
                  age_format(now_at - answer_time(why, "at"), age));
 }
 
-void queue_page(const json_t *queue, int64_t now_at, const struct screen *s)
+void queue_print_more(const json_t *queue, const struct screen *s)
 {
-    const char *state = answer_text(queue, "state");
-    int64_t next_at = queue_next_at(queue);
-    char age[SHORT_TEXT_SIZE];
     const json_t *definition = json_object_get(queue, "definition");
 
-    CLEANUP(buf) struct buf why = BUF_INIT(4096);
-
-    queue_add_why(queue, now_at, &why);
-    printf("queue %s  %s%s%s%s%s\n", answer_text(queue, "name"),
-           screen_on(s, queue_state_colour(state)), state, screen_off(s, queue_state_colour(state)),
-           why.size > 0 ? "  " : "", buf_text(&why));
-    print_counts(queue, s);
-    if (next_at > 0)
-        printf("  %-12s %s, created %s ago\n", "next", answer_text(queue, "next"),
-               age_format(now_at - next_at, age));
-    if (answer_int(queue, "restarts") > 0)
-        printf("  %-12s %" PRId64 "\n", "restarts", answer_int(queue, "restarts"));
     queue_print_broken(queue, "  ", s);
     if (json_object_size(definition) == 0)
         return;
     CLEANUP(mem) char *text = json_dumps(definition, JSON_INDENT(2));
 
-    printf("definition %s\n", text);
+    fprintf(screen_out(s), "definition %s\n", text);
 }

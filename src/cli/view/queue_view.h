@@ -1,5 +1,5 @@
 /*
- * Queues for people: as a table, and one as a page.
+ * Queues for people: the fields of their table and page.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "cli/view/screen.h"
+#include "cli/view/view_field.h"
 
 enum colour queue_state_colour(const char *state);
 
@@ -28,5 +29,15 @@ void queue_print_broken(const json_t *queue, const char *before, const struct sc
 /* `by request, 5m ago`: what has brought it into a state other than up; else nothing. */
 void queue_add_why(const json_t *queue, int64_t now_at, struct buf *out);
 
-void queue_table(const json_t *queues, int64_t now_at, const struct screen *s);
-void queue_page(const json_t *queue, int64_t now_at, const struct screen *s);
+/* Fields of a queue. */
+view_field_fn queue_write_state;
+view_field_fn queue_write_count;   /* jobs in the state that the member names; 0 is dim */
+view_field_fn queue_write_nonzero; /* the same; 0 is empty */
+view_field_fn queue_write_next;
+view_field_fn queue_write_why;
+view_field_fn queue_write_rate;
+bool queue_has_count(const struct view_field *f, const json_t *queue);
+bool queue_has_rate(const struct view_field *f, const json_t *queue);
+
+/* The end of its page: broken programs and the definition. */
+void queue_print_more(const json_t *queue, const struct screen *s);

@@ -323,8 +323,9 @@ void table_print(const struct table *t, const struct screen *s)
     for (size_t c = 0; c < t->n_columns; c++)
         widths[c] = column_width(t, c);
     if (s->width > 0)
-        fit(t, widths, (size_t)s->width);
+        fit(t, widths, (size_t)s->width > t->indent ? (size_t)s->width - t->indent : 0);
     for (size_t row = t->untitled ? 1 : 0; row <= rows; row++) {
+        print_spaces(screen_out(s), t->indent);
         for (struct row_place at = {.column = 0}; at.column < t->n_columns; at.column++) {
             struct table_cell title = {slice_of(t->columns[at.column].title), COLOUR_BOLD};
             size_t i = (row - 1) * t->n_columns + at.column;

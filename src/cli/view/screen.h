@@ -84,7 +84,8 @@ struct table_cell {
 struct table {
     const struct column *columns;
     size_t n_columns;
-    bool untitled; /* it goes on from one that has been printed */
+    bool untitled; /* it continues a table that has been printed */
+    size_t indent; /* spaces before each row */
     struct arena arena;
     VEC(struct table_cell) cells;
 };

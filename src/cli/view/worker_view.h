@@ -1,5 +1,5 @@
 /*
- * Workers for people: as a table, and one as a page.
+ * Workers for people: the fields of their table and page.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -9,12 +9,22 @@
 
 #include <jansson.h>
 
-#include "cli/view/screen.h"
+#include "cli/view/view_field.h"
 
 /* Heard of not long ago, and it has not said goodbye. */
 bool worker_lives(const json_t *worker);
 
-void worker_table(const json_t *workers, int64_t now_at, const struct screen *s);
+/* A member that `workers show` adds: an array of the jobs that run, those of other workers too. */
+#define WORKER_JOBS "running_jobs"
 
-/* `jobs` are all that run; those of other workers are passed over. */
-void worker_page(const json_t *worker, const json_t *jobs, int64_t now_at, const struct screen *s);
+/* Fields of a worker. */
+view_field_fn worker_write_running;
+view_field_fn worker_write_seen;
+view_field_fn worker_write_queues; /* fetch:4 mail:2, and what is broken */
+view_field_fn worker_write_instance;
+view_field_fn worker_write_seen_at;    /* of a worker that is not stopped */
+view_field_fn worker_write_stopped_at; /* of one that is */
+view_field_fn worker_write_slots;
+view_field_fn worker_write_queue_lines;
+view_field_fn worker_write_broken_lines;
+view_field_fn worker_write_jobs;

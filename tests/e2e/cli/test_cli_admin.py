@@ -80,6 +80,8 @@ def test_workers(server, client):
     assert "w1" in ran.out and "box" in ran.out
     assert documents(good(server, "workers", "list", "--json"))[0]["name"] == "w1"
     assert good(server, "workers", "show", "w1", "--json").json["host"] == "box"
+    assert "w1" in good(server, "workers", "list", "--names").out.splitlines()
+    assert complete_in_bash(["workers", "show", "w1"], server) == ["w1"]
 
 
 def test_apply_prints_what_changes(server, client, tmp_path):
@@ -424,6 +426,7 @@ def test_bash_completes_verbs_options_states_and_queues(server):
     assert {"ready", "running",
             "relayed"} <= set(complete_in_bash(["list", "--state", "r"], server))
     assert "work" in complete_in_bash(["add", "wo"], server)
+    assert "work" in complete_in_bash(["queue", "show", "wo"], server)
 
 
 def test_bash_completes_the_ids_of_recent_jobs(server, client):

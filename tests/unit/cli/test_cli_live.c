@@ -14,6 +14,7 @@
 #include "base/compiler.h"
 #include "cli/live/progress_line.h"
 #include "cli/live/rates.h"
+#include "cli/table/noun.h"
 #include "cli/view/job_view.h"
 #include "cli/view/queue_view.h"
 #include "cli/view/screen.h"
@@ -184,7 +185,8 @@ static char *page_of(const char *worker_text, const char *jobs_text)
     struct screen s = {.out = open_memstream(&text, &size)};
 
     assert_non_null(s.out);
-    worker_page(worker, jobs, 60 * US_PER_S, &s);
+    json_object_set(worker, WORKER_JOBS, jobs);
+    noun_print_page(NOUN_WORKER, worker, 60 * US_PER_S, &s);
     assert_int_equal(fclose(s.out), 0);
     return text;
 }

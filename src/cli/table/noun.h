@@ -1,0 +1,37 @@
+/*
+ * The nouns of the command line as data: what the server keeps under a name.
+ *
+ * `list` with --names and --json, `show`, shell completion and the check of names on the line come from
+ * the row of a noun in nouns.c; its verbs are in the table of commands.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+#include "cli/table/command.h"
+#include "cli/view/view_field.h"
+
+enum { NOUN_FIELDS_MAX = 15 };
+
+struct noun {
+    const char *name;    /* on its page: signal */
+    const char *command; /* the verb that has `list`; NULL: the name */
+    const char *plural;  /* /v1/signals/NAME, and the member of the list's reply */
+    /* Can it be a name?  NULL: no rule. */
+    enum err_code (*check_name)(const char *noun, struct slice name, struct err *err);
+    struct view_field columns[NOUN_FIELDS_MAX + 1]; /* of its list */
+    struct view_field heading[NOUN_FIELDS_MAX + 1]; /* behind the name, at the top of its page */
+    struct view_field page[NOUN_FIELDS_MAX + 1];    /* the lines below */
+    const char *part;                               /* an array below them: its member, or NULL */
+    struct view_field part_columns[NOUN_FIELDS_MAX + 1];
+    void (*print_more)(const json_t *item, const struct screen *s); /* at the end; or NULL */
+};
+
+extern const struct noun nouns[NOUN_COUNT];
+
+/* The verb that lists it: `waybill VERB list`. */
+const char *noun_command(enum noun_id id);
+
+void noun_print_table(enum noun_id id, const json_t *items, int64_t now_at, const struct screen *s);
+void noun_print_page(enum noun_id id, const json_t *item, int64_t now_at, const struct screen *s);
