@@ -272,6 +272,7 @@ void task_over(struct task *t, const struct carrier_end *end)
 {
     t->facts.exited = end->exited;
     t->facts.exit = end->exit;
+    t->facts.resident = t->facts.resident || !end->exited; /* the end word alone decides */
     t->facts.killed_by_us = end->killed;
     t->facts.out_of_memory = end->out_of_memory;
     /* Before the carrier forgets the process: if this worker is killed now, the next one finds one
