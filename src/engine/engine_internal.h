@@ -208,6 +208,8 @@ struct engine {
     int64_t releases_at;      /* steady: not before */
     bool fanout_turn;         /* which kind comes first: see links.c */
     struct fanout fanout_max; /* what one commit may make of a fan-out */
+    unsigned fanout_pace;     /* the part of it for what is worked off: core/route/fanout.h */
+    int64_t fanout_rounds;    /* round trips that have been counted */
 
     int64_t due_at;         /* wall: no scheduled job is due earlier */
     int64_t retain_at;      /* wall: nothing is to be removed earlier */
@@ -254,6 +256,7 @@ struct engine {
     int64_t releases_past;             /* those up to this target were looked at */
     VEC(struct join_fire) fires;       /* to be written together */
     struct fanout fanout;              /* what it may still make */
+    bool works_off;                    /* it goes on with what earlier ones have left */
     int64_t fanouts_from;              /* ids of what it has put off begin here; 0: nothing */
 };
 

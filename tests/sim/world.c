@@ -61,7 +61,7 @@ uint32_t world_settle_rows(const struct sim *s)
 /* Params are of some 20 to 300 bytes, topics have up to three queues. */
 static struct fanout world_fanout(const struct sim *s)
 {
-    static const struct fanout most[] = {{1, 1}, {2, 200}, {0, 0}};
+    static const struct fanout most[] = {{1, 1, 0}, {2, 200, 0}, {0, 0, 0}};
 
     return most[s->seed / 3 % 3];
 }

@@ -3,20 +3,44 @@
 
 enum { SMALL_PARTS = 64 }; /* a publication of no more than that part of a commit is small */
 
-struct fanout fanout_max(size_t rows, size_t bytes)
+#define QUICK_US 2000  /* of a round trip: they need not be counted */
+#define LINK_US 500000 /* of all round trips of a commit, on a slower link */
+#define COMMIT_US \
+    100000 /* what a commit that works something off may take: requests wait behind it */
+enum { ROUNDS_MIN = 8 };
+
+struct fanout fanout_max(size_t rows, size_t bytes, size_t rounds)
 {
-    return (struct fanout){rows == 0 ? FANOUT_ROWS : rows, bytes == 0 ? FANOUT_BYTES : bytes};
+    return (struct fanout){rows == 0 ? FANOUT_ROWS : rows, bytes == 0 ? FANOUT_BYTES : bytes,
+                           rounds == 0 ? SIZE_MAX : rounds};
+}
+
+struct fanout fanout_over_link(const struct fanout *max, int64_t round_us)
+{
+    struct fanout all = *max;
+
+    if (round_us <= QUICK_US || all.rounds != SIZE_MAX)
+        return all;
+    all.rounds = (size_t)(LINK_US / round_us);
+    if (all.rounds < ROUNDS_MIN)
+        all.rounds = ROUNDS_MIN;
+    return all;
 }
 
 bool fanout_is_full(const struct fanout *left)
 {
-    return left->rows == 0 || left->bytes == 0;
+    return left->rows == 0 || left->bytes == 0 || left->rounds == 0;
 }
 
 void fanout_use(struct fanout *left, size_t rows, size_t bytes)
 {
     left->rows -= rows < left->rows ? rows : left->rows;
     left->bytes -= bytes < left->bytes ? bytes : left->bytes;
+}
+
+void fanout_use_rounds(struct fanout *left, size_t rounds)
+{
+    left->rounds -= rounds < left->rounds ? rounds : left->rounds;
 }
 
 size_t fanout_room(const struct fanout *left, size_t each)
@@ -37,11 +61,31 @@ size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n
     return n < room ? n : room;
 }
 
-struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max)
+static size_t share_of(size_t left, size_t max, unsigned part)
 {
-    const size_t rows = max->rows / 2 + 1;
-    const size_t bytes = max->bytes / 2 + 1;
+    size_t share = max / FANOUT_PARTS * part + max % FANOUT_PARTS * part / FANOUT_PARTS;
+    size_t least = share / 2 + 1;
 
-    return (struct fanout){left->rows < rows ? rows : left->rows,
-                           left->bytes < bytes ? bytes : left->bytes};
+    if (left < least)
+        return least;
+    return left < share ? left : share == 0 ? 1 : share;
+}
+
+struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max, unsigned part)
+{
+    return (struct fanout){share_of(left->rows, max->rows, part),
+                           share_of(left->bytes, max->bytes, part),
+                           share_of(left->rounds, max->rounds, FANOUT_PARTS)};
+}
+
+unsigned fanout_pace(unsigned part, int64_t took_us, bool is_full)
+{
+    if (took_us > COMMIT_US) {
+        unsigned less = (unsigned)(part * COMMIT_US / took_us);
+
+        return less == 0 ? 1 : less;
+    }
+    if (took_us > COMMIT_US / 2 || !is_full)
+        return part;
+    return 2 * part < FANOUT_PARTS ? 2 * part : FANOUT_PARTS;
 }

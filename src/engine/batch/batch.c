@@ -357,6 +357,7 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     e->woken = e->watch_again = false;
     e->step_us -= e->settled_us;
     leases_told(e);
+    fanout_learn(e);
     apply_effects(e);
     answer_all(e, ops, n);
     clear_batch(e);

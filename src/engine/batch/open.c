@@ -111,7 +111,9 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
 
     e->store = store;
     e->config = *config;
-    e->fanout = e->fanout_max = fanout_max(config->fanout.rows, config->fanout.bytes);
+    e->fanout = e->fanout_max = fanout_max(config->fanout.rows, config->fanout.bytes,
+                                           config->fanout.rounds);
+    e->fanout_pace = FANOUT_PARTS;
     e->node = config->node;
     e->now = e->given = now;
     e->waiting_end = &e->waiting;

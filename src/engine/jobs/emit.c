@@ -285,7 +285,7 @@ enum err_code emit_run(struct engine *e, struct op *op, struct err *err)
 
 struct fanout emit_cost(const struct engine *e, const struct exchange *x)
 {
-    struct fanout all = {0, 0};
+    struct fanout all = {.rows = 0};
 
     for (size_t i = 0; i < x->n_finish; i++) {
         struct fanout one = topic_cost(e, x->finish[i].emit, x->finish[i].n_emit);

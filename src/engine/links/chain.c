@@ -195,7 +195,7 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
 enum err_code chain_follow(struct engine *e, const struct dest_list *dests,
                            const struct chain_source *source, size_t *place, struct err *err)
 {
-    for (; *place < dests->count && !fanout_is_full(&e->fanout); (*place)++)
+    for (; *place < dests->count && !fanout_is_over(e); (*place)++)
         if (chain_follow_one(e, &dests->items[*place], source, err) != E_OK)
             return err->code;
     return E_OK;

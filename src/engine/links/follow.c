@@ -166,7 +166,8 @@ static const struct dest *dest_at(const struct cause *c, size_t place)
     return &c->lists[list].items[place];
 }
 
-/* From the place on, as many as there is room for. */
+/* From the place on, as many as there is room for, and one at least: what it took to find out where the end leads may
+ * have used up the round trips. */
 static enum err_code follow_some(struct cause *c, size_t *place, struct err *err)
 {
     struct engine *e = c->e;
@@ -179,7 +180,8 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
         .priority = c->job.priority,
     };
 
-    for (; *place < count_dests(c) && !fanout_is_full(&e->fanout); (*place)++)
+    for (size_t first = *place; *place < count_dests(c) && (*place == first || !fanout_is_over(e));
+         (*place)++)
         if (chain_follow_one(e, dest_at(c, *place), &source, err) != E_OK)
             return err->code;
     /* They are in memory until the commit, wherever they went.  Counted last, so that something is done. */
@@ -271,13 +273,13 @@ enum err_code chain_ended(struct engine *e, const struct link_end *end, struct e
         of_queue = end->state == JOB_DONE ? &q->def.on_success : &q->def.on_failure;
     if (!end->billed && (of_queue == NULL || of_queue->count == 0))
         return E_OK;
-    if (fanout_is_full(&e->fanout) && of_queue != NULL && of_queue->count > 0)
+    if (fanout_is_over(e) && of_queue != NULL && of_queue->count > 0)
         return put_off(e, &f, of_queue, err); /* others may lead nowhere */
     if (look(&c, of_queue, &leads, err) != E_OK)
         return err->code;
     if (!leads)
         return E_OK;
-    if (!fanout_is_full(&e->fanout) && follow_some(&c, &f.place, err) != E_OK)
+    if (!fanout_is_over(e) && follow_some(&c, &f.place, err) != E_OK)
         return err->code;
     return f.place == count_dests(&c) ? E_OK : put_off(e, &f, of_queue, err);
 }

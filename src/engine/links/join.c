@@ -116,7 +116,10 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
         dests.count != spread->n_targets)
         return store_job_damaged(e->store, spread->id, "where its join leads is gone", err);
     if (engine_write(e, err) != E_OK ||
-        chain_follow(e, &dests, &source, &spread->place, err) != E_OK)
+        chain_follow_one(e, &dests.items[spread->place], &source, err) != E_OK)
+        return err->code;
+    spread->place++;
+    if (chain_follow(e, &dests, &source, &spread->place, err) != E_OK)
         return err->code;
     fanout_use(&e->fanout, 1, 0); /* the row itself: behind the rest, so that something is done */
     return store_spread_step(e->store, spread, err);

@@ -91,6 +91,7 @@ enum err_code links_follow(struct engine *e, struct err *err)
         return E_OK;
     /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
     e->fanout.rows += e->link_ends.count;
+    e->fanout_rounds = store_traffic(e->store).rounds;
     enum err_code code = follow(e, &room, err);
 
     e->links_used += all - room;
@@ -103,7 +104,32 @@ static bool rests(const struct engine *e)
     return e->now.steady_at < e->resume_at;
 }
 
+/* Round trips since the last look count, where they cost something. */
+bool fanout_is_over(struct engine *e)
+{
+    int64_t rounds = store_traffic(e->store).rounds;
+
+    fanout_use_rounds(&e->fanout, (size_t)(rounds - e->fanout_rounds));
+    e->fanout_rounds = rounds;
+    return fanout_is_full(&e->fanout);
+}
+
 typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
+
+/* What a commit may make, over the link as it was at last. */
+static struct fanout link_max(const struct engine *e)
+{
+    return fanout_over_link(&e->fanout_max, e->shared ? store_round_us(e->store) : 0);
+}
+
+void fanout_learn(struct engine *e)
+{
+    if (!e->works_off)
+        return;
+    int64_t took_us = engine_clock(e).steady_at - e->given.steady_at;
+
+    e->fanout_pace = fanout_pace(e->fanout_pace, took_us, fanout_is_full(&e->fanout));
+}
 
 /* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
  * for all of the other. */
@@ -114,15 +140,21 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
 
     if (!e->has_fanouts || rests(e))
         return E_OK;
-    e->fanout = fanout_for_rest(&e->fanout, &e->fanout_max);
+    struct fanout max = link_max(e);
+
+    e->fanout = fanout_for_rest(&e->fanout, &max, e->fanout_pace);
+    e->fanout_rounds = store_traffic(e->store).rounds;
     e->fanout_turn = !e->fanout_turn;
-    while (n_over < ARRAY_LEN(kinds) && !fanout_is_full(&e->fanout)) {
+    e->works_off = true;
+    while (n_over < ARRAY_LEN(kinds) && !fanout_is_over(e)) {
         bool over = false;
 
         if (kinds[(n_over + e->fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
             follow(e, room, err) != E_OK)
             return err->code;
         n_over += over;
+        if (over) /* a look at nothing does not count: the other kind has its turn */
+            e->fanout_rounds = store_traffic(e->store).rounds;
     }
     e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds);
     return E_OK;
@@ -177,6 +209,7 @@ void links_clear(struct engine *e)
     e->releases_new = e->releases_left = e->revivals_new = false;
     e->releases_past = 0;
     e->links_used = 0;
-    e->fanout = e->fanout_max;
+    e->fanout = link_max(e);
+    e->works_off = false;
     e->fanouts_from = 0;
 }

@@ -245,6 +245,12 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
 /* Something is put off under that id, to be worked off by the next batches. */
 void fanout_note(struct engine *e, int64_t id);
 
+/* Whether the commit has made what it may. */
+bool fanout_is_over(struct engine *e);
+
+/* The batch is on disk: how long it took counts for what the next ones work off. */
+void fanout_learn(struct engine *e);
+
 /* Whether there may be any, those that are passed over included: on an embedded store memory knows. */
 bool fanouts_may_be(const struct engine *e);
 

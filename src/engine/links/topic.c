@@ -129,7 +129,7 @@ size_t topic_place(const struct topic_list *list, size_t i)
 
 struct fanout topic_cost(const struct engine *e, const struct submit_item *items, size_t n)
 {
-    struct fanout cost = {0, 0};
+    struct fanout cost = {.rows = 0};
     struct slice topic = {0};
     size_t subscribers = 0;
 

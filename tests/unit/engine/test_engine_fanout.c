@@ -33,7 +33,7 @@ static void name_of(int i, char name[static 20])
 
 static void set_max(struct fixture *f, size_t rows, size_t bytes)
 {
-    f->fanout = (struct fanout){rows, bytes};
+    f->fanout = (struct fanout){rows, bytes, 0};
     fixture_crash(f);
     batch_run(f); /* which finds that nothing is left of earlier times */
 }
@@ -366,6 +366,95 @@ static void jobs_that_cannot_be_run_are_written_as_a_set(void **state)
     assert_int_equal(kept_count(f, "fit", JOB_READY), 20);
     assert_int_equal(kept_count(f, "unfit", JOB_FAILED), 20);
     assert_true(unfit <= fit + 4); /* a count of another state, an ending */
+    assert_sound(f);
+}
+
+/* Over a slow link a commit asks the database a few times only; what is left is followed by the next ones. */
+static void a_commit_makes_few_round_trips_on_a_slow_link(void **state)
+{
+    enum { ENDS = 20, ROUNDS = 8, SPARE = 20 };
+    struct fixture *f = *state;
+    struct granted g[ENDS];
+    int64_t seen = 0;
+
+    define_queue(f, "next", "{}");
+    define_queue(f, "work", "{\"on_success\":[{\"queue\":\"next\"}]}");
+    f->fanout = (struct fanout){.rounds = ROUNDS};
+    fixture_crash(f);
+    submit_many(f, "work", ENDS);
+    batch_run(f);
+    assert_int_equal(granted_of(run_op(f, op_claim(f, "work", ENDS)), g, ENDS), ENDS);
+    int64_t before = store_traffic(f->store).rounds;
+
+    well(run_op(f, op_finish_all(f, g, ENDS)));
+    for (int batches = 0; is_left(f); batches++) {
+        int64_t now = kept_count(f, "next", JOB_READY);
+
+        assert_true(now > seen && now < ENDS && batches < ENDS);
+        /* what a batch costs without a fan-out, finishes one by one included */
+        assert_true(store_traffic(f->store).rounds - before < ROUNDS + SPARE + 4 * ENDS);
+        seen = now;
+        before = store_traffic(f->store).rounds;
+        batch_run(f);
+    }
+    assert_true(seen > 0);
+    assert_int_equal(kept_count(f, "next", JOB_READY), ENDS);
+    assert_sound(f);
+}
+
+/* Nobody waits for what is worked off: while commits are slow, each does less of it. */
+static void less_is_worked_off_by_a_commit_while_commits_are_slow(void **state)
+{
+    struct fixture *f = *state;
+    int64_t first, second;
+
+    begin(f);
+    well(run_op(f, op_publish(f, SMALL_PARAMS)));
+    assert_int_equal(made(f), ROWS);
+    f->tick_us = 300 * US_PER_MS;
+    batch_run(f);
+    first = made(f) - ROWS;
+    assert_int_equal(first, ROWS); /* it was not known yet */
+    batch_run(f);
+    second = made(f) - ROWS - first;
+    assert_in_range(second, 1, ROWS / 2 - 1);
+    f->tick_us = 0;
+    while (is_left(f))
+        batch_run(f);
+    assert_int_equal(made(f), QUEUES);
+    assert_sound(f);
+}
+
+/* Destinations with params of their own write a copy each: it counts. */
+static void copies_of_large_params_are_bounded_by_the_bytes_of_a_commit(void **state)
+{
+    enum { DESTS = 12 };
+    struct fixture *f = *state;
+    CLEANUP(buf) struct buf def = BUF_INIT(10000);
+    struct submit_item item = item_of("work");
+
+    define_queue(f, "next", "{}");
+    buf_add_str(&def, "{\"on_success\":[");
+    for (int i = 0; i < DESTS; i++)
+        buf_addf(&def, "%s{\"queue\":\"next\",\"params\":{\"i\":%d}}", i == 0 ? "" : ",", i);
+    buf_add_str(&def, "]}");
+    define_queue(f, "work", buf_text(&def));
+    set_max(f, 1000, 3 * LARGE_PARAMS);
+    struct test_op *t = op_submit(f, &item, 1);
+
+    ((struct submit_item *)(uintptr_t)t->op.submit.items)->params = slice_of(
+        params_of(t, LARGE_PARAMS));
+    well(run_op(f, t));
+    struct granted g = claim_one(f, "work");
+
+    well(run_op(f, op_finish(f, g.id, g.token, JOB_OUT_DONE)));
+    assert_in_range(kept_count(f, "next", JOB_READY), 1, 3);
+    for (int64_t n = kept_count(f, "next", JOB_READY); is_left(f);
+         n = kept_count(f, "next", JOB_READY)) {
+        batch_run(f);
+        assert_in_range(kept_count(f, "next", JOB_READY) - n, is_left(f) ? 1 : 0, 3);
+    }
+    assert_int_equal(kept_count(f, "next", JOB_READY), DESTS);
     assert_sound(f);
 }
 
@@ -1166,6 +1255,9 @@ int main(void)
         ENGINE_TEST(a_publish_that_is_cut_off_by_a_crash_reaches_each_once),
         ENGINE_TEST(what_a_publication_brings_stays_until_its_last_job_is_gone),
         ENGINE_TEST(a_publish_is_known_by_its_key_while_it_is_worked_off),
+        ENGINE_TEST(a_commit_makes_few_round_trips_on_a_slow_link),
+        ENGINE_TEST(less_is_worked_off_by_a_commit_while_commits_are_slow),
+        ENGINE_TEST(copies_of_large_params_are_bounded_by_the_bytes_of_a_commit),
         ENGINE_TEST(keys_of_a_publication_are_looked_up_and_taken_as_a_set),
         ENGINE_TEST(keys_of_what_is_worked_off_later_are_taken_as_a_set),
         ENGINE_TEST(keys_of_a_batch_are_looked_up_and_taken_as_a_set),
