@@ -4,6 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "store/damage.h"
 #include "store/db/db.h"
@@ -29,6 +31,7 @@ struct store {
     bool sole;         /* of the transaction: there is no other server */
     struct held held;  /* ready jobs, see store_held.h */
     bool outcome_lost; /* of the last commit, for good */
+    atomic_bool stops; /* nobody waits for an outcome any more */
     int patience_ms;   /* of the next transactions, for a lock; 0: the session's */
     int64_t round_us; /* how long the last question to the database took that began a transaction */
     bool conflict;    /* the store's own judgement that somebody else was faster */

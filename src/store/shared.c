@@ -162,13 +162,20 @@ static enum err_code ask_outcome(struct store *s, struct outcome *o, struct err 
     return db_do_rows(s->db, SQL_SERVER_FORMER, take_former, o, err, db_i(s->seat.node));
 }
 
-/* Asks until the store can say.  Nobody is answered meanwhile, so the log has to tell. */
+void store_stop_waiting(struct store *s)
+{
+    atomic_store(&s->stops, true);
+}
+
+/* Asks until the store can say, or the server stops.  Nobody is answered meanwhile, so the log has to tell. */
 static void wait_for_outcome(struct store *s, struct outcome *o, const struct err *lost)
 {
     struct err again = ERR_INIT;
     bool told = false;
 
     while (ask_outcome(s, o, &again) != E_OK) {
+        if (atomic_load(&s->stops))
+            return;
         if (!told)
             log_warn("a commit got no answer (%s): everybody waits until the store can tell "
                      "whether it took effect",
@@ -182,7 +189,7 @@ static void wait_for_outcome(struct store *s, struct outcome *o, const struct er
                  o->committed ? "took effect" : "did not take effect");
 }
 
-/* Whether the last signature is in the store, for good; waits until the store can say. */
+/* Whether the last signature is in the store, for good; waits until the store can say, or the server stops. */
 enum err_code shared_outcome(struct store *s, struct err *err)
 {
     struct outcome o = {.store = s};
@@ -191,9 +198,12 @@ enum err_code shared_outcome(struct store *s, struct err *err)
     if (o.known)
         return o.committed ? E_OK : err->code;
     s->outcome_lost = true;
+    s->is_member =
+        false; /* whoever goes on does so under another incarnation: the commit may still be on its way */
     err_set(err, E_UNAVAILABLE,
-            "the connection was lost in a commit, and this server was replaced since: nobody can "
-            "tell whether it took effect");
+            "the connection was lost in a commit, and this server %s: nobody can tell whether it "
+            "took effect",
+            atomic_load(&s->stops) ? "stops before the store has answered" : "was replaced since");
     log_error("%s", err->msg);
     return err->code;
 }

@@ -91,6 +91,9 @@ MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t i
 /* Nobody can tell whether the last commit took effect: it must not be repeated. */
 bool store_outcome_is_lost(const struct store *s);
 
+/* The server stops: a commit whose outcome is not known is asked after once more, and then given up.  Any thread. */
+void store_stop_waiting(struct store *s);
+
 /* The error says that somebody else was faster: roll back, and run again. */
 bool store_is_conflict(const struct store *s);
 

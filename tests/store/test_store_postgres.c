@@ -611,9 +611,12 @@ static void read_log(int log, char text[LOG_TEXT_MAX])
     text[n] = '\0';
 }
 
-/* Commits, the answer gets lost, and the store is away until the log has the words. */
+/* What ends the waiting for the outcome of a commit. */
+enum end_of_wait { STORE_COMES_BACK, SERVER_STOPS };
+
+/* Commits, the answer gets lost, and the store is away until the log has the words; then the wait ends. */
 static enum err_code commit_into_the_dark(struct store *s, const char *role, const char *plan,
-                                          int log, const char *words)
+                                          int log, const char *words, enum end_of_wait end)
 {
     char text[LOG_TEXT_MAX] = "";
     struct locker l = {.store = s};
@@ -629,8 +632,12 @@ static enum err_code commit_into_the_dark(struct store *s, const char *role, con
         poll(NULL, 0, 1);
         read_log(log, text);
     }
-    alter_role("ALTER", role, "LOGIN");
+    if (end == STORE_COMES_BACK)
+        alter_role("ALTER", role, "LOGIN");
+    else
+        store_stop_waiting(s);
     pthread_join(l.thread, NULL);
+    alter_role("ALTER", role, "LOGIN");
     fault_arm(NULL);
     store_rollback(s);
     return l.code;
@@ -649,8 +656,10 @@ static void the_log_tells_of_a_commit_whose_fate_is_being_looked_up(void **state
     (void)state;
     ok(store_join(s, &member, US_PER_MIN, &seat, &err));
     dup2(log, STDERR_FILENO);
-    enum err_code lost = commit_into_the_dark(s, role, "commit.lost:1:fail", log, behind);
-    enum err_code cut = commit_into_the_dark(s, role, "commit.cut:1:fail", log, within);
+    enum err_code lost = commit_into_the_dark(s, role, "commit.lost:1:fail", log, behind,
+                                              STORE_COMES_BACK);
+    enum err_code cut = commit_into_the_dark(s, role, "commit.cut:1:fail", log, within,
+                                             STORE_COMES_BACK);
 
     dup2(errors, STDERR_FILENO);
     close(errors);
@@ -666,6 +675,38 @@ static void the_log_tells_of_a_commit_whose_fate_is_being_looked_up(void **state
     assert_non_null(first = strstr(first, "the commit that got no answer took effect"));
     assert_non_null(first = strstr(first, within));
     assert_non_null(strstr(first, "the commit that got no answer did not take effect"));
+}
+
+/* The store is away all the time: nobody would ever be told. */
+static void a_server_that_stops_does_not_wait_for_the_fate_of_its_commit(void **state)
+{
+    static const struct store_member member = {"me", "here", "1", "http://here", 1};
+    static const char words[] = "a commit got no answer (fault behind the commit)";
+    char role[100], text[LOG_TEXT_MAX] = "";
+    struct store_seat seat;
+    struct store *s = open_as_guest(role);
+    int log = memfd_create("log", MFD_CLOEXEC), errors = dup(STDERR_FILENO);
+
+    (void)state;
+    ok(store_join(s, &member, US_PER_MIN, &seat, &err));
+    dup2(log, STDERR_FILENO);
+    enum err_code code = commit_into_the_dark(s, role, "commit.lost:1:fail", log, words,
+                                              SERVER_STOPS);
+
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    read_log(log, text);
+    close(log);
+    bool is_lost = store_outcome_is_lost(s), is_member = store_is_member(s);
+
+    store_close(s);
+    drop_role(role);
+    assert_int_equal(code, E_UNAVAILABLE);
+    assert_true(is_lost);
+    assert_false(is_member);
+    assert_non_null(strstr(text, words));
+    assert_non_null(strstr(text, "this server stops before the store has answered: nobody can tell "
+                                 "whether it took effect"));
 }
 
 #define LEFT "commit.left:1:fail"
@@ -1106,6 +1147,7 @@ int main(void)
         STORE_TEST(a_backend_that_dies_in_its_commit_leaves_it_unknown),
         STORE_TEST(while_it_is_away_everything_fails_at_once),
         STORE_TEST(the_log_tells_of_a_commit_whose_fate_is_being_looked_up),
+        STORE_TEST(a_server_that_stops_does_not_wait_for_the_fate_of_its_commit),
         STORE_TEST(a_commit_that_was_declared_dead_stays_dead),
         STORE_TEST(a_commit_that_is_behind_its_signature_is_waited_for),
         STORE_TEST(what_was_signed_is_known_when_the_incarnation_is_closed_already),

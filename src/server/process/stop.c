@@ -21,6 +21,7 @@
 #include "server/process/notify.h"
 #include "server/process/reload.h"
 #include "server/request/request.h"
+#include "store/shared.h"
 #include "store/store.h"
 
 /* ---- signals ---- */
@@ -64,10 +65,12 @@ static void signals_ready(struct watch *w, uint32_t events)
 
     (void)events;
     while (read(w->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-        if (info.ssi_signo != SIGHUP)
+        if (info.ssi_signo != SIGHUP) {
             begin_to_stop(life->server);
-        else if (!life->server->is_stopping)
+            store_stop_waiting(life->store);
+        } else if (!life->server->is_stopping) {
             definitions_reload(life->server);
+        }
     }
 }
 

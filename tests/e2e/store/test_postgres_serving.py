@@ -531,11 +531,29 @@ def test_term_ends_a_server_whose_database_is_away(own_cluster, servers):
     own_cluster.stop()
     eventually(lambda: client.post("/v1/jobs", {"queue": "work"}).status == 503, "the loss")
     server.process.send_signal(signal.SIGTERM)
-    if server.wait_exit(15 * PATIENCE) == 0:
-        assert call.result().status in (200, 503)
-    else:  # nobody could say whether the last commit took effect, so nobody was answered
-        assert "a commit got no answer" in server.log_text()
+    assert server.wait_exit(15 * PATIENCE) == 0
+    assert call.result().status in (200, 503)
     own_cluster.start()
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_term_ends_a_server_that_waits_for_the_outcome_of_a_commit(cluster, servers, slots):
+    """Its connection is lost in a commit, and the database does not let it in again."""
+    role = f"shut_out_{slots}"
+    url = new_database(cluster)
+    ask(url, f"CREATE ROLE {role} LOGIN; GRANT ALL ON SCHEMA public TO {role}")
+    server = servers(store=url.replace("//waybill@", f"//{role}@"), slots=slots,
+                     env={"WAYBILL_FAULT": "commit.lost:40:fail"}).start()
+    client = server.tcp()
+    ask(url, f"ALTER ROLE {role} NOLOGIN")
+    call = Background(lambda: next(status for status in iter(
+        lambda: client.post("/v1/jobs", {"queue": "work"}).status, None) if status != 201))
+    eventually(lambda: "a commit got no answer" in server.log_text(), "a commit in doubt")
+    server.process.send_signal(signal.SIGTERM)
+    assert server.wait_exit(15 * PATIENCE) == 0
+    assert call.result() == 503
+    assert "this server stops before the store has answered" in server.log_text()
+    ask(url, f"ALTER ROLE {role} LOGIN")
 
 
 def backends_of(server):
