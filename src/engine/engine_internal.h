@@ -200,11 +200,13 @@ struct engine {
     int64_t look_at;   /* steady: when who waits is to be looked at because of that */
     bool watch_again;  /* what was told of ended jobs may have been missed */
 
-    bool revivals_new; /* this batch has put one */
-    bool has_revivals; /* some jobs may still have to be brought back: see revive.c */
-    bool has_fanouts;  /* some publications or ends may still have to be worked off: see links.h */
-    bool fanouts_left; /* of those some are passed over, and stay until the next start */
-    bool has_releases; /* some waits may still have to be looked at: see links.h */
+    bool revivals_new;  /* this batch has put one */
+    bool has_revivals;  /* some jobs may still have to be brought back: see revive.c */
+    bool has_fanouts;   /* some publications or ends may still have to be worked off: see links.h */
+    bool fanouts_busy;  /* of those some were in another server's hands at the last look */
+    int64_t fanouts_at; /* steady: not before */
+    bool fanouts_left;  /* of those some are passed over, and stay until the next start */
+    bool has_releases;  /* some waits may still have to be looked at: see links.h */
     int64_t releases_at;      /* steady: not before */
     bool fanout_turn;         /* which kind comes first: see links.c */
     struct fanout fanout_max; /* what one commit may make of a fan-out */

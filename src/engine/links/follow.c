@@ -307,16 +307,40 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
                                       : close_follow(e, f, err);
 }
 
-/* The first that can be read and is not passed over, nor its job. */
-static enum err_code next(struct engine *e, struct stored_follow *ret, struct err *err)
+/* A job that goes on with its next step is changed when its end has been followed.  Locks on jobs come before those on
+ * signals and joins, which this end raises and others of the batch have raised: so it is held first, and passed over if
+ * another server has it. */
+static enum err_code hold_job(struct engine *e, const struct stored_follow *f, bool *ret_busy,
+                              struct err *err)
 {
-    ret->id = 0;
+    *ret_busy = false;
+    if (!e->shared || f->id == 0 || f->whole || f->step == 0)
+        return E_OK;
+    return store_waiters_hold(e->store, &f->job, 1, ret_busy, &e->arena, err);
+}
+
+/* The first that can be read and is not passed over, nor its job. */
+static enum err_code next_readable(struct engine *e, struct stored_follow *ret, struct err *err)
+{
     while (store_follow_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
            (ret->id != 0 && is_left_alone(e, ret->job))) {
         if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
             return fanout_leave_alone(e, "end", ret->id, err);
         *err = ERR_INIT;
         e->fanouts_left = true;
+    }
+    return E_OK;
+}
+
+static enum err_code next(struct engine *e, struct stored_follow *ret, struct err *err)
+{
+    bool busy = true;
+
+    for (ret->id = 0; busy;) {
+        if (next_readable(e, ret, err) != E_OK || hold_job(e, ret, &busy, err) != E_OK)
+            return err->code;
+        if (busy)
+            fanout_rest(e);
     }
     return E_OK;
 }

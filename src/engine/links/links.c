@@ -104,6 +104,14 @@ static bool rests(const struct engine *e)
     return e->now.steady_at < e->resume_at;
 }
 
+#define REST_US (20 * US_PER_MS) /* as with releases */
+
+void fanout_rest(struct engine *e)
+{
+    e->fanouts_busy = true;
+    e->fanouts_at = e->now.steady_at + REST_US;
+}
+
 /* Round trips since the last look count, where they cost something. */
 bool fanout_is_over(struct engine *e)
 {
@@ -146,6 +154,7 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
     e->fanout_rounds = store_traffic(e->store).rounds;
     e->fanout_turn = !e->fanout_turn;
     e->works_off = true;
+    e->fanouts_busy = false;
     while (n_over < ARRAY_LEN(kinds) && !fanout_is_over(e)) {
         bool over = false;
 
@@ -156,7 +165,9 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
         if (over) /* a look at nothing does not count: the other kind has its turn */
             e->fanout_rounds = store_traffic(e->store).rounds;
     }
-    e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds);
+    e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds) || e->fanouts_busy;
+    if (n_over < ARRAY_LEN(kinds))
+        e->fanouts_at = 0; /* there is more to do than to look at those again */
     return E_OK;
 }
 
@@ -190,13 +201,14 @@ enum err_code links_load(struct engine *e, struct err *err)
 
 bool links_are_due(const struct engine *e)
 {
-    return e->has_fanouts ||
-           ((e->has_releases || e->has_revivals) && e->now.steady_at >= e->releases_at);
+    return e->now.steady_at >= links_due_at(e);
 }
 
 int64_t links_due_at(const struct engine *e)
 {
-    return e->has_releases || e->has_revivals ? e->releases_at : TIME_NEVER;
+    int64_t due_at = e->has_releases || e->has_revivals ? e->releases_at : TIME_NEVER;
+
+    return e->has_fanouts && e->fanouts_at < due_at ? e->fanouts_at : due_at;
 }
 
 void links_clear(struct engine *e)

@@ -245,6 +245,9 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
 /* Something is put off under that id, to be worked off by the next batches. */
 void fanout_note(struct engine *e, int64_t id);
 
+/* Another server holds something of one: they are gone on with a little later. */
+void fanout_rest(struct engine *e);
+
 /* Whether the commit has made what it may. */
 bool fanout_is_over(struct engine *e);
 

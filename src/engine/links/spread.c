@@ -15,6 +15,7 @@ void fanout_note(struct engine *e, int64_t id)
     if (e->fanouts_from == 0)
         e->fanouts_from = id;
     e->has_fanouts = true;
+    e->fanouts_at = 0;
 }
 
 bool fanout_is_late(const struct engine *e, int64_t id)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/route/bill.h"
 #include "engine_fixture.h"
 #include "testing.h"
 
@@ -447,6 +448,75 @@ static void leave_an_end(struct fixture *f)
     assert_int_equal(pg_schema_number(&f->place, "SELECT COUNT(*) FROM follows"), 1);
 }
 
+/* A job on a route whose first step leads to more than a commit makes, a signal among it. */
+static int64_t leave_the_end_of_a_step(struct fixture *f)
+{
+    CLEANUP(buf) struct buf dests = BUF_INIT(10000);
+    struct submit_item item = item_of("work");
+
+    buf_add_str(&dests, "[{\"signal\":\"s\"}");
+    for (int i = 0; i < QUEUES; i++)
+        buf_addf(&dests, ",{\"queue\":\"next\",\"params\":{\"i\":%d}}", i);
+    buf_add_str(&dests, "]");
+    struct route_step steps[] = {
+        {.number = 1, .name = SLICE("1"), .queue = SLICE("work"), .on_success = buf_slice(&dests)},
+        {.number = 2, .name = SLICE("2"), .queue = SLICE("work")}};
+    struct bill bill = {.steps = steps, .n_steps = 2};
+    struct test_op *t = op_submit(f, &item, 1);
+    struct submit_item *made_of = (struct submit_item *)(uintptr_t)t->op.submit.items;
+
+    define_queue(f, "next", "{}");
+    define_queue(f, "work", "{}");
+    set_rows(f);
+    made_of->bill = bill_format(&bill, &t->op.arena);
+    made_of->step = 1;
+    run_well(f, t);
+    struct granted g = claim_one(f, "work");
+
+    run_well(f, op_done(f, &g));
+    assert_int_equal(state_of(f, g.id), JOB_HELD);
+    return g.id;
+}
+
+static int64_t ready_in_next(struct pair *p)
+{
+    return kept_count(p->quick, "next", JOB_READY);
+}
+
+/* Locks on jobs come before those on what an end leads to: the job is not waited for with those held. */
+static void the_end_of_a_step_whose_job_it_holds_is_followed_later(void **state)
+{
+    struct pair *p = *state;
+    char how[120];
+
+    batch_run(p->slow); /* which finds nothing to work off */
+    int64_t job = leave_the_end_of_a_step(p->quick);
+
+    batch_run(p->quick); /* one more would do */
+    int64_t before = ready_in_next(p);
+
+    assert_in_range(QUEUES - before, 1, ROWS - 1);
+    snprintf(how, sizeof(how),
+             "PERFORM 1 FROM jobs WHERE id = %lld FOR UPDATE; PERFORM pg_sleep(8);",
+             (long long)job);
+    stand(p, how, op_raise(p->slow, "theirs"));
+    uint64_t undone = rollbacks(p->quick);
+
+    fixture_pass(p->quick, US_PER_S);
+    batch_run(p->quick);
+    (void)submit_one(p->quick, "default");
+    assert_int_equal(rollbacks(p->quick), undone);
+    assert_int_equal(ready_in_next(p), before);
+    wake(p);
+    for (int i = 0; i < 10; i++) {
+        fixture_pass(p->quick, US_PER_S);
+        batch_run(p->quick);
+    }
+    assert_int_equal(ready_in_next(p), QUEUES);
+    assert_int_equal(state_of(p->quick, job), JOB_READY);
+    assert_sound(p->quick);
+}
+
 static void a_bulk_that_waits_for_an_end_pauses(void **state)
 {
     struct pair *p = *state;
@@ -525,6 +595,7 @@ int main(void)
         PEER_TEST(who_publishes_again_is_told_all_ids_at_any_moment),
         PEER_TEST(keys_that_two_servers_are_given_at_once_are_one_job_each),
         PEER_TEST(a_key_that_another_server_took_with_other_content_refuses_its_own_request_alone),
+        PEER_TEST(the_end_of_a_step_whose_job_it_holds_is_followed_later),
         PEER_TEST(a_bulk_that_waits_for_an_end_pauses),
         PEER_TEST(a_worker_whose_row_it_holds_is_told_of_with_a_later_beat),
     };
