@@ -46,9 +46,12 @@ struct slice worker_place(const struct stored_worker *w);
 
 MUST_CHECK enum err_code view_take_workers(struct query_view *v, struct err *err);
 
-/* The query's work (query_jobs.c). */
-MUST_CHECK enum err_code query_job(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_jobs(struct query_view *v, struct query *q, struct err *err);
+/* One function a kind of query: query_job, query_jobs, … */
+typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err *err);
+
+#define QUERY_FUNCTION(kind, function, names) query_fn query_##function;
+QUERY_KINDS(QUERY_FUNCTION)
+#undef QUERY_FUNCTION
 
 /* The number of the queue of that name, unchanged when the name is empty; E_INVALID. */
 MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct slice name,
@@ -58,28 +61,6 @@ MUST_CHECK enum err_code query_find_queue(const struct query_view *v, struct sli
 MUST_CHECK enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id,
                                           struct err *err);
 
-/* query_last_line.c */
+/* last_line.c */
 MUST_CHECK enum err_code query_add_last_line(struct buf *b, struct query_view *v,
                                              const struct job *j, struct err *err);
-
-/* query_plan.c */
-MUST_CHECK enum err_code query_plan(struct query_view *v, struct query *q, struct err *err);
-
-/* query_workers.c */
-MUST_CHECK enum err_code query_workers(struct query_view *v, struct query *q, struct err *err);
-
-/* query_queues.c */
-MUST_CHECK enum err_code query_queues(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_queue(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_queue_log(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_counts(struct query_view *v, struct query *q, struct err *err);
-
-/* query_links.c */
-MUST_CHECK enum err_code query_signals(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_signal(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_joins(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_join(struct query_view *v, struct query *q, struct err *err);
-
-/* query_topics.c */
-MUST_CHECK enum err_code query_topics(struct query_view *v, struct query *q, struct err *err);
-MUST_CHECK enum err_code query_topic(struct query_view *v, struct query *q, struct err *err);

@@ -105,7 +105,7 @@ static void add_work(void *ctx, const struct stored_work *w)
     buf_add_char(b, '}');
 }
 
-static enum err_code query_bulks(struct query_view *v, struct query *q, struct err *err)
+enum err_code query_bulks(struct query_view *v, struct query *q, struct err *err)
 {
     buf_add_str(&q->reply, "{\"bulk\":[");
     if (store_work_load(v->store, add_work, &q->reply, err) != E_OK)
@@ -114,7 +114,7 @@ static enum err_code query_bulks(struct query_view *v, struct query *q, struct e
     return E_OK;
 }
 
-static enum err_code query_bulk(struct query_view *v, struct query *q, struct err *err)
+enum err_code query_bulk(struct query_view *v, struct query *q, struct err *err)
 {
     char text[ID_TEXT_SIZE];
 
@@ -150,7 +150,7 @@ static enum err_code no_job(int64_t id, struct err *err)
     return err_set(err, E_NOT_FOUND, "there is no job %s (any more)", id_format(id, text));
 }
 
-static enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
+enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
 {
     bool found = false;
     struct job j;
@@ -203,7 +203,7 @@ static void add_mark(void *ctx, const struct log_mark *mark)
     }
 }
 
-static enum err_code query_log_times(struct query_view *v, struct query *q, struct err *err)
+enum err_code query_log_times(struct query_view *v, struct query *q, struct err *err)
 {
     bool found = false;
     struct job j;
@@ -232,37 +232,19 @@ static enum err_code query_log_times(struct query_view *v, struct query *q, stru
 
 /* ---- running ---- */
 
-typedef enum err_code query_fn(struct query_view *v, struct query *q, struct err *err);
+#define QUERY_ROW(kind, function, needed) [QUERY_##kind] = {query_##function, needed},
 
 static const struct {
     query_fn *run;
-    bool queues, workers; /* which names it needs */
-} kinds[QUERY_KIND_COUNT] = {
-    [QUERY_JOB] = {query_job, true, true},
-    [QUERY_JOBS] = {query_jobs, true, true},
-    [QUERY_LOG] = {query_log, false, false},
-    [QUERY_QUEUES] = {query_queues, true, true},
-    [QUERY_QUEUE] = {query_queue, true, true},
-    [QUERY_WORKERS] = {query_workers, true, true},
-    [QUERY_COUNTS] = {query_counts, true, false},
-    [QUERY_BULKS] = {query_bulks, false, false},
-    [QUERY_BULK] = {query_bulk, false, false},
-    [QUERY_PLAN] = {query_plan, true, true},
-    [QUERY_QUEUE_LOG] = {query_queue_log, true, false},
-    [QUERY_LOG_TIMES] = {query_log_times, false, false},
-    [QUERY_SIGNALS] = {query_signals, false, false},
-    [QUERY_SIGNAL] = {query_signal, false, false},
-    [QUERY_JOINS] = {query_joins, false, false},
-    [QUERY_JOIN] = {query_join, false, false},
-    [QUERY_TOPICS] = {query_topics, true, false},
-    [QUERY_TOPIC] = {query_topic, true, false},
-};
+    unsigned names; /* that it needs: QUERY_QUEUE_NAMES, QUERY_WORKER_NAMES */
+} kinds[QUERY_KIND_COUNT] = {QUERY_KINDS(QUERY_ROW)};
 
 static enum err_code run(struct query_view *v, struct query *q, struct err *err)
 {
-    if (kinds[q->kind].queues && store_queues_load(v->store, take_queue, v, err) != E_OK)
+    if ((kinds[q->kind].names & QUERY_QUEUE_NAMES) != 0 &&
+        store_queues_load(v->store, take_queue, v, err) != E_OK)
         return err->code;
-    if (kinds[q->kind].workers && view_take_workers(v, err) != E_OK)
+    if ((kinds[q->kind].names & QUERY_WORKER_NAMES) != 0 && view_take_workers(v, err) != E_OK)
         return err->code;
     return kinds[q->kind].run(v, q, err);
 }

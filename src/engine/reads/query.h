@@ -17,27 +17,53 @@
 
 struct store;
 
-enum query_kind {
-    QUERY_JOB,       /* one job, whole: {"id",…} */
-    QUERY_JOBS,      /* {"jobs":[…],"cursor"} */
-    QUERY_LOG,       /* bytes of a job's log */
-    QUERY_LOG_TIMES, /* {"times":[[OFFSET,"…"],…],"attempts":[[NUMBER,OFFSET],…]} */
-    QUERY_QUEUES,    /* {"queues":[…]} with counts */
-    QUERY_QUEUE_LOG, /* {"log":[…]}: what happened to it, the newest first */
-    QUERY_QUEUE,     /* one queue: state, definition, counts, oldest ready job */
-    QUERY_WORKERS,   /* {"workers":[…]} */
-    QUERY_COUNTS,    /* {"counts":{"QUEUE":{"ready":1,…}},"states":{…}} */
-    QUERY_BULKS,     /* {"bulk":[…]}: chunked work under way, or done within a day */
-    QUERY_BULK,      /* one of them; done ones are kept a day */
-    QUERY_PLAN,      /* {"action","jobs","more","examples"}: what a bulk action would do */
-    QUERY_SIGNALS,   /* {"signals":[…],"cursor"} */
-    QUERY_SIGNAL,    /* one of them, with those who wait for it */
-    QUERY_JOINS,     /* {"joins":[…],"cursor"} */
-    QUERY_JOIN,      /* one of them, with what has arrived */
-    QUERY_TOPICS,    /* {"topics":[…]} with the queues that are subscribed */
-    QUERY_TOPIC,     /* one of them */
-    QUERY_KIND_COUNT
-};
+/* Every kind of query: its function is query_NAME (engine/reads), the names it needs are loaded
+ * before.
+ *
+ *   JOB        one job, whole: {"id",…}
+ *   JOBS       {"jobs":[…],"cursor"}
+ *   LOG        bytes of a job's log
+ *   LOG_TIMES  {"times":[[OFFSET,"…"],…],"attempts":[[NUMBER,OFFSET],…]}
+ *   QUEUES     {"queues":[…]} with counts
+ *   QUEUE_LOG  {"log":[…]}: what happened to it, the newest first
+ *   QUEUE      one queue: state, definition, counts, oldest ready job
+ *   WORKERS    {"workers":[…]}
+ *   COUNTS     {"counts":{"QUEUE":{"ready":1,…}},"states":{…}}
+ *   BULKS      {"bulk":[…]}: chunked work under way, or done within a day
+ *   BULK       one of them; done ones are kept a day
+ *   PLAN       {"action","jobs","more","examples"}: what a bulk action would do
+ *   SIGNALS    {"signals":[…],"cursor"}
+ *   SIGNAL     one of them, with those who wait for it
+ *   JOINS      {"joins":[…],"cursor"}
+ *   JOIN       one of them, with what has arrived
+ *   TOPICS     {"topics":[…]} with the queues that are subscribed
+ *   TOPIC      one of them
+ */
+#define QUERY_KINDS(X)                                          \
+    X(JOB, job, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)         \
+    X(JOBS, jobs, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)       \
+    X(LOG, log, 0)                                              \
+    X(LOG_TIMES, log_times, 0)                                  \
+    X(QUEUES, queues, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)   \
+    X(QUEUE_LOG, queue_log, QUERY_QUEUE_NAMES)                  \
+    X(QUEUE, queue, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)     \
+    X(WORKERS, workers, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES) \
+    X(COUNTS, counts, QUERY_QUEUE_NAMES)                        \
+    X(BULKS, bulks, 0)                                          \
+    X(BULK, bulk, 0)                                            \
+    X(PLAN, plan, QUERY_QUEUE_NAMES | QUERY_WORKER_NAMES)       \
+    X(SIGNALS, signals, 0)                                      \
+    X(SIGNAL, signal, 0)                                        \
+    X(JOINS, joins, 0)                                          \
+    X(JOIN, join, 0)                                            \
+    X(TOPICS, topics, QUERY_QUEUE_NAMES)                        \
+    X(TOPIC, topic, QUERY_QUEUE_NAMES)
+
+enum { QUERY_QUEUE_NAMES = 1, QUERY_WORKER_NAMES = 2 };
+
+#define QUERY_KIND(kind, function, names) QUERY_##kind,
+enum query_kind { QUERY_KINDS(QUERY_KIND) QUERY_KIND_COUNT };
+#undef QUERY_KIND
 
 struct query {
     enum query_kind kind;

@@ -8,9 +8,23 @@
 
 #include "server/request/routes.h"
 
-extern const struct route_table exchange_routes, jobs_routes, bulk_routes, queues_routes;
-extern const struct route_table definitions_routes, topics_routes, signals_routes, joins_routes;
-extern const struct route_table server_routes, admin_routes;
+/* One table a noun: NOUN_routes of api/NOUN.c.  They are searched in this order: requests of
+ * workers and for jobs are the most frequent. */
+#define API_NOUNS(X) \
+    X(exchange)      \
+    X(jobs)          \
+    X(bulk)          \
+    X(queues)        \
+    X(definitions)   \
+    X(topics)        \
+    X(signals)       \
+    X(joins)         \
+    X(server)        \
+    X(admin)
+
+#define API_TABLE(noun) extern const struct route_table noun##_routes;
+API_NOUNS(API_TABLE)
+#undef API_TABLE
 
 handler_fn jobs_create_lines;    /* streams/lines.c: POST /v1/jobs with an NDJSON body */
 handler_fn log_show, log_append; /* streams/logs.c */

@@ -6,12 +6,9 @@
 #include "core/object/quote.h"
 #include "server/api/api.h"
 
-/* The tables of all nouns.  Requests of workers and for jobs are the most frequent: they come
- * first. */
-static const struct route_table *const tables[] = {
-    &exchange_routes, &jobs_routes,    &bulk_routes,  &queues_routes, &definitions_routes,
-    &topics_routes,   &signals_routes, &joins_routes, &server_routes, &admin_routes,
-};
+#define TABLE(noun) &noun##_routes,
+static const struct route_table *const tables[] = {API_NOUNS(TABLE)};
+#undef TABLE
 
 /* {name} matches one segment that is not empty. */
 static bool path_matches(const char *pattern, struct slice path, struct slice args[ROUTE_ARGS_MAX])
