@@ -5,11 +5,11 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/os/log.h"
+#include "worker/carriers/carrier.h"
+#include "worker/carriers/may_run.h"
+#include "worker/carriers/resident.h"
 #include "worker/internal.h"
 #include "worker/process/stale_processes.h"
-#include "worker/run/carrier.h"
-#include "worker/run/may_run.h"
-#include "worker/run/resident.h"
 
 #define STALE_WAIT_US (2 * US_PER_S)
 #define LATE_US (5 * SERVED_QUEUE_AHEAD_US)

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/os/log.h"
+#include "worker/carriers/environment.h"
 #include "worker/client/url.h"
 #include "worker/internal.h"
 #include "worker/process/stale_processes.h"
-#include "worker/run/environment.h"
 
 #define STALE_WAIT_US (5 * US_PER_S)
 #define FILES_A_SLOT 8

@@ -10,9 +10,9 @@
 #include <signal.h>
 
 #include "base/os/log.h"
+#include "worker/carriers/carrier.h"
+#include "worker/carriers/resident.h"
 #include "worker/internal.h"
-#include "worker/run/carrier.h"
-#include "worker/run/resident.h"
 
 #define ENDING_US (2 * US_PER_S) /* from the end of the grace period to the end of everything */
 #define SWEEP_ENTRIES 200

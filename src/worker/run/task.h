@@ -18,8 +18,8 @@
 #include "base/arena.h"
 #include "base/slice.h"
 #include "core/job/verdict.h"
-#include "worker/run/carrier.h"
-#include "worker/run/may_run.h"
+#include "worker/carriers/carrier.h"
+#include "worker/carriers/may_run.h"
 #include "worker/run/output.h"
 #include "worker/run/program_report.h"
 

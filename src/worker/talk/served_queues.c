@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "base/os/log.h"
-#include "worker/run/may_run.h"
+#include "worker/carriers/may_run.h"
 
 #define BROKEN_FIRST_US (1 * US_PER_S)
 #define BROKEN_CAP_US (1 * US_PER_MIN)

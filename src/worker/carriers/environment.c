@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/run/environment.h"
+#include "worker/carriers/environment.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 #pragma once
 
 #include "base/err.h"
+#include "worker/carriers/may_run.h"
 #include "worker/process/cgroup.h"
 #include "worker/run/channel.h"
-#include "worker/run/may_run.h"
 #include "worker/run/slot.h"
 
 struct worker;

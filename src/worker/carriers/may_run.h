@@ -13,8 +13,8 @@
 #include "base/slice.h"
 #include "core/program/template.h"
 #include "core/queue/def.h"
+#include "worker/carriers/carrier.h"
 #include "worker/process/spawn.h"
-#include "worker/run/carrier.h"
 
 struct served_queues;
 struct task;

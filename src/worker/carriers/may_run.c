@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/run/may_run.h"
+#include "worker/carriers/may_run.h"
 
 #include "base/json/json.h"
 #include "worker/run/task.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/run/launch.h"
+#include "worker/carriers/launch.h"
 
 #include "base/os/log.h"
 #include "worker/internal.h"

@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include "worker/carriers/carrier.h"
 #include "worker/internal.h"
-#include "worker/run/carrier.h"
 #include "worker/run/channel.h"
 #include "worker/run/line_reader.h"
 

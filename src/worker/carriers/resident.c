@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/run/resident.h"
+#include "worker/carriers/resident.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 
 #include "base/id.h"
 #include "base/os/log.h"
-#include "worker/run/carrier.h"
+#include "worker/carriers/carrier.h"
+#include "worker/carriers/environment.h"
+#include "worker/carriers/resident_internal.h"
 #include "worker/run/channel.h"
-#include "worker/run/environment.h"
 #include "worker/run/line_reader.h"
-#include "worker/run/resident_internal.h"
 
 #define STOP_US (10 * US_PER_S) /* from closing its input to TERM, and from there to KILL */
 #define LOOK_AGAIN_US (5 * US_PER_MS)

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "worker/run/environment.h"
-#include "worker/run/launch.h"
-#include "worker/run/resident.h"
-#include "worker/run/resident_internal.h"
+#include "worker/carriers/environment.h"
+#include "worker/carriers/launch.h"
+#include "worker/carriers/resident.h"
+#include "worker/carriers/resident_internal.h"
 
 static enum err_code open_input(struct resident *r, int *ret_theirs, struct err *err)
 {

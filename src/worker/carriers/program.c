@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "core/program/template.h"
+#include "worker/carriers/carrier.h"
+#include "worker/carriers/environment.h"
+#include "worker/carriers/launch.h"
 #include "worker/internal.h"
-#include "worker/run/carrier.h"
-#include "worker/run/environment.h"
-#include "worker/run/launch.h"
 #include "worker/run/line_reader.h"
 
 #define LOOK_AGAIN_US (5 * US_PER_MS)
