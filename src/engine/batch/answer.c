@@ -4,10 +4,21 @@
  * Only after the commit.  Claims wait in the order they came; waits for the end of something in any order.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/batch/answer.h"
+
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/engine_internal.h"
+#include "engine/jobs/exchange.h"
+#include "engine/queues/instance.h"
+#include "engine/state.h"
+#include "store/jobs/jobs.h"
+
+void waiting_init(struct waiting *w)
+{
+    *w = (struct waiting){.wake_at = TIME_NEVER};
+    w->claims_end = &w->claims;
+}
 
 void answer(struct op *op)
 {
@@ -25,19 +36,20 @@ static int by_number(const void *a, const void *b)
 
 static void wake_waits(struct engine *e)
 {
-    struct op **at = &e->waits;
+    struct op **at = &e->waiting.end_watchers;
 
-    if (e->ended.count > 1)
-        qsort(e->ended.items, e->ended.count, sizeof(int64_t), by_number);
+    if (e->batch.ended.count > 1)
+        qsort(e->batch.ended.items, e->batch.ended.count, sizeof(int64_t), by_number);
     while (*at != NULL) {
         struct op *op = *at;
         bool ended = op->deadline_at <= e->now.steady_at ||
-                     (e->ended.count > 0 && bsearch(&op->wait.id, e->ended.items, e->ended.count,
-                                                    sizeof(int64_t), by_number) != NULL);
+                     (e->batch.ended.count > 0 &&
+                      bsearch(&op->wait.id, e->batch.ended.items, e->batch.ended.count,
+                              sizeof(int64_t), by_number) != NULL);
 
         if (!ended) {
-            if (op->deadline_at < e->wake_at)
-                e->wake_at = op->deadline_at;
+            if (op->deadline_at < e->waiting.wake_at)
+                e->waiting.wake_at = op->deadline_at;
             at = &op->next;
             continue;
         }
@@ -64,16 +76,16 @@ static void finish_claim(struct engine *e, struct op *op)
 /* Waiting claims that were granted something, whose time is up, or who must be told of a cancel. */
 static void answer_waiting(struct engine *e)
 {
-    struct op **at = &e->waiting;
+    struct op **at = &e->waiting.claims;
 
-    e->wake_at = TIME_NEVER;
+    e->waiting.wake_at = TIME_NEVER;
     while (*at != NULL) {
         struct op *op = *at;
 
         if (op->n_granted == 0 && !op->hurry && op->deadline_at > e->now.steady_at &&
             !cancels_tell(e, op)) {
-            if (op->deadline_at < e->wake_at)
-                e->wake_at = op->deadline_at;
+            if (op->deadline_at < e->waiting.wake_at)
+                e->waiting.wake_at = op->deadline_at;
             at = &op->next;
             continue;
         }
@@ -81,7 +93,7 @@ static void answer_waiting(struct engine *e)
         atomic_fetch_sub(&e->stats.waiting, 1);
         finish_claim(e, op);
     }
-    e->waiting_end = at;
+    e->waiting.claims_end = at;
 }
 
 static void give_up_gone(struct op *list)
@@ -93,9 +105,9 @@ static void give_up_gone(struct op *list)
 
 void engine_look_for_gone(struct engine *e)
 {
-    e->stirred = true;
-    give_up_gone(e->waiting);
-    give_up_gone(e->waits);
+    e->waiting.stirred = true;
+    give_up_gone(e->waiting.claims);
+    give_up_gone(e->waiting.end_watchers);
 }
 
 /* What it finished or touched is committed: that is told, though it may not wait for jobs. */
@@ -117,8 +129,8 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
         return false;
     }
     op->deadline_at = e->now.steady_at + wait_us;
-    if (op->deadline_at < e->wake_at)
-        e->wake_at = op->deadline_at;
+    if (op->deadline_at < e->waiting.wake_at)
+        e->waiting.wake_at = op->deadline_at;
     atomic_fetch_add(&e->stats.waiting, 1);
     op->next = NULL;
     return true;
@@ -127,7 +139,7 @@ static bool may_wait(struct engine *e, struct op *op, int64_t wait_us)
 /* What the worker said may change what it wants: its earlier claims are asked anew. */
 static void wake_same_worker(struct engine *e, struct slice worker)
 {
-    struct op **at = &e->waiting;
+    struct op **at = &e->waiting.claims;
 
     while (*at != NULL) {
         struct op *op = *at;
@@ -140,7 +152,7 @@ static void wake_same_worker(struct engine *e, struct slice worker)
         atomic_fetch_sub(&e->stats.waiting, 1);
         finish_claim(e, op);
     }
-    e->waiting_end = at;
+    e->waiting.claims_end = at;
 }
 
 static void answer_claim(struct engine *e, struct op *op)
@@ -150,8 +162,8 @@ static void answer_claim(struct engine *e, struct op *op)
     bool at_once = op->n_granted > 0 || op->hurry || cancels_tell(e, op);
 
     if (!at_once && may_wait(e, op, op->exchange.wait_us)) {
-        *e->waiting_end = op;
-        e->waiting_end = &op->next;
+        *e->waiting.claims_end = op;
+        e->waiting.claims_end = &op->next;
         return;
     }
     finish_claim(e, op);
@@ -163,20 +175,25 @@ static bool has_ended(struct engine *e, struct op *op)
     struct job j;
     bool found = false;
 
-    for (size_t i = 0; i < e->work.count; i++)
-        if (e->work.items[i]->row.id == op->wait.id)
+    for (size_t i = 0; i < e->bulk.count; i++)
+        if (e->bulk.items[i]->row.id == op->wait.id)
             return false;
-    return store_job_brief(e->store, op->wait.id, &e->arena, &j, &found, &op->err) != E_OK ||
+    return store_job_brief(e->store, op->wait.id, &e->batch.arena, &j, &found, &op->err) != E_OK ||
            !found;
+}
+
+enum err_code wait_run(struct engine *e, struct op *op, struct err *err)
+{
+    return op->wait.wait_us > 0 ? shared_watch(e, op->wait.id, &op->over, err) : E_OK;
 }
 
 static void answer_wait(struct engine *e, struct op *op)
 {
-    bool over = e->shared ? op->over : has_ended(e, op);
+    bool over = e->shared.is_on ? op->over : has_ended(e, op);
 
     if (!over && may_wait(e, op, op->wait.wait_us)) {
-        op->next = e->waits;
-        e->waits = op;
+        op->next = e->waiting.end_watchers;
+        e->waiting.end_watchers = op;
         return;
     }
     answer(op);
@@ -184,9 +201,9 @@ static void answer_wait(struct engine *e, struct op *op)
 
 void answer_all(struct engine *e, struct op **ops, size_t n)
 {
-    if (e->stirred || e->ended.count > 0 || e->new_cancels.count > 0 ||
-        e->wake_at <= e->now.steady_at) {
-        e->stirred = false;
+    if (e->waiting.stirred || e->batch.ended.count > 0 || e->batch.new_cancels.count > 0 ||
+        e->waiting.wake_at <= e->now.steady_at) {
+        e->waiting.stirred = false;
         answer_waiting(e);
         wake_waits(e);
     }

@@ -9,8 +9,11 @@
  * servers can compare with.  That one may be set: all leases get a full period then, as after a pause.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/batch/clocks.h"
+
 #include "base/os/log.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
+#include "engine/state.h"
 #include "store/jobs/ready.h"
 
 #define STEP_US US_PER_S                 /* less is not noticed */
@@ -20,7 +23,7 @@
 
 static bool goes_by_store(const struct engine *e)
 {
-    return e->shared && e->config.clock_of_store;
+    return e->shared.is_on && e->config.clock_of_store;
 }
 
 int64_t engine_lease_at(const struct engine *e)
@@ -35,7 +38,7 @@ static void note_outage(struct engine *e, int64_t us)
     int64_t size_us = OUTAGE_LEAST_US;
 
     for (int i = 0; i < OUTAGE_SIZES && size_us <= us; i++, size_us *= 2)
-        e->outages[i] = engine_lease_at(e);
+        e->clocks.outages[i] = engine_lease_at(e);
 }
 
 void clocks_outage(struct engine *e)
@@ -50,7 +53,7 @@ int64_t clocks_outage_at(const struct engine *e, int64_t lease_us)
 
     for (; i + 1 < OUTAGE_SIZES && size_us * 4 < lease_us; i++)
         size_us *= 2;
-    return e->outages[i];
+    return e->clocks.outages[i];
 }
 
 /* The leases' own clock was set: what was noted by it before means nothing now. */
@@ -78,33 +81,33 @@ static void tell_step(const struct engine *e, int64_t step_us)
 static void stepped(struct engine *e, int64_t step_us)
 {
     tell_step(e, step_us);
-    e->step_us += step_us;
-    e->due_at = e->retain_at = e->subscribers_at = 0;
+    e->clocks.step_us += step_us;
+    e->sweep.due_at = e->sweep.retain_at = e->sweep.subscribers_at = 0;
     if (goes_by_store(e))
         renew_claims(e);
 }
 
 enum err_code clocks_settle(struct engine *e, struct err *err)
 {
-    if (e->step_us == 0)
+    if (e->clocks.step_us == 0)
         return E_OK;
-    e->settled_us = e->step_us;
+    e->batch.settled_us = e->clocks.step_us;
     if (engine_write(e, err) != E_OK)
         return err->code;
-    return e->shared ? store_due_bound(e->store, e->now.wall_at, err)
-                     : store_due_shift(e->store, e->step_us, err);
+    return e->shared.is_on ? store_due_bound(e->store, e->now.wall_at, err)
+                           : store_due_shift(e->store, e->clocks.step_us, err);
 }
 
 void clocks_read(struct engine *e, struct now now)
 {
-    int64_t step_us = clock_step_us(e->given, now);
+    int64_t step_us = clock_step_us(e->clocks.given, now);
 
-    e->given = now;
+    e->clocks.given = now;
     e->now = shared_now(e, now);
     if (!goes_by_store(e) && (step_us > STEP_US || step_us < -STEP_US))
         stepped(e, step_us);
-    note_outage(e, e->away_us);
-    e->away_us = 0;
+    note_outage(e, e->clocks.away_us);
+    e->clocks.away_us = 0;
     ids_tick(e);
 }
 
@@ -113,18 +116,24 @@ void clocks_of_store(struct engine *e, int64_t now_at)
     if (!e->config.clock_of_store)
         return;
     int64_t step_us = now_at - e->now.wall_at;
-    bool is_step = e->ahead_us != 0 && (step_us > STEP_OF_STORE_US || step_us < -STEP_OF_STORE_US);
+    bool is_step = e->shared.ahead_us != 0 &&
+                   (step_us > STEP_OF_STORE_US || step_us < -STEP_OF_STORE_US);
 
-    e->ahead_us = now_at - e->given.steady_at - e->given.asleep_us;
+    e->shared.ahead_us = now_at - e->clocks.given.steady_at - e->clocks.given.asleep_us;
     e->now.wall_at = now_at;
     if (is_step)
         stepped(e, step_us);
     ids_tick(e);
 }
 
+struct now engine_clock(const struct engine *e)
+{
+    return e->config.clock != NULL ? e->config.clock() : e->clocks.given;
+}
+
 void engine_was_away(struct engine *e, int64_t us)
 {
-    e->away_us = us;
+    e->clocks.away_us = us;
 }
 
 bool engine_has_leases(const struct engine *e)

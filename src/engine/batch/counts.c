@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "store/meta.h"
+
 void counts_deinit(struct counts *c)
 {
     VEC_DEINIT(&c->changes);

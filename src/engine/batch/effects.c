@@ -5,25 +5,31 @@
  * comes after the commit.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/engine_internal.h"
+#include "engine/batch/effects.h"
+
+#include "engine/batch/counts.h"
+#include "engine/batch/retention.h"
+#include "engine/jobs/ready.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
 #include "store/jobs/ready.h"
 
 void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what)
 {
     if (e->config.on_event == NULL)
         return;
-    VEC_PUSH(&e->events, ((struct event){.kind = EVENT_JOB,
-                                         .at = e->now.wall_at,
-                                         .id = j->id.v,
-                                         .queue = slice_of(q->name),
-                                         .state = j->state,
-                                         .what = what}));
+    VEC_PUSH(&e->batch.events, ((struct event){.kind = EVENT_JOB,
+                                               .at = e->now.wall_at,
+                                               .id = j->id.v,
+                                               .queue = slice_of(q->name),
+                                               .state = j->state,
+                                               .what = what}));
 }
 
 void note_over(struct engine *e, const struct job *j)
 {
-    if (e->waits != NULL)
-        VEC_PUSH(&e->ended, j->id.v);
+    if (e->waiting.end_watchers != NULL)
+        VEC_PUSH(&e->batch.ended, j->id.v);
     if (j->watched)
         news_tell_ended(e, j->id.v);
 }
@@ -41,19 +47,19 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
     struct queue *q = queue_by_id(e, j->queue);
 
     if (from != JOB_NONE)
-        counts_add(&e->counts, from_queue->id, from, -1);
+        counts_add(&e->batch.counts, from_queue->id, from, -1);
     if (from == JOB_READY)
         ready_remove(&from_queue->ready, (struct ready_ref){j->priority, j->id.v});
-    counts_add(&e->counts, q->id, j->state, 1);
+    counts_add(&e->batch.counts, q->id, j->state, 1);
     if (j->state == JOB_READY) {
         ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
-        q->made_ready = e->woken = true;
+        q->made_ready = e->waiting.woken = true;
     }
-    if (j->state == JOB_SCHEDULED && j->due_at < e->due_at)
-        e->due_at = j->due_at;
+    if (j->state == JOB_SCHEDULED && j->due_at < e->sweep.due_at)
+        e->sweep.due_at = j->due_at;
     if (job_state_ended(j->state)) {
         retain_note(e, q, j);
-        VEC_PUSH(&e->endings, ((struct ended_job){q->id, j->state, j->id.v}));
+        VEC_PUSH(&e->batch.endings, ((struct ended_job){q->id, j->state, j->id.v}));
         note_over(e, j);
         links_note(e, &(struct link_end){.job = j->id.v,
                                          .queue = j->queue,
@@ -72,7 +78,7 @@ static void set_open(struct engine *e, struct live_claim *claim, size_t open)
     claim->open = open;
     if (open > 0)
         return;
-    VEC_PUSH(&e->dead_claims, claim->token);
+    VEC_PUSH(&e->claims.dead, claim->token);
     claims_remove(&e->claims, claim);
 }
 
@@ -81,43 +87,43 @@ static void close_claims(struct engine *e)
 {
     struct live_claim *claim;
 
-    for (size_t i = 0; i < e->closings.count; i++)
-        if ((claim = claims_find(&e->claims, e->closings.items[i].token)) != NULL)
+    for (size_t i = 0; i < e->batch.closings.count; i++)
+        if ((claim = claims_find(&e->claims, e->batch.closings.items[i].token)) != NULL)
             set_open(e, claim, claim->open - 1);
-    for (size_t i = 0; i < e->looked_at.count; i++)
-        if ((claim = claims_find(&e->claims, e->looked_at.items[i].token)) != NULL)
-            set_open(e, claim, e->looked_at.items[i].open);
+    for (size_t i = 0; i < e->batch.looked_at.count; i++)
+        if ((claim = claims_find(&e->claims, e->batch.looked_at.items[i].token)) != NULL)
+            set_open(e, claim, e->batch.looked_at.items[i].open);
 }
 
 static void add_tallies(struct engine *e)
 {
     struct engine_stats *s = &e->stats;
 
-    atomic_fetch_add(&s->submitted, e->tally.submitted);
-    atomic_fetch_add(&s->claimed, e->tally.claimed);
-    atomic_fetch_add(&s->done, e->tally.outcomes[JOB_OUT_DONE]);
-    atomic_fetch_add(&s->later, e->tally.outcomes[JOB_OUT_LATER]);
-    atomic_fetch_add(&s->returned, e->tally.outcomes[JOB_OUT_RETURNED]);
-    atomic_fetch_add(&s->lost, e->tally.outcomes[JOB_OUT_LOST]);
-    atomic_fetch_add(&s->cancelled, e->tally.cancelled);
-    atomic_fetch_add(&s->failed, e->tally.failed);
-    atomic_fetch_add(&s->retried, e->tally.retried);
-    atomic_fetch_add(&s->stale, e->tally.stale);
-    atomic_fetch_add(&s->deleted, e->tally.deleted);
-    atomic_fetch_add(&s->retained, e->tally.retained);
+    atomic_fetch_add(&s->submitted, e->batch.tally.submitted);
+    atomic_fetch_add(&s->claimed, e->batch.tally.claimed);
+    atomic_fetch_add(&s->done, e->batch.tally.outcomes[JOB_OUT_DONE]);
+    atomic_fetch_add(&s->later, e->batch.tally.outcomes[JOB_OUT_LATER]);
+    atomic_fetch_add(&s->returned, e->batch.tally.outcomes[JOB_OUT_RETURNED]);
+    atomic_fetch_add(&s->lost, e->batch.tally.outcomes[JOB_OUT_LOST]);
+    atomic_fetch_add(&s->cancelled, e->batch.tally.cancelled);
+    atomic_fetch_add(&s->failed, e->batch.tally.failed);
+    atomic_fetch_add(&s->retried, e->batch.tally.retried);
+    atomic_fetch_add(&s->stale, e->batch.tally.stale);
+    atomic_fetch_add(&s->deleted, e->batch.tally.deleted);
+    atomic_fetch_add(&s->retained, e->batch.tally.retained);
 }
 
 static void publish_events(struct engine *e)
 {
-    for (size_t i = 0; i < e->events.count; i++)
-        e->config.on_event(e->config.event_ctx, &e->events.items[i]);
+    for (size_t i = 0; i < e->batch.events.count; i++)
+        e->config.on_event(e->config.event_ctx, &e->batch.events.items[i]);
 }
 
 void apply_effects(struct engine *e)
 {
-    for (size_t i = 0; i < e->new_claims.count; i++)
-        claims_add(&e->claims, e->new_claims.items[i]);
-    VEC_CLEAR(&e->new_claims);
+    for (size_t i = 0; i < e->batch.new_claims.count; i++)
+        claims_add(&e->claims, e->batch.new_claims.items[i]);
+    VEC_CLEAR(&e->batch.new_claims);
     close_claims(e);
     cancels_apply(e);
     add_tallies(e);

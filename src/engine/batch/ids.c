@@ -7,19 +7,29 @@
  * ever come near them, the engine hands out no more.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/batch/ids.h"
+
 #include "base/id_clock.h"
 #include "base/os/log.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
+#include "engine/state.h"
 #include "store/meta.h"
+
+#define IDS_AHEAD_US (2 * US_PER_S)
+
+int64_t engine_new_id(struct engine *e)
+{
+    return id_gen_next(&e->ids.gen, e->ids.at);
+}
 
 void ids_tick(struct engine *e)
 {
-    e->ids_at = id_clock_read(&e->id_clock, e->now.wall_at, e->given.steady_at);
+    e->ids.at = id_clock_read(&e->ids.clock, e->now.wall_at, e->clocks.given.steady_at);
 }
 
-enum err_code ids_require_room(const struct engine *e, struct err *err)
+enum err_code ids_require_room(struct engine *e, struct err *err)
 {
-    if (id_gen_has_room(&e->ids) && id_time(e->ids.last) + US_PER_DAY < id_time(e->ids_end))
+    if (id_gen_has_room(&e->ids.gen) && id_time(e->ids.gen.last) + US_PER_DAY < id_time(e->ids.end))
         return E_OK;
     return err_set(err, E_UNAVAILABLE,
                    "no ids are left: the newest are of a clock that was wrong; remove the jobs of "
@@ -47,11 +57,11 @@ static enum err_code come_back(struct engine *e, int64_t *floor, struct err *err
     int64_t clock = id_at_time(e->now.wall_at);
     int64_t below = 0;
 
-    if (store_ids_around(e->store, id_at_time(e->now.wall_at + ID_LEAP_US), &below, &e->ids_end,
+    if (store_ids_around(e->store, id_at_time(e->now.wall_at + ID_LEAP_US), &below, &e->ids.end,
                          err) != E_OK)
         return err->code;
     *floor = below > clock ? below : clock;
-    if (!e->shared)
+    if (!e->shared.is_on)
         return E_OK;
     return engine_write(e, err) != E_OK ? err->code
                                         : store_meta_set(e->store, META_IDS, *floor, err);
@@ -76,15 +86,26 @@ enum err_code ids_open(struct engine *e, int64_t floor, int64_t newest, struct e
         return err->code;
     if (!e->config.trust_clock && id_start_judge(newest, e->now.wall_at) == ID_START_AHEAD)
         return refuse_leap(newest, e->now.wall_at, err);
-    e->ids_end = INT64_MAX;
+    e->ids.end = INT64_MAX;
     if (id_start_judge(floor, e->now.wall_at) == ID_START_BACK &&
         meet_later_ids(e, &floor, err) != E_OK)
         return err->code;
     if (floor == 0)
         floor = id_at_time(e->now.wall_at); /* the first mark tells when the store was made */
-    e->ids_mark = floor;
-    id_gen_init(&e->ids, e->node, floor);
-    id_clock_init(&e->id_clock, e->now.wall_at, e->given.steady_at);
-    e->ids_at = e->now.wall_at;
+    e->ids.mark = floor;
+    id_gen_init(&e->ids.gen, e->node, floor);
+    id_clock_init(&e->ids.clock, e->now.wall_at, e->clocks.given.steady_at);
+    e->ids.at = e->now.wall_at;
     return E_OK;
+}
+
+/* Ids are promised in stretches of time: one write covers all of the next two seconds. */
+enum err_code ids_write_mark(struct engine *e, int64_t *ret_mark, struct err *err)
+{
+    bool covered = e->ids.gen.last < e->ids.mark;
+
+    *ret_mark = covered ? e->ids.mark : id_at_time(id_time(e->ids.gen.last) + IDS_AHEAD_US);
+    if (e->shared.is_on)
+        return shared_sign(e, *ret_mark, err);
+    return covered ? E_OK : store_meta_set(e->store, META_IDS, *ret_mark, err);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "engine/state.h"
 
 struct entry {
     struct slice name;

@@ -4,8 +4,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
+#include "engine/jobs/exchange.h"
+#include "engine/state.h"
 #include "store/jobs/claims.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/ready.h"
 #include "store/meta.h"
 
@@ -66,11 +68,11 @@ static enum err_code add_default(struct engine *e, struct err *err)
     if (code == E_OK)
         code = queue_add_default(e, err);
 
-    if (code == E_OK && e->in_transaction)
+    if (code == E_OK && e->batch.in_transaction)
         code = store_commit(e->store, err);
     if (code != E_OK)
         store_rollback(e->store);
-    e->in_transaction = e->has_written = false;
+    e->batch.in_transaction = e->batch.has_written = false;
     return code;
 }
 
@@ -111,13 +113,13 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
 
     e->store = store;
     e->config = *config;
-    e->fanout = e->fanout_max = fanout_max(config->fanout.rows, config->fanout.bytes,
-                                           config->fanout.rounds);
-    e->fanout_pace = FANOUT_PARTS;
+    e->followups.fanout_max = fanout_max(config->fanout.rows, config->fanout.bytes,
+                                         config->fanout.rounds);
+    e->batch.followups.fanout = e->followups.fanout_max;
+    e->followups.fanout_pace = FANOUT_PARTS;
     e->node = config->node;
-    e->now = e->given = now;
-    e->waiting_end = &e->waiting;
-    e->wake_at = TIME_NEVER;
+    e->now = e->clocks.given = now;
+    waiting_init(&e->waiting);
     rng_init(&e->rng, config->seed);
     claims_init(&e->claims);
     e->lost_queue = queue_new_lost();
@@ -138,48 +140,26 @@ void engine_close(struct engine *e)
 {
     if (e == NULL)
         return;
-    for (struct op *op = e->waiting, *next; op != NULL; op = next) {
+    for (struct op *op = e->waiting.claims, *next; op != NULL; op = next) {
         next = op->next;
         exchange_close(e, op);
         answer(op);
     }
-    for (struct op *op = e->waits, *next; op != NULL; op = next) {
+    for (struct op *op = e->waiting.end_watchers, *next; op != NULL; op = next) {
         next = op->next;
         answer(op);
     }
-    clear_batch(e);
+    batch_clear(e);
     shared_close(e);
     bulk_free(e);
     emitters_free(e);
     workers_free(e);
     queues_free(e);
     queue_free(e->lost_queue);
-    map_deinit(&e->left_alone);
-    map_deinit(&e->left_fanouts);
+    skipped_deinit(&e->skipped);
     claims_deinit(&e->claims);
-    counts_deinit(&e->counts);
-    arena_deinit(&e->arena);
-    VEC_DEINIT(&e->batch);
-    VEC_DEINIT(&e->dead_claims);
     cancels_free(e);
-    VEC_DEINIT(&e->new_claims);
-    VEC_DEINIT(&e->closings);
-    VEC_DEINIT(&e->touched);
-    VEC_DEINIT(&e->gone_queues);
-    VEC_DEINIT(&e->looked_at);
-    VEC_DEINIT(&e->new_jobs);
-    VEC_DEINIT(&e->unfit_jobs);
-    keys_clear(e);
-    VEC_DEINIT(&e->keys.entries);
-    VEC_DEINIT(&e->endings);
-    VEC_DEINIT(&e->ended);
-    VEC_DEINIT(&e->events);
-    VEC_DEINIT(&e->new_cancels);
-    VEC_DEINIT(&e->told);
-    VEC_DEINIT(&e->link_ends);
-    VEC_DEINIT(&e->new_waits);
-    VEC_DEINIT(&e->raised);
-    VEC_DEINIT(&e->hopeful);
-    VEC_DEINIT(&e->fires);
+    VEC_DEINIT(&e->asked);
+    batch_deinit(e);
     free(e);
 }

@@ -4,13 +4,27 @@
  * Each is safe to repeat: what already is as asked is answered as done.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/act.h"
+
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/counts.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/job_end.h"
+#include "engine/jobs/ready.h"
 #include "engine/jobs/rights.h"
-#include "engine/links/links.h"
+#include "engine/links/after.h"
+#include "engine/links/follow.h"
+#include "engine/links/release.h"
+#include "engine/links/revive.h"
 #include "engine/links/route.h"
+#include "engine/links/waiter.h"
+#include "engine/queues/accept.h"
 #include "engine/reads/job_json.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
 #include "store/jobs/emits.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/ready.h"
 #include "store/jobs/record.h"
 #include "store/links/links.h"
@@ -45,49 +59,6 @@ static enum err_code change(struct engine *e, const struct job *was, const struc
     return E_OK;
 }
 
-/* A length is kept to, whatever happened to the clock while it did not count: before a start, or while held. */
-static void bound_delay(const struct engine *e, struct job *j)
-{
-    if (j->delay_us > 0 && j->due_at > e->now.wall_at + j->delay_us)
-        j->due_at = e->now.wall_at + j->delay_us;
-}
-
-void job_settle(struct engine *e, struct job *j)
-{
-    bound_delay(e, j);
-    enum job_event event = j->holds != 0                ? JOB_EV_HOLD
-                           : j->due_at > e->now.wall_at ? JOB_EV_DEFER
-                                                        : JOB_EV_WAKE;
-
-    if (event == JOB_EV_WAKE)
-        j->due_at = j->delay_us = 0;
-    j->state = job_state_next(j->state, event);
-}
-
-enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_event event,
-                            enum job_cause cause, struct slice why, struct err *err)
-{
-    struct job now = *was;
-    bool hit = false;
-
-    now.state = job_state_next(was->state, event);
-    if (!job_state_ended(now.state))
-        return store_job_damaged(e->store, was->id.v, "its state does not fit the rest of it", err);
-    now.cause = cause;
-    now.finished_at = e->now.wall_at;
-    if (why.size > 0)
-        now.text = why;
-    if (engine_write(e, err) != E_OK || after_forget(e, was, err) != E_OK ||
-        store_job_end(e->store, was, &now, &hit, err) != E_OK)
-        return err->code;
-    if (!hit)
-        return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
-    note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
-    e->tally.cancelled += now.state == JOB_CANCELLED;
-    e->tally.failed += now.state == JOB_FAILED;
-    return E_OK;
-}
-
 static enum err_code cancel(struct engine *e, const struct act *act, const struct job *j,
                             struct act_result *ret, struct err *err)
 {
@@ -106,9 +77,10 @@ static enum err_code cancel(struct engine *e, const struct act *act, const struc
         if (j->cancelling)
             return E_OK;
         ret->changed = true;
-        VEC_PUSH(&e->new_cancels, ((struct cancel_note){.lease = {j->id.v, j->token, job_fence(j)},
-                                                        .worker = j->worker}));
-        news_tell_cancel(e, &e->new_cancels.items[e->new_cancels.count - 1]);
+        VEC_PUSH(&e->batch.new_cancels,
+                 ((struct cancel_note){.lease = {j->id.v, j->token, job_fence(j)},
+                                       .worker = j->worker}));
+        news_tell_cancel(e, &e->batch.new_cancels.items[e->batch.new_cancels.count - 1]);
         return store_job_update(e->store, j, &now, &hit, err);
     }
     ret->state = JOB_CANCELLED;
@@ -147,7 +119,7 @@ static bool merge_params(struct engine *e, const struct act *act, const struct j
     json_add_merged(&b, j->params, act->params);
     if (!fits(j, buf_slice(&b), j->labels, ret))
         return false;
-    *ret_params = arena_copy(&e->arena, buf_slice(&b));
+    *ret_params = arena_copy(&e->batch.arena, buf_slice(&b));
     return true;
 }
 
@@ -428,7 +400,7 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
     if (engine_write(e, err) != E_OK || store_jobs_insert(e->store, &copy, 1, err) != E_OK)
         return err->code;
     note_move(e, &copy, JOB_NONE, NULL, "submitted");
-    e->tally.submitted++;
+    e->batch.tally.submitted++;
     ret->id = copy.id.v;
     ret->state = copy.state;
     return E_OK;
@@ -451,13 +423,13 @@ static enum err_code remove_job(struct engine *e, const struct act *act, const s
     if (engine_write(e, err) != E_OK || after_forget(e, j, err) != E_OK ||
         store_job_remove(e->store, j, err) != E_OK)
         return err->code;
-    counts_add(&e->counts, q->id, j->state, -1);
+    counts_add(&e->batch.counts, q->id, j->state, -1);
     if (j->state == JOB_READY)
         ready_remove(&q->ready, (struct ready_ref){j->priority, j->id.v});
     note_removed(e, j);
     note_event(e, j, q, "deleted");
-    e->tally.deleted++;
-    e->removed_some = true;
+    e->batch.tally.deleted++;
+    e->batch.removed_some = true;
     ret->removed = ret->changed = true;
     return E_OK;
 }

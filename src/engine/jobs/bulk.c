@@ -5,15 +5,23 @@
  * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/bulk.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
-#include "engine/jobs/bulk.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/act.h"
 #include "engine/jobs/filter.h"
+#include "engine/links/follow.h"
+#include "engine/queues/queue_log.h"
 #include "engine/reads/job_json.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/list.h"
+#include "store/work.h"
 
 enum { CHUNK_ROWS = 500 };
 
@@ -87,7 +95,7 @@ static void take_work(void *ctx, const struct stored_work *row)
     w->row.args = arena_copy(&w->arena, row->args);
     filter_from_json(w->row.args, &w->arena, &w->filter, &w->queue);
     w->alone = is_alone(w->row.args);
-    VEC_PUSH(&e->work, w);
+    VEC_PUSH(&e->bulk, w);
 }
 
 enum err_code bulk_load(struct engine *e, struct err *err)
@@ -103,9 +111,9 @@ static void work_free(struct bulk_work *w)
 
 void bulk_free(struct engine *e)
 {
-    for (size_t i = 0; i < e->work.count; i++)
-        work_free(e->work.items[i]);
-    VEC_DEINIT(&e->work);
+    for (size_t i = 0; i < e->bulk.count; i++)
+        work_free(e->bulk.items[i]);
+    VEC_DEINIT(&e->bulk);
 }
 
 /* ---- the request ---- */
@@ -136,9 +144,9 @@ enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret
         json_put_bool(&args, "alone", true);
         buf_add_char(&args, '}');
     }
-    int64_t last = e->ids.last;
+    int64_t last = e->ids.gen.last;
 
-    if (e->shared && store_job_newest(e->store, &last, err) != E_OK)
+    if (e->shared.is_on && store_job_newest(e->store, &last, err) != E_OK)
         return err->code;
     struct stored_work row = {.id = engine_new_id(e),
                               .kind = (int)bulk->kind,
@@ -212,7 +220,8 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     if ((act.kind == ACT_DELETE || act.kind == ACT_RETRY) &&
         follow_is_left(e, id, ret_wait, err) != E_OK)
         return err->code;
-    if (*ret_wait && e->fanouts_left && !e->has_fanouts) { /* it is passed over: in vain */
+    if (*ret_wait && e->followups.fanouts_left &&
+        !e->followups.has_fanouts) { /* it is passed over: in vain */
         *ret_wait = false;
         w->row.refused++;
         return E_OK;
@@ -239,7 +248,7 @@ static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct st
         if (wait) { /* the next chunk begins with it */
             s->rows = CHUNK_ROWS;
             s->last_id = id - 1;
-            e->bulk_at = e->now.steady_at + REST_US;
+            e->bulk.bulk_at = e->now.steady_at + REST_US;
         }
     }
     return E_OK;
@@ -278,7 +287,7 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
         return;
     }
     w->row.finished_at = e->now.wall_at;
-    VEC_PUSH(&e->ended, w->row.id);
+    VEC_PUSH(&e->batch.ended, w->row.id);
     news_tell_ended(e, w->row.id);
 }
 
@@ -302,7 +311,7 @@ static enum err_code note_emptied(struct engine *e, const struct queue *q,
 
 int64_t bulk_due_at(const struct engine *e)
 {
-    return e->work.count > 0 || e->has_work ? e->bulk_at : TIME_NEVER;
+    return e->bulk.count > 0 || e->bulk.has_work ? e->bulk.bulk_at : TIME_NEVER;
 }
 
 bool bulk_is_due(const struct engine *e)
@@ -316,18 +325,18 @@ static enum err_code load_next(struct engine *e, struct err *err)
     bulk_free(e);
     if (store_work_next(e->store, take_work, e, err) != E_OK)
         return err->code;
-    e->has_work = e->work.count > 0;
+    e->bulk.has_work = e->bulk.count > 0;
     return E_OK;
 }
 
 /* One chunk of the oldest piece of work. */
 enum err_code bulk_step(struct engine *e, struct err *err)
 {
-    if (e->shared && load_next(e, err) != E_OK)
+    if (e->shared.is_on && load_next(e, err) != E_OK)
         return err->code;
-    if (e->work.count == 0)
+    if (e->bulk.count == 0)
         return E_OK;
-    struct bulk_work *w = e->work.items[0];
+    struct bulk_work *w = e->bulk.items[0];
     struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
     struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};
     enum err_code code = engine_write(e, err) == E_OK ? links_follow(e, err) : err->code;
@@ -344,9 +353,9 @@ enum err_code bulk_step(struct engine *e, struct err *err)
     VEC_DEINIT(&s.matches);
     if (code == E_OK && w->row.finished_at != 0) {
         work_free(w);
-        for (size_t i = 1; i < e->work.count; i++)
-            e->work.items[i - 1] = e->work.items[i];
-        e->work.count--;
+        for (size_t i = 1; i < e->bulk.count; i++)
+            e->bulk.items[i - 1] = e->bulk.items[i];
+        e->bulk.count--;
     }
     return code;
 }

@@ -1,19 +1,61 @@
 /*
- * The names of bulk actions.
+ * Bulk actions: one durable row, worked off in chunks.
+ *
+ * Engine thread only; functions that take an `err` run within the batch's transaction.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
+#include "base/arena.h"
+#include "base/err.h"
 #include "base/slice.h"
 #include "core/job/state.h"
 #include "engine/op.h"
+#include "store/work.h"
+
+struct engine;
+
+struct bulk_work {
+    struct stored_work row;
+    struct arena arena; /* of row.args and the filter */
+    struct job_filter filter;
+    struct slice queue; /* MOVE */
+    bool alone;         /* RETRY */
+};
+
+struct bulk_list {
+    struct bulk_work **items; /* the oldest first */
+    size_t count, capacity;
+    bool has_work;   /* shared stores: the store may have some that memory does not */
+    int64_t bulk_at; /* steady: it continues no earlier */
+};
+
+MUST_CHECK enum err_code bulk_load(struct engine *e, struct err *err);
+void bulk_free(struct engine *e);
+
+MUST_CHECK enum err_code bulk_run(struct engine *e, struct op *op, struct err *err);
+
+/* Writes the row of a new one. */
+MUST_CHECK enum err_code bulk_begin(struct engine *e, const struct bulk *bulk, int64_t *ret_id,
+                                    struct err *err);
+
+/* One chunk of the oldest. */
+MUST_CHECK enum err_code bulk_step(struct engine *e, struct err *err);
+
+/* Steady; TIME_NEVER: there is none. */
+int64_t bulk_due_at(const struct engine *e);
+bool bulk_is_due(const struct engine *e);
+
+/* ---- names of actions; any thread ---- */
 
 const char *bulk_action_name(int kind);
 
 /* Whether the action can change a job in that state. */
 bool bulk_action_means(enum act_kind kind, enum job_state state);
 
-/* False when it is no action that works over a filter. */
+/* False when the action does not work over a filter. */
 bool bulk_action_parse(struct slice name, enum act_kind *ret_kind);

@@ -4,14 +4,23 @@
  * pick() (pick.c) is the one place that decides which jobs a claimer gets.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/claim.h"
+
 #include <limits.h>
 #include <stdlib.h>
 
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/counts.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/finish.h"
+#include "engine/jobs/ready.h"
 #include "engine/links/route.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/claims.h"
+#include "store/jobs/jobs.h"
+#include "store/jobs/logs.h"
 #include "store/jobs/ready.h"
 
 /* What the jobs of one claim carry; the last may pass it.  As JSON a job is at most 2.5 times that. */
@@ -71,9 +80,9 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
         g->queue = queue_by_id(e, j->queue);
         g->n_queues++;
     }
-    counts_add(&e->counts, j->queue, JOB_READY, -1);
-    counts_add(&e->counts, j->queue, JOB_RUNNING, 1);
-    e->tally.claimed++;
+    counts_add(&e->batch.counts, j->queue, JOB_READY, -1);
+    counts_add(&e->batch.counts, j->queue, JOB_RUNNING, 1);
+    e->batch.tally.claimed++;
     op->n_granted++;
     note_event(e, j, g->queue, "claimed");
 }
@@ -89,7 +98,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
                                        size_t n)
 {
     struct granting g = {.queue = NULL};
-    int64_t *ids = arena_array(&e->arena, n, sizeof(int64_t));
+    int64_t *ids = arena_array(&e->batch.arena, n, sizeof(int64_t));
     size_t granted = 0;
 
     for (size_t i = 0; i < n; i++)
@@ -99,7 +108,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         } else if (jobs[i].state == JOB_READY) {
             put_back(e, &jobs[i]);
         } else {
-            e->passed_over = e->shared; /* another server is at it */
+            e->shared.passed_over = e->shared.is_on; /* another server is at it */
         }
     if (granted == 0)
         return NULL;
@@ -139,7 +148,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     };
 
     if (engine_write(e, err) != E_OK ||
-        store_jobs_claim(e->store, &claim, jobs, n, &e->arena, err) != E_OK ||
+        store_jobs_claim(e->store, &claim, jobs, n, &e->batch.arena, err) != E_OK ||
         mark_attempts(e, jobs, n, err) != E_OK)
         return err->code;
     struct live_claim *live = take_granted(e, op, jobs, n);
@@ -149,7 +158,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     live->worker = claim.worker;
     live->lease_us = claim.lease_us;
     live->check_at = claim.until_at;
-    VEC_PUSH(&e->new_claims, live);
+    VEC_PUSH(&e->batch.new_claims, live);
     if (worker_say(e, op->exchange.worker.name, err) != E_OK)
         return err->code;
     return store_claim_add(e->store, &claim, live->jobs, live->n_jobs, err);
@@ -171,11 +180,11 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     }
     if (x->max == 0)
         return E_OK; /* it listens only */
-    int64_t *ids = arena_array(&e->arena, (size_t)x->max, sizeof(*ids));
+    int64_t *ids = arena_array(&e->batch.arena, (size_t)x->max, sizeof(*ids));
 
     if (pick(e, op, ids, &n, err) != E_OK)
         return err->code;
-    struct job *jobs = arena_array(&e->arena, n, sizeof(*jobs));
+    struct job *jobs = arena_array(&e->batch.arena, n, sizeof(*jobs));
 
     for (size_t i = 0; i < n; i++)
         jobs[i].id.v = ids[i];
@@ -200,7 +209,7 @@ static bool any_ready(struct engine *e, struct op *op, bool *ret_any, struct err
 
 static enum err_code serve_waiting(struct engine *e, struct err *err)
 {
-    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next) {
         bool any;
 
         if (op->deadline_at <= e->now.steady_at || op->hurry)
@@ -209,7 +218,7 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
             return err->code;
         if (!any)
             continue;
-        e->stirred = true;
+        e->waiting.stirred = true;
         if (op->alive != NULL && !op->alive(op)) {
             op->deadline_at = 0; /* its client has left: it gets nothing */
             continue;
@@ -220,12 +229,12 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
     return E_OK;
 }
 
-enum err_code claims_grant(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code claims_grant(struct engine *e, struct err *err)
 {
-    if (e->woken && serve_waiting(e, err) != E_OK)
+    if (e->waiting.woken && serve_waiting(e, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < n; i++) {
-        struct op *op = ops[i];
+    for (size_t i = 0; i < e->batch.n_ops; i++) {
+        struct op *op = e->batch.ops[i];
 
         if (op->kind != OP_EXCHANGE || !(op->exchange.parts & EXCHANGE_JOBS) ||
             op->err.code != E_OK)
@@ -245,14 +254,14 @@ static struct slice show_step(struct engine *e, struct job *j)
     const struct route_step *step = NULL;
     struct bill bill;
 
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     if (j->step > 0)
         step = route_find(&bill, j->step);
     if (step != NULL) {
-        j->params = route_params(j->params, j->assigned, step->params, &e->arena);
+        j->params = route_params(j->params, j->assigned, step->params, &e->batch.arena);
         j->attempt -= j->attempts_before;
     }
-    return route_claim_members(&bill, j, &e->arena);
+    return route_claim_members(&bill, j, &e->batch.arena);
 }
 
 static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant)
@@ -288,7 +297,7 @@ void claim_write(struct engine *e, struct op *op)
             struct job told = *j;
 
             queue = j->queue;
-            told.lease_until_at += e->later_us;
+            told.lease_until_at += e->leases.later_us;
             buf_clear(&common);
             json_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
         }
@@ -298,7 +307,7 @@ void claim_write(struct engine *e, struct op *op)
 
 void claims_ungrant(struct engine *e)
 {
-    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next) {
         op->picked = NULL;
         op->n_picked = op->n_granted = 0;
         op->hurry = false;
@@ -325,7 +334,7 @@ static int by_job_and_token(const void *a, const void *b)
 
 static struct held_list held_of(struct engine *e, const struct exchange *x)
 {
-    struct held_list held = {arena_array(&e->arena, x->n_touch + 1, sizeof(*held.items)),
+    struct held_list held = {arena_array(&e->batch.arena, x->n_touch + 1, sizeof(*held.items)),
                              x->n_touch};
 
     for (size_t i = 0; i < x->n_touch; i++)
@@ -353,7 +362,7 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
 
         if (is_held(held, claim->jobs[i], claim->token))
             continue;
-        if (store_job_brief(e->store, claim->jobs[i], &e->arena, &j, &found, err) != E_OK)
+        if (store_job_brief(e->store, claim->jobs[i], &e->batch.arena, &j, &found, err) != E_OK)
             return err->code;
         if (found && j.state == JOB_RUNNING && j.token == claim->token &&
             attempt_end_run(e, &j, &end, &none, err) != E_OK)
@@ -394,7 +403,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
 {
     int64_t worker = worker_number(e, op->exchange.worker.name);
 
-    if (worker == 0 && e->shared) { /* it may have come from another server */
+    if (worker == 0 && e->shared.is_on) { /* it may have come from another server */
         if (worker_seen(e, op, err) != E_OK)
             return err->code;
         worker = worker_number(e, op->exchange.worker.name);
@@ -403,7 +412,7 @@ enum err_code claim_return_unknown(struct engine *e, struct op *op, struct err *
         return E_OK;
     struct held_list held = held_of(e, &op->exchange);
 
-    if (e->shared)
+    if (e->shared.is_on)
         return return_from_all(e, &held, worker, err);
     for (size_t i = 0; i < e->claims.heap.count; i++)
         if (e->claims.heap.items[i]->worker == worker &&

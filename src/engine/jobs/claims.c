@@ -16,6 +16,7 @@ void claims_deinit(struct claims *c)
     for (size_t i = 0; i < c->heap.count; i++)
         free(c->heap.items[i]);
     VEC_DEINIT(&c->heap);
+    VEC_DEINIT(&c->dead);
     map_deinit(&c->by_token);
 }
 

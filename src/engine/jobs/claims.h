@@ -31,9 +31,21 @@ struct live_claim {
     int64_t jobs[];
 };
 
+/* An attempt that has ended. */
+struct closing {
+    int64_t job, token;
+};
+
+/* A claim whose leases were judged, and how many of its jobs continue. */
+struct looked {
+    int64_t token;
+    size_t open;
+};
+
 struct claims {
     struct map by_token;
     VEC(struct live_claim *) heap; /* the earliest check_at first */
+    VEC(int64_t) dead;             /* tokens: rows to be removed with the next write */
 };
 
 void claims_init(struct claims *c);

@@ -9,10 +9,14 @@
 #include <stdlib.h>
 
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
 #include "engine/jobs/rights.h"
-#include "engine/links/links.h"
-#include "engine/reads/job_json.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/topic.h"
+#include "engine/state.h"
+#include "store/jobs/emits.h"
+#include "store/jobs/jobs.h"
 
 /* ---- may it emit? ---- */
 
@@ -22,7 +26,7 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j,
     const struct emit *x = &op->emit;
     bool found = false;
 
-    if (store_job_outline(e->store, x->id, &e->arena, j, &found, err) != E_OK)
+    if (store_job_outline(e->store, x->id, &e->batch.arena, j, &found, err) != E_OK)
         return err->code;
     if (found && j->state == JOB_RUNNING && j->token == x->token)
         return E_OK;
@@ -32,7 +36,7 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j,
         err_set(&op->err, E_NOT_FOUND, "there is no job %s (any more)", id_format(x->id, text));
         return E_OK;
     }
-    e->tally.stale++;
+    e->batch.tally.stale++;
     err_set(&op->err, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
             job_state_name(j->state));
     return E_OK;
@@ -44,7 +48,7 @@ static enum err_code mark_emitted(struct engine *e, const struct job *was, struc
     struct job now = *was;
     bool hit = false;
 
-    if (!e->shared || was->emitted)
+    if (!e->shared.is_on || was->emitted)
         return E_OK;
     now.emitted = true;
     if (store_job_update(e->store, was, &now, &hit, err) != E_OK)
@@ -63,7 +67,7 @@ static enum err_code judge_staging(struct engine *e, const struct emit *x, bool 
     *ret_staged = !x->visible;
     if (!x->visible || x->n_jobs == 0 || x->cursor.size > 0)
         return E_OK;
-    if (store_cursor_find(e->store, x->id, &e->arena, &saved, err) != E_OK)
+    if (store_cursor_find(e->store, x->id, &e->batch.arena, &saved, err) != E_OK)
         return err->code;
     *ret_staged = saved.size > 0;
     return E_OK;
@@ -101,7 +105,7 @@ static enum err_code judge_jobs(struct engine *e, struct op *op, const struct em
 static enum err_code make_staged(struct engine *e, const struct emit *x, struct plan *plans,
                                  struct err *err)
 {
-    struct job *jobs = arena_array(&e->arena, x->n_jobs, sizeof(*jobs));
+    struct job *jobs = arena_array(&e->batch.arena, x->n_jobs, sizeof(*jobs));
 
     for (size_t i = 0; i < x->n_jobs; i++) {
         jobs[i] = submit_make_job(e, &x->jobs[i], &plans[i]);
@@ -127,9 +131,10 @@ static bool any_key(const struct emit *x)
 static enum err_code add_row(struct engine *e, const struct emit *x, int64_t row_id, bool staged,
                              const struct plan *plans, struct err *err)
 {
-    int64_t *ids = arena_array(&e->arena, x->n_jobs + 1, sizeof(*ids));
-    uint64_t *contents = staged && any_key(x) ? arena_array(&e->arena, x->n_jobs, sizeof(*contents))
-                                              : NULL;
+    int64_t *ids = arena_array(&e->batch.arena, x->n_jobs + 1, sizeof(*ids));
+    uint64_t *contents = staged && any_key(x)
+                             ? arena_array(&e->batch.arena, x->n_jobs, sizeof(*contents))
+                             : NULL;
 
     for (size_t i = 0; i < x->n_jobs; i++) {
         ids[i] = plans[i].id;
@@ -161,12 +166,12 @@ static enum err_code make_jobs(struct engine *e, const struct emit *x, int64_t r
 
 static struct emitter *emitter_of(struct engine *e, const struct emit *x)
 {
-    struct emitter *m = map_find(&e->emitters, x->id);
+    struct emitter *m = map_find(&e->emitters.by_owner, x->id);
 
     if (m == NULL) {
         m = mem_zalloc(sizeof(*m));
         m->row = (struct stored_emitter){.owner = x->id, .token = x->token};
-        map_put(&e->emitters, x->id, m);
+        map_put(&e->emitters.by_owner, x->id, m);
     }
     return m;
 }
@@ -193,7 +198,7 @@ static enum err_code note_emit(struct engine *e, const struct emit *x, bool stag
 static enum err_code take_all(struct engine *e, struct op *op, const struct emit *x,
                               const struct job *j, size_t *ret_bad, struct err *err)
 {
-    struct plan *plans = arena_array(&e->arena, x->n_jobs + 1, sizeof(*plans));
+    struct plan *plans = arena_array(&e->batch.arena, x->n_jobs + 1, sizeof(*plans));
     int64_t row_id = engine_new_id(e); /* older than its jobs */
     enum submit_keys keys;
     bool staged = false;
@@ -246,7 +251,7 @@ static enum err_code repeat(struct engine *e, struct op *op, const struct emitte
 {
     struct stored_emit row;
 
-    if (store_emit_find(e->store, &m->row, op->emit.seq, &e->arena, &row, err) != E_OK)
+    if (store_emit_find(e->store, &m->row, op->emit.seq, &e->batch.arena, &row, err) != E_OK)
         return err->code;
     if (row.id == 0)
         return store_job_damaged(e->store, op->emit.id, "what it emitted is gone", err);
@@ -325,7 +330,7 @@ enum err_code emit_judge_finish(struct engine *e, const struct finish_item *item
         (void)err_wrap(refused, "emit[%zu]", bad);
         return E_OK;
     }
-    struct plan *plans = arena_array(&e->arena, list.n + 1, sizeof(*plans));
+    struct plan *plans = arena_array(&e->batch.arena, list.n + 1, sizeof(*plans));
 
     *ret_plans = plans;
     for (size_t i = 0; i < list.n; i++) {

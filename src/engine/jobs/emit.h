@@ -16,6 +16,9 @@
 
 #include <stdbool.h>
 
+#include "base/map.h"
+#include "base/vec.h"
+#include "core/route/fanout.h"
 #include "engine/jobs/submit.h"
 #include "store/jobs/emits.h"
 
@@ -23,8 +26,14 @@ struct engine;
 
 struct emitter {
     struct stored_emitter row;
-    bool listed; /* something is to be worked off: it is among e->settling */
+    bool listed; /* something is to be worked off: it is among e->emitters.settling */
     bool fresh;  /* since this very batch */
+};
+
+struct emitters {
+    struct map by_owner;            /* job to struct emitter: attempts that run and have emitted */
+    VEC(struct emitter *) settling; /* whose staged jobs are to be released or dropped */
+    bool is_unsettled;              /* shared stores: the store may have more of these */
 };
 
 MUST_CHECK enum err_code emitters_load(struct engine *e, struct err *err);

@@ -8,9 +8,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
-#include "engine/jobs/emit.h"
-#include "engine/links/links.h"
+#include "engine/batch/counts.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/keys.h"
+#include "engine/links/after.h"
+#include "engine/links/waiter.h"
+#include "engine/state.h"
+#include "store/jobs/emits.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
@@ -22,7 +27,7 @@ enum { SETTLE_ROWS = 1000, UNSETTLED_MAX = 100 };
 static void list(struct engine *e, struct emitter *m)
 {
     if (!m->listed)
-        VEC_PUSH(&e->settling, m);
+        VEC_PUSH(&e->emitters.settling, m);
     m->listed = m->fresh = true;
 }
 
@@ -30,11 +35,11 @@ static void unlist(struct engine *e, struct emitter *m)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < e->settling.count && m->listed; i++)
-        if (e->settling.items[i] != m)
-            e->settling.items[kept++] = e->settling.items[i];
+    for (size_t i = 0; i < e->emitters.settling.count && m->listed; i++)
+        if (e->emitters.settling.items[i] != m)
+            e->emitters.settling.items[kept++] = e->emitters.settling.items[i];
     if (m->listed)
-        e->settling.count = kept;
+        e->emitters.settling.count = kept;
     m->listed = false;
 }
 
@@ -45,7 +50,7 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
 
     m->row = *row;
     if (row->fate == EMIT_OPEN)
-        map_put(&e->emitters, row->owner, m);
+        map_put(&e->emitters.by_owner, row->owner, m);
     if (row->fate != EMIT_OPEN || row->visible_upto > 0)
         list(e, m);
     m->fresh = false;
@@ -54,19 +59,19 @@ static void take_emitter(void *ctx, const struct stored_emitter *row)
 /* On a shared store they are read when they are needed. */
 enum err_code emitters_load(struct engine *e, struct err *err)
 {
-    e->is_unsettled = e->shared;
-    return e->shared ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
+    e->emitters.is_unsettled = e->shared.is_on;
+    return e->shared.is_on ? E_OK : store_emitters_load(e->store, take_emitter, e, err);
 }
 
 enum err_code emitter_find(struct engine *e, const struct job *job, struct emitter **ret_emitter,
                            struct err *err)
 {
-    *ret_emitter = map_find(&e->emitters, job->id.v);
-    if (*ret_emitter != NULL || !e->shared || !job->emitted)
+    *ret_emitter = map_find(&e->emitters.by_owner, job->id.v);
+    if (*ret_emitter != NULL || !e->shared.is_on || !job->emitted)
         return E_OK;
     if (store_emitter_find(e->store, job->id.v, job->token, take_emitter, e, err) != E_OK)
         return err->code;
-    *ret_emitter = map_find(&e->emitters, job->id.v);
+    *ret_emitter = map_find(&e->emitters.by_owner, job->id.v);
     return E_OK;
 }
 
@@ -74,9 +79,9 @@ static void take_unsettled(void *ctx, const struct stored_emitter *row)
 {
     struct engine *e = ctx;
 
-    for (size_t i = 0; i < e->settling.count; i++)
-        if (e->settling.items[i]->row.owner == row->owner &&
-            e->settling.items[i]->row.token == row->token)
+    for (size_t i = 0; i < e->emitters.settling.count; i++)
+        if (e->emitters.settling.items[i]->row.owner == row->owner &&
+            e->emitters.settling.items[i]->row.token == row->token)
             return;
     take_emitter(e, row);
 }
@@ -84,11 +89,11 @@ static void take_unsettled(void *ctx, const struct stored_emitter *row)
 /* Those that no other server is at. */
 static enum err_code load_unsettled(struct engine *e, struct err *err)
 {
-    if (!e->is_unsettled || e->now.steady_at < e->resume_at)
+    if (!e->emitters.is_unsettled || sweep_rests(e))
         return E_OK;
     if (store_emitters_unsettled(e->store, UNSETTLED_MAX, take_unsettled, e, err) != E_OK)
         return err->code;
-    e->is_unsettled = false; /* what stays listed is looked at again */
+    e->emitters.is_unsettled = false; /* what stays listed is looked at again */
     return E_OK;
 }
 
@@ -97,19 +102,19 @@ void emitters_free(struct engine *e)
     int64_t owner;
     void *m;
 
-    for (size_t i = 0; i < e->settling.count; i++)
-        if (e->settling.items[i]->row.fate != EMIT_OPEN)
-            free(e->settling.items[i]);
-    VEC_DEINIT(&e->settling);
-    for (size_t i = 0; map_next(&e->emitters, &i, &owner, &m);)
+    for (size_t i = 0; i < e->emitters.settling.count; i++)
+        if (e->emitters.settling.items[i]->row.fate != EMIT_OPEN)
+            free(e->emitters.settling.items[i]);
+    VEC_DEINIT(&e->emitters.settling);
+    for (size_t i = 0; map_next(&e->emitters.by_owner, &i, &owner, &m);)
         free(m);
-    map_deinit(&e->emitters);
-    e->emitters = MAP_INIT;
+    map_deinit(&e->emitters.by_owner);
+    e->emitters.by_owner = MAP_INIT;
 }
 
 bool emit_owns(const struct engine *e, int64_t job)
 {
-    return e->emitters.count > 0 && map_find(&e->emitters, job) != NULL;
+    return e->emitters.by_owner.count > 0 && map_find(&e->emitters.by_owner, job) != NULL;
 }
 
 /* ---- one request's jobs ---- */
@@ -119,10 +124,10 @@ static void note_dropped(struct engine *e, const struct job *j)
 {
     struct queue *q = queue_by_id(e, j->queue);
 
-    counts_add(&e->counts, q->id, JOB_STAGED, -1);
+    counts_add(&e->batch.counts, q->id, JOB_STAGED, -1);
     note_removed(e, j);
     note_event(e, j, q, "dropped");
-    e->removed_some = true;
+    e->batch.removed_some = true;
 }
 
 static void note_released(struct engine *e, const struct job *was)
@@ -135,7 +140,7 @@ static void note_released(struct engine *e, const struct job *was)
                                                            : JOB_EV_WAKE);
     now.due_at = later ? was->due_at : 0;
     note_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
-    e->tally.submitted++;
+    e->batch.tally.submitted++;
 }
 
 /* Keys are judged now, those of the set together: the job that had one first is the one that counts. */
@@ -177,7 +182,7 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
         return err->code;
     if (held || ret_never->is)
         return E_OK;
-    if (store_job_brief(e->store, j->id.v, &e->arena, &was, &found, err) != E_OK)
+    if (store_job_brief(e->store, j->id.v, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, j->id.v, "it is gone", err);
@@ -231,7 +236,7 @@ static enum err_code cancel_never(struct engine *e, const struct stored_emit *ro
 
         if (!p->never[i].is)
             continue;
-        if (store_job_brief(e->store, row->jobs[i], &e->arena, &j, &found, err) != E_OK)
+        if (store_job_brief(e->store, row->jobs[i], &e->batch.arena, &j, &found, err) != E_OK)
             return err->code;
         if (!found)
             return store_job_damaged(e->store, row->jobs[i], "it is gone", err);
@@ -341,21 +346,15 @@ static bool is_smaller(const struct emitter *a, const struct emitter *b)
 
 typedef bool comes_first_fn(const struct emitter *a, const struct emitter *b);
 
-/* While the engine rests after a failure, only what the batch itself has decided is settled. */
-static bool rests(const struct engine *e)
-{
-    return e->now.steady_at < e->resume_at;
-}
-
 /* NULL when nothing is to be settled. */
 static struct emitter *first_by(const struct engine *e, comes_first_fn *comes_first)
 {
     struct emitter *first = NULL;
 
-    for (size_t i = 0; i < e->settling.count; i++) {
-        struct emitter *m = e->settling.items[i];
+    for (size_t i = 0; i < e->emitters.settling.count; i++) {
+        struct emitter *m = e->emitters.settling.items[i];
 
-        if ((m->fresh || !rests(e)) && (first == NULL || comes_first(m, first)))
+        if ((m->fresh || !sweep_rests(e)) && (first == NULL || comes_first(m, first)))
             first = m;
     }
     return first;
@@ -381,8 +380,8 @@ enum err_code emit_settle(struct engine *e, struct err *err)
     while ((m = first_by(e, is_older)) != NULL && used < room / 2)
         if (settle(e, m, room / 2 - used, &used, err) != E_OK)
             return err->code;
-    for (size_t i = 0; i < e->settling.count; i++)
-        e->settling.items[i]->fresh = false;
+    for (size_t i = 0; i < e->emitters.settling.count; i++)
+        e->emitters.settling.items[i]->fresh = false;
     return E_OK;
 }
 
@@ -411,7 +410,7 @@ enum err_code emit_attempt_ended(struct engine *e, const struct job *was, bool d
         return E_OK;
     if (m->row.token != was->token)
         return store_job_damaged(e->store, was->id.v, "its emits are of another attempt", err);
-    map_remove(&e->emitters, was->id.v);
+    map_remove(&e->emitters.by_owner, was->id.v);
     m->row.fate = done ? EMIT_RELEASE : EMIT_DROP;
     list(e, m);
     return store_emitter_put(e->store, &m->row, err);

@@ -5,13 +5,21 @@
  * reply; any other one under an old token is stale.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/finish.h"
+
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/job_end.h"
 #include "engine/jobs/rights.h"
-#include "engine/links/links.h"
 #include "engine/links/route.h"
+#include "engine/links/signal.h"
+#include "engine/queues/change.h"
+#include "engine/queues/queue_log.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/emits.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 
 /* The queue's policy, with the job's own laid over it. */
@@ -23,7 +31,7 @@ static enum err_code policy_of(struct engine *e, const struct queue *q, const st
     struct slice own;
 
     *ret_policy = q->def.retry;
-    if (store_job_options(e->store, j->id.v, &e->arena, &options, err) != E_OK)
+    if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
         return err->code;
     /* It was checked when the job was made: what cannot be read now leaves the queue's in force. */
     if (options.size > 0 && json_find(options, "retry", &own) &&
@@ -90,10 +98,10 @@ static void tally_end(struct engine *e, const struct job *now, enum job_event ev
 {
     bool goes_on = (event == JOB_EV_DONE || event == JOB_EV_FAIL) && !job_state_ended(now->state);
 
-    e->tally.outcomes[outcome] += !goes_on;
-    e->tally.failed += now->state == JOB_FAILED;
-    e->tally.cancelled += event == JOB_EV_CANCEL;
-    e->tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
+    e->batch.tally.outcomes[outcome] += !goes_on;
+    e->batch.tally.failed += now->state == JOB_FAILED;
+    e->batch.tally.cancelled += event == JOB_EV_CANCEL;
+    e->batch.tally.retried += event == JOB_EV_DEFER && outcome == JOB_OUT_FAILED;
 }
 
 /* A step that was done before it could be cancelled is the last one that is run. */
@@ -128,7 +136,7 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
         return err->code;
     note_move(e, &now, JOB_RUNNING, q,
               now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
-    VEC_PUSH(&e->closings, ((struct closing){was->id.v, was->token}));
+    VEC_PUSH(&e->batch.closings, ((struct closing){was->id.v, was->token}));
     tally_end(e, &now, event, end->outcome);
     if (step_ends && cancel_rest(e, was, &now, err) != E_OK)
         return err->code;
@@ -163,7 +171,7 @@ static enum err_code judge_late(struct engine *e, const struct finish_item *item
     bool found = false;
     struct job j;
 
-    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_outline(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         err_set(refused, E_NOT_FOUND, "there is no such job (any more)");
@@ -173,7 +181,7 @@ static enum err_code judge_late(struct engine *e, const struct finish_item *item
         return err->code;
     if (outcome == item->outcome)
         return E_OK;
-    e->tally.stale++;
+    e->batch.tally.stale++;
     if (outcome == JOB_OUT_NONE || outcome == JOB_OUT_LOST)
         err_set(refused, E_STALE_LEASE, "the lease is not valid any more: the job is %s",
                 job_state_name(j.state));
@@ -210,7 +218,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
 
     if (item->outcome == JOB_OUT_DONE)
         return E_OK;
-    if (store_job_outline(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_outline(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return E_OK;
@@ -269,14 +277,14 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
         return err->code;
     if (set.size <= LITTLE_SET || refused->code != E_OK)
         return E_OK;
-    if (store_job_lean(e->store, j->id.v, &e->arena, &whole, &found, err) != E_OK)
+    if (store_job_lean(e->store, j->id.v, &e->batch.arena, &whole, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, j->id.v, "it is gone", err);
     size_t rest = whole.params.size + whole.bill.size;
 
     if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||
-        rest + route_params(whole.assigned, set, none, &e->arena).size <= JOB_BYTES_MAX)
+        rest + route_params(whole.assigned, set, none, &e->batch.arena).size <= JOB_BYTES_MAX)
         return E_OK;
     err_set(refused, E_TOO_LARGE,
             "set: with all that its steps have set the job would be larger than %zu MiB",
@@ -355,7 +363,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, false);
         return E_OK;
     }
-    if (store_job_brief(e->store, item->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_brief(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != item->token) {
         if (judge_late(e, item, &refused, err) != E_OK)

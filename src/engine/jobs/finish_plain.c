@@ -7,7 +7,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/exchange.h"
+#include "engine/queues/change.h"
+#include "engine/state.h"
+#include "store/jobs/jobs.h"
 
 /* Where an item of the set came from. */
 struct origin {
@@ -41,7 +47,7 @@ static size_t gather(struct engine *e, struct op **ops, size_t n, struct origin 
 
         if (op->kind != OP_EXCHANGE || op->exchange.n_finish == 0 || !exchange_is_sound(e, op))
             continue;
-        bool *plain = arena_array(&e->arena, op->exchange.n_finish, sizeof(bool));
+        bool *plain = arena_array(&e->batch.arena, op->exchange.n_finish, sizeof(bool));
 
         op->plain = plain;
         for (size_t k = 0; k < op->exchange.n_finish; k++) {
@@ -91,8 +97,8 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
     };
 
     note_move(e, &j, JOB_RUNNING, q, "done");
-    VEC_PUSH(&e->closings, ((struct closing){item->id, item->token}));
-    e->tally.outcomes[JOB_OUT_DONE]++;
+    VEC_PUSH(&e->batch.closings, ((struct closing){item->id, item->token}));
+    e->batch.tally.outcomes[JOB_OUT_DONE]++;
     return queue_count_streak(e, q, 0, err);
 }
 
@@ -105,20 +111,22 @@ static struct done_item wanted_item(const struct engine *e, const struct origin 
                               .queue = claim == NULL ? 0 : claim->queue};
 }
 
-enum err_code finish_plain(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code finish_plain(struct engine *e, struct err *err)
 {
+    struct op **ops = e->batch.ops;
+    size_t n = e->batch.n_ops;
     size_t count = count_plain(ops, n);
 
     if (count == 0)
         return E_OK;
-    struct origin *origins = arena_array(&e->arena, count, sizeof(*origins));
-    struct done_item *items = arena_array(&e->arena, count, sizeof(*items));
+    struct origin *origins = arena_array(&e->batch.arena, count, sizeof(*origins));
+    struct done_item *items = arena_array(&e->batch.arena, count, sizeof(*items));
 
     count = sort_set(origins, gather(e, ops, n, origins));
     for (size_t i = 0; i < count; i++)
         items[i] = wanted_item(e, &origins[i]);
     if (engine_write(e, err) != E_OK ||
-        store_jobs_done(e->store, items, count, e->now.wall_at, &e->arena, err) != E_OK)
+        store_jobs_done(e->store, items, count, e->now.wall_at, &e->batch.arena, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < count; i++) {
         if (!items[i].hit)

@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/engine_internal.h"
+#include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
+#include "engine/state.h"
+#include "store/jobs/record.h"
 
 void keys_clear(struct engine *e)
 {
-    names_deinit(&e->keys.by_key);
-    e->keys.by_key = NAMES_INIT;
-    VEC_CLEAR(&e->keys.entries);
+    names_deinit(&e->batch.keys.by_key);
+    e->batch.keys.by_key = NAMES_INIT;
+    VEC_CLEAR(&e->batch.keys.entries);
 }
 
 enum err_code keys_open(struct engine *e, struct err *err)
@@ -23,13 +26,13 @@ enum err_code keys_open(struct engine *e, struct err *err)
 
 void keys_want(struct engine *e, struct slice key, int64_t job, uint64_t content)
 {
-    struct key_entry *k = names_find(&e->keys.by_key, key);
+    struct key_entry *k = names_find(&e->batch.keys.by_key, key);
 
     if (k == NULL) {
-        k = arena_zalloc(&e->arena, sizeof(*k));
+        k = arena_zalloc(&e->batch.arena, sizeof(*k));
         k->who.key = k->put.key = key;
-        names_add(&e->keys.by_key, key, k);
-        VEC_PUSH(&e->keys.entries, k);
+        names_add(&e->batch.keys.by_key, key, k);
+        VEC_PUSH(&e->batch.keys.entries, k);
     }
     if (k->put.job == 0) {
         k->put.job = job;
@@ -39,7 +42,7 @@ void keys_want(struct engine *e, struct slice key, int64_t job, uint64_t content
 
 const struct key_entry *keys_get(const struct engine *e, struct slice key)
 {
-    const struct key_entry *k = names_find(&e->keys.by_key, key);
+    const struct key_entry *k = names_find(&e->batch.keys.by_key, key);
 
     ASSERT(k != NULL);
     return k;
@@ -47,7 +50,7 @@ const struct key_entry *keys_get(const struct engine *e, struct slice key)
 
 void keys_use(struct engine *e, struct slice key, int64_t job, uint64_t content)
 {
-    struct key_entry *k = names_find(&e->keys.by_key, key);
+    struct key_entry *k = names_find(&e->batch.keys.by_key, key);
 
     ASSERT(k != NULL && k->taken && !k->used);
     k->used = true;
@@ -68,15 +71,15 @@ static int by_bytes(const void *a, const void *b)
 
 enum err_code keys_look(struct engine *e, struct err *err)
 {
-    size_t n = e->keys.entries.count;
-    struct stored_key *keys = arena_array(&e->arena, n, sizeof(*keys));
+    size_t n = e->batch.keys.entries.count;
+    struct stored_key *keys = arena_array(&e->batch.arena, n, sizeof(*keys));
 
     for (size_t i = 0; i < n; i++)
-        keys[i].key = e->keys.entries.items[i]->who.key;
+        keys[i].key = e->batch.keys.entries.items[i]->who.key;
     if (store_keys_find(e->store, keys, n, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++)
-        e->keys.entries.items[i]->who = keys[i];
+        e->batch.keys.entries.items[i]->who = keys[i];
     return E_OK;
 }
 
@@ -87,14 +90,14 @@ static bool is_wanted(const struct key_entry *k)
 
 enum err_code keys_take(struct engine *e, struct err *err)
 {
-    size_t n = e->keys.entries.count;
-    struct key_entry **entries = arena_array(&e->arena, n, sizeof(struct key_entry *));
-    struct stored_key *keys = arena_array(&e->arena, n, sizeof(*keys));
+    size_t n = e->batch.keys.entries.count;
+    struct key_entry **entries = arena_array(&e->batch.arena, n, sizeof(struct key_entry *));
+    struct stored_key *keys = arena_array(&e->batch.arena, n, sizeof(*keys));
     size_t wanted = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (is_wanted(e->keys.entries.items[i]))
-            entries[wanted++] = e->keys.entries.items[i];
+        if (is_wanted(e->batch.keys.entries.items[i]))
+            entries[wanted++] = e->batch.keys.entries.items[i];
     if (wanted == 0)
         return E_OK;
     qsort(entries, wanted, sizeof(struct key_entry *), by_bytes);
@@ -118,20 +121,20 @@ static bool is_right(const struct key_entry *k)
 /* A key may have been used for another job than it was taken for, which was refused. */
 enum err_code keys_return(struct engine *e, struct err *err)
 {
-    size_t n = e->keys.entries.count;
-    struct stored_key *keys = arena_array(&e->arena, n, sizeof(*keys));
+    size_t n = e->batch.keys.entries.count;
+    struct stored_key *keys = arena_array(&e->batch.arena, n, sizeof(*keys));
     size_t wrong = 0;
     size_t used = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (!is_right(e->keys.entries.items[i]))
-            keys[wrong++] = e->keys.entries.items[i]->put;
+        if (!is_right(e->batch.keys.entries.items[i]))
+            keys[wrong++] = e->batch.keys.entries.items[i]->put;
     if (wrong == 0)
         return E_OK;
     if (store_keys_remove(e->store, keys, wrong, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++) {
-        struct key_entry *k = e->keys.entries.items[i];
+        struct key_entry *k = e->batch.keys.entries.items[i];
 
         if (is_right(k))
             continue;

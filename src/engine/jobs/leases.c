@@ -8,7 +8,10 @@
  * lately, if that was much, and only what a batch took beyond it is kept in memory.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/engine_internal.h"
+#include "engine/jobs/leases.h"
+
+#include "engine/batch/transaction.h"
+#include "engine/state.h"
 #include "store/meta.h"
 
 #define USUAL_US (50 * US_PER_MS) /* what a batch takes: not worth telling */
@@ -44,19 +47,19 @@ enum err_code leases_load(struct engine *e, struct err *err)
 
 int64_t lease_until_at(const struct engine *e, int64_t lease_us)
 {
-    return engine_lease_at(e) + lease_us + e->late_us;
+    return engine_lease_at(e) + lease_us + e->leases.late_us;
 }
 
 /* What the batch took is forgotten by and by. */
 static void learn(struct engine *e, int64_t took_us)
 {
-    int64_t late_us = e->late_us - e->late_us / 8;
+    int64_t late_us = e->leases.late_us - e->leases.late_us / 8;
 
     if (took_us > late_us)
         late_us = took_us;
     if (late_us <= USUAL_US)
         late_us = 0;
-    e->late_us = late_us > LEASE_LATE_MAX_US ? LEASE_LATE_MAX_US : late_us;
+    e->leases.late_us = late_us > LEASE_LATE_MAX_US ? LEASE_LATE_MAX_US : late_us;
 }
 
 int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at)
@@ -87,20 +90,20 @@ static void note_late(const struct engine *e, struct live_claim *claim, int64_t 
 
 void leases_told(struct engine *e)
 {
-    int64_t took_us = engine_clock(e).steady_at - e->given.steady_at;
-    int64_t later_us = took_us > e->late_us ? took_us - e->late_us : 0;
+    int64_t took_us = engine_clock(e).steady_at - e->clocks.given.steady_at;
+    int64_t later_us = took_us > e->leases.late_us ? took_us - e->leases.late_us : 0;
 
-    for (size_t i = 0; i < e->new_claims.count; i++) {
-        note_late(e, e->new_claims.items[i], later_us);
-        e->new_claims.items[i]->check_at += later_us;
+    for (size_t i = 0; i < e->batch.new_claims.count; i++) {
+        note_late(e, e->batch.new_claims.items[i], later_us);
+        e->batch.new_claims.items[i]->check_at += later_us;
     }
-    for (size_t i = 0; i < e->touched.count; i++) {
-        struct live_claim *claim = claims_find(&e->claims, e->touched.items[i]);
+    for (size_t i = 0; i < e->batch.touched.count; i++) {
+        struct live_claim *claim = claims_find(&e->claims, e->batch.touched.items[i]);
 
         if (claim != NULL)
             note_late(e, claim, later_us);
     }
-    e->later_us = later_us > USUAL_US ? later_us : 0;
-    if (e->shared)
+    e->leases.later_us = later_us > USUAL_US ? later_us : 0;
+    if (e->shared.is_on)
         learn(e, took_us);
 }

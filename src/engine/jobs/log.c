@@ -4,9 +4,15 @@
  * Idempotent by offset: bytes that are there already are skipped, a gap is refused.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/log.h"
+
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/exchange.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/logs.h"
 
 struct log_result {
@@ -19,7 +25,7 @@ static enum err_code find_job(struct engine *e, const struct log_append *l, stru
 {
     bool found = false;
 
-    if (store_job_outline(e->store, l->id, &e->arena, j, &found, err) != E_OK)
+    if (store_job_outline(e->store, l->id, &e->batch.arena, j, &found, err) != E_OK)
         return err->code;
     if (!found)
         err_set(refused, E_NOT_FOUND, "there is no such job (any more)");
@@ -154,8 +160,11 @@ static enum err_code take_all(struct engine *e, struct op *op, struct err *err)
     return E_OK;
 }
 
-enum err_code exchange_logs(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code exchange_logs(struct engine *e, struct err *err)
 {
+    struct op **ops = e->batch.ops;
+    size_t n = e->batch.n_ops;
+
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind == OP_EXCHANGE && exchange_has_logs(&ops[i]->exchange) &&
             exchange_is_sound(e, ops[i]) && take_all(e, ops[i], err) != E_OK)

@@ -9,7 +9,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 
-#include "engine/engine_internal.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/ready.h"
+#include "engine/state.h"
 #include "store/jobs/ready.h"
 
 enum { OUTSIDE_MAX = 2 * READY_MAX };
@@ -40,8 +42,8 @@ static enum err_code fill_sole(struct engine *e, struct queue *q, bool held, str
     if (!held || n == 0)
         return E_OK;
     q->wanted = 0;
-    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count, &e->arena,
-                             err);
+    return store_ready_fetch(e->store, r->refs + r->head, n < r->count ? n : r->count,
+                             &e->batch.arena, err);
 }
 
 /* On a shared store what is listed is held for the batch, unless much of it will be passed over. */
@@ -50,18 +52,18 @@ enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, str
     struct ready *r = &q->ready;
     bool others = false;
 
-    if (e->sole)
+    if (e->shared.sole)
         return fill_sole(e, q, held, err);
     if (r->count > 0 || r->complete)
         return E_OK;
-    if (!e->shared || !held)
+    if (!e->shared.is_on || !held)
         return ready_fill(r, e->store, q->id, err);
     if (ready_fill_held(r, e->store, q->id, q->wanted, err) != E_OK)
         return err->code;
-    if (r->complete &&
-        store_ready_others(e->store, q->id, r->refs, r->count, &e->arena, &others, err) != E_OK)
+    if (r->complete && store_ready_others(e->store, q->id, r->refs, r->count, &e->batch.arena,
+                                          &others, err) != E_OK)
         return err->code;
-    e->passed_over = e->passed_over || others;
+    e->shared.passed_over = e->shared.passed_over || others;
     return E_OK;
 }
 
@@ -149,8 +151,8 @@ static void leave_outside(struct picker *p, struct queue *q, struct ready_ref re
 static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, size_t first,
                                    size_t *n, struct err *err)
 {
-    int64_t *ids = arena_array(&p->e->arena, *n, sizeof(*ids));
-    bool *has = arena_array(&p->e->arena, *n, sizeof(*has));
+    int64_t *ids = arena_array(&p->e->batch.arena, *n, sizeof(*ids));
+    bool *has = arena_array(&p->e->batch.arena, *n, sizeof(*has));
     size_t n_bare = 0;
     size_t kept = first;
 
@@ -159,7 +161,7 @@ static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, siz
             ids[n_bare++] = refs[i].id;
     if (n_bare == 0)
         return E_OK;
-    if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->arena, err) != E_OK)
+    if (store_jobs_with_command(p->e->store, ids, n_bare, has, &p->e->batch.arena, err) != E_OK)
         return err->code;
     for (size_t i = first, bare = 0; i < *n; i++) {
         if (is_bare(p, p->from[i]) && !has[bare++]) {
@@ -178,9 +180,9 @@ static void init(struct picker *p, const struct op *op)
     size_t n = p->x->n_queues;
 
     p->queues = op->queues;
-    p->left = arena_array(&p->e->arena, n, sizeof(*p->left));
-    p->passed = arena_array(&p->e->arena, n, sizeof(*p->passed));
-    p->from = arena_array(&p->e->arena, (size_t)p->x->max, sizeof(*p->from));
+    p->left = arena_array(&p->e->batch.arena, n, sizeof(*p->left));
+    p->passed = arena_array(&p->e->batch.arena, n, sizeof(*p->passed));
+    p->from = arena_array(&p->e->batch.arena, (size_t)p->x->max, sizeof(*p->from));
     for (size_t i = 0; i < n; i++)
         p->left[i] = p->x->queues[i].max;
 }
@@ -189,7 +191,7 @@ enum err_code pick(struct engine *e, const struct op *op, int64_t *ids, size_t *
                    struct err *err)
 {
     struct picker p = {.e = e, .x = &op->exchange};
-    struct ready_ref *refs = arena_array(&e->arena, (size_t)p.x->max, sizeof(*refs));
+    struct ready_ref *refs = arena_array(&e->batch.arena, (size_t)p.x->max, sizeof(*refs));
     size_t picked = 0;
     size_t first = 0;
     size_t n = 0;

@@ -5,7 +5,7 @@
 
 #include "base/json/json.h"
 #include "core/route/bill.h"
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
 
 /* ---- who brings a command ---- */
@@ -23,7 +23,7 @@ bool rights_has_command(struct engine *e, const struct job *j)
 
     if (has_own(j->options) || j->step == 0)
         return has_own(j->options);
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     return bill_has_command(&bill);
 }
 
@@ -33,7 +33,7 @@ static bool item_has_command(struct engine *e, const struct submit_item *item)
 
     if (has_own(item->options) || item->step == 0)
         return has_own(item->options);
-    bill_parse(item->bill, &e->arena, &bill);
+    bill_parse(item->bill, &e->batch.arena, &bill);
     return bill_has_command(&bill);
 }
 
@@ -56,14 +56,14 @@ static enum err_code limits_of(struct engine *e, const struct job *j, struct sli
     struct slice options = {0};
     struct slice json = {0};
 
-    if (store_job_options(e->store, j->id.v, &e->arena, &options, err) != E_OK)
+    if (store_job_options(e->store, j->id.v, &e->batch.arena, &options, err) != E_OK)
         return err->code;
     if (options.size > 0 && json_find(options, "limits", &json) &&
-        queue_limits_parse(json, &e->arena, &own, err) != E_OK)
+        queue_limits_parse(json, &e->batch.arena, &own, err) != E_OK)
         return err_set(err, E_INTERNAL, "the limits of a job cannot be read: %.*s", (int)json.size,
                        json.data);
     own = queue_limits_for(&own, &q->def.limits);
-    *ret_limits = queue_limits_format(&own, &e->arena);
+    *ret_limits = queue_limits_format(&own, &e->batch.arena);
     return E_OK;
 }
 
@@ -75,7 +75,7 @@ static struct slice with_limits(struct engine *e, struct slice options, struct s
     json_put_raw(&b, "limits", limits);
     buf_add_char(&b, '}');
     ASSERT(!b.overflowed);
-    return arena_copy(&e->arena, buf_slice(&b));
+    return arena_copy(&e->batch.arena, buf_slice(&b));
 }
 
 void rights_limit_steps(struct route_step *steps, size_t n, struct slice limits)
@@ -93,10 +93,10 @@ static void limit_item(struct engine *e, struct submit_item *item, struct slice 
         item->options = with_limits(e, item->options, limits);
         return;
     }
-    bill_parse(item->bill, &e->arena, &bill);
+    bill_parse(item->bill, &e->batch.arena, &bill);
     rights_limit_steps(bill.steps, bill.n_steps, limits);
-    item->options = route_options(&bill, route_find(&bill, item->step), &e->arena);
-    item->bill = bill_format(&bill, &e->arena);
+    item->options = route_options(&bill, route_find(&bill, item->step), &e->batch.arena);
+    item->bill = bill_format(&bill, &e->batch.arena);
 }
 
 enum err_code rights_judge_emits(struct engine *e, const struct job *j,
@@ -118,7 +118,7 @@ enum err_code rights_judge_emits(struct engine *e, const struct job *j,
         if (copies == NULL) {
             if (limits_of(e, j, &limits, err) != E_OK)
                 return err->code;
-            copies = arena_array(&e->arena, n, sizeof(*copies));
+            copies = arena_array(&e->batch.arena, n, sizeof(*copies));
             memcpy(copies, *items, n * sizeof(*copies));
         }
         if (limits.size > 0)
@@ -135,7 +135,8 @@ enum err_code rights_judge_steps(struct engine *e, const struct job *j, struct s
     const struct queue *q = queue_by_id(e, j->queue);
     struct bill added = {0};
 
-    if (route_steps_parse(steps, 0, &e->arena, &added.steps, &added.n_steps, refused) != E_OK ||
+    if (route_steps_parse(steps, 0, &e->batch.arena, &added.steps, &added.n_steps, refused) !=
+            E_OK ||
         !bill_has_command(&added))
         return E_OK;
     if (!q->def.may_emit_command) {

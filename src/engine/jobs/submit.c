@@ -5,12 +5,22 @@
 #include "engine/jobs/submit.h"
 
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/act.h"
+#include "engine/jobs/keys.h"
+#include "engine/links/after.h"
+#include "engine/links/chain.h"
 #include "engine/links/route.h"
+#include "engine/links/waiter.h"
+#include "engine/queues/accept.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/logs.h"
 #include "store/jobs/record.h"
+#include "store/links/links.h"
 
 /* ---- keys ---- */
 
@@ -29,8 +39,10 @@ static bool any_key(const struct submit_item *items, size_t n)
 }
 
 /* All get their ids, those without a key as well: jobs are in the order of their ids. */
-enum err_code submit_prepare_keys(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code submit_prepare_keys(struct engine *e, struct err *err)
 {
+    struct op **ops = e->batch.ops;
+    size_t n = e->batch.n_ops;
     bool any = false;
 
     for (size_t i = 0; i < n && !any; i++)
@@ -44,7 +56,7 @@ enum err_code submit_prepare_keys(struct engine *e, struct op **ops, size_t n, s
 
         if (ops[i]->kind != OP_SUBMIT)
             continue;
-        int64_t *ids = arena_array(&e->arena, s->n_items, sizeof(*ids));
+        int64_t *ids = arena_array(&e->batch.arena, s->n_items, sizeof(*ids));
 
         for (size_t k = 0; k < s->n_items; k++) {
             ids[k] = s->dry_run ? 0 : engine_new_id(e);
@@ -96,7 +108,8 @@ static struct slice assigned_before(struct engine *e, const struct submit_item *
     struct slice assigned = {0};
 
     for (size_t i = 0; i < item->n_progress; i++)
-        assigned = route_params(assigned, item->progress[i].set, slice_make(NULL, 0), &e->arena);
+        assigned = route_params(assigned, item->progress[i].set, slice_make(NULL, 0),
+                                &e->batch.arena);
     return assigned;
 }
 
@@ -107,7 +120,7 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
     struct slice params = item->params;
 
     if (item->step > 0)
-        params = route_params(params, assigned_before(e, item), item->step_params, &e->arena);
+        params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
     if (queue_takes(p->queue, params, item->options, &p->refused) != E_OK || item->bill.size == 0)
         return E_OK;
     return route_judge(e, item, &p->refused, err);
@@ -125,7 +138,7 @@ static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *er
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
@@ -218,10 +231,10 @@ static void add_bill(struct engine *e, const struct submit_item *item, const str
 {
     struct bill bill;
 
-    bill_parse(item->bill, &e->arena, &bill);
+    bill_parse(item->bill, &e->batch.arena, &bill);
     if (p->after != NULL)
         bill.after = p->after->json;
-    j->bill = bill_format(&bill, &e->arena);
+    j->bill = bill_format(&bill, &e->batch.arena);
     j->billed = bill_is_followed(&bill);
     j->step = item->step;
     j->assigned = assigned_before(e, item);
@@ -289,7 +302,7 @@ static enum err_code cancel_at_once(struct engine *e, const struct plan *p, stru
     struct job j;
 
     if (submit_flush(e, err) != E_OK ||
-        store_job_brief(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        store_job_brief(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, p->id, "it is gone", err);
@@ -305,11 +318,11 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
 
     if (engine_write(e, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->new_jobs, j);
+    VEC_PUSH(&e->batch.new_jobs, j);
     if (item->key.size > 0)
         keys_use(e, item->key, p->id, item->content);
     note_move(e, &j, JOB_NONE, NULL, "submitted");
-    e->tally.submitted++;
+    e->batch.tally.submitted++;
     if (submit_keep_progress(e, item, p, err) != E_OK)
         return err->code;
     if (p->after == NULL)
@@ -326,7 +339,7 @@ static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
     struct job j;
 
     if (shared_hold_job(e, p->id, err) != E_OK ||
-        store_job_load(e->store, p->id, &e->arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
@@ -335,7 +348,8 @@ static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
         return err->code;
     p->refused = result.refused;
     p->redone = true;
-    return p->awaited ? store_jobs_await(e->store, &p->id, 1, &j.state, &e->arena, err) : E_OK;
+    return p->awaited ? store_jobs_await(e->store, &p->id, 1, &j.state, &e->batch.arena, err)
+                      : E_OK;
 }
 
 size_t submit_first_refused(const struct submit_item *items, size_t n, struct plan *plans,
@@ -490,16 +504,16 @@ static enum err_code run_whole(struct engine *e, struct op *op, struct plan *pla
 
 enum err_code submit_flush(struct engine *e, struct err *err)
 {
-    if (store_jobs_insert(e->store, e->new_jobs.items, e->new_jobs.count, err) != E_OK)
+    if (store_jobs_insert(e->store, e->batch.new_jobs.items, e->batch.new_jobs.count, err) != E_OK)
         return err->code;
-    e->new_jobs.count = 0;
+    e->batch.new_jobs.count = 0;
     chain_note_unfit(e);
     return E_OK;
 }
 
 enum err_code submit_run(struct engine *e, struct op *op, struct err *err)
 {
-    struct plan *plans = arena_array(&e->arena, op->submit.n_items, sizeof(struct plan));
+    struct plan *plans = arena_array(&e->batch.arena, op->submit.n_items, sizeof(struct plan));
 
     ASSERT(op->submit.n_items <= OP_ITEMS_MAX);
     for (size_t i = 0; i < op->submit.n_items && op->ids != NULL; i++)

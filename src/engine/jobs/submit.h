@@ -40,8 +40,7 @@ MUST_CHECK enum err_code submit_judge(struct engine *e, const struct submit_item
                                       enum submit_keys keys, struct plan *p, struct err *err);
 
 /* Looks up the keys of all submits of a batch, and takes those that nobody has, for jobs that are to be made (keys.h). */
-MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct op **ops, size_t n,
-                                             struct err *err);
+MUST_CHECK enum err_code submit_prepare_keys(struct engine *e, struct err *err);
 
 /* The same for the items of one request. */
 MUST_CHECK enum err_code submit_take_keys(struct engine *e, const struct submit_item *items,
@@ -74,6 +73,12 @@ MUST_CHECK enum err_code submit_create(struct engine *e, const struct submit_ite
 /* All that are not known; of those that are, what is to be done again. */
 MUST_CHECK enum err_code submit_create_all(struct engine *e, const struct submit_item *items,
                                            size_t n, struct plan *plans, struct err *err);
+
+/* Submits of the batch; emits use the functions above. */
+MUST_CHECK enum err_code submit_run(struct engine *e, struct op *op, struct err *err);
+
+/* Writes what the submits and emits of the batch have made so far. */
+MUST_CHECK enum err_code submit_flush(struct engine *e, struct err *err);
 
 /* A dry run: what would be made of each. */
 void submit_add_plan(struct engine *e, struct op *op, const struct plan *plans);

@@ -4,10 +4,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
 #include "core/program/template.h"
-#include "engine/engine_internal.h"
 #include "engine/jobs/submit.h"
 #include "engine/links/route.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 
 /* The command as it would be started, as far as that is known before earlier steps have run. */
 static void add_command(struct engine *e, struct buf *b, const struct queue *q,
@@ -28,8 +28,8 @@ static void add_command(struct engine *e, struct buf *b, const struct queue *q,
         return;
     if (params.size == 0)
         params = SLICE("{}");
-    if (template_command_parse(json, &e->arena, &parsed, NULL, &ignored) != E_OK ||
-        template_command_fill(&parsed, &values, &e->arena, &argv, &ignored) != E_OK) {
+    if (template_command_parse(json, &e->batch.arena, &parsed, NULL, &ignored) != E_OK ||
+        template_command_fill(&parsed, &values, &e->batch.arena, &argv, &ignored) != E_OK) {
         json_put_raw(b, "command", json);
         return;
     }
@@ -53,7 +53,8 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
     json_put_int(b, "number", step->number);
     json_put_string(b, "name", step->name);
     json_put_string(b, "queue", step->queue);
-    add_command(e, b, q, step->command, route_params(item->params, none, step->params, &e->arena));
+    add_command(e, b, q, step->command,
+                route_params(item->params, none, step->params, &e->batch.arena));
     json_put_string(b, "on_error", step->goes_on ? SLICE("continue") : SLICE("stop"));
     json_put_bool(b, "final", step->final);
     buf_add_char(b, '}');
@@ -64,7 +65,7 @@ static void add_steps(struct engine *e, struct buf *b, const struct submit_item 
 {
     struct bill bill;
 
-    bill_parse(item->bill, &e->arena, &bill);
+    bill_parse(item->bill, &e->batch.arena, &bill);
     if (bill.n_steps == 0)
         return;
     json_add_key(b, "steps");

@@ -2,10 +2,14 @@
  * Touch: a worker says that it is still at it, and how far it has come.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/jobs/touch.h"
+
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/claims.h"
+#include "store/jobs/jobs.h"
 
 static enum err_code touch_one(struct engine *e, struct op *op, const struct touch_item *item,
                                struct err *err)
@@ -25,21 +29,21 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
     };
     enum touch_result result = TOUCH_LOST;
 
-    if (claim == NULL && e->shared &&
+    if (claim == NULL && e->shared.is_on &&
         store_claim_lease(e->store, item->token, &lease_us, err) != E_OK)
         return err->code;
     if (engine_write(e, err) != E_OK ||
         store_job_touch(e->store, item->id, item->token, lease_until_at(e, lease_us), &status,
                         &result, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->touched, item->token);
+    VEC_PUSH(&e->batch.touched, item->token);
     if (result == TOUCH_LOST) {
-        e->tally.stale++;
+        e->batch.tally.stale++;
         op->hurry = true;
         json_add_lease(&op->reply, item->id, item->lease);
     } else if (result == TOUCH_CANCELLING) {
         json_add_lease(&op->cancels, item->id, item->lease);
-        VEC_PUSH(&e->told, item->id);
+        VEC_PUSH(&e->batch.told, item->id);
     }
     return E_OK;
 }
@@ -55,32 +59,4 @@ enum err_code touch_run(struct engine *e, struct op *op, struct err *err)
             return err->code;
     buf_add_char(&op->reply, ']');
     return E_OK;
-}
-
-void exchange_close(struct engine *e, struct op *op)
-{
-    struct buf *b = &op->reply;
-
-    if (op->exchange.parts & EXCHANGE_TOUCHED) {
-        json_add_key(b, "cancel");
-        buf_add_char(b, '[');
-        buf_add_slice(b, buf_slice(&op->cancels));
-        buf_add_char(b, ']');
-    }
-    if (op->exchange.parts & EXCHANGE_JOBS) {
-        json_add_key(b, "jobs");
-        buf_add_char(b, '[');
-        claim_write(e, op);
-        buf_add_char(b, ']');
-    }
-    if (op->logs.size > 0) {
-        json_add_key(b, "logs");
-        buf_add_char(b, '[');
-        buf_add_slice(b, buf_slice(&op->logs));
-        buf_add_char(b, ']');
-    }
-    if (op->exchange.has_definitions) {
-        json_put_int(b, "definitions", e->definitions);
-    }
-    buf_add_char(b, '}');
 }

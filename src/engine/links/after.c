@@ -12,8 +12,10 @@
 
 #include "base/json/json.h"
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/names.h"
 #include "engine/links/after_targets.h"
+#include "engine/links/signal.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
 
 struct judging {
@@ -215,13 +217,13 @@ static struct slice format(const struct judging *g, size_t i)
         after_cond_json(&item->after[k], g->targets[i][k].id, g->targets[i][k].step, &b);
     }
     buf_add_char(&b, ']');
-    return arena_copy(&g->e->arena, buf_slice(&b));
+    return arena_copy(&g->e->batch.arena, buf_slice(&b));
 }
 
 static enum err_code plan_item(struct judging *g, size_t i, struct after_plan *plan,
                                struct err *err)
 {
-    plan->waits = arena_array(&g->e->arena, g->items[i].n_after, sizeof(plan->waits[0]));
+    plan->waits = arena_array(&g->e->batch.arena, g->items[i].n_after, sizeof(plan->waits[0]));
     if (plan_jobs(g, i, plan, err) != E_OK)
         return err->code;
     drop_repeated(plan);
@@ -251,7 +253,7 @@ static enum err_code judge_all(struct judging *g, struct after_plan *after, stru
         return E_OK;
     if (after_find_targets(g->e, g->items, g->n, g->plans, &g->targets, err) != E_OK)
         return err->code;
-    after_refuse_circles(g->items, g->n, g->plans, g->targets, &g->e->arena);
+    after_refuse_circles(g->items, g->n, g->plans, g->targets, &g->e->batch.arena);
     for (size_t i = 0; i < g->n; i++)
         if (g->targets[i] != NULL && plan_is_made(&g->plans[i]) &&
             plan_item(g, i, &after[i], err) != E_OK)
@@ -261,7 +263,7 @@ static enum err_code judge_all(struct judging *g, struct after_plan *after, stru
 
 static enum err_code judge(struct judging *g, struct after_plan **ret, struct err *err)
 {
-    struct after_plan *after = arena_array(&g->e->arena, g->n, sizeof(*after));
+    struct after_plan *after = arena_array(&g->e->batch.arena, g->n, sizeof(*after));
 
     enum err_code code = judge_all(g, after, err);
 
@@ -289,10 +291,10 @@ enum err_code after_make(struct engine *e, const struct after_plan *plan, struct
                 return err->code;
             row.target = signal.id;
         }
-        VEC_PUSH(&e->new_waits, row);
+        VEC_PUSH(&e->batch.followups.new_waits, row);
     }
     if (plan->n_waits > 0 && plan->waits[0].row.kind == AFTER_SIGNAL)
-        VEC_PUSH(&e->hopeful, plan->waits[0].row.waiter);
+        VEC_PUSH(&e->batch.followups.hopeful, plan->waits[0].row.waiter);
     return E_OK;
 }
 
@@ -308,10 +310,10 @@ enum err_code after_release(struct engine *e, const struct job *j, bool *ret_hel
 
     *ret_held = false;
     *ret_never = (struct after_never){.is = false};
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     if (bill.after.size == 0)
         return E_OK;
-    if (after_parse(bill.after, &e->arena, &conds, &item.n_after, err) != E_OK)
+    if (after_parse(bill.after, &e->batch.arena, &conds, &item.n_after, err) != E_OK)
         return err->code;
     item.after = conds;
     struct judging g = {.e = e, .items = &item, .n = 1, .plans = &plan, .late = true};

@@ -1,31 +1,72 @@
 /*
- * What the files of `after` share: the jobs that wait, and how the steps of what they wait for have ended.
+ * After: what a new job waits for is judged, and written as far as it is not met yet.
  *
- * Within the batch's transaction.  Whoever judges holds what it judges, or passes over it: see waiters_hold.
+ * Within the batch's transaction; what is returned lives in the batch's arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/map.h"
 #include "core/job/job.h"
 #include "core/route/bill.h"
-#include "engine/links/links.h"
+#include "engine/jobs/submit.h"
+#include "store/links/links.h"
 
 struct engine;
 
-/* ---- steps, by the record of their job (after_steps.c) ---- */
+/* A condition that is not met yet. */
+struct planned_wait {
+    struct stored_wait row;
+    struct slice signal; /* its name: the row's target is found or made together with the job */
+};
+
+/* What the conditions of a job come to when it is made. */
+struct after_plan {
+    struct planned_wait *waits; /* those on jobs first; any: the job is held */
+    size_t n_waits;
+    bool never;   /* one is impossible, as `why` says: the job is cancelled */
+    int64_t lost; /* the job that has decided that */
+    const char *why;
+    struct slice json; /* for the bill */
+};
+
+/* Judges the conditions of an array's items before any is made: `plans` have their ids already, and
+ * those that others of the array wait for become `awaited`.  A refusal (unknown id or ref, a circle,
+ * no such step) goes into the plan.  *ret has n entries, zeros where an item has none. */
+MUST_CHECK enum err_code after_judge(struct engine *e, const struct submit_item *items, size_t n,
+                                     struct plan *plans, struct after_plan **ret, struct err *err);
+
+/* The job is made: adds its waits to those that the batch writes. */
+MUST_CHECK enum err_code after_make(struct engine *e, const struct after_plan *plan,
+                                    struct err *err);
+
+/* Whether a condition is impossible, which job has decided that, and why. */
+struct after_never {
+    bool is;
+    int64_t by;
+    char why[300];
+};
+
+/* An emitted job is released, or one that was cancelled is run again: judges the conditions in its
+ * bill.  *ret_held: it has to wait; ret_never->is: it is to be cancelled, or stays so. */
+MUST_CHECK enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
+                                       struct after_never *ret_never, struct err *err);
+
+/* ---- how the steps of a job have ended, by its record (after_steps.c) ---- */
 
 /* Besides the states that a step may have ended in. */
 enum { STEP_OPEN = -1, STEP_UNRUN = -2 };
 
 struct step_ends {
-    bool found; /* the job is there */
+    bool found; /* the job exists */
     struct job job;
     struct bill bill;
-    struct map last; /* the number of a step, to how its last attempt ended */
+    struct map last; /* number of a step, to how its last attempt ended */
 };
 
 MUST_CHECK enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *ret,
@@ -36,76 +77,12 @@ static inline void step_ends_cleanup(struct step_ends *s)
     step_ends_deinit(s);
 }
 
-/* An enum job_state that has ended, JOB_NONE when the job is gone, STEP_OPEN, or STEP_UNRUN: it will not come to it. */
+/* An enum job_state that has ended, JOB_NONE when the job is gone, STEP_OPEN, or STEP_UNRUN: the job
+ * will not run it. */
 int step_ends_state(const struct step_ends *s, int step);
 
 /* What that means for a condition on the step. */
 enum after_verdict step_verdict(enum after_on on, int state);
 
-/* Why a condition can no longer hold; step 0: on the job itself.  In the batch's arena. */
+/* Why a condition is impossible; step 0: on the job itself.  In the batch's arena. */
 const char *after_why(struct engine *e, int64_t job, int step, int state);
-
-/* Waits as they are read: they are looked at when all have come. */
-struct wait_page {
-    struct stored_wait *items;
-    size_t count, capacity;
-};
-
-void wait_page_take(void *page, const struct stored_wait *wait); /* a store_wait_fn */
-void wait_page_cleanup(struct wait_page *page);
-
-/* ---- the jobs that wait (waiter.c) ---- */
-
-/* Writes the waits that the batch has made so far. */
-MUST_CHECK enum err_code waits_flush(struct engine *e, struct err *err);
-
-/* Holds the jobs of the page against other servers.  (*ret_busy)[i]: another one has that job, which must be left as
- * it is; never on an embedded store. */
-MUST_CHECK enum err_code waiters_hold(struct engine *e, const struct wait_page *page,
-                                      const bool **ret_busy, struct err *err);
-
-/* Lets the job, which is held, go on if nothing is left that it waits for, and all its signals have their level.
- * *ret_busy: another server has one of these; nothing was changed. */
-MUST_CHECK enum err_code waiter_look(struct engine *e, int64_t waiter, bool *ret_busy,
-                                     struct err *err);
-
-/* One condition of a job that is held holds, or never will.  *ret_busy as above. */
-MUST_CHECK enum err_code waiter_tell(struct engine *e, const struct stored_wait *wait,
-                                     enum after_verdict verdict, const char *why, bool *ret_busy,
-                                     struct err *err);
-
-/* ---- signals (signal.c) ---- */
-
-/* The signal of that name, which is made if need be. */
-MUST_CHECK enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
-                                    struct err *err);
-
-/* Looks at those who wait for a signal, from the release's cursor on; *ret_left: not at all of them.  One that another
- * server has is not passed over: it would lose its turn. */
-MUST_CHECK enum err_code signal_tell(struct engine *e, struct stored_release *r, size_t *room,
-                                     bool *ret_left, struct err *err);
-
-/* Those that the batch has raised, and those who wait for nothing but signals since this batch. */
-MUST_CHECK enum err_code signals_settle(struct engine *e, size_t *room, struct err *err);
-
-/* ---- what an end had cancelled (revive.c) ---- */
-
-/* Goes on with one of the jobs that are run again; *ret_over: nothing is left, or not for this batch. */
-MUST_CHECK enum err_code revive_work(struct engine *e, size_t *room, bool *ret_over,
-                                     struct err *err);
-
-/* ---- releases (release.c) ---- */
-
-/* Besides the states that a job may have ended in.  Persisted. */
-enum {
-    RELEASE_GONE = 0,    /* the job was removed */
-    RELEASE_SIGNAL = -1, /* a signal that rose */
-    RELEASE_STEPS = -2,  /* steps of the job have ended, as its record tells */
-};
-
-/* It is worked off by the next batches. */
-MUST_CHECK enum err_code release_put(struct engine *e, const struct stored_release *r,
-                                     struct err *err);
-
-/* Another server holds something of it: releases are gone on with a little later. */
-void release_rest(struct engine *e);

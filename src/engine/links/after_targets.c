@@ -7,7 +7,10 @@
 #include <stdlib.h>
 
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/submit.h"
+#include "engine/state.h"
 #include "store/links/links.h"
 
 struct finding {
@@ -137,7 +140,7 @@ static void take_states(struct finding *g, const int64_t *ids, size_t n_ids,
 /* The living are held from now on: none of them ends unseen. */
 static enum err_code await(struct finding *g, struct engine *e, size_t n_ids, struct err *err)
 {
-    int64_t *ids = arena_array(&e->arena, n_ids, sizeof(*ids));
+    int64_t *ids = arena_array(&e->batch.arena, n_ids, sizeof(*ids));
     size_t n = 0;
 
     if (n_ids == 0)
@@ -148,10 +151,10 @@ static enum err_code await(struct finding *g, struct engine *e, size_t n_ids, st
                 ids[n++] = g->targets[i][k].id;
     ASSERT(n == n_ids);
     n = sort_unique(ids, n);
-    enum job_state *states = arena_array(&e->arena, n, sizeof(*states));
+    enum job_state *states = arena_array(&e->batch.arena, n, sizeof(*states));
 
     if (engine_write(e, err) != E_OK || submit_flush(e, err) != E_OK ||
-        store_jobs_await(e->store, ids, n, states, &e->arena, err) != E_OK)
+        store_jobs_await(e->store, ids, n, states, &e->batch.arena, err) != E_OK)
         return err->code;
     take_states(g, ids, n, states);
     return E_OK;
@@ -162,9 +165,9 @@ enum err_code after_find_targets(struct engine *e, const struct submit_item *ite
 {
     struct finding g = {.items = items, .n = n, .plans = plans};
 
-    g.targets = arena_array(&e->arena, n, sizeof(*g.targets));
+    g.targets = arena_array(&e->batch.arena, n, sizeof(*g.targets));
     list_items(&g);
-    enum err_code code = await(&g, e, find_all(&g, &e->arena), err);
+    enum err_code code = await(&g, e, find_all(&g, &e->batch.arena), err);
 
     names_deinit(&g.refs);
     map_deinit(&g.made);

@@ -7,14 +7,24 @@
  * those beyond the longest chain: a definition that leads to itself comes to an end.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/chain.h"
+
 #include <stdio.h>
 
 #include "base/json/json.h"
 #include "base/os/log.h"
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/join.h"
+#include "engine/links/signal.h"
+#include "engine/links/spread.h"
+#include "engine/links/topic.h"
+#include "engine/queues/accept.h"
+#include "engine/queues/queue_log.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
 
 #define PARAMS_MAX (4 * JOB_BYTES_MAX)
@@ -29,7 +39,7 @@ enum err_code chain_astray(struct engine *e, const struct chain_source *source, 
     char line[sizeof(((struct err *)0)->msg) + 80];
     char id[ID_TEXT_SIZE];
 
-    int64_t *told_at = q == NULL ? &e->astray_at : &q->astray_at;
+    int64_t *told_at = q == NULL ? &e->followups.astray_at : &q->astray_at;
 
     if (*told_at != 0 && e->now.steady_at - *told_at < ASTRAY_EVERY_US)
         return E_OK;
@@ -83,25 +93,25 @@ static enum err_code make_failed(struct engine *e, const struct submit_item *ite
         return err->code;
     j.state = JOB_HELD; /* what waits may fail without having run */
     note_move(e, &j, JOB_NONE, NULL, "submitted");
-    e->tally.submitted++;
+    e->batch.tally.submitted++;
     j.state = job_state_next(j.state, JOB_EV_FAIL);
     j.cause = u->cause;
-    j.text = arena_copy(&e->arena, slice_of(u->why.msg));
+    j.text = arena_copy(&e->batch.arena, slice_of(u->why.msg));
     j.finished_at = e->now.wall_at;
-    VEC_PUSH(&e->new_jobs, j);
-    VEC_PUSH(&e->unfit_jobs, j);
+    VEC_PUSH(&e->batch.new_jobs, j);
+    VEC_PUSH(&e->batch.unfit_jobs, j);
     return E_OK;
 }
 
 void chain_note_unfit(struct engine *e)
 {
-    for (size_t i = 0; i < e->unfit_jobs.count; i++) {
-        const struct job *j = &e->unfit_jobs.items[i];
+    for (size_t i = 0; i < e->batch.unfit_jobs.count; i++) {
+        const struct job *j = &e->batch.unfit_jobs.items[i];
 
         note_move(e, j, JOB_HELD, queue_by_id(e, j->queue), job_state_name(j->state));
-        e->tally.failed++;
+        e->batch.tally.failed++;
     }
-    VEC_CLEAR(&e->unfit_jobs);
+    VEC_CLEAR(&e->batch.unfit_jobs);
 }
 
 enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,
@@ -112,7 +122,7 @@ enum err_code chain_make(struct engine *e, const struct chain_source *source, st
                                .params = source->params,
                                .labels = source->labels,
                                .priority = source->priority,
-                               .bill = bill_format(&bill, &e->arena)};
+                               .bill = bill_format(&bill, &e->batch.arena)};
     struct unfit unfit = judge(p->queue, source, &item.params);
 
     if (item.params.data != source->params.data)
@@ -141,7 +151,7 @@ static struct slice lay_over(struct engine *e, struct slice params, struct slice
     buf_add_char(&kept, '}');
     json_add_merged(&both, params, over);
     json_add_merged(&all, buf_slice(&both), buf_slice(&kept));
-    return arena_copy(&e->arena, buf_slice(&all));
+    return arena_copy(&e->batch.arena, buf_slice(&all));
 }
 
 static enum err_code follow_queue(struct engine *e, struct slice name,
@@ -180,7 +190,7 @@ enum err_code chain_follow_one(struct engine *e, const struct dest *dest,
 
     own.params = lay_over(e, source->params, dest->params);
     /* The source's params are counted by whoever made them; labels are stored with each job. */
-    fanout_use(&e->fanout, 1,
+    fanout_use(&e->batch.followups.fanout, 1,
                source->labels.size +
                    (own.params.data == source->params.data ? 0 : own.params.size));
     switch (dest->kind) {

@@ -7,14 +7,22 @@
  * next step is held.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/follow.h"
+
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/job_end.h"
+#include "engine/jobs/ready.h"
+#include "engine/links/chain.h"
 #include "engine/links/route.h"
+#include "engine/links/spread.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 #include "store/links/fanout.h"
+#include "store/links/links.h"
 
 #define PARAMS_MAX (4 * JOB_BYTES_MAX)
 
@@ -122,7 +130,7 @@ static struct slice told_params(const struct cause *c)
     add_cause(c, &over);
     buf_add_char(&over, '}');
     json_add_merged(&all, buf_slice(&base), buf_slice(&over));
-    return arena_copy(&c->e->arena, buf_slice(&all));
+    return arena_copy(&c->e->batch.arena, buf_slice(&all));
 }
 
 /* ---- destinations ---- */
@@ -173,7 +181,7 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
     struct engine *e = c->e;
     struct chain_source source = {
         .params = told_params(c),
-        .labels = arena_copy(&e->arena, c->job.labels),
+        .labels = arena_copy(&e->batch.arena, c->job.labels),
         .job = c->end->job,
         .queue = c->end->queue,
         .depth = c->bill.depth + 1,
@@ -185,7 +193,7 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
         if (chain_follow_one(e, dest_at(c, *place), &source, err) != E_OK)
             return err->code;
     /* They are in memory until the commit, wherever they went.  Counted last, so that something is done. */
-    fanout_use(&e->fanout, 0, source.params.size);
+    fanout_use(&e->batch.followups.fanout, 0, source.params.size);
     return E_OK;
 }
 
@@ -215,7 +223,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
     bool hit = false;
     struct job was;
 
-    if (store_job_brief(e->store, job, &e->arena, &was, &found, err) != E_OK)
+    if (store_job_brief(e->store, job, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found || (event == JOB_EV_WAKE && !(was.holds & JOB_HOLD_LINKS)))
         return E_OK;
@@ -302,7 +310,8 @@ static enum err_code go_on(struct engine *e, struct stored_follow *f, struct err
     if (engine_write(e, err) != E_OK || look(&c, NULL, &leads, err) != E_OK ||
         (leads && follow_some(&c, &f->place, err) != E_OK))
         return err->code;
-    fanout_use(&e->fanout, 1, 0); /* the row itself: behind the rest, so that something is done */
+    fanout_use(&e->batch.followups.fanout, 1,
+               0); /* the row itself: behind the rest, so that something is done */
     return f->place < count_dests(&c) ? store_follow_place(e->store, f->id, f->place, err)
                                       : close_follow(e, f, err);
 }
@@ -314,20 +323,20 @@ static enum err_code hold_job(struct engine *e, const struct stored_follow *f, b
                               struct err *err)
 {
     *ret_busy = false;
-    if (!e->shared || f->id == 0 || f->whole || f->step == 0)
+    if (!e->shared.is_on || f->id == 0 || f->whole || f->step == 0)
         return E_OK;
-    return store_waiters_hold(e->store, &f->job, 1, ret_busy, &e->arena, err);
+    return store_waiters_hold(e->store, &f->job, 1, ret_busy, &e->batch.arena, err);
 }
 
 /* The first that can be read and is not passed over, nor its job. */
 static enum err_code next_readable(struct engine *e, struct stored_follow *ret, struct err *err)
 {
-    while (store_follow_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
+    while (store_follow_next(e->store, ret->id, &e->batch.arena, ret, err) != E_OK ||
            (ret->id != 0 && is_left_alone(e, ret->job))) {
         if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
             return fanout_leave_alone(e, "end", ret->id, err);
         *err = ERR_INIT;
-        e->fanouts_left = true;
+        e->followups.fanouts_left = true;
     }
     return E_OK;
 }

@@ -7,16 +7,20 @@
  * a whole: it is written last.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/join.h"
+
 #include <stdlib.h>
 
 #include "base/json/json.h"
 #include "core/object/quote.h"
 #include "core/route/join_def.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
 #include "engine/jobs/submit.h"
-#include "engine/links/links.h"
+#include "engine/links/chain.h"
+#include "engine/links/spread.h"
 #include "engine/queues/define.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/record.h"
 #include "store/links/fanout.h"
 #include "store/links/links.h"
@@ -54,7 +58,7 @@ static enum err_code fill_key(struct engine *e, const struct join_def *def,
     if (key.size > JOIN_KEY_MAX)
         return err_set(refused, E_TOO_LARGE, "the key has %zu bytes, more than %d", key.size,
                        JOIN_KEY_MAX);
-    *ret_key = arena_copy(&e->arena, buf_slice(&key));
+    *ret_key = arena_copy(&e->batch.arena, buf_slice(&key));
     return E_OK;
 }
 
@@ -87,14 +91,14 @@ static enum err_code put_off(struct engine *e, const struct dest_list *dests, si
         .priority = source->priority,
         .params = source->params,
         .labels = source->labels,
-        .bill = bill_format(&bill, &e->arena),
-        .targets = arena_array(&e->arena, dests->count, sizeof(struct spread_target)),
+        .bill = bill_format(&bill, &e->batch.arena),
+        .targets = arena_array(&e->batch.arena, dests->count, sizeof(struct spread_target)),
         .n_targets = dests->count,
         .place = place,
     };
 
     fanout_note(e, row.id);
-    fanout_use(&e->fanout, 1, row.params.size);
+    fanout_use(&e->batch.followups.fanout, 1, row.params.size);
     return store_spread_add(e->store, &row, err);
 }
 
@@ -104,7 +108,7 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
     struct dest_list dests;
     struct bill bill;
 
-    bill_parse(spread->bill, &e->arena, &bill);
+    bill_parse(spread->bill, &e->batch.arena, &bill);
     struct chain_source source = {.params = spread->params,
                                   .labels = spread->labels,
                                   .job = bill.parent,
@@ -112,7 +116,7 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
                                   .depth = bill.depth,
                                   .priority = spread->priority};
 
-    if (dest_list_parse(bill.on_success, "", &e->arena, &dests, NULL, &ignored) != E_OK ||
+    if (dest_list_parse(bill.on_success, "", &e->batch.arena, &dests, NULL, &ignored) != E_OK ||
         dests.count != spread->n_targets)
         return store_job_damaged(e->store, spread->id, "where its join leads is gone", err);
     if (engine_write(e, err) != E_OK ||
@@ -121,7 +125,8 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
     spread->place++;
     if (chain_follow(e, &dests, &source, &spread->place, err) != E_OK)
         return err->code;
-    fanout_use(&e->fanout, 1, 0); /* the row itself: behind the rest, so that something is done */
+    fanout_use(&e->batch.followups.fanout, 1,
+               0); /* the row itself: behind the rest, so that something is done */
     return store_spread_step(e->store, spread, err);
 }
 
@@ -130,7 +135,7 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
 static bool is_small(const struct engine *e, const struct dest_list *dests, struct slice params)
 {
     return dests->count <= SMALL_DESTS && params.size <= SMALL_BYTES &&
-           e->fires.count <= SMALL_FIRES;
+           e->batch.followups.fires.count <= SMALL_FIRES;
 }
 
 static enum err_code lead_on(struct engine *e, const struct dest_list *dests,
@@ -144,7 +149,7 @@ static enum err_code lead_on(struct engine *e, const struct dest_list *dests,
                 return err->code;
     if (chain_follow(e, dests, source, &place, err) != E_OK)
         return err->code;
-    fanout_use(&e->fanout, 0, source->params.size);
+    fanout_use(&e->batch.followups.fanout, 0, source->params.size);
     return place == dests->count ? E_OK : put_off(e, dests, place, source, err);
 }
 
@@ -156,20 +161,20 @@ static enum err_code fire(struct engine *e, const struct stored_join *join,
     CLEANUP(buf) struct buf params = BUF_INIT(PARAMS_MAX);
     struct chain_source own = *source;
 
-    VEC_PUSH(&e->fires, ((struct join_fire){.join = join->id, .times = 1}));
+    VEC_PUSH(&e->batch.followups.fires, ((struct join_fire){.join = join->id, .times = 1}));
     if (store_arrivals_remove(e->store, join->id, a->key, err) != E_OK)
         return err->code;
     add_arrivals(&told, join->name, a);
     json_add_merged(&params, source->params.size == 0 ? SLICE("{}") : source->params,
                     buf_slice(&told));
-    own.params = arena_copy(&e->arena, buf_slice(&params));
+    own.params = arena_copy(&e->batch.arena, buf_slice(&params));
     return lead_on(e, &def->then, &own, err);
 }
 
 /* Who arrives is kept, up to a number. */
 static void add_job(struct engine *e, struct stored_arrivals *a, int64_t job)
 {
-    int64_t *jobs = arena_array(&e->arena, a->n_jobs + 1, sizeof(*jobs));
+    int64_t *jobs = arena_array(&e->batch.arena, a->n_jobs + 1, sizeof(*jobs));
 
     if (job == 0 || a->n_jobs >= JOIN_JOBS_KEPT)
         return;
@@ -186,7 +191,7 @@ static enum err_code count(struct engine *e, const struct stored_join *join,
     struct stored_arrivals a;
 
     if (store_join_hold_key(e->store, join->id, arrival->key, err) != E_OK ||
-        store_arrivals_find(e->store, join->id, arrival->key, &e->arena, &a, err) != E_OK)
+        store_arrivals_find(e->store, join->id, arrival->key, &e->batch.arena, &a, err) != E_OK)
         return err->code;
     if (a.count == 0)
         a = (struct stored_arrivals){.first_at = e->now.wall_at};
@@ -210,13 +215,13 @@ static enum err_code arrive(struct engine *e, struct slice name, const struct ch
     struct quote quote;
 
     if (engine_write(e, err) != E_OK ||
-        store_join_find(e->store, name, &e->arena, &join, err) != E_OK)
+        store_join_find(e->store, name, &e->batch.arena, &join, err) != E_OK)
         return err->code;
     if (join.id == 0) {
         err_set(refused, E_NOT_FOUND, "there is no join %s", quote_text(&quote, name));
         return E_OK;
     }
-    if (join_def_parse(join.definition, &e->arena, &def, NULL, &ignored) != E_OK) {
+    if (join_def_parse(join.definition, &e->batch.arena, &def, NULL, &ignored) != E_OK) {
         err_set(refused, E_INTERNAL, "join %s: %s", quote_text(&quote, name), ignored.msg);
         return E_OK;
     }
@@ -248,8 +253,8 @@ static int by_join(const void *a, const void *b)
 
 enum err_code joins_write(struct engine *e, struct err *err)
 {
-    struct join_fire *fires = e->fires.items;
-    size_t n = e->fires.count;
+    struct join_fire *fires = e->batch.followups.fires.items;
+    size_t n = e->batch.followups.fires.count;
 
     if (n > 1)
         qsort(fires, n, sizeof(fires[0]), by_join);
@@ -291,7 +296,7 @@ static enum err_code clear_key(struct engine *e, const struct stored_join *join,
     struct stored_arrivals a;
 
     if (store_join_hold_key(e->store, join->id, key, err) != E_OK ||
-        store_arrivals_find(e->store, join->id, key, &e->arena, &a, err) != E_OK)
+        store_arrivals_find(e->store, join->id, key, &e->batch.arena, &a, err) != E_OK)
         return err->code;
     *ret_keys = a.count > 0;
     return store_arrivals_remove(e->store, join->id, key, err);
@@ -316,7 +321,7 @@ static enum err_code run_clear(struct engine *e, struct op *op, struct err *err)
     int64_t keys = 0;
 
     if (engine_write(e, err) != E_OK ||
-        store_join_find(e->store, o->name, &e->arena, &join, err) != E_OK)
+        store_join_find(e->store, o->name, &e->batch.arena, &join, err) != E_OK)
         return err->code;
     if (join.id == 0) {
         err_set(&op->err, E_NOT_FOUND, "there is no join %s", quote_text(&quote, o->name));
@@ -359,7 +364,7 @@ static void take_join(void *ctx, const struct stored_join *join)
 static enum err_code load_joins(struct engine *e, struct define_set *set, struct err *err)
 {
     return store_joins_list(e->store, slice_make(NULL, 0), INT32_MAX, take_join,
-                            &(struct join_loading){set, &e->arena}, err);
+                            &(struct join_loading){set, &e->batch.arena}, err);
 }
 
 static enum err_code check_exists(struct engine *e, struct slice name, struct err *refused,
@@ -367,7 +372,7 @@ static enum err_code check_exists(struct engine *e, struct slice name, struct er
 {
     struct stored_join join;
 
-    if (store_join_find(e->store, name, &e->arena, &join, err) != E_OK)
+    if (store_join_find(e->store, name, &e->batch.arena, &join, err) != E_OK)
         return err->code;
     if (join.id == 0)
         definition_name_unknown(DEFINITION_JOIN, name, NULL, 0, E_INVALID, refused);
@@ -379,7 +384,7 @@ static enum err_code put_join(struct engine *e, const struct definition_put *put
 {
     struct stored_join join;
 
-    if (store_join_find(e->store, put->name, &e->arena, &join, err) != E_OK)
+    if (store_join_find(e->store, put->name, &e->batch.arena, &join, err) != E_OK)
         return err->code;
     *ret_change = join.id == 0                                    ? DEFINE_ADDED
                   : slice_equal(join.definition, put->definition) ? DEFINE_SAME

@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/links/links.h"
 
-#include "engine/engine_internal.h"
-#include "engine/links/after.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/follow.h"
+#include "engine/links/release.h"
+#include "engine/links/revive.h"
+#include "engine/links/signal.h"
+#include "engine/links/spread.h"
+#include "engine/links/waiter.h"
+#include "engine/state.h"
+#include "store/links/fanout.h"
+#include "store/links/links.h"
 #include "store/shared.h"
 
 /* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
@@ -16,7 +24,7 @@ static size_t rows_of(const struct engine *e)
 {
     if (e->config.settle_rows > 0)
         return e->config.settle_rows;
-    if (!e->shared)
+    if (!e->shared.is_on)
         return LINK_ROWS;
     int64_t round_us = store_round_us(e->store);
     int64_t rows = round_us <= QUICK_US ? LINK_ROWS_SHARED : LINK_ROWS_SHARED * QUICK_US / round_us;
@@ -38,25 +46,25 @@ static bool queue_leads(const struct engine *e, const struct link_end *end)
 void links_note(struct engine *e, const struct link_end *end)
 {
     if (end->awaited || end->billed || queue_leads(e, end))
-        VEC_PUSH(&e->link_ends, *end);
+        VEC_PUSH(&e->batch.followups.ends, *end);
 }
 
 /* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
  * grows by what that ends in turn, as what cannot be run does as soon as it is written. */
 static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
 {
-    for (size_t i = 0; i < e->link_ends.count; i++) {
-        struct link_end end = e->link_ends.items[i];
+    for (size_t i = 0; i < e->batch.followups.ends.count; i++) {
+        struct link_end end = e->batch.followups.ends.items[i];
 
         *room -= *room > 0;
         if (!is_left_alone(e, end.job) && chain_ended(e, &end, err) != E_OK)
             return leave_alone(e, end.job, err);
         if (after_ended(e, &end, room, err) != E_OK)
             return err->code;
-        if (i + 1 == e->link_ends.count && submit_flush(e, err) != E_OK)
+        if (i + 1 == e->batch.followups.ends.count && submit_flush(e, err) != E_OK)
             return err->code;
     }
-    VEC_CLEAR(&e->link_ends);
+    VEC_CLEAR(&e->batch.followups.ends);
     return E_OK;
 }
 
@@ -71,15 +79,19 @@ static enum err_code follow(struct engine *e, size_t *room, struct err *err)
 
 static bool has_news(const struct engine *e)
 {
-    return e->link_ends.count + e->new_waits.count + e->raised.count + e->hopeful.count > 0;
+    return e->batch.followups.ends.count + e->batch.followups.new_waits.count +
+               e->batch.followups.raised.count + e->batch.followups.hopeful.count >
+           0;
 }
 
 /* What is left of the batch's room, and as much more as it has ended things itself. */
 static size_t room_of(const struct engine *e)
 {
-    size_t left = rows_of(e) > e->links_used ? rows_of(e) - e->links_used : 0;
+    size_t left = rows_of(e) > e->batch.followups.rows_used
+                      ? rows_of(e) - e->batch.followups.rows_used
+                      : 0;
 
-    return left + e->link_ends.count;
+    return left + e->batch.followups.ends.count;
 }
 
 enum err_code links_follow(struct engine *e, struct err *err)
@@ -90,26 +102,20 @@ enum err_code links_follow(struct engine *e, struct err *err)
     if (!has_news(e))
         return E_OK;
     /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
-    e->fanout.rows += e->link_ends.count;
-    e->fanout_rounds = store_traffic(e->store).rounds;
+    e->batch.followups.fanout.rows += e->batch.followups.ends.count;
+    e->followups.fanout_rounds = store_traffic(e->store).rounds;
     enum err_code code = follow(e, &room, err);
 
-    e->links_used += all - room;
+    e->batch.followups.rows_used += all - room;
     return code;
-}
-
-/* While the engine rests after a failure, only what the batch itself has decided is followed. */
-static bool rests(const struct engine *e)
-{
-    return e->now.steady_at < e->resume_at;
 }
 
 #define REST_US (20 * US_PER_MS) /* as with releases */
 
 void fanout_rest(struct engine *e)
 {
-    e->fanouts_busy = true;
-    e->fanouts_at = e->now.steady_at + REST_US;
+    e->followups.fanouts_busy = true;
+    e->followups.fanouts_at = e->now.steady_at + REST_US;
 }
 
 /* Round trips since the last look count, where they cost something. */
@@ -117,9 +123,9 @@ bool fanout_is_over(struct engine *e)
 {
     int64_t rounds = store_traffic(e->store).rounds;
 
-    fanout_use_rounds(&e->fanout, (size_t)(rounds - e->fanout_rounds));
-    e->fanout_rounds = rounds;
-    return fanout_is_full(&e->fanout);
+    fanout_use_rounds(&e->batch.followups.fanout, (size_t)(rounds - e->followups.fanout_rounds));
+    e->followups.fanout_rounds = rounds;
+    return fanout_is_full(&e->batch.followups.fanout);
 }
 
 typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
@@ -127,16 +133,18 @@ typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct er
 /* What a commit may make, over the link as it was at last. */
 static struct fanout link_max(const struct engine *e)
 {
-    return fanout_over_link(&e->fanout_max, e->shared ? store_round_us(e->store) : 0);
+    return fanout_over_link(&e->followups.fanout_max,
+                            e->shared.is_on ? store_round_us(e->store) : 0);
 }
 
 void fanout_learn(struct engine *e)
 {
-    if (!e->works_off)
+    if (!e->batch.followups.works_off)
         return;
-    int64_t took_us = engine_clock(e).steady_at - e->given.steady_at;
+    int64_t took_us = engine_clock(e).steady_at - e->clocks.given.steady_at;
 
-    e->fanout_pace = fanout_pace(e->fanout_pace, took_us, fanout_is_full(&e->fanout));
+    e->followups.fanout_pace = fanout_pace(e->followups.fanout_pace, took_us,
+                                           fanout_is_full(&e->batch.followups.fanout));
 }
 
 /* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
@@ -146,28 +154,30 @@ static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
     static fanout_work_fn *const kinds[] = {spread_work, follow_work};
     size_t n_over = 0;
 
-    if (!e->has_fanouts || rests(e))
+    if (!e->followups.has_fanouts || sweep_rests(e))
         return E_OK;
     struct fanout max = link_max(e);
 
-    e->fanout = fanout_for_rest(&e->fanout, &max, e->fanout_pace);
-    e->fanout_rounds = store_traffic(e->store).rounds;
-    e->fanout_turn = !e->fanout_turn;
-    e->works_off = true;
-    e->fanouts_busy = false;
+    e->batch.followups.fanout = fanout_for_rest(&e->batch.followups.fanout, &max,
+                                                e->followups.fanout_pace);
+    e->followups.fanout_rounds = store_traffic(e->store).rounds;
+    e->followups.fanout_turn = !e->followups.fanout_turn;
+    e->batch.followups.works_off = true;
+    e->followups.fanouts_busy = false;
     while (n_over < ARRAY_LEN(kinds) && !fanout_is_over(e)) {
         bool over = false;
 
-        if (kinds[(n_over + e->fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
+        if (kinds[(n_over + e->followups.fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
             follow(e, room, err) != E_OK)
             return err->code;
         n_over += over;
         if (over) /* a look at nothing does not count: the other kind has its turn */
-            e->fanout_rounds = store_traffic(e->store).rounds;
+            e->followups.fanout_rounds = store_traffic(e->store).rounds;
     }
-    e->has_fanouts = e->fanouts_from != 0 || n_over < ARRAY_LEN(kinds) || e->fanouts_busy;
+    e->followups.has_fanouts = e->batch.followups.fanouts_from != 0 || n_over < ARRAY_LEN(kinds) ||
+                               e->followups.fanouts_busy;
     if (n_over < ARRAY_LEN(kinds))
-        e->fanouts_at = 0; /* there is more to do than to look at those again */
+        e->followups.fanouts_at = 0; /* there is more to do than to look at those again */
     return E_OK;
 }
 
@@ -175,8 +185,8 @@ enum err_code links_settle(struct engine *e, struct err *err)
 {
     if (links_follow(e, err) != E_OK)
         return err->code;
-    bool over = !e->has_releases || e->now.steady_at < e->releases_at || e->releases_new ||
-                rests(e);
+    bool over = !e->followups.has_releases || e->now.steady_at < e->followups.releases_at ||
+                e->batch.followups.releases_new || sweep_rests(e);
     size_t room = room_of(e);
 
     if (room < rows_of(e) / 2)
@@ -184,7 +194,7 @@ enum err_code links_settle(struct engine *e, struct err *err)
     while (!over && room > 0)
         if (after_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
-    over = !e->has_revivals || (rests(e) && !e->revivals_new);
+    over = !e->followups.has_revivals || (sweep_rests(e) && !e->batch.followups.revivals_new);
     while (!over && room > 0)
         if (revive_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
             return err->code;
@@ -193,10 +203,10 @@ enum err_code links_settle(struct engine *e, struct err *err)
 
 enum err_code links_load(struct engine *e, struct err *err)
 {
-    e->has_revivals = true; /* the first batch looks */
-    if (store_fanout_any(e->store, &e->has_fanouts, err) != E_OK)
+    e->followups.has_revivals = true; /* the first batch looks */
+    if (store_fanout_any(e->store, &e->followups.has_fanouts, err) != E_OK)
         return err->code;
-    return store_release_any(e->store, &e->has_releases, err);
+    return store_release_any(e->store, &e->followups.has_releases, err);
 }
 
 bool links_are_due(const struct engine *e)
@@ -206,22 +216,35 @@ bool links_are_due(const struct engine *e)
 
 int64_t links_due_at(const struct engine *e)
 {
-    int64_t due_at = e->has_releases || e->has_revivals ? e->releases_at : TIME_NEVER;
+    int64_t due_at = e->followups.has_releases || e->followups.has_revivals
+                         ? e->followups.releases_at
+                         : TIME_NEVER;
 
-    return e->has_fanouts && e->fanouts_at < due_at ? e->fanouts_at : due_at;
+    return e->followups.has_fanouts && e->followups.fanouts_at < due_at ? e->followups.fanouts_at
+                                                                        : due_at;
 }
 
 void links_clear(struct engine *e)
 {
-    VEC_CLEAR(&e->link_ends);
-    VEC_CLEAR(&e->new_waits);
-    VEC_CLEAR(&e->raised);
-    VEC_CLEAR(&e->hopeful);
-    VEC_CLEAR(&e->fires);
-    e->releases_new = e->releases_left = e->revivals_new = false;
-    e->releases_past = 0;
-    e->links_used = 0;
-    e->fanout = link_max(e);
-    e->works_off = false;
-    e->fanouts_from = 0;
+    VEC_CLEAR(&e->batch.followups.ends);
+    VEC_CLEAR(&e->batch.followups.new_waits);
+    VEC_CLEAR(&e->batch.followups.raised);
+    VEC_CLEAR(&e->batch.followups.hopeful);
+    VEC_CLEAR(&e->batch.followups.fires);
+    e->batch.followups.releases_new = e->batch.followups.releases_left =
+        e->batch.followups.revivals_new = false;
+    e->batch.followups.releases_past = 0;
+    e->batch.followups.rows_used = 0;
+    e->batch.followups.fanout = link_max(e);
+    e->batch.followups.works_off = false;
+    e->batch.followups.fanouts_from = 0;
+}
+
+void links_deinit(struct engine *e)
+{
+    VEC_DEINIT(&e->batch.followups.ends);
+    VEC_DEINIT(&e->batch.followups.new_waits);
+    VEC_DEINIT(&e->batch.followups.raised);
+    VEC_DEINIT(&e->batch.followups.hopeful);
+    VEC_DEINIT(&e->batch.followups.fires);
 }

@@ -5,9 +5,16 @@
  * Waits leave as they are judged: what is left of them is what is left to do.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/engine_internal.h"
+#include "engine/links/release.h"
+
+#include "engine/batch/transaction.h"
 #include "engine/links/after.h"
+#include "engine/links/follow.h"
+#include "engine/links/signal.h"
+#include "engine/links/waiter.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
+#include "store/links/links.h"
 
 /* A job may wait for each step of another, and for that itself, in three ways. */
 enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
@@ -16,8 +23,8 @@ enum { WAITS_ON_ONE_MAX = 3 * (ROUTE_STEPS_MAX + 1) };
 
 enum err_code release_put(struct engine *e, const struct stored_release *r, struct err *err)
 {
-    e->releases_new = e->releases_new || !e->has_releases;
-    e->has_releases = true;
+    e->batch.followups.releases_new = e->batch.followups.releases_new || !e->followups.has_releases;
+    e->followups.has_releases = true;
     return engine_write(e, err) != E_OK ? err->code : store_release_put(e->store, r, err);
 }
 
@@ -26,7 +33,8 @@ enum err_code after_is_telling(struct engine *e, int64_t job, bool *ret_telling,
     struct stored_release r = {.target = 0};
 
     /* On an embedded store memory knows whether there are any. */
-    if ((e->shared || e->has_releases) && store_release_find(e->store, job, &r, err) != E_OK)
+    if ((e->shared.is_on || e->followups.has_releases) &&
+        store_release_find(e->store, job, &r, err) != E_OK)
         return err->code;
     *ret_telling = r.target != 0;
     return *ret_telling ? E_OK : follow_is_left(e, job, ret_telling, err);
@@ -176,7 +184,7 @@ enum err_code after_ended(struct engine *e, const struct link_end *end, size_t *
 
 void release_rest(struct engine *e)
 {
-    e->releases_at = e->now.steady_at + REST_US;
+    e->followups.releases_at = e->now.steady_at + REST_US;
 }
 
 /* Those that this batch has looked at are not looked at again. */
@@ -185,20 +193,20 @@ enum err_code after_work(struct engine *e, size_t *room, bool *ret_over, struct 
     struct stored_release r = {.target = 0};
     bool left = false;
 
-    if (store_release_next(e->store, e->releases_past, &r, err) != E_OK)
+    if (store_release_next(e->store, e->batch.followups.releases_past, &r, err) != E_OK)
         return err->code;
     *ret_over = r.target == 0;
     if (*ret_over)
-        e->has_releases = e->releases_left;
+        e->followups.has_releases = e->batch.followups.releases_left;
     if (*ret_over || *room == 0)
         return E_OK;
-    e->releases_past = r.target;
+    e->batch.followups.releases_past = r.target;
     if (engine_write(e, err) != E_OK)
         return err->code;
     if ((r.state == RELEASE_SIGNAL ? signal_tell(e, &r, room, &left, err)
                                    : tell(e, &r, room, &left, err)) != E_OK)
         return err->code;
     *room -= *room > 0; /* the release itself */
-    e->releases_left = e->releases_left || left;
+    e->batch.followups.releases_left = e->batch.followups.releases_left || left;
     return left ? release_put(e, &r, err) : store_release_remove(e->store, r.target, err);
 }

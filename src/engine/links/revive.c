@@ -7,9 +7,14 @@
  * condition cannot hold either stays cancelled, and hangs on that from then on.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/engine_internal.h"
-#include "engine/links/after.h"
+#include "engine/links/revive.h"
+
+#include "engine/batch/transaction.h"
+#include "engine/jobs/act.h"
+#include "engine/links/release.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
+#include "store/links/links.h"
 
 /* What is counted for a reply: jobs, and how many of them are asked for those who hang on them. */
 enum { REVIVED_COUNTED = 1000, REVIVED_LOOKS = 100 };
@@ -23,7 +28,7 @@ enum err_code revive_begin(struct engine *e, int64_t target, struct err *err)
         return err->code;
     if (n == 0)
         return E_OK;
-    e->has_revivals = e->revivals_new = true;
+    e->followups.has_revivals = e->batch.followups.revivals_new = true;
     return store_revival_put(e->store, &(struct stored_revival){.target = target}, err);
 }
 
@@ -72,7 +77,7 @@ static enum err_code revive_some(struct engine *e, struct stored_revival *r, siz
                                  bool *ret_left, struct err *err)
 {
     size_t limit = *room;
-    int64_t *waiters = arena_array(&e->arena, limit, sizeof(*waiters));
+    int64_t *waiters = arena_array(&e->batch.arena, limit, sizeof(*waiters));
     size_t n = 0;
     bool busy = false;
 
@@ -97,7 +102,7 @@ enum err_code revive_work(struct engine *e, size_t *room, bool *ret_over, struct
         return err->code;
     *ret_over = r.target == 0;
     if (*ret_over) {
-        e->has_revivals = false;
+        e->followups.has_revivals = false;
         return E_OK;
     }
     if (engine_write(e, err) != E_OK || revive_some(e, &r, room, &left, err) != E_OK)

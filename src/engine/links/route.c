@@ -6,9 +6,9 @@
 #include "core/object/quote.h"
 #include "core/program/template.h"
 #include "engine/jobs/rights.h"
-#include "engine/links/links.h"
 #include "engine/queues/define.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/record.h"
 #include "store/links/links.h"
@@ -38,10 +38,10 @@ struct slice route_sees(struct engine *e, const struct job *j, struct slice para
 
     if (j->step == 0)
         return params;
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     step = route_find(&bill, j->step);
     return route_params(params, j->assigned, step == NULL ? slice_make(NULL, 0) : step->params,
-                        &e->arena);
+                        &e->batch.arena);
 }
 
 struct slice route_claim_members(const struct bill *bill, const struct job *j, struct arena *arena)
@@ -94,7 +94,8 @@ static enum err_code judge_dests(struct engine *e, struct slice on_success, stru
 
         if (lists[i].json.size == 0)
             continue;
-        if (dest_list_parse(lists[i].json, lists[i].name, &e->arena, &dests, NULL, refused) != E_OK)
+        if (dest_list_parse(lists[i].json, lists[i].name, &e->batch.arena, &dests, NULL, refused) !=
+            E_OK)
             return E_OK;
         if (define_check_dests(e, &dests, refused, err) != E_OK)
             return err->code;
@@ -118,7 +119,7 @@ enum err_code route_judge(struct engine *e, const struct submit_item *item, stru
     struct quote quote;
     struct bill bill;
 
-    bill_parse(item->bill, &e->arena, &bill);
+    bill_parse(item->bill, &e->batch.arena, &bill);
     for (size_t i = 0; i < bill.n_steps && refused->code == E_OK; i++) {
         const struct route_step *step = &bill.steps[i];
 
@@ -139,11 +140,11 @@ static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job
 {
     bool found = false;
 
-    if (store_job_lean(e->store, id, &e->arena, ret_job, &found, err) != E_OK)
+    if (store_job_lean(e->store, id, &e->batch.arena, ret_job, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, id, "it is gone", err);
-    bill_parse(ret_job->bill, &e->arena, ret_bill);
+    bill_parse(ret_job->bill, &e->batch.arena, ret_bill);
     return E_OK;
 }
 
@@ -163,7 +164,7 @@ enum err_code route_judge_steps(struct engine *e, const struct job *j, struct sl
     size_t before = bill.n_steps;
     size_t at = route_end_of_work(&bill);
 
-    if (route_add(&bill, j->step, steps, &e->arena, refused) != E_OK)
+    if (route_add(&bill, j->step, steps, &e->batch.arena, refused) != E_OK)
         return E_OK;
     for (size_t i = at; i < at + bill.n_steps - before && refused->code == E_OK; i++) {
         if (judge_whole_step(e, &bill.steps[i], refused, err) != E_OK)
@@ -235,7 +236,7 @@ static enum err_code fail_unreached(struct turn *t, const struct route_step *ste
         .queue = t->was->queue,
         .started_at = e->now.wall_at,
         .ended_at = e->now.wall_at,
-        .text = arena_copy(&e->arena, slice_of(why.msg)),
+        .text = arena_copy(&e->batch.arena, slice_of(why.msg)),
     };
 
     mark_failed(t, step);
@@ -268,7 +269,7 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
     struct engine *e = t->e;
     struct job *now = t->now;
     const struct slice as_it_is = slice_make(NULL, 0);
-    struct slice options = route_options(&t->bill, step, &e->arena);
+    struct slice options = route_options(&t->bill, step, &e->batch.arena);
     bool hit = false;
 
     if (options.data == NULL)
@@ -279,7 +280,8 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
         store_job_keep_result(e->store, now->id.v, gain->result, err) != E_OK)
         return err->code;
     if (store_job_set_route(e->store, now->id.v, options,
-                            gain->steps.size > 0 ? bill_format(&t->bill, &e->arena) : as_it_is,
+                            gain->steps.size > 0 ? bill_format(&t->bill, &e->batch.arena)
+                                                 : as_it_is,
                             gain->set.size > 0 ? t->assigned : as_it_is, err) != E_OK ||
         store_job_update(e->store, t->was, now, &hit, err) != E_OK)
         return err->code;
@@ -311,7 +313,7 @@ static void take_failed(void *ctx, const struct progress_entry *entry)
 static enum err_code judge_whole(struct turn *t, struct err *err)
 {
     struct job *now = t->now;
-    struct failed_entry failed = {now->failed_step, now, &t->e->arena};
+    struct failed_entry failed = {now->failed_step, now, &t->e->batch.arena};
 
     now->state = job_state_next(JOB_RUNNING, now->failed_step != 0 ? JOB_EV_FAIL : JOB_EV_DONE);
     if (now->failed_step != 0)
@@ -351,7 +353,7 @@ static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, 
     size_t at = route_end_of_work(&t->bill);
 
     if (gain->steps.size > 0 &&
-        route_add(&t->bill, t->was->step, gain->steps, &t->e->arena, &refused) != E_OK)
+        route_add(&t->bill, t->was->step, gain->steps, &t->e->batch.arena, &refused) != E_OK)
         return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
     if (gain->limits.size > 0)
         rights_limit_steps(t->bill.steps + at, t->bill.n_steps - before, gain->limits);
@@ -375,7 +377,7 @@ enum err_code route_step_end(struct engine *e, const struct job *was, struct job
 
     if (step == NULL)
         return store_job_damaged(e->store, was->id.v, "its step is not on its route", err);
-    t.assigned = merged(t.carried.assigned, gain->set, &e->arena);
+    t.assigned = merged(t.carried.assigned, gain->set, &e->batch.arena);
     if (event == JOB_EV_FAIL)
         mark_failed(&t, step);
     note_step(&t, step->number, was->queue, event == JOB_EV_FAIL);

@@ -8,8 +8,11 @@
 
 #include "base/arena.h"
 #include "core/route/bill.h"
-#include "engine/engine_internal.h"
+#include "engine/jobs/finish.h"
 #include "engine/op.h"
+
+struct engine;
+struct queue;
 
 /* The params as a step sees them: its own over what was set before it over the job's. */
 struct slice route_params(struct slice params, struct slice assigned, struct slice step_params,

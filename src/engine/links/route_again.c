@@ -10,6 +10,7 @@
 #include "base/json/json.h"
 #include "engine/links/route.h"
 #include "engine/reads/job_json.h"
+#include "engine/state.h"
 #include "store/jobs/record.h"
 
 /* ---- names that a person has changed ---- */
@@ -135,7 +136,7 @@ enum err_code route_again(struct engine *e, const struct act *act, const struct 
     const struct route_step *step = NULL;
     struct bill bill;
 
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     if (choose_step(&bill, j, act->from, act->anew, &step, refused) != E_OK)
         return E_OK;
     *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
@@ -147,19 +148,19 @@ enum err_code route_again(struct engine *e, const struct act *act, const struct 
 
     bill.n_skip = 0; /* what is run again is run in full */
     if (act->params.size > 0)
-        bill.changed = add_changed(&bill, j, act->params, &e->arena);
+        bill.changed = add_changed(&bill, j, act->params, &e->batch.arena);
     struct assigning a = {.bill = &bill,
                           .before = route_place(&bill, step->number),
-                          .arena = &e->arena};
+                          .arena = &e->batch.arena};
 
     if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
         return err->code;
     settle_last(&a);
-    ret->options = route_options(&bill, step, &e->arena);
+    ret->options = route_options(&bill, step, &e->batch.arena);
     ret->assigned = a.assigned;
-    ret->params = route_params(params, ret->assigned, step->params, &e->arena);
+    ret->params = route_params(params, ret->assigned, step->params, &e->batch.arena);
     if (rewritten)
-        ret->bill = bill_format(&bill, &e->arena);
+        ret->bill = bill_format(&bill, &e->batch.arena);
     return E_OK;
 }
 
@@ -168,13 +169,13 @@ enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy
 {
     struct bill bill;
 
-    bill_parse(j->bill, &e->arena, &bill);
+    bill_parse(j->bill, &e->batch.arena, &bill);
     bill.after = slice_make(NULL, 0);
     bill.changed = slice_make(NULL, 0);
     bill.n_skip = 0;
     bill.parent = 0;
     bill.depth = 0;
-    copy->bill = bill_format(&bill, &e->arena);
+    copy->bill = bill_format(&bill, &e->batch.arena);
     copy->billed = bill_is_followed(&bill);
     if (bill.n_steps == 0)
         return E_OK;
@@ -184,6 +185,6 @@ enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy
         return queue_unknown(e, bill.steps[0].queue, E_INVALID, refused);
     copy->queue = q->id;
     copy->step = bill.steps[0].number;
-    copy->options = route_options(&bill, &bill.steps[0], &e->arena);
+    copy->options = route_options(&bill, &bill.steps[0], &e->batch.arena);
     return E_OK;
 }

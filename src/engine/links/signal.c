@@ -4,16 +4,21 @@
  * A level holds until it is cleared or used up.  Who waits is looked at in the order of the jobs.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/signal.h"
+
 #include "base/json/json.h"
 #include "core/route/dest.h"
-#include "engine/engine_internal.h"
-#include "engine/links/after.h"
+#include "engine/batch/transaction.h"
+#include "engine/links/release.h"
+#include "engine/links/waiter.h"
+#include "engine/state.h"
+#include "store/links/links.h"
 
 enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
                          struct err *err)
 {
     if (engine_write(e, err) != E_OK ||
-        store_signal_hold(e->store, name, &e->arena, ret, err) != E_OK)
+        store_signal_hold(e->store, name, &e->batch.arena, ret, err) != E_OK)
         return err->code;
     if (ret->id != 0)
         return E_OK;
@@ -36,7 +41,7 @@ enum err_code signal_raise(struct engine *e, struct slice name, int64_t count, i
     signal.changed_at = e->now.wall_at;
     if (store_signal_put(e->store, &signal, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->raised, signal.id);
+    VEC_PUSH(&e->batch.followups.raised, signal.id);
     *ret_level = signal.count;
     return E_OK;
 }
@@ -48,7 +53,7 @@ static enum err_code clear(struct engine *e, struct slice name, struct err *err)
     int64_t waiters = 0;
 
     if (engine_write(e, err) != E_OK || waits_flush(e, err) != E_OK ||
-        store_signal_hold(e->store, name, &e->arena, &signal, err) != E_OK)
+        store_signal_hold(e->store, name, &e->batch.arena, &signal, err) != E_OK)
         return err->code;
     if (signal.id == 0)
         return E_OK;
@@ -88,7 +93,7 @@ static enum err_code level_of(struct engine *e, int64_t id, int64_t *ret_level, 
 {
     return engine_write(e, err) != E_OK
                ? err->code
-               : store_signals_hold(e->store, &id, 1, ret_level, &e->arena, err);
+               : store_signals_hold(e->store, &id, 1, ret_level, &e->batch.arena, err);
 }
 
 /* Looks at the waits of a page, as far as the level reaches; *ret_at: at so many of them. */
@@ -186,31 +191,32 @@ static enum err_code look_at_new(struct engine *e, struct err *err)
 {
     bool any = false;
 
-    if (e->hopeful.count > 0 && (e->shared || e->has_releases) &&
+    if (e->batch.followups.hopeful.count > 0 && (e->shared.is_on || e->followups.has_releases) &&
         store_release_any(e->store, &any, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < e->hopeful.count; i++) {
+    for (size_t i = 0; i < e->batch.followups.hopeful.count; i++) {
         bool behind = false;
         bool busy = false; /* its signals are held since it was made */
 
-        if (any && is_behind(e, e->hopeful.items[i], &behind, err) != E_OK)
+        if (any && is_behind(e, e->batch.followups.hopeful.items[i], &behind, err) != E_OK)
             return err->code;
-        if (!behind && waiter_look(e, e->hopeful.items[i], &busy, err) != E_OK)
+        if (!behind && waiter_look(e, e->batch.followups.hopeful.items[i], &busy, err) != E_OK)
             return err->code;
         if (busy)
-            return store_job_damaged(e->store, e->hopeful.items[i], "its signal is not held", err);
+            return store_job_damaged(e->store, e->batch.followups.hopeful.items[i],
+                                     "its signal is not held", err);
     }
     return E_OK;
 }
 
 enum err_code signals_settle(struct engine *e, size_t *room, struct err *err)
 {
-    for (size_t i = 0; i < e->raised.count; i++)
-        if (tell_raised(e, e->raised.items[i], room, err) != E_OK)
+    for (size_t i = 0; i < e->batch.followups.raised.count; i++)
+        if (tell_raised(e, e->batch.followups.raised.items[i], room, err) != E_OK)
             return err->code;
     if (look_at_new(e, err) != E_OK)
         return err->code;
-    VEC_CLEAR(&e->raised);
-    VEC_CLEAR(&e->hopeful);
+    VEC_CLEAR(&e->batch.followups.raised);
+    VEC_CLEAR(&e->batch.followups.hopeful);
     return E_OK;
 }

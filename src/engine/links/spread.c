@@ -6,21 +6,29 @@
  * that a crash changes nothing about who gets what.  What the jobs carry is stored once, under the row's id.
  */
 /* SPDX-License-Identifier: MIT */
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/links/spread.h"
+
+#include "engine/batch/transaction.h"
+#include "engine/jobs/keys.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/chain.h"
+#include "engine/links/join.h"
+#include "engine/links/topic.h"
+#include "engine/state.h"
 #include "store/links/fanout.h"
 
 void fanout_note(struct engine *e, int64_t id)
 {
-    if (e->fanouts_from == 0)
-        e->fanouts_from = id;
-    e->has_fanouts = true;
-    e->fanouts_at = 0;
+    if (e->batch.followups.fanouts_from == 0)
+        e->batch.followups.fanouts_from = id;
+    e->followups.has_fanouts = true;
+    e->followups.fanouts_at = 0;
 }
 
 bool fanout_is_late(const struct engine *e, int64_t id)
 {
-    return id == 0 || (e->fanouts_from != 0 && id >= e->fanouts_from);
+    return id == 0 ||
+           (e->batch.followups.fanouts_from != 0 && id >= e->batch.followups.fanouts_from);
 }
 
 /* ---- making jobs ---- */
@@ -42,8 +50,8 @@ static enum err_code take_keys(struct engine *e, const struct stored_spread *s, 
     }
     if (keys_take(e, err) != E_OK)
         return err->code;
-    for (size_t i = 0; i < e->keys.entries.count; i++)
-        *ret_all = *ret_all && e->keys.entries.items[i]->taken;
+    for (size_t i = 0; i < e->batch.keys.entries.count; i++)
+        *ret_all = *ret_all && e->batch.keys.entries.items[i]->taken;
     return E_OK;
 }
 
@@ -70,7 +78,7 @@ static enum err_code make_chained(struct engine *e, const struct stored_spread *
 {
     struct bill bill;
 
-    bill_parse(s->bill, &e->arena, &bill);
+    bill_parse(s->bill, &e->batch.arena, &bill);
     struct chain_source source = {.params = s->params,
                                   .labels = s->labels,
                                   .job = bill.parent,
@@ -105,7 +113,8 @@ static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t
  * servers meet that publish under the same key at once. */
 static size_t part_now(const struct engine *e, const struct stored_spread *s)
 {
-    size_t now = fanout_part(&e->fanout, &e->fanout_max, s->n_targets, s->labels.size);
+    size_t now = fanout_part(&e->batch.followups.fanout, &e->followups.fanout_max, s->n_targets,
+                             s->labels.size);
 
     return now == 0 && s->key.size > 0 ? 1 : now;
 }
@@ -123,7 +132,8 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_l
     *ret_lost = !all;
     if (*ret_lost)
         return keys_return(e, err);
-    fanout_use(&e->fanout, now, s->params.size + s->body.size + now * s->labels.size);
+    fanout_use(&e->batch.followups.fanout, now,
+               s->params.size + s->body.size + now * s->labels.size);
     if (now == s->n_targets)
         return make_some(e, s, now, 0, err);
     struct stored_spread rest = *s;
@@ -141,12 +151,12 @@ enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_l
 static enum err_code next(struct engine *e, struct stored_spread *ret, struct err *err)
 {
     ret->id = 0;
-    while (store_spread_next(e->store, ret->id, &e->arena, ret, err) != E_OK ||
+    while (store_spread_next(e->store, ret->id, &e->batch.arena, ret, err) != E_OK ||
            (ret->id != 0 && fanout_is_left_alone(e, ret->id))) {
         if (err->code != E_OK && (!err->bad_row || !fanout_is_left_alone(e, ret->id)))
             return fanout_leave_alone(e, "publication", ret->id, err);
         *err = ERR_INIT;
-        e->fanouts_left = true;
+        e->followups.fanouts_left = true;
     }
     return E_OK;
 }
@@ -156,13 +166,14 @@ static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err
     if (s->fired)
         return join_go_on(e, s, err);
     size_t left = s->n_targets - s->place;
-    size_t room = fanout_room(&e->fanout, s->labels.size);
+    size_t room = fanout_room(&e->batch.followups.fanout, s->labels.size);
     size_t n = left < room ? left : room;
     bool ignored;
 
     if (take_keys(e, s, n, &ignored, err) != E_OK)
         return err->code;
-    fanout_use(&e->fanout, n, n * s->labels.size); /* what they share is stored already */
+    fanout_use(&e->batch.followups.fanout, n,
+               n * s->labels.size); /* what they share is stored already */
     /* What they share goes with the row, unless they are written by then. */
     if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
         return err->code;
@@ -185,14 +196,14 @@ enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
 
 bool fanouts_may_be(const struct engine *e)
 {
-    return e->shared || e->has_fanouts || e->fanouts_left;
+    return e->shared.is_on || e->followups.has_fanouts || e->followups.fanouts_left;
 }
 
 enum err_code spread_of_key(struct engine *e, struct slice key, struct stored_spread *ret,
                             struct err *err)
 {
     *ret = (struct stored_spread){.id = 0};
-    return fanouts_may_be(e) ? store_spread_of_key(e->store, key, &e->arena, ret, err) : E_OK;
+    return fanouts_may_be(e) ? store_spread_of_key(e->store, key, &e->batch.arena, ret, err) : E_OK;
 }
 
 enum err_code spread_count(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)

@@ -5,12 +5,17 @@
  * topic alone, while it takes jobs. Who is subscribed is read off the queues in memory.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/topic.h"
+
 #include <string.h>
 
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
+#include "engine/jobs/keys.h"
 #include "engine/jobs/submit.h"
-#include "engine/links/links.h"
+#include "engine/links/chain.h"
+#include "engine/links/spread.h"
+#include "engine/state.h"
+#include "store/shared.h"
 
 /* ---- who is subscribed ---- */
 
@@ -39,7 +44,7 @@ size_t topic_count(const struct engine *e, struct slice topic)
 static size_t subscribed(struct engine *e, struct slice topic, struct spread_target **ret_targets)
 {
     size_t n = topic_count(e, topic);
-    struct spread_target *targets = arena_array(&e->arena, n + 1, sizeof(*targets));
+    struct spread_target *targets = arena_array(&e->batch.arena, n + 1, sizeof(*targets));
     size_t at = 0;
 
     for (size_t i = 0; i < e->queues.count && at < n; i++)
@@ -61,7 +66,7 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
                                    .params = source->params,
                                    .labels = source->labels,
                                    .priority = source->priority,
-                                   .bill = bill_format(&bill, &e->arena),
+                                   .bill = bill_format(&bill, &e->batch.arena),
                                    .targets = targets,
                                    .n_targets = n};
 
@@ -81,7 +86,7 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
 
     if (key.size == 0)
         return key;
-    char *text = arena_alloc(&e->arena, key.size + 1 + name);
+    char *text = arena_alloc(&e->batch.arena, key.size + 1 + name);
 
     memcpy(text, key.data, key.size);
     text[key.size] = '/';
@@ -94,9 +99,9 @@ static struct slice bill_for(struct engine *e, const struct submit_item *item)
     struct bill bill = {.topic = item->topic};
 
     if (item->bill.size > 0)
-        bill_parse(item->bill, &e->arena, &bill);
+        bill_parse(item->bill, &e->batch.arena, &bill);
     bill.topic = item->topic;
-    return bill_format(&bill, &e->arena);
+    return bill_format(&bill, &e->batch.arena);
 }
 
 /* The item as one for a queue; `bill` is that of all of them. */
@@ -201,8 +206,8 @@ static enum err_code expand_one(struct engine *e, const struct submit_item *item
 static void list_all(struct engine *e, const struct expansion *x, struct topic_list *ret_list)
 {
     size_t n = x->firsts.count + x->others.count;
-    struct submit_item *items = arena_array(&e->arena, n, sizeof(*items));
-    size_t *from = arena_array(&e->arena, n, sizeof(*from));
+    struct submit_item *items = arena_array(&e->batch.arena, n, sizeof(*items));
+    size_t *from = arena_array(&e->batch.arena, n, sizeof(*from));
 
     for (size_t i = 0; i < n; i++) {
         bool first = i < x->firsts.count;
@@ -266,7 +271,7 @@ static enum err_code judge_spread(struct engine *e, const struct publish *x, str
         return E_OK;
     p->known = true;
     p->n = spread.n_targets;
-    p->targets = arena_array(&e->arena, p->n, sizeof(*p->targets));
+    p->targets = arena_array(&e->batch.arena, p->n, sizeof(*p->targets));
     for (size_t i = 0; i < p->n; i++)
         p->targets[i] = spread.targets[i];
     if (spread.content != x->content)
@@ -345,7 +350,7 @@ static enum err_code judge(struct engine *e, const struct publish *x, struct pub
     if (x->key.size > 0 && judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
     /* Another server may have decided it after the row was looked for: now the row is there, or all of its keys. */
-    if (e->shared && refused->code == E_OK && is_known_in_part(p) &&
+    if (e->shared.is_on && refused->code == E_OK && is_known_in_part(p) &&
         judge_known(e, x, p, refused, err) != E_OK)
         return err->code;
     if (refused->code != E_OK || p->known)

@@ -6,11 +6,16 @@
  * and whoever tells keeps a release of what there was to be told.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/links/waiter.h"
+
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
-#include "engine/links/after.h"
+#include "engine/batch/effects.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/job_end.h"
+#include "engine/state.h"
 #include "store/jobs/jobs.h"
+#include "store/links/links.h"
 
 enum { NO_CONDITION = -1 };
 
@@ -30,11 +35,12 @@ void wait_page_cleanup(struct wait_page *page)
 
 enum err_code waits_flush(struct engine *e, struct err *err)
 {
-    if (e->new_waits.count == 0)
+    if (e->batch.followups.new_waits.count == 0)
         return E_OK;
-    if (store_waits_add(e->store, e->new_waits.items, e->new_waits.count, &e->arena, err) != E_OK)
+    if (store_waits_add(e->store, e->batch.followups.new_waits.items,
+                        e->batch.followups.new_waits.count, &e->batch.arena, err) != E_OK)
         return err->code;
-    VEC_CLEAR(&e->new_waits);
+    VEC_CLEAR(&e->batch.followups.new_waits);
     return E_OK;
 }
 
@@ -50,13 +56,13 @@ static int by_id(const void *a, const void *b)
 enum err_code waiters_hold(struct engine *e, const struct wait_page *page, const bool **ret_busy,
                            struct err *err)
 {
-    int64_t *ids = arena_array(&e->arena, page->count + 1, sizeof(*ids));
-    bool *held = arena_array(&e->arena, page->count + 1, sizeof(*held));
-    bool *busy = arena_array(&e->arena, page->count + 1, sizeof(*busy));
+    int64_t *ids = arena_array(&e->batch.arena, page->count + 1, sizeof(*ids));
+    bool *held = arena_array(&e->batch.arena, page->count + 1, sizeof(*held));
+    bool *busy = arena_array(&e->batch.arena, page->count + 1, sizeof(*busy));
     size_t n = 0;
 
     *ret_busy = busy;
-    if (!e->shared || page->count == 0)
+    if (!e->shared.is_on || page->count == 0)
         return E_OK;
     for (size_t i = 0; i < page->count; i++)
         ids[i] = page->items[i].waiter;
@@ -64,7 +70,7 @@ enum err_code waiters_hold(struct engine *e, const struct wait_page *page, const
     for (size_t i = 0; i < page->count; i++)
         if (n == 0 || ids[n - 1] != ids[i])
             ids[n++] = ids[i];
-    if (store_waiters_hold(e->store, ids, n, held, &e->arena, err) != E_OK)
+    if (store_waiters_hold(e->store, ids, n, held, &e->batch.arena, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < page->count; i++) {
         const int64_t *place = bsearch(&page->items[i].waiter, ids, n, sizeof(*ids), by_id);
@@ -80,7 +86,7 @@ static enum err_code load(struct engine *e, int64_t waiter, struct job *ret_job,
 {
     bool found = false;
 
-    if (store_job_brief(e->store, waiter, &e->arena, ret_job, &found, err) != E_OK)
+    if (store_job_brief(e->store, waiter, &e->batch.arena, ret_job, &found, err) != E_OK)
         return err->code;
     *ret_waits = found && ret_job->state == JOB_HELD && ret_job->holds & JOB_HOLD_AFTER;
     return E_OK;
@@ -125,7 +131,7 @@ static enum err_code levels_hold_set(struct engine *e, const struct stored_wait 
     for (size_t i = 1; i < n; i++)
         if (ids[n_ids - 1] != waits[i].target)
             ids[n_ids++] = waits[i].target;
-    if (store_signals_hold(e->store, ids, n_ids, levels, &e->arena, err) != E_OK)
+    if (store_signals_hold(e->store, ids, n_ids, levels, &e->batch.arena, err) != E_OK)
         return err->code;
     n_ids = 0;
     for (size_t i = 0; i < n; i++) {
@@ -160,7 +166,8 @@ static enum err_code use_up(struct engine *e, const struct wait_page *waits, str
 
         if (!waits->items[i].take)
             continue;
-        if (store_signal_load(e->store, waits->items[i].target, &e->arena, &signal, err) != E_OK)
+        if (store_signal_load(e->store, waits->items[i].target, &e->batch.arena, &signal, err) !=
+            E_OK)
             return err->code;
         signal.count -= waits->items[i].count;
         signal.changed_at = e->now.wall_at;

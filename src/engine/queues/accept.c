@@ -2,9 +2,11 @@
  * Whether a queue accepts a job: checked for every job that enters it, and when its params change.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/accept.h"
+
 #include "base/json/json.h"
 #include "core/program/template.h"
-#include "engine/engine_internal.h"
+#include "engine/queues/queue.h"
 
 /* A job's own command is read here: it was not there when the queue was defined. */
 static enum err_code check_own(struct slice command, struct slice params, struct err *refused)

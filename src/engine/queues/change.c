@@ -5,27 +5,34 @@
  * definitions in the same commit.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/change.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json/json.h"
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/counts.h"
+#include "engine/batch/transaction.h"
+#include "engine/links/spread.h"
 #include "engine/queues/define.h"
+#include "engine/queues/queue_log.h"
+#include "engine/queues/subscribers.h"
+#include "engine/state.h"
 #include "store/meta.h"
 #include "store/queue_log.h"
+#include "store/queues.h"
 
 /* ---- one queue ---- */
 
 /* Makes workers read the definitions again; once a batch is enough. */
 static enum err_code raise_definitions(struct engine *e, struct err *err)
 {
-    e->queues_changed = true; /* a batch that fails reads the number again */
-    e->woken = true;
-    if (e->definitions_raised)
+    e->batch.queues_changed = true; /* a batch that fails reads the number again */
+    e->waiting.woken = true;
+    if (e->batch.definitions_raised)
         return E_OK;
-    e->definitions_raised = true;
+    e->batch.definitions_raised = true;
     e->definitions++;
     if (engine_write(e, err) != E_OK)
         return err->code;
@@ -36,11 +43,12 @@ static void tell_queue(struct engine *e, const struct queue *q, enum queue_state
                        const char *what)
 {
     if (e->config.on_event != NULL)
-        VEC_PUSH(&e->events, ((struct event){.kind = EVENT_QUEUE,
-                                             .at = e->now.wall_at,
-                                             .queue = arena_copy(&e->arena, slice_of(q->name)),
-                                             .queue_state = state,
-                                             .what = what}));
+        VEC_PUSH(&e->batch.events,
+                 ((struct event){.kind = EVENT_QUEUE,
+                                 .at = e->now.wall_at,
+                                 .queue = arena_copy(&e->batch.arena, slice_of(q->name)),
+                                 .queue_state = state,
+                                 .what = what}));
 }
 
 /* As it stands in memory. */
@@ -54,7 +62,7 @@ static enum err_code write_row(struct engine *e, const struct queue *q, enum que
                                .changed_at = q->changed_at,
                                .restarts = q->restarts};
 
-    e->queues_changed = true;
+    e->batch.queues_changed = true;
     return engine_write(e, err) != E_OK ? err->code : store_queue_set(e->store, &row, err);
 }
 
@@ -67,7 +75,7 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
         return err->code;
     tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
     q->state = state;
-    e->woken = true;
+    e->waiting.woken = true;
     return E_OK;
 }
 
@@ -97,7 +105,7 @@ static enum err_code stop_queue(struct engine *e, struct queue *q, int failures,
 static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 {
     q->restarts++;
-    if (e->shared)
+    if (e->shared.is_on)
         q->streak = -1; /* the store knows */
     if (write_row(e, q, q->state, slice_of(q->json), err) != E_OK ||
         raise_definitions(e, err) != E_OK)
@@ -140,8 +148,8 @@ static int64_t next_queue(const struct engine *e, int64_t above)
 {
     int64_t next = INT64_MAX;
 
-    for (size_t i = 0; i < e->seen_ends.count; i++) {
-        int64_t id = e->seen_ends.items[i].queue->id;
+    for (size_t i = 0; i < e->batch.seen_ends.count; i++) {
+        int64_t id = e->batch.seen_ends.items[i].queue->id;
 
         if (id > above && id < next)
             next = id;
@@ -151,14 +159,15 @@ static int64_t next_queue(const struct engine *e, int64_t above)
 
 enum err_code queue_write_streaks(struct engine *e, struct err *err)
 {
-    struct seen_end *ends = arena_array(&e->arena, e->seen_ends.count + 1, sizeof(*ends));
+    struct seen_end *ends = arena_array(&e->batch.arena, e->batch.seen_ends.count + 1,
+                                        sizeof(*ends));
 
     for (int64_t id = next_queue(e, 0); id != INT64_MAX; id = next_queue(e, id)) {
         size_t n = 0;
 
-        for (size_t i = 0; i < e->seen_ends.count; i++)
-            if (e->seen_ends.items[i].queue->id == id)
-                ends[n++] = e->seen_ends.items[i];
+        for (size_t i = 0; i < e->batch.seen_ends.count; i++)
+            if (e->batch.seen_ends.items[i].queue->id == id)
+                ends[n++] = e->batch.seen_ends.items[i];
         if (write_streak(e, ends, n, err) != E_OK)
             return err->code;
     }
@@ -171,8 +180,8 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
 
     if (q->def.stop_after == 0)
         return E_OK;
-    if (e->shared) {
-        VEC_PUSH(&e->seen_ends, ((struct seen_end){q, failed}));
+    if (e->shared.is_on) {
+        VEC_PUSH(&e->batch.seen_ends, ((struct seen_end){q, failed}));
         return E_OK;
     }
     if (streak == q->streak)
@@ -194,23 +203,23 @@ enum err_code queue_count_jobs(struct engine *e, const struct queue *q, int64_t 
     if (store_counts_queue(e->store, q->id, &n, err) != E_OK ||
         spread_count(e, q, &published, err) != E_OK)
         return err->code;
-    *ret_n = n + published + counts_of(&e->counts, q->id);
+    *ret_n = n + published + counts_of(&e->batch.counts, q->id);
     return E_OK;
 }
 
 enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
 {
-    e->queues_changed = true;
+    e->batch.queues_changed = true;
     if (engine_write(e, err) != E_OK || store_counts_remove(e->store, q->id, err) != E_OK ||
         store_queue_log_remove(e->store, q->id, err) != E_OK ||
         store_queue_remove(e->store, q->id, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     tell_queue(e, q, 0, "removed");
     queue_unlist(e, q);
-    e->retain_at = 0; /* retention must forget its jobs */
-    e->woken = true;
-    counts_forget(&e->counts, q->id);
-    VEC_PUSH(&e->gone_queues, q); /* events of the batch still name it */
+    e->sweep.retain_at = 0; /* retention must forget its jobs */
+    e->waiting.woken = true;
+    counts_forget(&e->batch.counts, q->id);
+    VEC_PUSH(&e->batch.gone_queues, q); /* events of the batch still name it */
     return E_OK;
 }
 
@@ -219,7 +228,7 @@ enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
 enum err_code queue_make(struct engine *e, struct slice name, struct slice definition,
                          struct err *err)
 {
-    e->queues_changed = true;
+    e->batch.queues_changed = true;
     if (queue_add(e, name, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     tell_queue(e, queue_find(e, name), QUEUE_UP, "defined");
@@ -233,7 +242,7 @@ enum err_code queue_redefine(struct engine *e, struct queue *q, struct slice def
         write_queue(e, q, q->state, definition, err) != E_OK || raise_definitions(e, err) != E_OK)
         return err->code;
     queue_define(q, definition);
-    e->retain_at = 0;
+    e->sweep.retain_at = 0;
     return E_OK;
 }
 
@@ -250,7 +259,7 @@ static enum err_code load_queues(struct engine *e, struct define_set *set, struc
             .own = q,
             .is_kept = is_subscriber || strcmp(q->name, DEFAULT_QUEUE) == 0,
             .follows = is_subscriber ? q->def.subscriber_topic : slice_make(NULL, 0),
-            .links = definition_links_of_queue(&q->def, &e->arena),
+            .links = definition_links_of_queue(&q->def, &e->batch.arena),
         };
 
         define_set_add(set, &d);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json/json.h"
-#include "engine/engine_internal.h"
 #include "engine/queues/define.h"
+
+#include "base/json/json.h"
+#include "engine/batch/names.h"
 
 static void add_change(struct op *op, enum definition_kind kind, struct slice name,
                        const char *change)

@@ -17,6 +17,7 @@
 
 #include "base/err.h"
 #include "core/definition/kinds.h"
+#include "engine/batch/names.h"
 #include "engine/op.h"
 
 struct engine;

@@ -12,9 +12,11 @@
  * row is the truth, and is written only over the instance that was judged.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/instance.h"
+
 #include <inttypes.h>
 
-#include "engine/engine_internal.h"
+#include "engine/state.h"
 
 /* Another server may have heard of it later than its row says: by WORKER_LAG_BUSY_US of one
  * that holds jobs, and of one that waits by WORKER_LAG_US, which matters only where leases are
@@ -30,7 +32,8 @@ void instance_found(const struct engine *e, struct known_worker *w)
 {
     /* An embedded store has one server, which has just been started: those who live come back
      * to it. */
-    w->alive_until_at = e->shared ? there_until(&w->row) : engine_lease_at(e) + w->row.lease_us;
+    w->alive_until_at = e->shared.is_on ? there_until(&w->row)
+                                        : engine_lease_at(e) + w->row.lease_us;
 }
 
 void instance_heard(struct engine *e, const struct exchange *x)
@@ -56,7 +59,7 @@ static bool is_of(const struct op *op, const struct known_worker *w)
 
 static bool is_there(const struct engine *e, const struct known_worker *w)
 {
-    for (struct op *op = e->waiting; op != NULL; op = op->next)
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (is_of(op, w) && (op->alive == NULL || op->alive(op)))
             return true;
     /* While we were stopped, or the store failed, it could not be heard. */
@@ -88,9 +91,9 @@ static void refuse(struct op *op, const struct stored_worker *row)
 /* Claims of the one before that still wait get nothing. */
 static void send_back(struct engine *e, const struct known_worker *w)
 {
-    for (struct op *op = e->waiting; op != NULL; op = op->next)
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (is_of(op, w))
-            op->hurry = e->stirred = true;
+            op->hurry = e->waiting.stirred = true;
 }
 
 /* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does
@@ -103,7 +106,7 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
     *ret_new = w == NULL;
     if (w == NULL || (!w->stale && slice_equal(w->row.instance, info->instance)))
         return E_OK;
-    if ((w->stale || e->shared) && worker_refresh(e, w, err) != E_OK)
+    if ((w->stale || e->shared.is_on) && worker_refresh(e, w, err) != E_OK)
         return err->code;
     if (slice_equal(w->row.instance, info->instance))
         return E_OK;
@@ -153,8 +156,11 @@ static void give_way(struct engine *e, struct op **ops, size_t n, size_t i)
     }
 }
 
-enum err_code instances_admit(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code instances_admit(struct engine *e, struct err *err)
 {
+    struct op **ops = e->batch.ops;
+    size_t n = e->batch.n_ops;
+
     for (size_t i = 0; i < n; i++) {
         bool is_new = false;
 

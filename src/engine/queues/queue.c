@@ -2,10 +2,17 @@
  * Queues as the engine holds them: looked up, loaded, added.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/queue.h"
+
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/ready.h"
+#include "engine/queues/queue_log.h"
+#include "engine/queues/subscribers.h"
+#include "engine/state.h"
+#include "store/queues.h"
 
 #define DEFAULT_DEFINITION "{\"own_command\":true}"
 
@@ -168,7 +175,7 @@ enum err_code queue_add_default(struct engine *e, struct err *err)
 {
     if (queue_find(e, SLICE(DEFAULT_QUEUE)) != NULL)
         return E_OK;
-    e->queues_changed = true;
+    e->batch.queues_changed = true;
     return queue_add(e, SLICE(DEFAULT_QUEUE), SLICE(DEFAULT_DEFINITION), err);
 }
 

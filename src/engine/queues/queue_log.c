@@ -5,10 +5,13 @@
  * thousand, get one line a second with the number of those left out.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/queue_log.h"
+
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "core/job/verdict.h"
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
+#include "engine/state.h"
 #include "store/queue_log.h"
 
 #define LINE_MAX_BYTES ((size_t)2000)
@@ -17,7 +20,7 @@
 enum err_code queue_note(struct engine *e, const struct queue *q, const char *what,
                          struct slice text, struct err *err)
 {
-    struct queue_log_line line = {.seq = e->shared ? engine_new_id(e) : 0,
+    struct queue_log_line line = {.seq = e->shared.is_on ? engine_new_id(e) : 0,
                                   .at = e->now.wall_at,
                                   .what = slice_of(what),
                                   .text = utf8_cut(text, LINE_MAX_BYTES)};
@@ -56,8 +59,8 @@ enum err_code queue_note_changed(struct engine *e, const struct queue *q, struct
 {
     CLEANUP(buf) struct buf keys = BUF_INIT(LINE_MAX_BYTES);
 
-    add_differences(&keys, definition, slice_of(q->json), false, &e->arena);
-    add_differences(&keys, slice_of(q->json), definition, true, &e->arena);
+    add_differences(&keys, definition, slice_of(q->json), false, &e->batch.arena);
+    add_differences(&keys, slice_of(q->json), definition, true, &e->batch.arena);
     return queue_note(e, q, "changed", buf_slice(&keys), err);
 }
 
@@ -129,18 +132,18 @@ enum err_code queue_note_broken(struct engine *e, struct slice was, const struct
         return E_OK;
     for (struct json_iter it = json_members(w->broken.size > 0 ? w->broken : SLICE("{}"));
          json_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, json_text(key, &e->arena));
-        struct slice reason = json_text(value, &e->arena);
+        const struct queue *q = queue_find(e, json_text(key, &e->batch.arena));
+        struct slice reason = json_text(value, &e->batch.arena);
 
-        if (q != NULL && !slice_equal(reason_in(was, q->name, &e->arena), reason) &&
+        if (q != NULL && !slice_equal(reason_in(was, q->name, &e->batch.arena), reason) &&
             note_on_worker(e, q, "broken", w, reason, err) != E_OK)
             return err->code;
     }
     for (struct json_iter it = json_members(was.size > 0 ? was : SLICE("{}"));
          json_next_member(&it, &key, &value);) {
-        const struct queue *q = queue_find(e, json_text(key, &e->arena));
+        const struct queue *q = queue_find(e, json_text(key, &e->batch.arena));
 
-        if (q != NULL && reason_in(w->broken, q->name, &e->arena).data == NULL &&
+        if (q != NULL && reason_in(w->broken, q->name, &e->batch.arena).data == NULL &&
             note_on_worker(e, q, "mended", w, slice_make(NULL, 0), err) != E_OK)
             return err->code;
     }

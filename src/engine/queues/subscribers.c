@@ -9,13 +9,15 @@
  * server that was away, or whose clock was set, has to be found by its workers first.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/subscribers.h"
+
 #include <stdio.h>
 
 #include "base/json/json.h"
 #include "base/os/log.h"
 #include "core/object/quote.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/queues/change.h"
+#include "engine/state.h"
 #include "store/meta.h"
 #include "store/queues.h"
 
@@ -47,12 +49,12 @@ static size_t count_subscribers(const struct engine *e)
 
 void subscribers_watch(struct engine *e)
 {
-    bool watched = e->subscribers_at != 0 && e->subscribers_at != TIME_NEVER;
+    bool watched = e->sweep.subscribers_at != 0 && e->sweep.subscribers_at != TIME_NEVER;
 
     if (count_subscribers(e) == 0)
-        e->subscribers_at = TIME_NEVER;
+        e->sweep.subscribers_at = TIME_NEVER;
     else if (!watched)
-        e->subscribers_at = e->now.wall_at + LOOK_EVERY_US;
+        e->sweep.subscribers_at = e->now.wall_at + LOOK_EVERY_US;
 }
 
 /* ---- definitions ---- */
@@ -63,7 +65,7 @@ static struct slice definition_of(struct engine *e, const struct queue_subscribe
     const struct queue *of_topic = queue_find(e, s->topic);
 
     queue_def_subscriber(slice_of(of_topic == NULL ? "" : of_topic->json), s, &b);
-    return arena_copy(&e->arena, buf_slice(&b));
+    return arena_copy(&e->batch.arena, buf_slice(&b));
 }
 
 enum err_code subscribers_follow(struct engine *e, const struct queue *q, struct err *err)
@@ -94,7 +96,7 @@ static void judge(struct engine *e, struct op *op, struct slice name, struct sli
     struct quote quote;
 
     if (queue_name_check(name, &op->err) != E_OK ||
-        queue_def_parse_stored(definition, &e->arena, &def, &op->err) != E_OK)
+        queue_def_parse_stored(definition, &e->batch.arena, &def, &op->err) != E_OK)
         (void)err_wrap(&op->err, "queue %s", quote_text(&quote, name));
     else if (q != NULL && !is_subscriber(q))
         err_set(&op->err, E_CONFLICT, "queue %s is there already, and is no worker's own",
@@ -253,8 +255,9 @@ enum err_code subscribers_expire(struct engine *e, struct err *err)
         if (is_over(e, a) && (shut(e, a, err) != E_OK || clear(e, a, err) != E_OK))
             return err->code;
     }
-    e->subscribers_at = next_at > e->now.wall_at + LOOK_EVERY_US ? next_at
-                                                                 : e->now.wall_at + LOOK_EVERY_US;
+    e->sweep.subscribers_at = next_at > e->now.wall_at + LOOK_EVERY_US
+                                  ? next_at
+                                  : e->now.wall_at + LOOK_EVERY_US;
     subscribers_watch(e);
     return E_OK;
 }

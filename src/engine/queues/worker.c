@@ -6,12 +6,20 @@
  * is the oldest of more than WORKERS_MAX.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/queues/worker.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json/json.h"
-#include "engine/engine_internal.h"
-#include "engine/links/links.h"
+#include "engine/batch/names.h"
+#include "engine/batch/transaction.h"
+#include "engine/queues/instance.h"
+#include "engine/queues/queue_log.h"
+#include "engine/queues/subscribers.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
+#include "store/queues.h"
 
 #define SEEN_EVERY_US (10 * US_PER_S)
 #define SAY_US US_PER_S /* shared stores: what is said with a beat is newer by this at least */
@@ -21,7 +29,7 @@ enum { WORKERS_MAX = 10000 };
 
 struct known_worker *worker_find(const struct engine *e, struct slice name)
 {
-    return name.size == 0 ? NULL : names_find(&e->worker_names, name);
+    return name.size == 0 ? NULL : names_find(&e->workers.by_name, name);
 }
 
 int64_t worker_number(const struct engine *e, struct slice name)
@@ -62,7 +70,7 @@ static void take_worker(void *ctx, const struct stored_worker *row)
     w->stale = false;
     w->texts = keep_texts(&w->row);
     VEC_PUSH(&e->workers, w);
-    names_add(&e->worker_names, w->row.name, w);
+    names_add(&e->workers.by_name, w->row.name, w);
     instance_found(e, w);
 }
 
@@ -79,7 +87,7 @@ static void worker_free(struct known_worker *w)
 
 void workers_free(struct engine *e)
 {
-    names_deinit(&e->worker_names);
+    names_deinit(&e->workers.by_name);
     for (size_t i = 0; i < e->workers.count; i++)
         worker_free(e->workers.items[i]);
     VEC_DEINIT(&e->workers);
@@ -91,7 +99,7 @@ static enum err_code forget(struct engine *e, size_t i, struct err *err)
 
     if (engine_write(e, err) != E_OK || store_worker_remove(e->store, &w->row, err) != E_OK)
         return err->code;
-    names_remove(&e->worker_names, w->row.name);
+    names_remove(&e->workers.by_name, w->row.name);
     worker_free(w);
     e->workers.items[i] = e->workers.items[--e->workers.count];
     return E_OK;
@@ -133,7 +141,7 @@ static struct slice queues_json(struct engine *e, const struct exchange *x)
         buf_add_int(&b, x->queues[i].max);
     }
     buf_add_char(&b, '}');
-    return arena_copy(&e->arena, buf_slice(&b));
+    return arena_copy(&e->batch.arena, buf_slice(&b));
 }
 
 /* Whether the request comes from the process that the row tells of. */
@@ -228,7 +236,7 @@ static bool is_due(const struct engine *e, const struct known_worker *w)
 /* A worker that waits here is alive: other servers must know. */
 static void see_waiting(struct engine *e)
 {
-    for (struct op *op = e->waiting; op != NULL; op = op->next) {
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next) {
         struct known_worker *w = op->exchange.worker.instance.size == 0
                                      ? NULL
                                      : worker_find(e, op->exchange.worker.name);
@@ -240,7 +248,7 @@ static void see_waiting(struct engine *e)
 
 struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
 {
-    struct seen_worker *seen = arena_array(&e->arena, e->workers.count + 1, sizeof(*seen));
+    struct seen_worker *seen = arena_array(&e->batch.arena, e->workers.count + 1, sizeof(*seen));
 
     see_waiting(e);
     *ret_n = 0;
@@ -255,7 +263,7 @@ struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
 
 enum err_code worker_say(struct engine *e, struct slice name, struct err *err)
 {
-    struct known_worker *w = e->shared ? worker_find(e, name) : NULL;
+    struct known_worker *w = e->shared.is_on ? worker_find(e, name) : NULL;
 
     if (w == NULL || w->row.instance.size == 0 ||
         e->now.wall_at - w->row.seen_at < WORKER_LAG_BUSY_US)
@@ -268,12 +276,13 @@ enum err_code worker_say(struct engine *e, struct slice name, struct err *err)
 static bool is_news(const struct engine *e, const struct stored_worker *row,
                     const struct known_worker *w)
 {
-    return w == NULL || w->stale || !is_as_known(row, &w->row) || (!e->shared && is_due(e, w));
+    return w == NULL || w->stale || !is_as_known(row, &w->row) ||
+           (!e->shared.is_on && is_due(e, w));
 }
 
 bool worker_is_news(struct engine *e, const struct exchange *x)
 {
-    const struct known_worker *w = names_find(&e->worker_names, x->worker.name);
+    const struct known_worker *w = names_find(&e->workers.by_name, x->worker.name);
     struct stored_worker row = seen_row(e, x, w);
 
     return x->worker.name.size > 0 && is_news(e, &row, w);
@@ -283,10 +292,10 @@ static void set_row(struct engine *e, struct known_worker *w, const struct store
 {
     char *old = w->texts; /* the row may stand in it, and so does the key of its name */
 
-    names_remove(&e->worker_names, w->row.name);
+    names_remove(&e->workers.by_name, w->row.name);
     w->row = *row;
     w->texts = keep_texts(&w->row);
-    names_add(&e->worker_names, w->row.name, w);
+    names_add(&e->workers.by_name, w->row.name, w);
     free(old);
 }
 
@@ -332,7 +341,7 @@ static enum err_code put_row(struct engine *e, struct known_worker *w, struct st
     if (queue_note_broken(e, w == NULL ? none : w->row.broken, row, err) != E_OK)
         return err->code;
     news_tell_worker(e, row->id);
-    e->workers_changed = true;
+    e->batch.workers_changed = true;
     if (w == NULL)
         take_worker(e, row);
     else
@@ -342,7 +351,7 @@ static enum err_code put_row(struct engine *e, struct known_worker *w, struct st
 
 enum err_code worker_heard(struct engine *e, struct slice name, struct err *err)
 {
-    struct known_worker *w = names_find(&e->worker_names, name);
+    struct known_worker *w = names_find(&e->workers.by_name, name);
     struct stored_worker row = {.name = name, .queues = SLICE("{}")};
 
     if (w != NULL && w->stale && worker_refresh(e, w, err) != E_OK)

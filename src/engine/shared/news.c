@@ -8,10 +8,13 @@
  *   a                more than fits a line: everything is to be looked at
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/shared/news.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
+#include "engine/jobs/ready.h"
+#include "engine/state.h"
 #include "store/shared.h"
 
 #define TELL_PAUSE_US (5 * US_PER_MS)
@@ -21,46 +24,46 @@
 /* Whether there is room for more.  When there is none any more, the others are told to look at everything. */
 static bool add_news(struct engine *e, size_t room)
 {
-    if (e->news.size == 0)
-        buf_addf(&e->news, "%u", (unsigned)e->node);
-    if (e->news_full)
+    if (e->shared.news.size == 0)
+        buf_addf(&e->shared.news, "%u", (unsigned)e->node);
+    if (e->shared.news_full)
         return false;
-    e->news_full = e->news.size + room > STORE_NEWS_MAX - 16;
-    if (e->news_full)
-        buf_add_str(&e->news, " a");
-    return !e->news_full;
+    e->shared.news_full = e->shared.news.size + room > STORE_NEWS_MAX - 16;
+    if (e->shared.news_full)
+        buf_add_str(&e->shared.news, " a");
+    return !e->shared.news_full;
 }
 
 void news_tell_ended(struct engine *e, int64_t id)
 {
-    if (e->shared && add_news(e, 48))
-        buf_addf(&e->news, " e %" PRId64, id);
+    if (e->shared.is_on && add_news(e, 48))
+        buf_addf(&e->shared.news, " e %" PRId64, id);
 }
 
 void news_tell_cancel(struct engine *e, const struct cancel_note *note)
 {
-    if (e->shared && add_news(e, 96))
-        buf_addf(&e->news, " c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, note->lease.job,
-                 note->lease.token, note->worker, note->lease.fence);
+    if (e->shared.is_on && add_news(e, 96))
+        buf_addf(&e->shared.news, " c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                 note->lease.job, note->lease.token, note->worker, note->lease.fence);
 }
 
 void news_tell_worker(struct engine *e, int64_t number)
 {
-    if (e->shared && add_news(e, 48))
-        buf_addf(&e->news, " w %" PRId64, number);
+    if (e->shared.is_on && add_news(e, 48))
+        buf_addf(&e->shared.news, " w %" PRId64, number);
 }
 
 /* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the store. */
 static void note_ready(struct engine *e)
 {
-    if (e->sole)
+    if (e->shared.sole)
         return;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
         q->untold = q->untold || q->ready.count > 0 || (q->made_ready && !q->ready.complete);
-        if (q->untold && e->tell_at == TIME_NEVER)
-            e->tell_at = e->told_at + TELL_PAUSE_US;
+        if (q->untold && e->shared.tell_at == TIME_NEVER)
+            e->shared.tell_at = e->shared.told_at + TELL_PAUSE_US;
     }
 }
 
@@ -70,28 +73,28 @@ static void tell_ready(struct engine *e)
 {
     struct err err = ERR_INIT;
 
-    if (e->tell_at > e->now.steady_at)
+    if (e->shared.tell_at > e->now.steady_at)
         return;
-    buf_clear(&e->news);
-    e->news_full = false;
+    buf_clear(&e->shared.news);
+    e->shared.news_full = false;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
         if (q->untold && add_news(e, 48))
-            buf_addf(&e->news, " r %" PRId64, q->id);
+            buf_addf(&e->shared.news, " r %" PRId64, q->id);
         q->untold = false;
     }
-    if (e->news.size > 0 && store_tell(e->store, buf_slice(&e->news), &err) != E_OK)
+    if (e->shared.news.size > 0 && store_tell(e->store, buf_slice(&e->shared.news), &err) != E_OK)
         tell_trouble(e, &err);
-    buf_clear(&e->news);
-    e->news_full = false;
-    e->told_at = e->now.steady_at;
-    e->tell_at = TIME_NEVER;
+    buf_clear(&e->shared.news);
+    e->shared.news_full = false;
+    e->shared.told_at = e->now.steady_at;
+    e->shared.tell_at = TIME_NEVER;
 }
 
 void news_settled(struct engine *e)
 {
-    if (e->shared)
+    if (e->shared.is_on)
         tell_ready(e);
 }
 
@@ -99,13 +102,13 @@ static enum err_code tell_changes(struct engine *e, struct err *err)
 {
     int64_t changes = 0;
 
-    if (!e->queues_changed)
+    if (!e->batch.queues_changed)
         return E_OK;
     if (store_queues_changed(e->store, &changes, err) != E_OK)
         return err->code;
-    e->changes = changes == e->changes + 1 ? changes : -1;
+    e->shared.changes = changes == e->shared.changes + 1 ? changes : -1;
     if (add_news(e, 16))
-        buf_add_str(&e->news, " q");
+        buf_add_str(&e->shared.news, " q");
     return E_OK;
 }
 
@@ -114,7 +117,7 @@ enum err_code news_write(struct engine *e, struct err *err)
     if (tell_changes(e, err) != E_OK)
         return err->code;
     note_ready(e);
-    return e->news.size == 0 ? E_OK : store_tell(e->store, buf_slice(&e->news), err);
+    return e->shared.news.size == 0 ? E_OK : store_tell(e->store, buf_slice(&e->shared.news), err);
 }
 
 /* ---- hearing ---- */
@@ -127,13 +130,13 @@ static void hear_ready(struct engine *e, int64_t queue)
     if (q == NULL)
         return;
     ready_reset(&q->ready);
-    e->woken = true;
+    e->waiting.woken = true;
 }
 
 static void hear_cancel(struct engine *e, const struct cancel_note *note)
 {
     if (cancels_can_tell(e, note->worker))
-        VEC_PUSH(&e->new_cancels, *note);
+        VEC_PUSH(&e->batch.new_cancels, *note);
 }
 
 static bool next_number(const char **at, int64_t *ret)
@@ -151,10 +154,10 @@ static bool next_number(const char **at, int64_t *ret)
 /* The connection was lost: anything may have happened. */
 static void hear_everything(struct engine *e)
 {
-    e->changes = -1;
-    e->woken = e->stirred = true;
-    e->watch_again = true;
-    e->beat_at = e->now.steady_at;
+    e->shared.changes = -1;
+    e->waiting.woken = e->waiting.stirred = true;
+    e->shared.watch_again = true;
+    e->shared.beat_at = e->now.steady_at;
     queues_reset_ready(e);
 }
 
@@ -170,7 +173,7 @@ static void hear_item(struct engine *e, char letter, const char **at)
         break;
     case 'e':
         if (next_number(at, &number))
-            VEC_PUSH(&e->ended, number);
+            VEC_PUSH(&e->batch.ended, number);
         break;
     case 'c':
         if (next_number(at, &note.lease.job) && next_number(at, &note.lease.token) &&
@@ -182,16 +185,16 @@ static void hear_item(struct engine *e, char letter, const char **at)
             worker_changed(e, number);
         break;
     case 'q':
-        e->changes = -1;
-        e->woken = true;
+        e->shared.changes = -1;
+        e->waiting.woken = true;
         break;
     case 'a': hear_everything(e); break;
-    case 'x': e->beat_at = e->now.steady_at; break;
+    case 'x': e->shared.beat_at = e->now.steady_at; break;
     default: break;
     }
 }
 
-void news_hear(struct engine *e, const struct news *news)
+static void hear(struct engine *e, const struct news *news)
 {
     CLEANUP(mem)
     char *text = mem_strndup(news->text.data == NULL ? "" : news->text.data, news->text.size);
@@ -210,4 +213,11 @@ void news_hear(struct engine *e, const struct news *news)
         if (letter != ' ')
             hear_item(e, letter, &at);
     }
+}
+
+enum err_code news_run(struct engine *e, struct op *op, struct err *err)
+{
+    (void)err;
+    hear(e, &op->news);
+    return E_OK;
 }

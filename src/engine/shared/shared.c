@@ -7,14 +7,22 @@
  * remembered, until news says otherwise.  Claims in memory are those of this server's node.
  */
 /* SPDX-License-Identifier: MIT */
+#include "engine/shared/shared.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/engine_internal.h"
+#include "engine/batch/transaction.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/ready.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
 #include "store/jobs/claims.h"
+#include "store/jobs/jobs.h"
 #include "store/jobs/ready.h"
 #include "store/shared.h"
+#include "store/work.h"
 
 /* How often a server says that it lives, and until when it is then taken as alive.  One that has granted leases is in
  * a hurry: its jobs wait to be judged.  The others look again when a member's time has passed, so that a dead one
@@ -31,7 +39,7 @@
 
 static bool has_granted(const struct engine *e)
 {
-    return e->claims.heap.count + e->new_claims.count > 0;
+    return e->claims.heap.count + e->batch.new_claims.count > 0;
 }
 
 static int64_t beat_us(const struct engine *e)
@@ -48,9 +56,9 @@ static int64_t alive_us(const struct engine *e)
 
 struct now shared_now(const struct engine *e, struct now now)
 {
-    if (!e->shared || !e->config.clock_of_store)
+    if (!e->shared.is_on || !e->config.clock_of_store)
         return now;
-    now.wall_at = now.steady_at + now.asleep_us + e->ahead_us;
+    now.wall_at = now.steady_at + now.asleep_us + e->shared.ahead_us;
     return now;
 }
 
@@ -79,37 +87,38 @@ static enum err_code load_claims(struct engine *e, struct err *err)
 static enum err_code begin(struct engine *e, enum store_company company, struct store_view *view,
                            struct err *err)
 {
-    e->in_transaction = true;
+    e->batch.in_transaction = true;
     if (e->config.clock_of_store)
-        e->given = engine_clock(e);
+        e->clocks.given = engine_clock(e);
     if (store_begin_shared(e->store, company, view, err) != E_OK)
         return err->code;
     clocks_of_store(e, view->now_at);
-    e->alone = company == STORE_ALONE;
-    if (e->sole != view->sole) /* lists were filled under other rules */
+    e->shared.alone = company == STORE_ALONE;
+    if (e->shared.sole != view->sole) /* lists were filled under other rules */
         queues_reset_ready(e);
-    e->sole = view->sole;
+    e->shared.sole = view->sole;
     return E_OK;
 }
 
 static enum err_code load_queues(struct engine *e, const struct store_view *view, struct err *err)
 {
-    if (e->changes == view->changes)
+    if (e->shared.changes == view->changes)
         return E_OK;
     if (queues_load(e, err) != E_OK)
         return err->code;
-    e->changes = view->changes;
-    e->woken = true;
+    e->shared.changes = view->changes;
+    e->waiting.woken = true;
     return E_OK;
 }
 
 /* One that joins again has a clock that it believes, and ids that it has handed out. */
 static enum err_code begin_ids(struct engine *e, const struct store_seat *seat, struct err *err)
 {
-    if (e->ids_end == 0)
+    if (e->ids.end == 0)
         return ids_open(e, seat->ids_floor, seat->ids_newest, err);
-    e->ids_mark = seat->ids_floor;
-    id_gen_init(&e->ids, e->node, seat->ids_floor > e->ids.last ? seat->ids_floor : e->ids.last);
+    e->ids.mark = seat->ids_floor;
+    id_gen_init(&e->ids.gen, e->node,
+                seat->ids_floor > e->ids.gen.last ? seat->ids_floor : e->ids.gen.last);
     return E_OK;
 }
 
@@ -118,14 +127,14 @@ static enum err_code load_all(struct engine *e, const struct store_seat *seat, s
 {
     struct store_view view;
 
-    e->changes = -1;
+    e->shared.changes = -1;
     if (begin(e, STORE_ALONE, &view, err) != E_OK || begin_ids(e, seat, err) != E_OK ||
         load_queues(e, &view, err) != E_OK || leases_load(e, err) != E_OK ||
         queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK ||
         engine_write(e, err) != E_OK || store_due_bound(e->store, e->now.wall_at, err) != E_OK)
         return err->code;
     workers_free(e);
-    e->has_work = true;
+    e->bulk.has_work = true;
     return workers_load(e, err) != E_OK ? err->code : engine_commit(e, err);
 }
 
@@ -135,20 +144,20 @@ static enum err_code join(struct engine *e, struct err *err)
 
     if (store_join(e->store, e->config.member, alive_us(e), &seat, err) != E_OK)
         return err->code;
-    e->sole = false; /* others may have come and gone */
+    e->shared.sole = false; /* others may have come and gone */
     e->node = seat.node;
     claims_deinit(&e->claims);
     claims_init(&e->claims);
-    VEC_CLEAR(&e->dead_claims);
-    e->is_unsettled = e->has_releases = e->has_revivals = e->has_fanouts = true;
-    e->due_at = e->retain_at = 0;
-    e->beat_at = e->now.steady_at;
+    e->emitters.is_unsettled = e->followups.has_releases = e->followups.has_revivals =
+        e->followups.has_fanouts = true;
+    e->sweep.due_at = e->sweep.retain_at = 0;
+    e->shared.beat_at = e->now.steady_at;
     enum err_code code = load_all(e, &seat, err);
 
     if (code != E_OK) { /* what its node has granted is not looked after yet */
         store_rollback(e->store);
         store_unseat(e->store);
-        e->in_transaction = false;
+        e->batch.in_transaction = false;
     }
     return code;
 }
@@ -156,19 +165,18 @@ static enum err_code join(struct engine *e, struct err *err)
 enum err_code shared_open(struct engine *e, struct err *err)
 {
     ASSERT(e->config.member != NULL);
-    e->shared = true;
-    e->news = BUF_INIT(STORE_NEWS_MAX);
-    e->tell_at = e->look_at = TIME_NEVER;
+    e->shared.is_on = true;
+    e->shared.news = BUF_INIT(STORE_NEWS_MAX);
+    e->shared.tell_at = e->shared.look_at = TIME_NEVER;
     return join(e, err);
 }
 
 void shared_close(struct engine *e)
 {
-    if (!e->shared)
+    if (!e->shared.is_on)
         return;
     store_leave(e->store);
-    VEC_DEINIT(&e->seen_ends);
-    buf_deinit(&e->news);
+    buf_deinit(&e->shared.news);
 }
 
 /* ---- the batch's transaction ---- */
@@ -201,19 +209,18 @@ static bool is_bare_claim(const struct op *op)
            op->exchange.n_emit == 0 && !op->exchange.all;
 }
 
-bool shared_must_begin(struct engine *e, struct op **ops, size_t n)
+/* Whether the batch looks at the store: then its transaction begins before anything else. */
+static bool must_begin(struct engine *e, struct op **ops, size_t n)
 {
-    if (!e->shared)
-        return false;
-    if (sweep_is_due(e) || e->step_us != 0 || e->is_unsettled || links_are_due(e) ||
-        e->changes < 0 || e->watch_again)
+    if (sweep_is_due(e) || e->clocks.step_us != 0 || e->emitters.is_unsettled || links_are_due(e) ||
+        e->shared.changes < 0 || e->shared.watch_again)
         return true;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind != OP_NEWS &&
             (!is_bare_claim(ops[i]) || worker_is_news(e, &ops[i]->exchange) ||
              claim_must_look(e, ops[i])))
             return true;
-    for (const struct op *op = e->waiting; e->woken && op != NULL; op = op->next)
+    for (const struct op *op = e->waiting.claims; e->waiting.woken && op != NULL; op = op->next)
         if (claim_must_look(e, op))
             return true;
     return false;
@@ -233,12 +240,16 @@ static void count_wanted(struct engine *e, struct op *op)
     }
 }
 
-enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct err *err)
+enum err_code shared_begin(struct engine *e, struct err *err)
 {
-    bool subscribers = e->subscribers_at <= e->now.wall_at;
+    struct op **ops = e->batch.ops;
+    size_t n = e->batch.n_ops;
+    bool subscribers = e->sweep.subscribers_at <= e->now.wall_at;
     enum store_company company = subscribers ? STORE_ALONE : STORE_BESIDE;
     struct store_view view;
 
+    if (!e->shared.is_on || !must_begin(e, ops, n))
+        return E_OK;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind == OP_DEFINE || ops[i]->kind == OP_QUEUE || ops[i]->kind == OP_SUBSCRIBE)
             company = STORE_ALONE;
@@ -247,7 +258,7 @@ enum err_code shared_begin(struct engine *e, struct op **ops, size_t n, struct e
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind == OP_EXCHANGE && ops[i]->exchange.parts & EXCHANGE_JOBS)
             count_wanted(e, ops[i]);
-    for (struct op *op = e->waiting; op != NULL; op = op->next)
+    for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         count_wanted(e, op);
     return E_OK;
 }
@@ -258,9 +269,9 @@ enum err_code shared_begin_late(struct engine *e, struct err *err)
 
     if (begin(e, STORE_BESIDE, &view, err) != E_OK)
         return err->code;
-    if (view.changes == e->changes)
+    if (view.changes == e->shared.changes)
         return E_OK;
-    e->changes = -1; /* the batch runs again, and begins with the queues */
+    e->shared.changes = -1; /* the batch runs again, and begins with the queues */
     return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
 }
 
@@ -272,30 +283,29 @@ enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err)
         return err->code;
     int64_t soon_at = e->now.steady_at + beat_us(e);
 
-    if (soon_at < e->beat_at)
-        e->beat_at = soon_at;
+    if (soon_at < e->shared.beat_at)
+        e->shared.beat_at = soon_at;
     return store_sign(e->store, alive_us(e), ids_mark, err);
 }
 
 void shared_clear(struct engine *e)
 {
-    if (!e->shared)
+    if (!e->shared.is_on)
         return;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
         q->wanted = 0;
         q->made_ready = false;
-        if ((!e->sole && !is_known_empty(q)) || e->passed_over)
+        if ((!e->shared.sole && !is_known_empty(q)) || e->shared.passed_over)
             ready_reset(&q->ready);
     }
-    if (e->passed_over)
-        e->look_at = e->now.steady_at + LOOK_PAUSE_US;
-    e->passed_over = false;
-    VEC_CLEAR(&e->seen_ends);
-    buf_clear(&e->news);
-    e->news_full = false;
-    e->is_unsettled = e->is_unsettled || e->settling.count > 0;
+    if (e->shared.passed_over)
+        e->shared.look_at = e->now.steady_at + LOOK_PAUSE_US;
+    e->shared.passed_over = false;
+    buf_clear(&e->shared.news);
+    e->shared.news_full = false;
+    e->emitters.is_unsettled = e->emitters.is_unsettled || e->emitters.settling.count > 0;
     emitters_free(e);
 }
 
@@ -321,20 +331,20 @@ static enum err_code adopt(struct engine *e, struct err *err)
 
 static void heed(struct engine *e, const struct store_pulse *pulse)
 {
-    if (pulse->due_at < e->due_at)
-        e->due_at = pulse->due_at;
-    e->is_unsettled = e->is_unsettled || pulse->unsettled;
-    e->has_releases = e->has_releases || pulse->releases;
-    e->has_revivals = e->has_revivals || pulse->revivals;
-    e->has_fanouts = e->has_fanouts || pulse->fanouts;
-    e->has_work = e->has_work || pulse->work;
-    if (pulse->changes != e->changes)
-        e->changes = -1;
+    if (pulse->due_at < e->sweep.due_at)
+        e->sweep.due_at = pulse->due_at;
+    e->emitters.is_unsettled = e->emitters.is_unsettled || pulse->unsettled;
+    e->followups.has_releases = e->followups.has_releases || pulse->releases;
+    e->followups.has_revivals = e->followups.has_revivals || pulse->revivals;
+    e->followups.has_fanouts = e->followups.has_fanouts || pulse->fanouts;
+    e->bulk.has_work = e->bulk.has_work || pulse->work;
+    if (pulse->changes != e->shared.changes)
+        e->shared.changes = -1;
     if (!pulse->ready)
         return;
     for (size_t i = 0; i < e->queues.count; i++)
         ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died untold */
-    e->woken = true;
+    e->waiting.woken = true;
 }
 
 /* Sets the time of the next beat: its turn, or when another member's time has passed. */
@@ -345,14 +355,14 @@ static void plan_beat(struct engine *e, const struct store_pulse *pulse)
 
     if (pulse->others_until_at != TIME_NEVER && takeover_us < in_us)
         in_us = takeover_us;
-    e->beat_at = e->now.steady_at + in_us;
+    e->shared.beat_at = e->now.steady_at + in_us;
 }
 
 static enum err_code beat(struct engine *e, struct err *err)
 {
     struct store_pulse pulse;
 
-    e->beat_at = e->now.steady_at + beat_us(e);
+    e->shared.beat_at = e->now.steady_at + beat_us(e);
     if (!store_is_member(e->store))
         return join(e, err);
     size_t n = 0;
@@ -373,49 +383,49 @@ void shared_beat(struct engine *e)
 {
     struct err err = ERR_INIT;
 
-    if (!e->shared || (e->beat_at > e->now.steady_at && store_is_member(e->store)))
+    if (!e->shared.is_on || (e->shared.beat_at > e->now.steady_at && store_is_member(e->store)))
         return;
-    clear_batch(e);
+    batch_clear(e);
     if (beat(e, &err) == E_OK) {
-        clear_batch(e);
+        batch_clear(e);
         return;
     }
     store_rollback(e->store);
-    e->in_transaction = false;
-    clear_batch(e);
+    e->batch.in_transaction = false;
+    batch_clear(e);
     tell_trouble(e, &err);
     clocks_outage(e);
-    e->beat_at = e->now.steady_at + BEAT_FAILED_US;
+    e->shared.beat_at = e->now.steady_at + BEAT_FAILED_US;
 }
 
 void shared_look_again(struct engine *e)
 {
-    if (!e->shared || e->look_at > e->now.steady_at)
+    if (!e->shared.is_on || e->shared.look_at > e->now.steady_at)
         return;
-    e->look_at = TIME_NEVER;
-    e->woken = true;
+    e->shared.look_at = TIME_NEVER;
+    e->waiting.woken = true;
 }
 
 void shared_mend(struct engine *e)
 {
-    if (e->shared && !store_is_member(e->store))
+    if (e->shared.is_on && !store_is_member(e->store))
         shared_beat(e);
 }
 
 int64_t shared_next_at(const struct engine *e)
 {
-    if (!e->shared)
+    if (!e->shared.is_on)
         return TIME_NEVER;
-    int64_t next_at = e->tell_at < e->beat_at ? e->tell_at : e->beat_at;
+    int64_t next_at = e->shared.tell_at < e->shared.beat_at ? e->shared.tell_at : e->shared.beat_at;
 
-    return e->look_at < next_at ? e->look_at : next_at;
+    return e->shared.look_at < next_at ? e->shared.look_at : next_at;
 }
 
 /* ---- single jobs ---- */
 
 enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err)
 {
-    return e->shared ? store_job_lock(e->store, id, err) : E_OK;
+    return e->shared.is_on ? store_job_lock(e->store, id, err) : E_OK;
 }
 
 static void find_work(void *ctx, const struct stored_work *work)
@@ -430,7 +440,9 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
     bool hit = false;
     struct job was;
 
-    if (store_job_brief(e->store, id, &e->arena, &was, &found, err) != E_OK)
+    if (!e->shared.is_on)
+        return E_OK;
+    if (store_job_brief(e->store, id, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found) {
         if (store_work_find(e->store, id, find_work, &works, err) != E_OK)
@@ -453,13 +465,14 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
 
 enum err_code shared_watch_again(struct engine *e, struct err *err)
 {
-    for (struct op *op = e->waits; e->watch_again && op != NULL; op = op->next) {
+    for (struct op *op = e->waiting.end_watchers; e->shared.watch_again && op != NULL;
+         op = op->next) {
         bool over = false;
 
         if (shared_watch(e, op->wait.id, &over, err) != E_OK)
             return err->code;
         if (over)
-            VEC_PUSH(&e->ended, op->wait.id);
+            VEC_PUSH(&e->batch.ended, op->wait.id);
     }
     return E_OK;
 }

@@ -1,0 +1,97 @@
+/*
+ * A batch: ops in, one transaction, answers out.
+ *
+ * struct batch is everything that lives for one transaction.  Use cases gather in it what is
+ * written together at the end (new jobs, counts, endings) and what memory learns after the commit
+ * (claims, cancels, events, totals).  A batch that fails is cleared: nothing of it happened.
+ * phases.c has the order in which a batch runs.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "core/job/attempt.h"
+#include "core/job/job.h"
+#include "engine/batch/counts.h"
+#include "engine/engine.h"
+#include "engine/jobs/cancels.h"
+#include "engine/jobs/claims.h"
+#include "engine/jobs/keys.h"
+#include "engine/links/links.h"
+
+struct engine;
+struct queue;
+
+/* What a batch adds to the totals. */
+struct tally {
+    uint64_t submitted, claimed, failed, cancelled, retried, stale, deleted, retained;
+    uint64_t outcomes[JOB_OUT_COUNT];
+};
+
+/* An attempt in a queue with stop_after has ended. */
+struct seen_end {
+    struct queue *queue;
+    int64_t failed; /* the job that failed, 0: the attempt succeeded */
+};
+
+struct ended_job {
+    int64_t queue;
+    enum job_state state;
+    int64_t id;
+};
+
+struct batch {
+    struct op **ops;
+    size_t n_ops;
+    struct arena arena; /* for whatever lives until the answers are sent */
+
+    /* How far it is.  The last two stay until the next batch begins: they say where one failed. */
+    bool in_transaction;
+    bool has_written;
+    bool by_itself; /* it runs work that no op asked for */
+    bool passes_on; /* it failed at a damaged row that is skipped from now on */
+
+    /* Written together, at the latest before the commit. */
+    VEC(struct job) new_jobs;       /* submitted, not yet written */
+    VEC(struct job) unfit_jobs;     /* those among them that cannot be run: see chain.c */
+    struct key_book keys;           /* who has the keys it is about: see keys.h */
+    VEC(struct seen_end) seen_ends; /* shared stores: for the streaks, in the order they came */
+    VEC(struct ended_job) endings;  /* for retention */
+    struct counts counts;
+    struct followup_batch followups;
+
+    /* Changes that memory must take back if the batch fails. */
+    bool queues_changed;
+    bool workers_changed;
+    bool definitions_raised;
+    int64_t settled_us; /* part of clocks.step_us that this batch has written */
+
+    /* After the commit: what memory learns, and who is told. */
+    bool removed_some; /* rows went: free pages are given back */
+    VEC(struct queue *) gone_queues;
+    VEC(struct live_claim *) new_claims;
+    VEC(struct closing) closings; /* attempts that ended */
+    VEC(int64_t) touched;         /* tokens of claims whose leases were extended */
+    VEC(struct looked) looked_at; /* claims whose leases were judged */
+    VEC(int64_t) ended; /* jobs and bulk actions that ended: for those who wait for them */
+    VEC(struct event) events;
+    VEC(struct cancel_note) new_cancels;
+    VEC(int64_t) told; /* jobs whose cancel a touch has reported */
+    struct tally tally;
+};
+
+void batch_deinit(struct engine *e);
+
+/* Throws away what the batch has gathered. */
+void batch_clear(struct engine *e);
+
+/* Reads again what memory holds of the store, if a failed batch has made it stale. */
+MUST_CHECK enum err_code batch_reload(struct engine *e, struct err *err);
+
+/* A batch has failed, or what follows one. */
+void tell_trouble(struct engine *e, const struct err *err);

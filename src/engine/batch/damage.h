@@ -1,0 +1,34 @@
+/*
+ * Damaged rows: skipped by the engine's own work until the next start.
+ *
+ * A row that cannot be read would otherwise stop the sweep, or the followups, for good.
+ * Engine thread only.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+
+struct engine;
+
+struct skipped {
+    struct map left_alone;   /* jobs */
+    struct map left_fanouts; /* rows of `spreads` and `follows` */
+};
+
+void skipped_deinit(struct skipped *s);
+
+/* Skips the job from now on if `err` says that its row is damaged.  Returns the error, with which
+ * the batch fails this once. */
+enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);
+bool is_left_alone(const struct engine *e, int64_t job);
+
+/* The same for a publication, or an end that leads on, by the id of its row; `what` is for the
+ * log. */
+enum err_code fanout_leave_alone(struct engine *e, const char *what, int64_t id,
+                                 const struct err *err);
+bool fanout_is_left_alone(const struct engine *e, int64_t id);

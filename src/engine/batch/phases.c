@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/batch/phases.h"
+
+#include "engine/batch/transaction.h"
+#include "engine/jobs/act.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/exchange.h"
+#include "engine/jobs/keys.h"
+#include "engine/jobs/log.h"
+#include "engine/jobs/submit.h"
+#include "engine/links/join.h"
+#include "engine/links/signal.h"
+#include "engine/links/topic.h"
+#include "engine/queues/change.h"
+#include "engine/queues/define.h"
+#include "engine/queues/instance.h"
+#include "engine/queues/subscribers.h"
+#include "engine/shared/news.h"
+#include "engine/state.h"
+
+typedef enum err_code step_fn(struct engine *e, struct err *err);
+typedef enum err_code use_case_fn(struct engine *e, struct op *op, struct err *err);
+
+/* One row is either a step for the batch as a whole, or a use case for each op of one kind. */
+struct phase {
+    const char *name;
+    step_fn *step;
+    enum op_kind kind;
+    use_case_fn *run;
+    bool by_itself; /* work that no op asked for: its failure is not the ops' fault */
+};
+
+/* Ops are answered after the commit (batch.c); ARCHITECTURE.md quotes this table. */
+static const struct phase phases[] = {
+    {.name = "hear news", .kind = OP_NEWS, .run = news_run},
+    {.name = "check ids", .step = ids_require_room},
+    {.name = "reload", .step = batch_reload},
+    {.name = "begin on a shared store", .step = shared_begin},
+    {.name = "admit workers", .step = instances_admit},
+    {.name = "watch again", .step = shared_watch_again},
+    {.name = "settle the clock", .step = clocks_settle},
+
+    /* Whether an exchange names a queue that exists decides about all of it. */
+    {.name = "define", .kind = OP_DEFINE, .run = define_run},
+    {.name = "queues", .kind = OP_QUEUE, .run = queue_op_run},
+    {.name = "subscribe", .kind = OP_SUBSCRIBE, .run = subscribe_run},
+
+    /* What a worker reports counts before its leases are judged. */
+    {.name = "emit", .kind = OP_EMIT, .run = emit_run},
+    {.name = "logs of exchanges", .step = exchange_logs},
+    {.name = "plain finishes", .step = finish_plain},
+    {.name = "finish", .kind = OP_EXCHANGE, .run = exchange_finish},
+    {.name = "touch", .kind = OP_EXCHANGE, .run = exchange_touch},
+    {.name = "write emitted jobs", .step = submit_flush}, /* the sweep reads the store */
+    {.name = "sweep", .step = sweep_run, .by_itself = true},
+    {.name = "settle emits", .step = emit_settle, .by_itself = true},
+
+    {.name = "log", .kind = OP_LOG, .run = log_run},
+    {.name = "act", .kind = OP_ACT, .run = act_run},
+    {.name = "bulk", .kind = OP_BULK, .run = bulk_run},
+    {.name = "follow ends", .step = links_follow}, /* a submit may run ended jobs again */
+    {.name = "take keys", .step = submit_prepare_keys},
+    {.name = "submit", .kind = OP_SUBMIT, .run = submit_run},
+    {.name = "publish", .kind = OP_PUBLISH, .run = publish_run},
+    {.name = "join", .kind = OP_JOIN, .run = join_run},
+    {.name = "signal", .kind = OP_SIGNAL, .run = signal_run},
+    {.name = "wait", .kind = OP_WAIT, .run = wait_run},
+    {.name = "write submitted jobs", .step = submit_flush},
+    {.name = "settle followups", .step = links_settle, .by_itself = true},
+    {.name = "return unused keys", .step = keys_return},
+    {.name = "write streaks", .step = queue_write_streaks}, /* a queue may stop by it */
+
+    /* What became ready in this batch is claimed in it. */
+    {.name = "claim", .step = claims_grant},
+    {.name = "commit", .step = engine_commit},
+};
+
+static enum err_code run_ops(struct engine *e, const struct phase *p, struct err *err)
+{
+    for (size_t i = 0; i < e->batch.n_ops; i++)
+        if (e->batch.ops[i]->kind == p->kind && p->run(e, e->batch.ops[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code phases_run(struct engine *e, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
+        const struct phase *p = &phases[i];
+
+        e->batch.by_itself = p->by_itself; /* stays when the phase fails */
+        if ((p->step != NULL ? p->step(e, err) : run_ops(e, p, err)) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/batch/transaction.h"
+
+#include "engine/batch/counts.h"
+#include "engine/batch/retention.h"
+#include "engine/links/join.h"
+#include "engine/state.h"
+#include "store/jobs/claims.h"
+
+static enum err_code begin(struct engine *e, struct err *err)
+{
+    if (e->batch.in_transaction)
+        return E_OK;
+    if (e->shared.is_on)
+        return shared_begin_late(e, err);
+    if (store_begin(e->store, err) != E_OK)
+        return err->code;
+    e->batch.in_transaction = true;
+    return E_OK;
+}
+
+enum err_code engine_write(struct engine *e, struct err *err)
+{
+    if (e->batch.has_written)
+        return E_OK;
+    if (begin(e, err) != E_OK)
+        return err->code;
+    e->batch.has_written = true;
+    for (size_t i = 0; i < e->claims.dead.count; i++)
+        if (store_claim_remove(e->store, e->claims.dead.items[i], err) != E_OK)
+            return err->code;
+    return E_OK;
+}
+
+enum err_code engine_commit(struct engine *e, struct err *err)
+{
+    int64_t mark = e->ids.mark;
+
+    if (!e->batch.in_transaction)
+        return E_OK;
+    if (e->batch.has_written && (endings_write(e, err) != E_OK || joins_write(e, err) != E_OK ||
+                                 counts_write(&e->batch.counts, e->store, e->node, err) != E_OK ||
+                                 ids_write_mark(e, &mark, err) != E_OK))
+        return err->code;
+    if (store_commit(e->store, err) != E_OK)
+        return err->code;
+    e->batch.in_transaction = false;
+    e->ids.mark = mark;
+    if (e->batch.has_written)
+        VEC_CLEAR(&e->claims.dead);
+    e->batch.has_written = false;
+    atomic_fetch_add(&e->stats.commits, 1);
+    atomic_store(&e->stats.last_error_at, 0);
+    return E_OK;
+}

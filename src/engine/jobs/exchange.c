@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/jobs/exchange.h"
+
+#include "base/json/json.h"
+#include "engine/jobs/claim.h"
+#include "engine/jobs/finish.h"
+#include "engine/jobs/touch.h"
+#include "engine/queues/instance.h"
+#include "engine/state.h"
+
+enum err_code exchange_finish(struct engine *e, struct op *op, struct err *err)
+{
+    if (!exchange_is_sound(e, op))
+        return E_OK;
+    buf_add_char(&op->reply, '{');
+    return op->exchange.parts & EXCHANGE_RESULTS ? finish_run(e, op, err) : E_OK;
+}
+
+/* The list of a worker that has left by now may be old: the next one of its name may have been
+ * granted more since. */
+static bool says_all(const struct engine *e, struct op *op)
+{
+    return op->exchange.all && (op->alive == NULL || op->alive(op)) &&
+           instance_says_all(e, &op->exchange);
+}
+
+enum err_code exchange_touch(struct engine *e, struct op *op, struct err *err)
+{
+    if (op->err.code != E_OK)
+        return E_OK;
+    if (op->exchange.parts & EXCHANGE_TOUCHED && touch_run(e, op, err) != E_OK)
+        return err->code;
+    return says_all(e, op) ? claim_return_unknown(e, op, err) : E_OK;
+}
+
+void exchange_close(struct engine *e, struct op *op)
+{
+    struct buf *b = &op->reply;
+
+    if (op->exchange.parts & EXCHANGE_TOUCHED) {
+        json_add_key(b, "cancel");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->cancels));
+        buf_add_char(b, ']');
+    }
+    if (op->exchange.parts & EXCHANGE_JOBS) {
+        json_add_key(b, "jobs");
+        buf_add_char(b, '[');
+        claim_write(e, op);
+        buf_add_char(b, ']');
+    }
+    if (op->logs.size > 0) {
+        json_add_key(b, "logs");
+        buf_add_char(b, '[');
+        buf_add_slice(b, buf_slice(&op->logs));
+        buf_add_char(b, ']');
+    }
+    if (op->exchange.has_definitions) {
+        json_put_int(b, "definitions", e->definitions);
+    }
+    buf_add_char(b, '}');
+}

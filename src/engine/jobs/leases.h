@@ -1,0 +1,34 @@
+/*
+ * How long leases last: their full period from the moment their grant, or extension, can be sent.
+ *
+ * Engine thread only.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/op.h"
+
+struct engine;
+struct live_claim;
+
+#define LEASE_LATE_MAX_US LEASE_MIN_US /* maximum of leases.late_us */
+
+struct leases {
+    int64_t late_us;  /* stored deadlines are later by this: see leases.c */
+    int64_t later_us; /* deadlines in the replies of this batch are later by this again */
+};
+
+/* Reads the store's key for leases; makes one for a store that has none. */
+MUST_CHECK enum err_code leases_load(struct engine *e, struct err *err);
+
+/* The deadline, as stored, of a lease that the batch grants or extends. */
+int64_t lease_until_at(const struct engine *e, int64_t lease_us);
+
+/* When a lease of the claim ends that is stored with the deadline `stored_at`. */
+int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at);
+
+/* After the commit: the time that the batch took is added to its leases. */
+void leases_told(struct engine *e);

@@ -1,0 +1,21 @@
+/*
+ * Whether a queue accepts a job: asked however a job gets into a queue, and when its params change.
+ *
+ * Params and options are JSON objects or empty.  Pure.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "base/err.h"
+#include "base/slice.h"
+
+struct queue;
+
+/* E_QUEUE_DOWN or E_INVALID unless the queue is open, allows the job's own command if there is one,
+ * and the params have what the command names. */
+enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused);
+
+/* The last of these conditions alone. */
+enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
+                          struct err *refused);

@@ -1,0 +1,92 @@
+/*
+ * Queues as the engine holds them: looked up, loaded, added.
+ *
+ * Read from the store at open and whenever another server, or a failed batch, has changed them.
+ * Engine thread only; functions that take an `err` run within the batch's transaction.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "core/queue/def.h"
+#include "engine/batch/names.h"
+#include "engine/jobs/ready.h"
+
+struct engine;
+
+#define DEFAULT_QUEUE "default" /* built in: always there */
+
+struct queue {
+    int64_t id;
+    char *name;
+    char *json; /* its definition */
+    enum queue_state state;
+    int streak; /* jobs that failed in a row, counted when the definition has stop_after */
+    int64_t changed_at;
+    int64_t restarts;
+    int64_t noted_at;  /* steady: when its log got a line about an attempt, 0: never */
+    size_t unsaid;     /* attempts since then that got no line */
+    int64_t astray_at; /* steady: when its log got a line about a missing destination, 0: never */
+    int64_t away_at;   /* steady: a subscriber's worker is absent since then, 0: it is not */
+    struct queue_def def;
+    bool is_beyond;     /* defined by a newer waybill on the same store; its jobs are not started */
+    struct arena arena; /* of def */
+    struct ready ready;
+    struct map outside; /* ready jobs without a command, where the queue has none: see pick.c */
+
+    /* Of the batch, on shared stores. */
+    size_t wanted;   /* jobs that claims of the batch may ask for */
+    bool made_ready; /* some of its jobs became ready */
+
+    bool untold; /* shared stores: other servers do not know yet that it has ready jobs */
+};
+
+struct queue_list {
+    struct queue **items;
+    size_t count, capacity;
+    struct names by_name;
+    struct map by_id;
+};
+
+struct queue *queue_find(const struct engine *e, struct slice name); /* NULL: there is none */
+
+/* The queue of a job.  Of a damaged store, which has no such queue: queue_new_lost. */
+struct queue *queue_by_id(const struct engine *e, int64_t id);
+
+/* Stands in for a queue that is missing from a damaged store: it takes and starts nothing. */
+struct queue *queue_new_lost(void);
+void queue_free(struct queue *q);
+
+/* Reads all queues again.  If that fails, those in memory stay. */
+MUST_CHECK enum err_code queues_load(struct engine *e, struct err *err);
+void queues_free(struct engine *e);
+
+/* Forgets which jobs are ready: the next look reads the store. */
+void queues_reset_ready(struct engine *e);
+
+/* Adds a queue to the store and to memory; its definition is canonical JSON. */
+MUST_CHECK enum err_code queue_add(struct engine *e, struct slice name, struct slice definition,
+                                   struct err *err);
+
+/* Adds the built-in queue to a new store. */
+MUST_CHECK enum err_code queue_add_default(struct engine *e, struct err *err);
+
+/* In memory only. */
+void queue_define(struct queue *q, struct slice json);
+void queue_unlist(struct engine *e, struct queue *q);
+
+/* Sets `code` with the nearest name there is. */
+enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_code code,
+                            struct err *err);
+
+/* Whether its jobs may be started. */
+static inline bool queue_starts(const struct queue *q)
+{
+    return queue_state_starts(q->state) && !q->is_beyond;
+}

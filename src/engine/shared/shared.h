@@ -1,0 +1,88 @@
+/*
+ * A store that other servers write to as well.
+ *
+ * Nothing in memory is the truth then: a batch begins its transaction before it looks at anything,
+ * and locks what it judges.  On an embedded store none of these functions does anything, unless its
+ * comment says so: use cases call them without asking which store it is.
+ * Engine thread only.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+struct engine;
+
+struct shared {
+    bool is_on;       /* other servers may write to the store */
+    bool sole;        /* there was no other server when the last transaction began: lists last */
+    int64_t ahead_us; /* the database's clock is ahead of the steady one, with its sleep, by this */
+    int64_t changes;  /* the store's count of changed queues, as memory has it; -1: not known */
+    int64_t beat_at;  /* steady: when to report that this server is alive */
+    int64_t look_at;  /* steady: when claims that wait are looked at, because of passed_over */
+    bool watch_again; /* news about ended jobs may have been missed */
+
+    /* Of the batch. */
+    bool alone;       /* no other server's batch runs beside it */
+    bool passed_over; /* others hold jobs that are ready; they may stay so */
+
+    /* News to other servers (news.c). */
+    struct buf news; /* of the batch */
+    bool news_full;
+    int64_t tell_at; /* steady: when to report which queues have ready jobs */
+    int64_t told_at; /* steady: when that was reported last */
+};
+
+/* Joins the other servers and reads what this one needs. */
+MUST_CHECK enum err_code shared_open(struct engine *e, struct err *err);
+void shared_close(struct engine *e);
+
+/* ---- the batch ---- */
+
+/* Begins the transaction, if the batch looks at the store at all. */
+MUST_CHECK enum err_code shared_begin(struct engine *e, struct err *err);
+
+/* Begins it for a batch that writes after all. */
+MUST_CHECK enum err_code shared_begin_late(struct engine *e, struct err *err);
+
+/* Between the batch's last write and its commit: news, and that this server is alive. */
+MUST_CHECK enum err_code shared_sign(struct engine *e, int64_t ids_mark, struct err *err);
+
+/* The batch is over, whether it was committed or not. */
+void shared_clear(struct engine *e);
+
+/* ---- other servers ---- */
+
+/* The caller's time as the database would tell it.  Embedded: `now`. */
+struct now shared_now(const struct engine *e, struct now now);
+
+/* Reports that this server is alive, and adopts what dead ones left.  A failure is reported and
+ * tried again. */
+void shared_beat(struct engine *e);
+
+/* Looks again at what others held a moment ago. */
+void shared_look_again(struct engine *e);
+
+/* When one of these is due next; TIME_NEVER: never. */
+int64_t shared_next_at(const struct engine *e);
+
+/* A batch has failed, perhaps because the others took this server for dead: joins again. */
+void shared_mend(struct engine *e);
+
+/* ---- single jobs ---- */
+
+/* Locks a job that is about to be judged by what store_job_load and its kin read. */
+MUST_CHECK enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err);
+
+/* News about the end of this job is to be sent, wherever it ends; *ret_over: it has ended, or is
+ * missing. */
+MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over,
+                                      struct err *err);
+
+/* News may have been missed: looks again at the jobs whose end somebody waits for. */
+MUST_CHECK enum err_code shared_watch_again(struct engine *e, struct err *err);
