@@ -129,13 +129,13 @@ void worker_write_jobs(const struct view_field *f, const struct view_source *fro
     const json_t *job = NULL;
 
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
-        CLEANUP(buf) struct buf about = BUF_INIT(4096);
+        CLEANUP(buf) struct buf line = BUF_INIT(4096);
 
         if (strcmp(answer_text(job, "worker"), answer_text(from->item, "name")) != 0)
             continue;
-        buf_addf(&out->text, "%s%s  %s  ", out->text.size > 0 ? "\n" : "", answer_text(job, "id"),
-                 answer_text(job, "queue"));
-        job_about(job, from->now_at, &about);
-        clean_text(&out->text, buf_slice(&about));
+        buf_addf(&line, "%s  %s  ", answer_text(job, "id"), answer_text(job, "queue"));
+        job_about(job, from->now_at, &line); /* without a text it drops the spaces before it */
+        buf_add_str(&out->text, out->text.size > 0 ? "\n" : "");
+        clean_text(&out->text, buf_slice(&line));
     }
 }

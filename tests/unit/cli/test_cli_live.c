@@ -200,6 +200,7 @@ static void a_workers_page_has_its_queues_its_jobs_and_what_is_broken(void **sta
         "\"queues\":{\"a\":4,\"b\":2},\"broken\":{\"b\":\"no such file\"}}",
         "[{\"id\":\"J1\",\"queue\":\"a\",\"state\":\"running\",\"worker\":\"w\","
         "\"text\":\"hello\"},"
+        "{\"id\":\"J3\",\"queue\":\"a\",\"state\":\"running\",\"worker\":\"w\"},"
         "{\"id\":\"J2\",\"queue\":\"a\",\"state\":\"running\",\"worker\":\"other\"}]");
 
     (void)state;
@@ -212,7 +213,8 @@ static void a_workers_page_has_its_queues_its_jobs_and_what_is_broken(void **sta
                               "  queues    a  slots 4\n"
                               "            b  slots 2\n"
                               "  broken    b: no such file\n"
-                              "  running   J1  a  hello\n");
+                              "  running   J1  a  hello\n"
+                              "            J3  a\n");
 }
 
 int main(void)
