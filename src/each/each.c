@@ -36,21 +36,21 @@ static int64_t total_lines(const struct each *e, bool *ret_estimated)
     struct stat st;
 
     *ret_estimated = false;
-    if (e->feed.ended || e->options->failed)
-        return e->options->failed ? e->known : e->feed.items.count;
-    if (e->feed.bytes == 0 || fstat(e->feed.in, &st) < 0 || !S_ISREG(st.st_mode))
+    if (e->input.ended || e->options->failed)
+        return e->options->failed ? e->known : e->input.items.count;
+    if (e->input.bytes == 0 || fstat(e->input.in, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    size_t waiting = e->feed.items.lines.filled - e->feed.items.lines.from;
-    double taken = (double)e->feed.bytes - (double)waiting;
+    size_t waiting = e->input.items.lines.filled - e->input.items.lines.from;
+    double taken = (double)e->input.bytes - (double)waiting;
 
     *ret_estimated = true;
-    return taken < 1 ? 0 : (int64_t)((double)st.st_size / taken * (double)e->feed.items.count);
+    return taken < 1 ? 0 : (int64_t)((double)st.st_size / taken * (double)e->input.items.count);
 }
 
 static void draw_bar(struct each *e)
 {
     struct each_progress p = {.done = e->done, .failed = e->failed};
-    int64_t open = (e->options->failed ? e->known : e->feed.sent) - e->done - e->failed;
+    int64_t open = (e->options->failed ? e->known : e->input.sent) - e->done - e->failed;
 
     if (e->screen.shares && each_out_pending(&e->out) > 0)
         return;
@@ -80,7 +80,7 @@ static void stop(struct each *e)
     if (e->stop_at != 0)
         return;
     e->stop_at = clock_mono_us();
-    each_feed_stop(&e->feed);
+    each_input_stop(&e->input);
     if (e->asking != NULL)
         async_client_cancel(STEAL(e->asking));
     if (e->confirming != NULL)
@@ -97,9 +97,9 @@ static void stop_for(struct each *e, const struct err *err)
 
 static bool has_printed_all(const struct each *e)
 {
-    int64_t lines = e->options->failed ? e->known : e->feed.items.count;
+    int64_t lines = e->options->failed ? e->known : e->input.items.count;
 
-    return (e->options->failed || e->feed.ended) && e->printed >= lines &&
+    return (e->options->failed || e->input.ended) && e->printed >= lines &&
            each_out_pending(&e->out) + each_out_pending(&e->errors) == 0;
 }
 
@@ -229,7 +229,7 @@ static void print_ended(struct each *e)
                            slice_make(turn->errors > 0 ? turn->output + out : NULL, turn->errors)});
     }
     if (e->stop_at == 0 && !e->options->failed)
-        each_feed_go(&e->feed);
+        each_input_go(&e->input);
     end_if_finished(e);
 }
 
@@ -297,8 +297,8 @@ static void halt_if_due(struct each *e)
     const struct each_halt_facts facts = {
         .failed = e->failing > e->failed - e->failed_before ? e->failing
                                                             : e->failed - e->failed_before,
-        .lines = e->options->failed ? e->known : e->feed.items.count,
-        .all_read = e->options->failed || e->feed.ended,
+        .lines = e->options->failed ? e->known : e->input.items.count,
+        .all_read = e->options->failed || e->input.ended,
     };
 
     bool all_ended = facts.all_read && e->done + e->failed_before + facts.failed >= facts.lines;
@@ -368,24 +368,24 @@ static void on_stopped(void *ctx)
 
 /* ---- what the feeding tells ---- */
 
-static int64_t feed_room(void *ctx)
+static int64_t input_room(void *ctx)
 {
     struct each *e = ctx;
-    int64_t ahead = e->feed.sent - e->printed;
+    int64_t ahead = e->input.sent - e->printed;
 
-    if (e->feed.sent < e->known) /* the store has them */
+    if (e->input.sent < e->known) /* the store has them */
         return INT64_MAX;
     return AHEAD - ahead < EACH_CHUNK_LINES ? 0 : AHEAD - ahead;
 }
 
-static void feed_line(void *ctx, int64_t line)
+static void input_line(void *ctx, int64_t line)
 {
     struct each *e = ctx;
     struct err err = ERR_INIT;
 
     if (line <= e->known)
         return;
-    if (each_marks_reserve(&e->marks, line, &err) != E_OK)
+    if (each_printed_reserve(&e->printed_lines, line, &err) != E_OK)
         stop_for(e, &err);
     each_order_expect(&e->order, line);
 }
@@ -404,7 +404,7 @@ static void print_earlier(struct each *e, int64_t first, int64_t count, struct s
     struct json_iter it = json_items(ids);
 
     for (int64_t line = first; line < first + count && json_next_item(&it, &item); line++)
-        if (line <= e->known && !each_marks_has(&e->marks, line) &&
+        if (line <= e->known && !each_printed_has(&e->printed_lines, line) &&
             !each_line_list_has(&e->live, line) &&
             id_parse(slice_make(item.data + 1, item.size - 2), &id))
             each_order_ended_before(&e->order, line, id);
@@ -431,33 +431,33 @@ static void confirm(struct each *e)
                                                                       .ctx = e});
 }
 
-static void feed_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
+static void input_chunk(void *ctx, int64_t first, int64_t count, struct slice reply)
 {
     struct each *e = ctx;
 
     if (first <= e->known)
         print_earlier(e, first, count, reply);
-    if (e->unconfirmed && e->feed.sent >= e->known)
+    if (e->unconfirmed && e->input.sent >= e->known)
         confirm(e);
 }
 
-static void feed_end(void *ctx)
+static void input_end(void *ctx)
 {
     struct each *e = ctx;
     struct err err = ERR_INIT;
 
-    if (e->feed.items.count < e->known) {
+    if (e->input.items.count < e->known) {
         (void)err_set(&err, E_CONFLICT,
                       "the input ends after line %" PRId64 ", and this run has %" PRId64
                       " lines already: give it the input it began with, or --again to begin anew",
-                      e->feed.items.count, e->known);
+                      e->input.items.count, e->known);
         stop_for(e, &err);
         return;
     }
     end_if_finished(e);
 }
 
-static void feed_fail(void *ctx, const struct err *err)
+static void input_fail(void *ctx, const struct err *err)
 {
     stop_for(ctx, err);
 }
@@ -519,7 +519,7 @@ static void on_tick(uv_timer_t *timer)
     if (e->reading == NULL)
         print_ended(e);
     if (now_at - e->news_at > QUIET_US && e->asking == NULL &&
-        (e->feed.ended || e->options->failed))
+        (e->input.ended || e->options->failed))
         ask_counts(e);
 }
 
@@ -565,7 +565,7 @@ static int report(struct each *e)
         .result = {.done = e->done,
                    .failed = e->failed,
                    .before = e->before,
-                   .left = e->feed.sent > e->known ? e->feed.sent : e->known,
+                   .left = e->input.sent > e->known ? e->input.sent : e->known,
                    .took_us = clock_mono_us() - e->started_at},
         .finished = e->finished,
         .signal = e->signal,
@@ -585,7 +585,7 @@ static int run_loop(struct each *e)
 
     e->started_at = e->news_at = clock_mono_us();
     if (!e->options->failed)
-        each_feed_go(&e->feed);
+        each_input_go(&e->input);
     end_if_finished(e);
     uv_run(&e->loop, UV_RUN_DEFAULT);
     if (e->finished && e->worker_stopped && e->run.is_finished == false && !e->options->failed &&
@@ -594,7 +594,7 @@ static int run_loop(struct each *e)
     int status = report(e);
 
     if (e->worker_stopped)
-        each_leave_loop(e);
+        each_close(e);
     return status;
 }
 
@@ -609,12 +609,12 @@ static struct each_hooks hooks_of(struct each *e)
                    .before_write = before_errors,
                    .on_room = on_room,
                    .on_fail = on_errors_fault},
-        .feed = {.ctx = e,
-                 .room = feed_room,
-                 .on_line = feed_line,
-                 .on_chunk = feed_chunk,
-                 .on_end = feed_end,
-                 .on_fail = feed_fail},
+        .input = {.ctx = e,
+                  .room = input_room,
+                  .on_line = input_line,
+                  .on_chunk = input_chunk,
+                  .on_end = input_end,
+                  .on_fail = input_fail},
         .worker = {.ctx = e,
                    .on_end = on_end,
                    .on_failure = on_failure,
@@ -636,15 +636,15 @@ int each_run_all(struct cli *cli, const struct each_options *options)
     e->options = options;
     e->run = EACH_RUN_INIT;
     e->server = EACH_SERVER_INIT;
-    e->marks = EACH_MARKS_INIT;
+    e->printed_lines = EACH_PRINTED_INIT;
     e->err = ERR_INIT;
     e->results_fd = -1;
     e->document = BUF_INIT(EACH_JSON_MAX);
     each_order_init(&e->order, options->keeps_order);
-    int status = each_begin(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
+    int status = each_open(e, &hooks, &err) == E_OK ? run_loop(e) : cli_fail(cli, &err);
 
     each_server_stop(&e->server);
-    each_marks_close(&e->marks);
+    each_printed_close(&e->printed_lines);
     each_order_deinit(&e->order);
     buf_deinit(&e->document);
     VEC_DEINIT(&e->live);

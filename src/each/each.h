@@ -3,8 +3,8 @@
  *
  * Lines of input become jobs of a queue in a store of the run's own, which a server of its own keeps
  * (each_server); a worker in this process carries them out.  Everything happens in one loop: input
- * (each_feed), programs (worker/worker.h), output (each_order, each_out).  What is printed is marked
- * (each_marks), so that a run that was killed goes on with nothing lost and little twice.
+ * (each_input), programs (worker/worker.h), output (each_order, each_out).  What is printed is marked
+ * (each_printed), so that a run that was killed goes on with nothing lost and little twice.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

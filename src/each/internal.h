@@ -1,5 +1,5 @@
 /*
- * A run under way, for each.c (its loop) and each_begin.c (how it begins) alone.
+ * A run under way, for each.c (its loop) and each_open.c (how it begins) alone.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -10,9 +10,9 @@
 #include <uv.h>
 
 #include "each/each.h"
-#include "each/feed.h"
-#include "each/line/marks.h"
+#include "each/input.h"
 #include "each/order.h"
+#include "each/printed.h"
 #include "each/run.h"
 #include "each/server.h"
 #include "each/show/out.h"
@@ -28,7 +28,7 @@ struct each {
     const struct each_options *options;
     struct each_run run;
     struct each_server server;
-    struct each_marks marks;
+    struct each_printed printed_lines;
     struct each_line_list live; /* lines that had not ended when we began */
 
     uv_loop_t loop;
@@ -38,7 +38,7 @@ struct each {
     uv_poll_t server_end; /* its standard output comes to its end */
     struct async_client *client;
     struct worker *worker;
-    struct each_feed feed;
+    struct each_input input;
     struct each_order order;
     struct each_out out;
     struct each_out errors;        /* standard error of the programs */
@@ -75,7 +75,7 @@ struct each {
 struct each_hooks {
     struct each_out_hooks out;
     struct each_out_hooks errors;
-    struct each_feed_hooks feed;
+    struct each_input_hooks input;
     struct worker_hooks worker;
     uv_signal_cb on_signal;
     uv_poll_cb on_server_end;
@@ -83,8 +83,7 @@ struct each_hooks {
 };
 
 /* Opens the run, its server and everything in the loop.  On failure nothing is in the loop. */
-MUST_CHECK enum err_code each_begin(struct each *e, const struct each_hooks *hooks,
-                                    struct err *err);
+MUST_CHECK enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct err *err);
 
-/* What each_begin has put into the loop leaves it. */
-void each_leave_loop(struct each *e);
+/* What each_open has put into the loop leaves it. */
+void each_close(struct each *e);

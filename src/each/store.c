@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
 #include "core/job/verdict.h"
-#include "each/feed.h"
+#include "each/input.h"
 
 #define DEFINITION_MAX ((size_t)4 << 20)
 #define PATH_SIZE 256
@@ -53,12 +53,12 @@ struct each_counts each_counts_of(const json_t *answer)
     static const char *const live[] = {"staged", "held", "scheduled", "ready", "running"};
     const json_t *of = json_object_get(json_object_get(answer, "counts"), EACH_QUEUE);
     struct each_counts counts = {
-        .done = answer_int(of, "done") + answer_int(of, "relayed"),
-        .failed = answer_int(of, "failed") + answer_int(of, "cancelled"),
+        .done = reply_int(of, "done") + reply_int(of, "relayed"),
+        .failed = reply_int(of, "failed") + reply_int(of, "cancelled"),
     };
 
     for (size_t i = 0; i < ARRAY_LEN(live); i++)
-        counts.live += answer_int(of, live[i]);
+        counts.live += reply_int(of, live[i]);
     return counts;
 }
 
@@ -92,13 +92,13 @@ static enum err_code page(struct client *c, const char *states, struct buf *curs
     if (call(c, "GET", path, (struct slice){NULL, 0}, reply, err) != E_OK)
         return err->code;
     buf_clear(cursor);
-    buf_add_str(cursor, answer_text(reply->json, "cursor"));
+    buf_add_str(cursor, reply_text(reply->json, "cursor"));
     return E_OK;
 }
 
 static int64_t line_of(const json_t *job)
 {
-    return strtoll(answer_text(job, "key"), NULL, 10);
+    return strtoll(reply_text(job, "key"), NULL, 10);
 }
 
 static int compare_lines(const void *a, const void *b)
@@ -149,8 +149,8 @@ enum err_code each_store_retry(struct client *c, struct err *err)
 
     if (call(c, "POST", "/v1/bulk", slice_of(body), &reply, err) != E_OK)
         return err->code;
-    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", answer_text(reply.json, "id"));
-    while (strcmp(answer_text(reply.json, "state"), "done") != 0)
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", reply_text(reply.json, "id"));
+    while (strcmp(reply_text(reply.json, "state"), "done") != 0)
         if (call(c, "GET", path, (struct slice){NULL, 0}, &reply, err) != E_OK)
             return err->code;
     return E_OK;
@@ -170,10 +170,10 @@ static char *shown_input(const json_t *job)
     CLEANUP(buf) struct buf out = BUF_INIT(INPUT_SHOWN * 4);
     static const char before[] = "{\"line\":\"";
     const json_t *cut = json_object_get(json_object_get(job, "cut"), "params");
-    const char *start = answer_text(cut, "start"); /* of a line that is too long for a list */
+    const char *start = reply_text(cut, "start"); /* of a line that is too long for a list */
     const char *line = strncmp(start, before, strlen(before)) == 0
                            ? start + strlen(before)
-                           : answer_text(json_object_get(job, "params"), "line");
+                           : reply_text(json_object_get(job, "params"), "line");
     size_t size = strlen(line);
 
     for (size_t columns = 0; *line != '\0' && columns < INPUT_SHOWN; columns++)
@@ -191,13 +191,13 @@ static char *shown_input(const json_t *job)
 static char *shown_cause(const json_t *job)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(1000);
-    const char *cause = answer_text(job, "cause");
-    const char *text = answer_text(job, "text");
+    const char *cause = reply_text(job, "cause");
+    const char *text = reply_text(job, "text");
     const json_t *status = json_object_get(job, "exit");
 
     int exit = (int)json_integer_value(status);
 
-    verdict_add_cause(&out, cause[0] != '\0' ? cause : answer_text(job, "state"),
+    verdict_add_cause(&out, cause[0] != '\0' ? cause : reply_text(job, "state"),
                       json_is_integer(status) ? &exit : NULL);
     if (!verdict_says_only_cause(slice_of(text))) { /* it says more than we have said */
         buf_add_str(&out, ": ");
@@ -244,7 +244,7 @@ enum err_code each_store_failures(struct client *c, size_t most, struct each_fai
                                      .input = shown_input(job),
                                      .what = shown_cause(job)};
 
-            snprintf(f.id, sizeof(f.id), "%.13s", answer_text(job, "id"));
+            snprintf(f.id, sizeof(f.id), "%.13s", reply_text(job, "id"));
             VEC_PUSH(ret_failures, f);
         }
         keep_first(ret_failures, most);

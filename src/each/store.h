@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "each/feed.h"
+#include "each/input.h"
 #include "each/line/command.h"
 #include "worker/client/client.h"
 

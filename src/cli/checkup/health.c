@@ -7,8 +7,8 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "cli/view/answer.h"
 #include "cli/view/queue_view.h"
+#include "cli/view/reply_json.h"
 
 /* As monitoring plugins exit. */
 enum health { HEALTH_OK, HEALTH_WARNING, HEALTH_CRITICAL, HEALTH_UNKNOWN };
@@ -70,10 +70,10 @@ static int64_t ready_since(struct cli *cli, const json_t *queue)
     char path[64];
     int64_t created_at = queue_next_at(queue);
 
-    snprintf(path, sizeof(path), "/v1/jobs/%.20s", answer_text(queue, "next"));
+    snprintf(path, sizeof(path), "/v1/jobs/%.20s", reply_text(queue, "next"));
     if (created_at == 0 || cli_get(cli, path, &reply, &err) != E_OK)
         return created_at; /* gone by now */
-    int64_t due_at = answer_time(reply.json, "due_at");
+    int64_t due_at = reply_time(reply.json, "due_at");
 
     return due_at > created_at ? due_at : created_at;
 }
@@ -92,7 +92,7 @@ static void judge_age(struct findings *f, struct cli *cli, const json_t *queues)
 
         if (at > 0 && at < oldest_at) {
             oldest_at = at;
-            where = answer_text(queue, "name");
+            where = reply_text(queue, "name");
         }
     }
     buf_addf(&f->data, " oldest=%" PRId64 "s;;", (now_at - oldest_at) / US_PER_S);

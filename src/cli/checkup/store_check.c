@@ -5,7 +5,7 @@
 
 #include "base/json/json.h"
 #include "cli/checkup/store_files.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define FINDINGS_MAX ((size_t)16 << 20)
 
@@ -69,7 +69,7 @@ static void print_findings(const json_t *result)
 {
     json_t *finding = NULL;
 
-    if (answer_is_true(result, "ok")) {
+    if (reply_is_true(result, "ok")) {
         puts("the store is sound");
         return;
     }
@@ -91,7 +91,7 @@ int store_check_run(struct cli *cli)
     if (check(cli, &text, &err) != E_OK)
         return cli_fail(cli, &err);
     json_t *result = json_loadb(buf_text(&text), text.size, 0, NULL);
-    bool ok = answer_is_true(result, "ok");
+    bool ok = reply_is_true(result, "ok");
 
     if (cli->json)
         print_json(buf_slice(&text));

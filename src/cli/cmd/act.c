@@ -10,7 +10,7 @@
 #include "cli/request/filter.h"
 #include "cli/request/last_job.h"
 #include "cli/table/value.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "core/job/state.h"
 
 #define BODY_MAX ((size_t)4 << 20)
@@ -98,12 +98,12 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
 /* What comes back with a job that is run again. */
 static const char *revived_text(const json_t *answer, char text[static 80])
 {
-    int64_t n = answer_int(answer, "revived");
+    int64_t n = reply_int(answer, "revived");
 
     text[0] = '\0';
     if (n > 0)
         snprintf(text, 80, "; %" PRId64 "%s job%s it had cancelled come%s back", n,
-                 answer_is_true(answer, "revived_more") ? " or more" : "", n == 1 ? "" : "s",
+                 reply_is_true(answer, "revived_more") ? " or more" : "", n == 1 ? "" : "s",
                  n == 1 ? "s" : "");
     return text;
 }
@@ -111,15 +111,15 @@ static const char *revived_text(const json_t *answer, char text[static 80])
 static void print_reply(const struct cli *cli, const struct act *act, struct slice id,
                         const struct client_reply *reply)
 {
-    const char *state = answer_text(reply->json, "state");
+    const char *state = reply_text(reply->json, "state");
     char revived[80];
 
-    if (answer_is_true(reply->json, "cancelling"))
+    if (reply_is_true(reply->json, "cancelling"))
         state = "cancelling";
     if (cli->json)
         print_json(buf_slice(&reply->text));
     else if (strcmp(act->verb, "clone") == 0)
-        puts(answer_text(reply->json, "id"));
+        puts(reply_text(reply->json, "id"));
     else
         printf("%.*s  %s%s\n", (int)id.size, id.data, *state != '\0' ? state : act->done,
                revived_text(reply->json, revived));
@@ -142,7 +142,7 @@ static int act_on(struct cli *cli, const struct act *act, struct slice id, struc
 
     if (cli_call(cli, &r, &reply, &err) == E_OK) {
         if (strcmp(act->verb, "clone") == 0)
-            last_job_keep(client_server(cli->client), answer_text(reply.json, "id"));
+            last_job_keep(client_server(cli->client), reply_text(reply.json, "id"));
         print_reply(cli, act, id, &reply);
         return CLI_OK;
     }

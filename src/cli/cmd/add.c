@@ -9,19 +9,19 @@
 #include "cli/cmd/cmd.h"
 #include "cli/live/job_wait.h"
 #include "cli/live/log_print.h"
+#include "cli/request/job_lines.h"
+#include "cli/request/job_merge.h"
 #include "cli/request/job_text.h"
-#include "cli/request/job_whole.h"
 #include "cli/request/last_job.h"
-#include "cli/request/lines.h"
-#include "cli/view/answer.h"
 #include "cli/view/plan_view.h"
+#include "cli/view/reply_json.h"
 #include "server/limits.h"
 
 /* Streams the log, then exits as the program did; as JSON, the job as it has ended. */
 static int follow(struct cli *cli, const json_t *added)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
-    const char *id = answer_text(added, "id");
+    const char *id = reply_text(added, "id");
     struct log_printer log;
     struct err err = ERR_INIT;
 
@@ -29,7 +29,7 @@ static int follow(struct cli *cli, const json_t *added)
         fprintf(stderr, "waybill: job %s\n", id);
         if (log_printer_open(&log, cli, slice_of(id), false, &err) != E_OK)
             return cli_fail(cli, &err);
-        log_printer_skip_to(&log, answer_int(added, "log_size")); /* with --redo */
+        log_printer_skip_to(&log, reply_int(added, "log_size")); /* with --redo */
         int status = job_follow(cli, slice_of(id), &log);
 
         log_printer_close(&log);
@@ -46,7 +46,7 @@ static void print_ids(const json_t *answer)
     const json_t *ids = json_object_get(answer, "ids");
 
     if (ids == NULL)
-        puts(answer_text(answer, "id"));
+        puts(reply_text(answer, "id"));
     for (size_t i = 0; i < json_array_size(ids); i++)
         puts(json_string_value(json_array_get(ids, i)));
 }
@@ -56,7 +56,7 @@ static const char *added_last(const json_t *answer)
     const json_t *ids = json_object_get(answer, "ids");
     const char *last = json_string_value(json_array_get(ids, json_array_size(ids) - 1));
 
-    return last != NULL ? last : answer_text(answer, "id");
+    return last != NULL ? last : reply_text(answer, "id");
 }
 
 /* Whoever forgot `--` gave the name of a program for that of a queue. */
@@ -142,7 +142,7 @@ static int add_whole(struct cli *cli, struct slice line)
     struct err err = ERR_INIT;
     bool many = false;
 
-    if (job_whole(args_text(&cli->args, "job"), line, &jobs, &many, &err) != E_OK)
+    if (job_merge(args_text(&cli->args, "job"), line, &jobs, &many, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     if (many && args_has(&cli->args, "wait"))
         return cli_usage(cli, "--wait is for one job: use 'waybill wait' with the ids");
@@ -164,6 +164,6 @@ int cmd_add(struct cli *cli)
     if (line_text(cli, &job, &err) != E_OK)
         return cli_usage(cli, "%s", err.msg);
     if (lines != NULL)
-        return add_lines(cli, lines, buf_slice(&job));
+        return job_lines_add(cli, lines, buf_slice(&job));
     return args_has(a, "job") ? add_whole(cli, buf_slice(&job)) : submit(cli, buf_slice(&job));
 }

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "core/definition/definition.h"
 #include "server/process/definition_files.h"
 
@@ -25,19 +25,19 @@ static void print_changes(const struct cli *cli, const json_t *reply)
 
     for (size_t i = 0; (change = json_array_get(json_object_get(reply, "changes"), i)) != NULL;
          i++) {
-        const char *what = answer_text(change, "change");
+        const char *what = reply_text(change, "change");
         enum colour colour = change_colour(what);
 
         if (strcmp(what, "same") == 0)
             continue;
         changed++;
-        printf("%s %s  %s%s%s%s\n", answer_text(change, "kind"), answer_text(change, "name"),
+        printf("%s %s  %s%s%s%s\n", reply_text(change, "kind"), reply_text(change, "name"),
                screen_on(&cli->screen, colour), what, screen_off(&cli->screen, colour),
                strcmp(what, "kept") == 0 ? ": there are jobs in it" : "");
     }
     if (changed == 0)
         puts("nothing changes");
-    else if (answer_is_true(reply, "dry_run"))
+    else if (reply_is_true(reply, "dry_run"))
         puts("dry run: nothing has been changed");
 }
 

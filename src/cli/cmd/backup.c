@@ -8,7 +8,7 @@
 #include "cli/checkup/store_files.h"
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define PATH_SIZE 4096
 
@@ -75,7 +75,7 @@ static enum err_code backup(struct cli *cli, const char *dir, int64_t *ret_bytes
     if (alone)
         return backup_files(cli, dir, ret_bytes, err);
     if (cli_call(cli, &r, &reply, err) == E_OK) {
-        *ret_bytes = answer_int(reply.json, "bytes");
+        *ret_bytes = reply_int(reply.json, "bytes");
         return E_OK;
     }
     return store_files_instead(cli, &reply, err) ? backup_files(cli, dir, ret_bytes, err)

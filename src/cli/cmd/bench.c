@@ -9,7 +9,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/request/bench_server.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "load/http.h"
 
 #define WARM_US (500 * US_PER_MS)
@@ -125,8 +125,8 @@ static enum err_code delete_jobs(struct bench *b, struct err *err)
 
     if (cli_call(b->cli, &r, &reply, err) != E_OK)
         return err->code;
-    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", answer_text(reply.json, "id"));
-    while (strcmp(answer_text(reply.json, "state"), "done") != 0) {
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=30s", reply_text(reply.json, "id"));
+    while (strcmp(reply_text(reply.json, "state"), "done") != 0) {
         client_reply_deinit(&reply);
         reply = CLIENT_REPLY_INIT;
         if (cli_get(b->cli, path, &reply, err) != E_OK)

@@ -24,7 +24,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/table/value.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "core/definition/yaml.h"
 #include "core/job/job.h"
 
@@ -62,14 +62,14 @@ static void add_object(struct buf *out, const json_t *job, const char *name)
 
 static void add_text(struct buf *out, const json_t *job)
 {
-    const char *due = answer_text(job, "due_at");
+    const char *due = reply_text(job, "due_at");
 
     buf_addf(
         out,
         "# Job %s of queue %s, %s.  Save and leave the editor to change it; left as it is, nothing\n"
         "# happens.  due_at is a time (22:00, 2026-12-24T22:00:00Z) or null: at once.\n",
-        answer_text(job, "id"), answer_text(job, "queue"), answer_text(job, "state"));
-    buf_addf(out, "priority: %" PRId64 "\n", answer_int(job, "priority"));
+        reply_text(job, "id"), reply_text(job, "queue"), reply_text(job, "state"));
+    buf_addf(out, "priority: %" PRId64 "\n", reply_int(job, "priority"));
     buf_addf(out, "due_at: %s\n", *due != '\0' ? due : "null");
     add_object(out, job, "labels");
     add_object(out, job, "params");
@@ -188,7 +188,7 @@ static enum err_code take_priority(struct edit *e, struct yaml_value *v, struct 
     if (v->type != YAML_T_PLAIN || yaml_json(v, &json, err) != E_OK ||
         json_type_of(buf_slice(&json)) != JSON_T_INT)
         return wrong(e, v, "must be a whole number", err);
-    if (json_int(buf_slice(&json)) != answer_int(e->job, "priority")) {
+    if (json_int(buf_slice(&json)) != reply_int(e->job, "priority")) {
         json_put_raw(&e->patch, "priority", buf_slice(&json));
         e->changes++;
     }
@@ -197,7 +197,7 @@ static enum err_code take_priority(struct edit *e, struct yaml_value *v, struct 
 
 static enum err_code take_due(struct edit *e, struct yaml_value *v, struct err *err)
 {
-    const char *was = answer_text(e->job, "due_at");
+    const char *was = reply_text(e->job, "due_at");
     CLEANUP(mem) char *text = NULL;
     char shown[TIME_TEXT_SIZE];
     int64_t at = 0;
@@ -276,7 +276,7 @@ static enum err_code read_changes(struct edit *e, struct slice text, struct err 
         if (take_member(e, v, err) != E_OK)
             return err->code;
     }
-    json_put_string(&e->patch, "version", slice_of(answer_text(e->job, "version")));
+    json_put_string(&e->patch, "version", slice_of(reply_text(e->job, "version")));
     buf_add_char(&e->patch, '}');
     return E_OK;
 }
@@ -288,7 +288,7 @@ static enum err_code send_changes(struct cli *cli, const struct edit *e, struct 
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "/v1/jobs/%.20s", answer_text(e->job, "id"));
+    snprintf(path, sizeof(path), "/v1/jobs/%.20s", reply_text(e->job, "id"));
     const struct client_request r = {.method = "PATCH", .path = path, .body = buf_slice(&e->patch)};
 
     return cli_call(cli, &r, reply, err);
@@ -332,8 +332,8 @@ static int edit(struct cli *cli, const json_t *job)
     if (status == CLI_OK && cli->json && e.changes > 0)
         print_json(buf_slice(&reply.text));
     else if (status == CLI_OK && !cli->json)
-        printf("%s  %s\n", answer_text(job, "id"),
-               e.changes > 0 ? answer_text(reply.json, "state") : "nothing has changed");
+        printf("%s  %s\n", reply_text(job, "id"),
+               e.changes > 0 ? reply_text(reply.json, "state") : "nothing has changed");
     return status;
 }
 
@@ -347,9 +347,9 @@ int cmd_edit(struct cli *cli)
     snprintf(path, sizeof(path), "/v1/jobs/%.*s", (int)id.size, id.data);
     if (cli_get(cli, path, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
-    if (*answer_text(reply.json, "version") == '\0') {
+    if (*reply_text(reply.json, "version") == '\0') {
         err_set(&err, E_CONFLICT, "the job is %s: only a waiting job can be changed",
-                answer_text(reply.json, "state"));
+                reply_text(reply.json, "state"));
         return cli_fail(cli, &err);
     }
     return edit(cli, reply.json);

@@ -10,9 +10,9 @@
 #include "cli/live/progress_line.h"
 #include "cli/request/filter.h"
 #include "cli/table/value.h"
-#include "cli/view/answer.h"
+#include "cli/view/job_summary.h"
 #include "cli/view/job_view.h"
-#include "cli/view/job_what.h"
+#include "cli/view/reply_json.h"
 #include "worker/client/url.h"
 
 #define PAGE_MAX 1000
@@ -31,16 +31,16 @@ static const struct column list_columns[] = {
 static void add_row(struct table *t, const json_t *job, int64_t now_at)
 {
     CLEANUP(buf) struct buf about = BUF_INIT(4096);
-    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
     char age[SHORT_TEXT_SIZE];
-    const char *state = answer_text(job, "state");
+    const char *state = reply_text(job, "state");
 
-    table_add(t, COLOUR_PLAIN, answer_text(job, "id"));
+    table_add(t, COLOUR_PLAIN, reply_text(job, "id"));
     table_add(t, state_colour(state), state);
-    table_add(t, COLOUR_PLAIN, answer_text(job, "queue"));
-    table_add(t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "created_at"), age));
-    table_add_count(t, COLOUR_PLAIN, answer_int(job, "attempt"));
-    job_what(job, &what);
+    table_add(t, COLOUR_PLAIN, reply_text(job, "queue"));
+    table_add(t, COLOUR_PLAIN, age_format(now_at - reply_time(job, "created_at"), age));
+    table_add_count(t, COLOUR_PLAIN, reply_int(job, "attempt"));
+    job_summary(job, &what);
     table_add(t, COLOUR_PLAIN, buf_text(&what));
     job_about(job, now_at, &about);
     table_add(t, COLOUR_PLAIN, buf_text(&about));
@@ -58,7 +58,7 @@ static void print_page(const struct cli *cli, const struct client_reply *page, s
     }
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
         if (args_has(&cli->args, "ids"))
-            puts(answer_text(job, "id"));
+            puts(reply_text(job, "id"));
         else
             add_row(t, job, now_at);
     }
@@ -95,7 +95,7 @@ static enum err_code list_pages(struct cli *cli, int64_t left, bool *ret_more, s
         print_page(cli, &page, &t);
         left -= (int64_t)json_array_size(json_object_get(page.json, "jobs"));
         free(cursor);
-        cursor = mem_strdup(answer_text(page.json, "cursor"));
+        cursor = mem_strdup(reply_text(page.json, "cursor"));
         more = *cursor != '\0';
         if (t.cells.count >= PAGE_MAX * ARRAY_LEN(list_columns)) {
             table_print(&t, &cli->screen);
@@ -182,7 +182,7 @@ int cmd_wait(struct cli *cli)
         if (cli->json)
             print_json(buf_slice(&reply.text));
         else
-            printf("%.*s  %s\n", (int)id.size, id.data, answer_text(reply.json, "state"));
+            printf("%.*s  %s\n", (int)id.size, id.data, reply_text(reply.json, "state"));
         job_say_end(cli, reply.json);
         if (!job_has_ended(reply.json))
             return CLI_NOT_NOW;

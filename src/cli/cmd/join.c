@@ -5,17 +5,17 @@
 
 #include "cli/cmd/cmd.h"
 #include "cli/request/noun_request.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define BODY_MAX ((size_t)16 << 20)
 
 static void print_arrival(const struct cli *cli, const char *name, const json_t *reply)
 {
     (void)cli;
-    if (answer_is_true(reply, "fired"))
+    if (reply_is_true(reply, "fired"))
         printf("%s  fired\n", name);
     else
-        printf("%s  %" PRId64 " arrived\n", name, answer_int(reply, "count"));
+        printf("%s  %" PRId64 " arrived\n", name, reply_int(reply, "count"));
 }
 
 int cmd_join_arrive(struct cli *cli)

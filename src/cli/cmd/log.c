@@ -6,7 +6,7 @@
 #include "cli/live/job_wait.h"
 #include "cli/live/log_print.h"
 #include "cli/table/value.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define TAIL_FIRST ((int64_t)64 << 10)
 #define TAIL_MAX ((int64_t)64 << 20)

@@ -8,7 +8,7 @@
 #include "cli/cmd/cmd.h"
 #include "cli/request/noun_request.h"
 #include "cli/table/noun.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "worker/client/url.h"
 
 #define PATH_SIZE_MAX 4096
@@ -34,7 +34,7 @@ static enum err_code get_all(struct cli *cli, const char *plural, json_t *all, s
         else
             json_array_extend(all, json_object_get(page.json, plural));
         free(cursor);
-        cursor = mem_strdup(answer_text(page.json, "cursor"));
+        cursor = mem_strdup(reply_text(page.json, "cursor"));
     } while (*cursor != '\0');
     return E_OK;
 }
@@ -50,7 +50,7 @@ int cmd_noun_list(struct cli *cli)
         status = cli_fail(cli, &err);
     else if (args_has(&cli->args, "names"))
         for (size_t i = 0; i < json_array_size(all); i++)
-            puts(answer_text(json_array_get(all, i), "name"));
+            puts(reply_text(json_array_get(all, i), "name"));
     else
         noun_print_table(id, all, clock_wall_us(), &cli->screen);
     json_decref(all);

@@ -6,12 +6,12 @@
 #include "cli/cmd/cmd.h"
 #include "cli/request/bulk.h"
 #include "cli/request/noun_request.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 static void print_state(const struct cli *cli, const char *name, const json_t *reply)
 {
     (void)cli;
-    printf("%s  %s\n", name, answer_text(reply, "state"));
+    printf("%s  %s\n", name, reply_text(reply, "state"));
 }
 
 int cmd_queue_state(struct cli *cli)
@@ -58,9 +58,9 @@ static void print_log(const struct cli *cli, const char *name, const json_t *rep
     for (size_t i = json_array_size(log); i-- > 0;) {
         const json_t *row = json_array_get(log, i);
 
-        table_add(&t, COLOUR_DIM, answer_text(row, "at"));
-        table_add(&t, COLOUR_PLAIN, answer_text(row, "what"));
-        table_add(&t, COLOUR_PLAIN, answer_text(row, "text"));
+        table_add(&t, COLOUR_DIM, reply_text(row, "at"));
+        table_add(&t, COLOUR_PLAIN, reply_text(row, "what"));
+        table_add(&t, COLOUR_PLAIN, reply_text(row, "text"));
     }
     if (t.cells.count > 0)
         table_print(&t, &cli->screen);

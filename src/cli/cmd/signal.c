@@ -5,12 +5,12 @@
 
 #include "cli/cmd/cmd.h"
 #include "cli/request/noun_request.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 static void print_level(const struct cli *cli, const char *name, const json_t *signal)
 {
     (void)cli;
-    printf("%s  %" PRId64 "\n", name, answer_int(signal, "count"));
+    printf("%s  %" PRId64 "\n", name, reply_int(signal, "count"));
 }
 
 int cmd_signal_raise(struct cli *cli)

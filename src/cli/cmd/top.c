@@ -16,9 +16,9 @@
 #include "cli/live/rates.h"
 #include "cli/live/terminal.h"
 #include "cli/live/top_page.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
 #include "cli/view/output.h"
+#include "cli/view/reply_json.h"
 
 #define TICK_US US_PER_S
 #define SHARED_TICK_US (3 * US_PER_S)

@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "cli/cmd/cmd.h"
 #include "cli/table/noun.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "cli/view/worker_view.h"
 
 #define RUNNING_MAX "1000" /* the server's maximum for one page */
@@ -18,7 +18,7 @@ static enum err_code no_worker(const json_t *workers, const char *name, struct e
     json_t *worker = NULL;
 
     for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++)
-        VEC_PUSH(&names, answer_text(worker, "name"));
+        VEC_PUSH(&names, reply_text(worker, "name"));
     const char *near = nearest_word(slice_of(name), names.items, names.count);
 
     err_set(err, E_NOT_FOUND, "there is no worker '%s'%s%s%s", name,
@@ -51,7 +51,7 @@ static enum err_code show_one(const struct cli *cli, const struct client_reply *
     struct slice text;
 
     for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
-        if (strcmp(answer_text(worker, "name"), name) != 0)
+        if (strcmp(reply_text(worker, "name"), name) != 0)
             continue;
         if (cli->json && find_text(buf_slice(&list->text), i, &text))
             print_json(text);

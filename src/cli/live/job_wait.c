@@ -9,8 +9,8 @@
 #include "base/json/json.h"
 #include "cli/live/log_print.h"
 #include "cli/live/progress_line.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
+#include "cli/view/reply_json.h"
 #include "core/job/state.h"
 #include "worker/client/url.h"
 
@@ -70,12 +70,12 @@ static bool wait_for_server(struct watch *w, int status, struct err *err)
 
 bool job_has_ended(const json_t *job)
 {
-    return job_state_ended(job_state_parse(slice_of(answer_text(job, "state"))));
+    return job_state_ended(job_state_parse(slice_of(reply_text(job, "state"))));
 }
 
 int job_exit_status(const json_t *job)
 {
-    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
+    enum job_state state = job_state_parse(slice_of(reply_text(job, "state")));
     const json_t *exit = json_object_get(job, "exit");
     json_int_t n = json_integer_value(exit);
 
@@ -233,18 +233,18 @@ void job_say_end(const struct cli *cli, const json_t *job)
 {
     CLEANUP(buf) struct buf why = BUF_INIT(SAID_MAX);
     CLEANUP(buf) struct buf clean = BUF_INIT(SAID_MAX);
-    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
+    enum job_state state = job_state_parse(slice_of(reply_text(job, "state")));
 
     if (cli->json || !job_state_ended(state) || state == JOB_DONE || state == JOB_RELAYED)
         return;
     job_about(job, clock_wall_us(), &why);
     clean_text(&clean, buf_slice(&why));
     fflush(stdout);
-    fprintf(stderr, "waybill: job %s %s%s%s", answer_text(job, "id"),
+    fprintf(stderr, "waybill: job %s %s%s%s", reply_text(job, "id"),
             state == JOB_CANCELLED ? "was cancelled" : "failed", clean.size > 0 ? ": " : "",
             buf_text(&clean));
-    if (answer_int(job, "attempt") > 1)
-        fprintf(stderr, " (attempt %" PRId64 ")", answer_int(job, "attempt"));
+    if (reply_int(job, "attempt") > 1)
+        fprintf(stderr, " (attempt %" PRId64 ")", reply_int(job, "attempt"));
     fputc('\n', stderr);
 }
 
@@ -289,7 +289,7 @@ void job_watch_begin(struct slice id)
 
 void job_watch_note(const json_t *job)
 {
-    waits = job_state_waits(job_state_parse(slice_of(answer_text(job, "state"))));
+    waits = job_state_waits(job_state_parse(slice_of(reply_text(job, "state"))));
 }
 
 void job_watch_heard(void)

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text/utf8.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define LOG_JSON_MAX ((size_t)128 << 20)
 #define PATH_SIZE 64
@@ -203,8 +203,8 @@ static bool was_lost(struct log_printer *p, int64_t attempt)
     if (p->client == NULL || client_call(p->client, &request, &reply, &err) != E_OK)
         return false;
     json_array_foreach(json_object_get(reply.json, "progress"), i,
-                       entry) if (answer_int(entry, "attempt") == attempt)
-        lost = strcmp(answer_text(entry, "state"), "lost") == 0;
+                       entry) if (reply_int(entry, "attempt") == attempt)
+        lost = strcmp(reply_text(entry, "state"), "lost") == 0;
     return lost;
 }
 

@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 #include "cli/table/noun.h"
-#include "cli/view/answer.h"
+#include "cli/view/job_summary.h"
 #include "cli/view/job_view.h"
-#include "cli/view/job_what.h"
 #include "cli/view/queue_view.h"
+#include "cli/view/reply_json.h"
 #include "cli/view/worker_view.h"
 
 #define FOLD_ABOVE 8 /* queues: fewer are all shown while none of them moves */
@@ -72,29 +72,29 @@ static void print_server(const struct cli *cli, const struct screen *s, const js
     char text[SHORT_TEXT_SIZE];
 
     fprintf(out, "%swaybill %s%s  %s  up %s  pid %" PRId64, screen_on(s, COLOUR_BOLD),
-            answer_text(server, "version"), screen_off(s, COLOUR_BOLD), client_server(cli->client),
-            age_format(answer_int(server, "uptime") * US_PER_S, text), answer_int(server, "pid"));
+            reply_text(server, "version"), screen_off(s, COLOUR_BOLD), client_server(cli->client),
+            age_format(reply_int(server, "uptime") * US_PER_S, text), reply_int(server, "pid"));
     fprintf(out, "  store %s",
-            bytes_format(answer_int(json_object_get(server, "store"), "bytes"), text));
-    fprintf(out, "  disk free %s\n", bytes_format(answer_int(server, "disk_free"), text));
+            bytes_format(reply_int(json_object_get(server, "store"), "bytes"), text));
+    fprintf(out, "  disk free %s\n", bytes_format(reply_int(server, "disk_free"), text));
 }
 
 static void add_server(struct table *t, const json_t *server, int64_t now_at)
 {
-    int64_t until_at = answer_time(server, "alive_until_at");
+    int64_t until_at = reply_time(server, "alive_until_at");
     bool late = until_at < now_at;
     char text[SHORT_TEXT_SIZE];
 
-    table_add(t, answer_is_true(server, "self") ? COLOUR_BOLD : COLOUR_PLAIN,
-              answer_text(server, "url"));
-    table_add(t, COLOUR_PLAIN, answer_text(server, "host"));
-    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(server, "pid"));
-    table_add(t, COLOUR_PLAIN, answer_text(server, "version"));
-    table_add(t, COLOUR_PLAIN, age_format(now_at - answer_time(server, "joined_at"), text));
+    table_add(t, reply_is_true(server, "self") ? COLOUR_BOLD : COLOUR_PLAIN,
+              reply_text(server, "url"));
+    table_add(t, COLOUR_PLAIN, reply_text(server, "host"));
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(server, "pid"));
+    table_add(t, COLOUR_PLAIN, reply_text(server, "version"));
+    table_add(t, COLOUR_PLAIN, age_format(now_at - reply_time(server, "joined_at"), text));
     if (late)
         table_addf(t, COLOUR_YELLOW, "silent, late by %s", age_format(now_at - until_at, text));
     else
-        table_add(t, COLOUR_PLAIN, answer_is_true(server, "self") ? "this one" : "");
+        table_add(t, COLOUR_PLAIN, reply_is_true(server, "self") ? "this one" : "");
 }
 
 /* Those that share the store, when there are others. */
@@ -124,18 +124,18 @@ static void print_servers(const struct screen *s, const json_t *server, int64_t 
 static void print_local_worker(const struct screen *s, const json_t *server)
 {
     const json_t *worker = json_object_get(server, "worker");
-    const char *state = answer_text(worker, "state");
+    const char *state = reply_text(worker, "state");
 
     if (*state != '\0' && strcmp(state, "running") != 0)
         fprintf(screen_out(s), "%sthe local worker is %s, started again %" PRId64 " times%s\n",
-                screen_on(s, COLOUR_YELLOW), state, answer_int(worker, "restarts"),
+                screen_on(s, COLOUR_YELLOW), state, reply_int(worker, "restarts"),
                 screen_off(s, COLOUR_YELLOW));
 }
 
 /* What is ready in this queue, since when, and why it does not run; nothing when nothing is. */
 static void print_waiting(const struct screen *s, const json_t *queue, int64_t now_at)
 {
-    const char *state = answer_text(queue, "state");
+    const char *state = reply_text(queue, "state");
     int64_t ready = queue_count(queue, "ready");
     int64_t next_at = queue_next_at(queue);
     bool stopped = strcmp(state, "pause") == 0 || strcmp(state, "down") == 0;
@@ -144,7 +144,7 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
 
     if (ready == 0)
         return;
-    fprintf(out, "  %s: %" PRId64 " ready", answer_text(queue, "name"), ready);
+    fprintf(out, "  %s: %" PRId64 " ready", reply_text(queue, "name"), ready);
     if (next_at > 0)
         fprintf(out, ", the next is %s old", age_format(now_at - next_at, age));
     const char *on = screen_on(s, COLOUR_YELLOW);
@@ -152,7 +152,7 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
 
     if (stopped)
         fprintf(out, ": %sthe queue is on %s%s", on, state, off);
-    else if (!answer_is_true(queue, "served"))
+    else if (!reply_is_true(queue, "served"))
         fprintf(out, ": %sno live worker%s", on, off);
     fputc('\n', out);
     queue_print_broken(queue, "    ", s);
@@ -166,12 +166,12 @@ static void print_stopped(const struct screen *s, const struct overview *o, int6
     for (size_t i = 0; (queue = json_array_get(queues_of(o), i)) != NULL; i++) {
         CLEANUP(buf) struct buf why = BUF_INIT(4096);
         CLEANUP(buf) struct buf line = BUF_INIT(8192);
-        const char *state = answer_text(queue, "state");
+        const char *state = reply_text(queue, "state");
 
         if (strcmp(state, "up") == 0)
             continue;
         queue_add_why(queue, now_at, &why);
-        buf_addf(&line, "%s is on %s%s%s", answer_text(queue, "name"), state,
+        buf_addf(&line, "%s is on %s%s%s", reply_text(queue, "name"), state,
                  why.size > 0 ? ": " : "", buf_text(&why));
         CLEANUP(buf) struct buf clean = BUF_INIT(8192);
 
@@ -194,9 +194,9 @@ static void print_waits(const struct screen *s, const struct overview *o, int64_
 
 static void add_what(struct table *t, const json_t *job)
 {
-    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
 
-    job_what(job, &what);
+    job_summary(job, &what);
     table_add(t, COLOUR_PLAIN, buf_text(&what));
 }
 
@@ -224,10 +224,10 @@ static void print_waiting_jobs(const struct screen *s, const struct overview *o,
 
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
-        const char *state = answer_text(job, "state");
+        const char *state = reply_text(job, "state");
 
-        table_add(&t, state_colour(state), answer_text(job, "id"));
-        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_add(&t, state_colour(state), reply_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_add(&t, state_colour(state), state);
         add_what(&t, job);
         add_about(&t, job, now_at);
@@ -283,9 +283,9 @@ static void print_running(const struct screen *s, const struct overview *o, int6
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
         char age[SHORT_TEXT_SIZE];
 
-        table_add(&t, COLOUR_BLUE, answer_text(job, "id"));
-        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
-        table_add(&t, COLOUR_PLAIN, age_format(now_at - answer_time(job, "started_at"), age));
+        table_add(&t, COLOUR_BLUE, reply_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
+        table_add(&t, COLOUR_PLAIN, age_format(now_at - reply_time(job, "started_at"), age));
         add_bar(&t, job);
         add_what(&t, job);
         add_about(&t, job, now_at);
@@ -305,7 +305,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
     json_t *worker = NULL;
 
     for (size_t i = 0; (worker = json_array_get(workers, i)) != NULL; i++) {
-        if (!o->folds || worker_lives(worker) || answer_int(worker, "running") > 0)
+        if (!o->folds || worker_lives(worker) || reply_int(worker, "running") > 0)
             json_array_append(live, worker);
     }
     size_t gone = json_array_size(workers) - json_array_size(live);
@@ -327,7 +327,7 @@ static bool is_idle(const json_t *queue)
 
     for (size_t i = 0; i < ARRAY_LEN(states); i++)
         n += queue_count(queue, states[i]);
-    return n == 0 && strcmp(answer_text(queue, "state"), "up") == 0 &&
+    return n == 0 && strcmp(reply_text(queue, "state"), "up") == 0 &&
            json_real_value(json_object_get(queue, QUEUE_RATE)) <= 0;
 }
 
@@ -368,10 +368,10 @@ static void print_failures(const struct screen *s, const struct overview *o, int
          i++) {
         char age[SHORT_TEXT_SIZE];
 
-        table_add(&t, COLOUR_RED, answer_text(job, "id"));
-        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        table_add(&t, COLOUR_RED, reply_text(job, "id"));
+        table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_addf(&t, COLOUR_PLAIN, "%s ago",
-                   age_format(now_at - answer_time(job, "finished_at"), age));
+                   age_format(now_at - reply_time(job, "finished_at"), age));
         add_what(&t, job);
         add_about(&t, job, now_at);
     }

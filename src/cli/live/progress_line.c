@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "base/id.h"
 #include "cli/live/job_wait.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
 #include "cli/view/output.h"
+#include "cli/view/reply_json.h"
 #include "core/job/state.h"
 
 #define LINE_MAX_SIZE 4096
@@ -55,7 +55,7 @@ static void add_cut(struct buf *out, struct slice text, size_t columns)
 void progress_line_text(const json_t *job, int64_t now_at, size_t width, struct buf *out)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
-    const char *state = answer_text(job, "state");
+    const char *state = reply_text(job, "state");
     int percent = job_percent(job);
     bool runs = strcmp(state, "running") == 0;
 
@@ -119,11 +119,11 @@ static void note(struct buf *b, const char *text)
 
 static void add_that_it_runs(struct job_news *n, const json_t *job, struct buf *out)
 {
-    bool runs = strcmp(answer_text(job, "state"), "running") == 0;
-    const char *started = runs ? answer_text(job, "started_at") : "";
+    bool runs = strcmp(reply_text(job, "state"), "running") == 0;
+    const char *started = runs ? reply_text(job, "started_at") : "";
 
     if (n->told.size > 0 && runs && slice_is(buf_slice(&n->started), started)) {
-        buf_addf(out, "job %s runs now", answer_text(job, "id"));
+        buf_addf(out, "job %s runs now", reply_text(job, "id"));
         buf_clear(&n->told);
     }
     note(&n->started, started);
@@ -133,18 +133,18 @@ void job_news_add(struct job_news *n, const json_t *job, int64_t now_at, struct 
 {
     CLEANUP(buf) struct buf now = BUF_INIT(LINE_MAX_SIZE);
     const json_t *reason = json_object_get(job, "reason");
-    const char *state = answer_text(job, "state");
-    bool for_worker = strcmp(answer_text(reason, "code"), "waiting") == 0;
+    const char *state = reply_text(job, "state");
+    bool for_worker = strcmp(reply_text(reason, "code"), "waiting") == 0;
     bool first_look = for_worker && !n->waited;
 
     n->waited = for_worker;
     add_that_it_runs(n, job, out);
-    buf_addf(&now, "%s %s", answer_text(reason, "text"), answer_text(reason, "until"));
+    buf_addf(&now, "%s %s", reply_text(reason, "text"), reply_text(reason, "until"));
     if (!job_state_waits(job_state_parse(slice_of(state))) || now.size <= 1 || first_look ||
         slice_equal(buf_slice(&now), buf_slice(&n->told)))
         return;
     note(&n->told, buf_text(&now));
-    buf_addf(out, "job %s is %s: ", answer_text(job, "id"), state);
+    buf_addf(out, "job %s is %s: ", reply_text(job, "id"), state);
     job_about(job, now_at, out);
 }
 

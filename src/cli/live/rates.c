@@ -2,8 +2,8 @@
 #include "cli/live/rates.h"
 
 #include "base/clock.h"
-#include "cli/view/answer.h"
 #include "cli/view/queue_view.h"
+#include "cli/view/reply_json.h"
 
 #define SPACING_US (US_PER_S / 2)
 #define WINDOW_US (6 * US_PER_S)
@@ -39,11 +39,11 @@ static const struct rate_sample *find_base(const struct rates *r, int64_t now_at
 
 static double rate_of(const struct rate_sample *base, const json_t *queue, int64_t now_at)
 {
-    const char *name = answer_text(queue, "name");
+    const char *name = reply_text(queue, "name");
 
     if (base == NULL || json_object_get(base->ended, name) == NULL)
         return 0;
-    json_int_t n = count_ended(queue) - answer_int(base->ended, name);
+    json_int_t n = count_ended(queue) - reply_int(base->ended, name);
 
     return n <= 0 ? 0 : (double)n * (double)US_PER_S / (double)(now_at - base->at);
 }
@@ -59,7 +59,7 @@ static void keep(struct rates *r, const json_t *queues, int64_t now_at)
     json_decref(s->ended);
     *s = (struct rate_sample){.at = now_at, .ended = json_object()};
     for (size_t i = 0; (queue = json_array_get(queues, i)) != NULL; i++)
-        json_object_set_new(s->ended, answer_text(queue, "name"), json_integer(count_ended(queue)));
+        json_object_set_new(s->ended, reply_text(queue, "name"), json_integer(count_ended(queue)));
     r->next = (r->next + 1) % RATE_SAMPLES;
 }
 

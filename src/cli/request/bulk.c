@@ -8,10 +8,10 @@
 
 #include "base/json/json.h"
 #include "cli/request/filter.h"
-#include "cli/view/answer.h"
+#include "cli/view/job_summary.h"
 #include "cli/view/job_view.h"
-#include "cli/view/job_what.h"
 #include "cli/view/output.h"
+#include "cli/view/reply_json.h"
 
 #define BODY_MAX ((size_t)1 << 20)
 
@@ -46,7 +46,7 @@ static void show_progress(const struct bulk_request *b, const json_t *bulk)
 
     if (!isatty(STDERR_FILENO))
         return;
-    buf_addf(&line, "\r%s %" PRId64 " jobs …", b->done, answer_int(bulk, "changed"));
+    buf_addf(&line, "\r%s %" PRId64 " jobs …", b->done, reply_int(bulk, "changed"));
     output_status(buf_slice(&line));
 }
 
@@ -61,8 +61,8 @@ static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
 {
     char path[64];
 
-    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", answer_text(reply->json, "id"));
-    while (strcmp(answer_text(reply->json, "state"), "done") != 0) {
+    snprintf(path, sizeof(path), "/v1/bulk/%.20s?wait=1s", reply_text(reply->json, "id"));
+    while (strcmp(reply_text(reply->json, "state"), "done") != 0) {
         show_progress(b, reply->json);
         client_reply_deinit(reply);
         *reply = CLIENT_REPLY_INIT;
@@ -76,8 +76,8 @@ static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
 static void print_result(const struct cli *cli, const struct bulk_request *b,
                          const struct client_reply *reply)
 {
-    int64_t changed = answer_int(reply->json, "changed");
-    int64_t refused = answer_int(reply->json, "refused");
+    int64_t changed = reply_int(reply->json, "changed");
+    int64_t refused = reply_int(reply->json, "refused");
 
     if (cli->json) {
         print_json(buf_slice(&reply->text));
@@ -102,12 +102,12 @@ static void print_examples(const struct cli *cli, const json_t *jobs)
 
     table_init(&t, columns, ARRAY_LEN(columns));
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
-        CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+        CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
 
-        job_what(job, &what);
-        table_addf(&t, COLOUR_PLAIN, "  %s", answer_text(job, "id"));
-        table_add(&t, state_colour(answer_text(job, "state")), answer_text(job, "state"));
-        table_add(&t, COLOUR_PLAIN, answer_text(job, "queue"));
+        job_summary(job, &what);
+        table_addf(&t, COLOUR_PLAIN, "  %s", reply_text(job, "id"));
+        table_add(&t, state_colour(reply_text(job, "state")), reply_text(job, "state"));
+        table_add(&t, COLOUR_PLAIN, reply_text(job, "queue"));
         table_add(&t, COLOUR_PLAIN, buf_text(&what));
     }
     if (t.cells.count > 0)
@@ -119,7 +119,7 @@ static void print_plan(const struct cli *cli, const struct bulk_request *b,
                        const struct client_reply *reply)
 {
     const json_t *examples = json_object_get(reply->json, "examples");
-    int64_t jobs = answer_int(reply->json, "jobs");
+    int64_t jobs = reply_int(reply->json, "jobs");
     int64_t left = jobs - (int64_t)json_array_size(examples);
 
     if (cli->json) {
@@ -127,7 +127,7 @@ static void print_plan(const struct cli *cli, const struct bulk_request *b,
         return;
     }
     printf("%s%" PRId64 " job%s would be %s\n",
-           answer_is_true(reply->json, "more") ? "at least " : "", jobs, jobs == 1 ? "" : "s",
+           reply_is_true(reply->json, "more") ? "at least " : "", jobs, jobs == 1 ? "" : "s",
            b->done);
     print_examples(cli, examples);
     if (left > 0 && json_array_size(examples) > 0)
@@ -148,8 +148,8 @@ int bulk_act(struct cli *cli, const struct bulk_request *request)
     if (wait_for_end(cli, request, &reply, &err) != E_OK)
         return cli_fail(cli, &err);
     print_result(cli, request, &reply);
-    bool all_refused = answer_int(reply.json, "changed") == 0 &&
-                       answer_int(reply.json, "refused") > 0;
+    bool all_refused = reply_int(reply.json, "changed") == 0 &&
+                       reply_int(reply.json, "refused") > 0;
 
     return all_refused ? CLI_REFUSED : CLI_OK;
 }

@@ -7,8 +7,8 @@
 
 #include "base/id.h"
 #include "cli/request/last_job.h"
-#include "cli/view/answer.h"
-#include "cli/view/job_what.h"
+#include "cli/view/job_summary.h"
+#include "cli/view/reply_json.h"
 #include "worker/client/url.h"
 
 enum { CANDIDATES_SHOWN = 10 };
@@ -47,9 +47,9 @@ static void print_candidate(const json_t *job)
     CLEANUP(buf) struct buf line = BUF_INIT(1024);
     CLEANUP(buf) struct buf clean = BUF_INIT(1024);
 
-    buf_addf(&line, "  %s  %-9s  %s  ", answer_text(job, "id"), answer_text(job, "state"),
-             answer_text(job, "queue"));
-    job_what(job, &line);
+    buf_addf(&line, "  %s  %-9s  %s  ", reply_text(job, "id"), reply_text(job, "state"),
+             reply_text(job, "queue"));
+    job_summary(job, &line);
     clean_text(&clean, buf_slice(&line));
     fprintf(stderr, "%s\n", buf_text(&clean));
 }
@@ -82,7 +82,7 @@ static enum err_code find_jobs(struct cli *cli, const char *prefix, struct clien
         if (cli_get(cli, buf_text(&path), page, err) != E_OK)
             return err->code;
         free(cursor);
-        cursor = mem_strdup(answer_text(page->json, "cursor"));
+        cursor = mem_strdup(reply_text(page->json, "cursor"));
     } while (*cursor != '\0' && json_array_size(json_object_get(page->json, "jobs")) == 0);
     return E_OK;
 }
@@ -102,8 +102,8 @@ static int find_by_prefix(struct cli *cli, const char *prefix, const char **ret_
         return cli_fail(cli, &err);
     }
     if (count > 1)
-        return ambiguous(prefix, jobs, *answer_text(page.json, "cursor") != '\0');
-    *ret_id = arena_strdup(&cli->arena, slice_of(answer_text(json_array_get(jobs, 0), "id")));
+        return ambiguous(prefix, jobs, *reply_text(page.json, "cursor") != '\0');
+    *ret_id = arena_strdup(&cli->arena, slice_of(reply_text(json_array_get(jobs, 0), "id")));
     return CLI_OK;
 }
 

@@ -11,7 +11,7 @@
 #include "base/json/json.h"
 #include "base/text/base64.h"
 #include "cli/request/filter.h"
-#include "cli/request/link_text.h"
+#include "cli/request/route_text.h"
 #include "cli/table/value.h"
 #include "core/job/job.h"
 #include "core/program/template.h"
@@ -199,7 +199,7 @@ enum err_code job_text(const struct args *a, struct buf *out, struct err *err)
     if (add_pairs(a, "param", "params", out, err) != E_OK ||
         add_pairs(a, "label", "labels", out, err) != E_OK || job_body_add(a, out, err) != E_OK ||
         add_due(a, out, err) != E_OK || job_command_add(a, out, err) != E_OK ||
-        add_surroundings(a, out, err) != E_OK || links_add_json(a, out, err) != E_OK)
+        add_surroundings(a, out, err) != E_OK || route_add_json(a, out, err) != E_OK)
         return err->code;
     add_text(a, "key", out);
     add_text(a, "timeout", out);

@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "cli/request/filter.h"
 #include "cli/table/noun.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "worker/client/url.h"
 
 #define PATH_SIZE_MAX 4096

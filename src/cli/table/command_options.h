@@ -39,25 +39,3 @@ extern const struct option_spec check_options[];
 extern const struct option_spec store_copy_options[];
 extern const struct option_spec bench_options[];
 extern const struct option_spec help_options[];
-
-/* One name, or several, of a noun. */
-#define NOUN_NAME(id)                                                \
-    {                                                                \
-        .value = {.type = VALUE_NOUN, .noun = (id), .name = "NAME" } \
-    }
-#define NOUN_NAMES(id)                                                               \
-    {                                                                                \
-        .value = {.type = VALUE_NOUN, .noun = (id), .name = "NAME"}, .repeats = true \
-    }
-
-/* The verbs that every noun has. */
-#define NOUN_LIST(text)                                                            \
-    {                                                                              \
-        .name = "list", .help = (text), .options = {names_option, server_options}, \
-        .run = cmd_noun_list,                                                      \
-    }
-#define NOUN_SHOW(id, text)                                            \
-    {                                                                  \
-        .name = "show", .help = (text), .arguments = {NOUN_NAMES(id)}, \
-        .options = {server_options}, .run = cmd_noun_show,             \
-    }

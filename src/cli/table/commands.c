@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "cli/cmd/cmd.h"
-#include "cli/table/command_links.h"
 #include "cli/table/command_options.h"
+#include "cli/table/noun_verbs.h"
 #include "core/route/dest.h"
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
@@ -22,87 +22,6 @@ static const char *const shells[] = {"bash", "zsh", "fish", NULL};
     {                                                                                        \
         {.value = {.type = VALUE_TEXT, .name = (title)}, .optional = true, .repeats = true}, \
     }
-static const struct command queue_verbs[] = {
-    NOUN_LIST("List all queues with their states and counts"),
-    NOUN_SHOW(NOUN_QUEUE, "Show a queue: state, counts, definition"),
-    {
-        .name = "pause",
-        .help = "Accept new jobs, but start none",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_state,
-    },
-    {
-        .name = "resume",
-        .help = "Accept and start jobs again (same as up)",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_state,
-    },
-    {
-        .name = "drain",
-        .help = "Refuse new jobs, but start those already queued",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_state,
-    },
-    {
-        .name = "down",
-        .help = "Refuse new jobs and start none",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_state,
-    },
-    {
-        .name = "up",
-        .help = "Accept and start jobs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_state,
-    },
-    {
-        .name = "restart",
-        .help = "Return the running jobs to the queue and restart its programs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_restart,
-    },
-    {
-        .name = "log",
-        .help = "Show the history of a queue: state changes, failures, broken programs",
-        .arguments = {NOUN_NAME(NOUN_QUEUE)},
-        .options = {queue_log_options, server_options},
-        .run = cmd_queue_log,
-    },
-    {
-        .name = "empty",
-        .help = "Delete all waiting jobs of a queue: held, scheduled and ready",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {dry_run_option, server_options},
-        .run = cmd_queue_empty,
-    },
-    {
-        .name = "rm",
-        .help = "Remove a queue that has no jobs",
-        .arguments = {NOUN_NAMES(NOUN_QUEUE)},
-        .options = {server_options},
-        .run = cmd_queue_rm,
-    },
-    {.name = NULL},
-};
-
-static const struct command workers_verbs[] = {
-    NOUN_LIST("List all workers and what they are running"),
-    {
-        .name = "show",
-        .help = "Show a worker: queues, running jobs, broken programs",
-        .arguments = {NOUN_NAMES(NOUN_WORKER)},
-        .options = {server_options},
-        .run = cmd_worker_show,
-    },
-    {.name = NULL},
-};
-
 static const struct command store_verbs[] = {
     {
         .name = "copy",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/table/noun.h"
 
-#include "cli/view/answer.h"
-#include "cli/view/link_view.h"
 #include "cli/view/queue_view.h"
+#include "cli/view/reply_json.h"
+#include "cli/view/route_view.h"
 #include "cli/view/worker_view.h"
 #include "core/queue/def.h"
 #include "core/route/dest.h"
@@ -193,7 +193,7 @@ void noun_print_page(enum noun_id id, const json_t *item, int64_t now_at, const 
     const struct noun *noun = &nouns[id];
     const struct view_source from = {.item = item, .now_at = now_at};
 
-    fprintf(screen_out(s), "%s %s", noun->name, answer_text(item, "name"));
+    fprintf(screen_out(s), "%s %s", noun->name, reply_text(item, "name"));
     view_line_print(noun->heading, &from, s);
     fputc('\n', screen_out(s));
     view_page_print(noun->page, &from, s);

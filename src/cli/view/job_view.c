@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text/utf8.h"
-#include "cli/view/answer.h"
 #include "cli/view/command_text.h"
-#include "cli/view/link_view.h"
+#include "cli/view/reply_json.h"
+#include "cli/view/route_view.h"
 #include "core/job/state.h"
 #include "core/job/verdict.h"
 
@@ -42,7 +42,7 @@ static void add_distance(struct buf *b, int64_t at, int64_t now_at)
 /* `exit 1`, `signal 9 (KILL)`, `timeout`; that a cancelled one was cancelled is said beside it. */
 static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 {
-    const char *cause = answer_text(of, "cause");
+    const char *cause = reply_text(of, "cause");
     const json_t *status = json_object_get(of, status_name);
     int n = (int)json_integer_value(status);
 
@@ -52,9 +52,9 @@ static void add_cause(struct buf *b, const json_t *of, const char *status_name)
 
 static void add_progress(struct buf *b, const json_t *job)
 {
-    int64_t done = answer_int(job, "done");
-    int64_t total = answer_int(job, "total");
-    const char *unit = answer_text(job, "unit");
+    int64_t done = reply_int(job, "done");
+    int64_t total = reply_int(job, "total");
+    const char *unit = reply_text(job, "unit");
 
     if (total > 0)
         buf_addf(b, "%" PRId64 "/%" PRId64 "%s ", done, total, unit);
@@ -65,7 +65,7 @@ static void add_progress(struct buf *b, const json_t *job)
 /* When it expects to be done. */
 static void add_expected(struct buf *b, const json_t *job, int64_t now_at)
 {
-    int64_t expected_at = answer_time(job, "expected_at");
+    int64_t expected_at = reply_time(job, "expected_at");
     char text[SHORT_TEXT_SIZE];
 
     if (expected_at > now_at)
@@ -74,8 +74,8 @@ static void add_expected(struct buf *b, const json_t *job, int64_t now_at)
 
 int job_percent(const json_t *job)
 {
-    int64_t done = answer_int(job, "done");
-    int64_t total = answer_int(job, "total");
+    int64_t done = reply_int(job, "done");
+    int64_t total = reply_int(job, "total");
 
     if (total <= 0)
         return -1;
@@ -87,9 +87,9 @@ int job_percent(const json_t *job)
 static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
 {
     const json_t *reason = json_object_get(job, "reason");
-    int64_t until_at = answer_time(reason, "until");
+    int64_t until_at = reply_time(reason, "until");
 
-    buf_add_str(b, answer_text(reason, "text"));
+    buf_add_str(b, reply_text(reason, "text"));
     if (until_at > 0) {
         buf_add_str(b, b->size > 0 ? ", " : "");
         add_distance(b, until_at, now_at);
@@ -98,11 +98,11 @@ static void add_reason(struct buf *b, const json_t *job, int64_t now_at)
 
 void job_about(const json_t *job, int64_t now_at, struct buf *out)
 {
-    enum job_state state = job_state_parse(slice_of(answer_text(job, "state")));
-    const char *text = answer_text(job, "text");
+    enum job_state state = job_state_parse(slice_of(reply_text(job, "state")));
+    const char *text = reply_text(job, "text");
 
     if (job_state_ended(state) && verdict_says_only_cause(slice_of(text)))
-        text = state == JOB_FAILED ? answer_text(job, "last_line") : "";
+        text = state == JOB_FAILED ? reply_text(job, "last_line") : "";
     if (job_state_waits(state)) {
         add_reason(out, job, now_at);
         return;
@@ -111,7 +111,7 @@ void job_about(const json_t *job, int64_t now_at, struct buf *out)
         add_progress(out, job);
     else if (state != JOB_DONE)
         add_cause(out, job, "exit");
-    if (state == JOB_RUNNING && answer_is_true(job, "cancelling"))
+    if (state == JOB_RUNNING && reply_is_true(job, "cancelling"))
         buf_add_str(out, "cancelling ");
     if (*text != '\0' && out->size > 0 && state != JOB_RUNNING)
         buf_add_str(out, ": ");
@@ -147,11 +147,11 @@ static void print_field(const struct screen *s, const char *name, const char *te
 static void print_time(const json_t *job, const char *field, int64_t now_at, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
-    int64_t at = answer_time(job, field);
+    int64_t at = reply_time(job, field);
 
     if (at == 0)
         return;
-    buf_addf(&line, "%s  ", answer_text(job, field));
+    buf_addf(&line, "%s  ", reply_text(job, field));
     add_distance(&line, at, now_at);
     CLEANUP(mem) char *name = mem_strndup(field, strcspn(field, "_"));
 
@@ -177,7 +177,7 @@ static void print_members(const json_t *job, const char *field, const struct scr
     for (void *it = json_object_iter(object); it != NULL; it = json_object_iter_next(object, it)) {
         CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
         const char *key = json_object_iter_key(it);
-        CLEANUP(mem) char *json = answer_json(object, key);
+        CLEANUP(mem) char *json = reply_json(object, key);
         const char *text = json_string_value(json_object_iter_value(it));
 
         add_value(&line, utf8_cut(slice_of(key), BODY_SHOWN));
@@ -190,7 +190,7 @@ static void print_members(const json_t *job, const char *field, const struct scr
 
 static void print_json_field(const json_t *job, const char *field, const struct screen *s)
 {
-    CLEANUP(mem) char *json = answer_json(job, field);
+    CLEANUP(mem) char *json = reply_json(job, field);
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
     if (json != NULL)
@@ -211,8 +211,8 @@ static void print_body(const json_t *job, const struct screen *s)
         if (text.size > BODY_SHOWN)
             buf_addf(&shown, "… (%s in all)", bytes_format((int64_t)text.size, size));
         print_field(s, "body", buf_text(&shown));
-    } else if (*answer_text(job, "body_base64") != '\0') {
-        int64_t bytes = (int64_t)strlen(answer_text(job, "body_base64")) / 4 * 3;
+    } else if (*reply_text(job, "body_base64") != '\0') {
+        int64_t bytes = (int64_t)strlen(reply_text(job, "body_base64")) / 4 * 3;
         CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
         buf_addf(&line, "%s of bytes that are not text", bytes_format(bytes, size));
@@ -224,22 +224,22 @@ static void print_counts(const json_t *job, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
-    if (answer_int(job, "attempt") > 0)
-        buf_addf(&line, "%" PRId64, answer_int(job, "attempt"));
-    if (answer_int(job, "lost") > 0)
-        buf_addf(&line, ", workers lost: %" PRId64, answer_int(job, "lost"));
+    if (reply_int(job, "attempt") > 0)
+        buf_addf(&line, "%" PRId64, reply_int(job, "attempt"));
+    if (reply_int(job, "lost") > 0)
+        buf_addf(&line, ", workers lost: %" PRId64, reply_int(job, "lost"));
     print_field(s, "attempt", buf_text(&line));
     buf_clear(&line);
-    if (answer_int(job, "priority") != 0)
-        buf_addf(&line, "%" PRId64, answer_int(job, "priority"));
+    if (reply_int(job, "priority") != 0)
+        buf_addf(&line, "%" PRId64, reply_int(job, "priority"));
     print_field(s, "priority", buf_text(&line));
 }
 
 /* How long an attempt took, and when that was. */
 static void add_took(struct table *t, const json_t *entry, int64_t now_at)
 {
-    int64_t started_at = answer_time(entry, "started_at");
-    int64_t ended_at = answer_time(entry, "ended_at");
+    int64_t started_at = reply_time(entry, "started_at");
+    int64_t ended_at = reply_time(entry, "ended_at");
     char text[SHORT_TEXT_SIZE];
     CLEANUP(buf) struct buf when = BUF_INIT(100);
 
@@ -255,10 +255,10 @@ static void add_took(struct table *t, const json_t *entry, int64_t now_at)
 static void add_place(struct table *t, const json_t *entry, bool route)
 {
     if (route)
-        table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "number"));
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "number"));
     if (route)
-        table_add(t, COLOUR_PLAIN, answer_text(entry, "name"));
-    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
+        table_add(t, COLOUR_PLAIN, reply_text(entry, "name"));
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "attempt"));
 }
 
 static void print_record(const json_t *job, int64_t now_at, const struct screen *s)
@@ -286,19 +286,19 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
         return;
     for (size_t i = 0; (entry = json_array_get(record, i)) != NULL; i++) {
         CLEANUP(buf) struct buf cause = BUF_INIT(200);
-        const char *state = answer_text(entry, "state");
+        const char *state = reply_text(entry, "state");
 
         add_place(&t, entry, route);
-        table_add(&t, COLOUR_PLAIN, answer_text(entry, "queue"));
+        table_add(&t, COLOUR_PLAIN, reply_text(entry, "queue"));
         table_add(&t, state_colour(state), state);
         add_cause(&cause, entry, "status");
         table_add(&t, COLOUR_PLAIN, buf_text(&cause));
         add_took(&t, entry, now_at);
-        table_add(&t, COLOUR_PLAIN, answer_text(entry, "worker"));
+        table_add(&t, COLOUR_PLAIN, reply_text(entry, "worker"));
         table_add(&t, COLOUR_PLAIN,
-                  verdict_says_only_cause(slice_of(answer_text(entry, "text")))
+                  verdict_says_only_cause(slice_of(reply_text(entry, "text")))
                       ? ""
-                      : answer_text(entry, "text"));
+                      : reply_text(entry, "text"));
     }
     fputs("\n  record\n", screen_out(s));
     table_print(&t, s);
@@ -309,8 +309,8 @@ static void print_links(const json_t *job, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);
 
-    print_field(s, "parent", answer_text(job, "parent"));
-    print_field(s, "topic", answer_text(job, "topic"));
+    print_field(s, "parent", reply_text(job, "parent"));
+    print_field(s, "topic", reply_text(job, "topic"));
     conditions_add(&line, json_object_get(job, "after"));
     print_field(s, "after", buf_text(&line));
     buf_clear(&line);
@@ -325,15 +325,15 @@ static void print_links(const json_t *job, const struct screen *s)
 static void print_failed_step(const json_t *job, const struct screen *s)
 {
     const json_t *steps = json_object_get(job, "steps");
-    int64_t number = answer_int(job, "failed_step");
+    int64_t number = reply_int(job, "failed_step");
     const json_t *step = NULL;
 
     for (size_t i = 0; number > 0 && (step = json_array_get(steps, i)) != NULL; i++) {
         CLEANUP(buf) struct buf name = BUF_INIT(LINE_MAX_SIZE);
 
-        if (answer_int(step, "number") != number)
+        if (reply_int(step, "number") != number)
             continue;
-        clean_text(&name, slice_of(answer_text(step, "name")));
+        clean_text(&name, slice_of(reply_text(step, "name")));
         fprintf(screen_out(s), " at step %" PRId64 ", %s", number, buf_text(&name));
     }
     fputc('\n', screen_out(s));
@@ -349,28 +349,28 @@ static void print_command(const json_t *job, const struct screen *s)
 
 void job_page(const json_t *job, int64_t now_at, const struct screen *s)
 {
-    const char *state = answer_text(job, "state");
+    const char *state = reply_text(job, "state");
     CLEANUP(buf) struct buf about = BUF_INIT(LINE_MAX_SIZE);
 
-    fprintf(screen_out(s), "job %s  %s%s%s", answer_text(job, "id"),
+    fprintf(screen_out(s), "job %s  %s%s%s", reply_text(job, "id"),
             screen_on(s, state_colour(state)), state, screen_off(s, state_colour(state)));
     print_failed_step(job, s);
-    print_field(s, "queue", answer_text(job, "queue"));
+    print_field(s, "queue", reply_text(job, "queue"));
     job_about(job, now_at, &about);
     print_field(s, "about", buf_text(&about));
-    if (*answer_text(job, "last_line") != '\0' &&
-        strstr(buf_text(&about), answer_text(job, "last_line")) == NULL)
-        print_field(s, "last line", answer_text(job, "last_line"));
+    if (*reply_text(job, "last_line") != '\0' &&
+        strstr(buf_text(&about), reply_text(job, "last_line")) == NULL)
+        print_field(s, "last line", reply_text(job, "last_line"));
     print_counts(job, s);
     print_time(job, "created_at", now_at, s);
     print_time(job, "due_at", now_at, s);
     print_time(job, "started_at", now_at, s);
     print_time(job, "lease_until", now_at, s);
     print_time(job, "finished_at", now_at, s);
-    print_field(s, "worker", answer_text(job, "worker"));
-    print_field(s, "key", answer_text(job, "key"));
+    print_field(s, "worker", reply_text(job, "worker"));
+    print_field(s, "key", reply_text(job, "key"));
     print_command(job, s);
-    print_field(s, "workdir", answer_text(job, "workdir"));
+    print_field(s, "workdir", reply_text(job, "workdir"));
     print_members(job, "env", s);
     print_json_field(job, "timeout", s);
     print_json_field(job, "retry", s);
@@ -380,7 +380,7 @@ void job_page(const json_t *job, int64_t now_at, const struct screen *s)
     print_body(job, s);
     print_links(job, s);
     print_json_field(job, "result", s);
-    print_field(s, "url", answer_text(job, "url"));
+    print_field(s, "url", reply_text(job, "url"));
     steps_print(job, s);
     print_record(job, now_at, s);
 }

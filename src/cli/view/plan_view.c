@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/view/answer.h"
 #include "cli/view/command_text.h"
 #include "cli/view/job_view.h"
+#include "cli/view/reply_json.h"
 
 #define LINE_SIZE_MAX ((size_t)64 << 10)
 
@@ -21,18 +21,18 @@ static const struct column columns[] = {
 /* What is not always the same: continue, final. */
 static const char *on_error(const json_t *step)
 {
-    if (answer_is_true(step, "final"))
-        return strcmp(answer_text(step, "on_error"), "continue") == 0 ? "final, continue" : "final";
-    return *answer_text(step, "on_error") != '\0' ? answer_text(step, "on_error") : "stop";
+    if (reply_is_true(step, "final"))
+        return strcmp(reply_text(step, "on_error"), "continue") == 0 ? "final, continue" : "final";
+    return *reply_text(step, "on_error") != '\0' ? reply_text(step, "on_error") : "stop";
 }
 
 static void add_step(struct table *t, const json_t *step)
 {
     CLEANUP(buf) struct buf command = BUF_INIT(LINE_SIZE_MAX);
 
-    table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(step, "number"));
-    table_add(t, COLOUR_PLAIN, answer_text(step, "name"));
-    table_add(t, COLOUR_PLAIN, answer_text(step, "queue"));
+    table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(step, "number"));
+    table_add(t, COLOUR_PLAIN, reply_text(step, "name"));
+    table_add(t, COLOUR_PLAIN, reply_text(step, "queue"));
     table_add(t, COLOUR_DIM, on_error(step));
     command_add_words(&command, json_object_get(step, "command"));
     table_add(t, COLOUR_PLAIN, buf_text(&command));
@@ -40,11 +40,11 @@ static void add_step(struct table *t, const json_t *step)
 
 static void print_head(const json_t *job, size_t number, size_t count, const struct screen *s)
 {
-    const char *state = answer_text(job, "state");
-    const char *known = answer_text(job, "known");
+    const char *state = reply_text(job, "state");
+    const char *known = reply_text(job, "known");
     CLEANUP(buf) struct buf queue = BUF_INIT(LINE_SIZE_MAX);
 
-    clean_text(&queue, slice_of(answer_text(job, "queue")));
+    clean_text(&queue, slice_of(reply_text(job, "queue")));
     if (count > 1)
         printf("job %zu  ", number);
     if (*known != '\0')

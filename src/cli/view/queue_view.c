@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
+#include "cli/view/reply_json.h"
 
 enum colour queue_state_colour(const char *state)
 {
@@ -14,12 +14,12 @@ enum colour queue_state_colour(const char *state)
 
 int64_t queue_count(const json_t *queue, const char *state)
 {
-    return answer_int(json_object_get(queue, "counts"), state);
+    return reply_int(json_object_get(queue, "counts"), state);
 }
 
 int64_t queue_next_at(const json_t *queue)
 {
-    return answer_time(queue, "next_created_at");
+    return reply_time(queue, "next_created_at");
 }
 
 void queue_write_state(const struct view_field *f, const struct view_source *from,
@@ -57,7 +57,7 @@ void queue_write_next(const struct view_field *f, const struct view_source *from
     char age[SHORT_TEXT_SIZE];
 
     if (next_at > 0)
-        buf_addf(&out->text, "%s, created %s ago", answer_text(from->item, f->member),
+        buf_addf(&out->text, "%s, created %s ago", reply_text(from->item, f->member),
                  age_format(from->now_at - next_at, age));
 }
 
@@ -90,9 +90,9 @@ void queue_print_broken(const json_t *queue, const char *before, const struct sc
     for (size_t i = 0; (place = json_array_get(broken, i)) != NULL; i++) {
         CLEANUP(buf) struct buf text = BUF_INIT(4096);
 
-        clean_text(&text, slice_of(answer_text(place, "text")));
+        clean_text(&text, slice_of(reply_text(place, "text")));
         fprintf(screen_out(s), "%s%sbroken on %s%s: %s\n", before, screen_on(s, COLOUR_RED),
-                answer_text(place, "host"), screen_off(s, COLOUR_RED), buf_text(&text));
+                reply_text(place, "host"), screen_off(s, COLOUR_RED), buf_text(&text));
     }
 }
 
@@ -102,8 +102,8 @@ void queue_add_why(const json_t *queue, int64_t now_at, struct buf *out)
     char age[SHORT_TEXT_SIZE];
 
     if (why != NULL)
-        buf_addf(out, "%s, %s ago", answer_text(why, "text"),
-                 age_format(now_at - answer_time(why, "at"), age));
+        buf_addf(out, "%s, %s ago", reply_text(why, "text"),
+                 age_format(now_at - reply_time(why, "at"), age));
 }
 
 void queue_print_more(const json_t *queue, const struct screen *s)

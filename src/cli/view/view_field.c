@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #define TEXT_SIZE_MAX ((size_t)64 << 10)
 
@@ -13,30 +13,30 @@
 
 void view_string(const struct view_field *f, const struct view_source *from, struct view_text *out)
 {
-    buf_add_str(&out->text, answer_text(from->item, f->member));
+    buf_add_str(&out->text, reply_text(from->item, f->member));
 }
 
 void view_int(const struct view_field *f, const struct view_source *from, struct view_text *out)
 {
-    buf_addf(&out->text, "%" PRId64, answer_int(from->item, f->member));
+    buf_addf(&out->text, "%" PRId64, reply_int(from->item, f->member));
 }
 
 void view_count(const struct view_field *f, const struct view_source *from, struct view_text *out)
 {
     view_int(f, from, out);
-    if (answer_int(from->item, f->member) == 0)
+    if (reply_int(from->item, f->member) == 0)
         out->colour = COLOUR_DIM;
 }
 
 void view_nonzero(const struct view_field *f, const struct view_source *from, struct view_text *out)
 {
-    if (answer_int(from->item, f->member) != 0)
+    if (reply_int(from->item, f->member) != 0)
         view_int(f, from, out);
 }
 
 void view_age(const struct view_field *f, const struct view_source *from, struct view_text *out)
 {
-    int64_t at = answer_time(from->item, f->member);
+    int64_t at = reply_time(from->item, f->member);
     char age[SHORT_TEXT_SIZE];
 
     if (at > 0)
@@ -56,7 +56,7 @@ static void add_names(const json_t *names, const char *separator, struct buf *ou
 
     for (size_t i = 0; (name = json_array_get(names, i)) != NULL; i++)
         buf_addf(out, "%s%s", i > 0 ? separator : "",
-                 json_is_string(name) ? json_string_value(name) : answer_text(name, "name"));
+                 json_is_string(name) ? json_string_value(name) : reply_text(name, "name"));
 }
 
 void view_names(const struct view_field *f, const struct view_source *from, struct view_text *out)

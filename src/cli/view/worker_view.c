@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
+#include "cli/view/reply_json.h"
 
 static const char *text_of(const json_t *value)
 {
@@ -17,7 +17,7 @@ static const char *text_of(const json_t *value)
 
 bool worker_lives(const json_t *worker)
 {
-    return answer_is_true(worker, "live");
+    return reply_is_true(worker, "live");
 }
 
 /* ---- columns ---- */
@@ -25,21 +25,21 @@ bool worker_lives(const json_t *worker)
 void worker_write_running(const struct view_field *f, const struct view_source *from,
                           struct view_text *out)
 {
-    int64_t slots = answer_int(from->item, "slots");
+    int64_t slots = reply_int(from->item, "slots");
 
     view_int(f, from, out);
     if (slots > 0)
         buf_addf(&out->text, "/%" PRId64, slots);
-    out->colour = answer_int(from->item, f->member) > 0 ? COLOUR_BLUE : COLOUR_DIM;
+    out->colour = reply_int(from->item, f->member) > 0 ? COLOUR_BLUE : COLOUR_DIM;
 }
 
 void worker_write_seen(const struct view_field *f, const struct view_source *from,
                        struct view_text *out)
 {
-    int64_t seen_us = from->now_at - answer_time(from->item, f->member);
+    int64_t seen_us = from->now_at - reply_time(from->item, f->member);
     char age[SHORT_TEXT_SIZE];
 
-    buf_addf(&out->text, "%s%s ago", answer_is_true(from->item, "stopped") ? "stopped " : "",
+    buf_addf(&out->text, "%s%s ago", reply_is_true(from->item, "stopped") ? "stopped " : "",
              age_format(seen_us, age));
     out->colour = worker_lives(from->item) ? COLOUR_PLAIN : COLOUR_DIM;
 }
@@ -66,39 +66,39 @@ void worker_write_queues(const struct view_field *f, const struct view_source *f
 void worker_write_instance(const struct view_field *f, const struct view_source *from,
                            struct view_text *out)
 {
-    if (*answer_text(from->item, f->member) != '\0')
-        buf_addf(&out->text, "%.8s  since %s", answer_text(from->item, f->member),
-                 answer_text(from->item, "since"));
+    if (*reply_text(from->item, f->member) != '\0')
+        buf_addf(&out->text, "%.8s  since %s", reply_text(from->item, f->member),
+                 reply_text(from->item, "since"));
 }
 
 static void add_seen_at(const struct view_field *f, const struct view_source *from, struct buf *out)
 {
     char age[SHORT_TEXT_SIZE];
 
-    buf_addf(out, "%s  %s ago", answer_text(from->item, f->member),
-             age_format(from->now_at - answer_time(from->item, f->member), age));
+    buf_addf(out, "%s  %s ago", reply_text(from->item, f->member),
+             age_format(from->now_at - reply_time(from->item, f->member), age));
 }
 
 void worker_write_seen_at(const struct view_field *f, const struct view_source *from,
                           struct view_text *out)
 {
-    if (!answer_is_true(from->item, "stopped"))
+    if (!reply_is_true(from->item, "stopped"))
         add_seen_at(f, from, &out->text);
 }
 
 void worker_write_stopped_at(const struct view_field *f, const struct view_source *from,
                              struct view_text *out)
 {
-    if (answer_is_true(from->item, "stopped"))
+    if (reply_is_true(from->item, "stopped"))
         add_seen_at(f, from, &out->text);
 }
 
 void worker_write_slots(const struct view_field *f, const struct view_source *from,
                         struct view_text *out)
 {
-    if (answer_int(from->item, f->member) > 0)
-        buf_addf(&out->text, "%" PRId64 ", %" PRId64 " in use", answer_int(from->item, f->member),
-                 answer_int(from->item, "running"));
+    if (reply_int(from->item, f->member) > 0)
+        buf_addf(&out->text, "%" PRId64 ", %" PRId64 " in use", reply_int(from->item, f->member),
+                 reply_int(from->item, "running"));
 }
 
 void worker_write_queue_lines(const struct view_field *f, const struct view_source *from,
@@ -131,9 +131,9 @@ void worker_write_jobs(const struct view_field *f, const struct view_source *fro
     for (size_t i = 0; (job = json_array_get(jobs, i)) != NULL; i++) {
         CLEANUP(buf) struct buf line = BUF_INIT(4096);
 
-        if (strcmp(answer_text(job, "worker"), answer_text(from->item, "name")) != 0)
+        if (strcmp(reply_text(job, "worker"), reply_text(from->item, "name")) != 0)
             continue;
-        buf_addf(&line, "%s  %s  ", answer_text(job, "id"), answer_text(job, "queue"));
+        buf_addf(&line, "%s  %s  ", reply_text(job, "id"), reply_text(job, "queue"));
         job_about(job, from->now_at, &line); /* without a text it drops the spaces before it */
         buf_add_str(&out->text, out->text.size > 0 ? "\n" : "");
         clean_text(&out->text, buf_slice(&line));

@@ -16,8 +16,8 @@
 
 #include "base/clock.h"
 #include "base/os/own_dir.h"
-#include "cli/view/answer.h"
 #include "cli/view/command_text.h"
+#include "cli/view/reply_json.h"
 #include "each/each.h"
 #include "each/run.h"
 #include "worker/client/url.h"
@@ -122,7 +122,7 @@ static void print_run(const struct unfinished *u, const struct cli *cli, struct 
     table_addf(t, COLOUR_PLAIN, "%" PRId64, u->printed);
     table_addf(t, COLOUR_PLAIN, "%s ago", age_format(now_at - u->began_at, age));
     table_addf(t, COLOUR_PLAIN, "%s ago", age_format(now_at - u->last_at, age));
-    table_add(t, COLOUR_PLAIN, answer_text(u->identity, "directory"));
+    table_add(t, COLOUR_PLAIN, reply_text(u->identity, "directory"));
     table_add(t, COLOUR_PLAIN, buf_text(&command));
 }
 

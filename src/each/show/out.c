@@ -32,11 +32,12 @@ static enum err_code watch_fd(struct each_out *o, uv_loop_t *loop, struct err *e
     return E_OK;
 }
 
-enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd, struct each_marks *marks,
-                            const struct each_out_hooks *hooks, struct err *err)
+enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd,
+                            struct each_printed *printed_lines, const struct each_out_hooks *hooks,
+                            struct err *err)
 {
     *o = (struct each_out){.fd = fd,
-                           .marks = marks,
+                           .printed_lines = printed_lines,
                            .hooks = *hooks,
                            .data = BUF_INIT(DATA_MAX),
                            .kind = SAFE_EXACT,
@@ -79,7 +80,7 @@ static void mark_lines(struct each_out *o)
         if (!is_out(o, l->end))
             break;
         if (is_out(l->other, l->other_end))
-            each_marks_set(o->marks, l->line);
+            each_printed_set(o->printed_lines, l->line);
     }
     if (o->written < o->data.size)
         return;
@@ -208,5 +209,5 @@ void each_out_add(struct each_out *out, struct each_out *errors, int64_t line,
     if (errors_wait)
         VEC_PUSH(&errors->lines, ((struct each_out_line){line, errors_end, out, end}));
     if (!waits && !errors_wait)
-        each_marks_set(out->marks, line);
+        each_printed_set(out->printed_lines, line);
 }

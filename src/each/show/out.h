@@ -17,8 +17,8 @@
 #include "base/slice.h"
 #include "base/vec.h"
 #include "cli/view/output.h"
-#include "each/line/marks.h"
 #include "each/order.h"
+#include "each/printed.h"
 
 /* Above this nothing more should be added. */
 #define EACH_OUT_FULL ((size_t)1 << 20)
@@ -45,7 +45,7 @@ struct each_out {
     uv_poll_t poll;
     uv_prepare_t prepare; /* writes what one turn of the loop has brought, at its end */
     struct each_out_hooks hooks;
-    struct each_marks *marks;
+    struct each_printed *printed_lines;
     struct buf data;
     size_t written;  /* of data */
     uint64_t before; /* bytes that were in data and are out */
@@ -58,8 +58,8 @@ struct each_out {
 };
 
 MUST_CHECK enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int fd,
-                                       struct each_marks *marks, const struct each_out_hooks *hooks,
-                                       struct err *err);
+                                       struct each_printed *printed_lines,
+                                       const struct each_out_hooks *hooks, struct err *err);
 
 /* Closes its handles; the struct stays until the loop has run on. */
 void each_out_close(struct each_out *o);

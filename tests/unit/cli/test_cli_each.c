@@ -10,10 +10,10 @@
 #include "base/compiler.h"
 #include "each/halt.h"
 #include "each/line/command.h"
-#include "each/line/marks.h"
 #include "each/line/words.h"
 #include "each/lines.h"
 #include "each/order.h"
+#include "each/printed.h"
 #include "each/show/bar.h"
 
 /* ---- lines ---- */
@@ -551,28 +551,28 @@ static void output_that_waits_too_long_is_left_in_the_log(void **state)
 static void marks_outlive_the_process(void **state)
 {
     char dir[] = "/tmp/waybill-marks.XXXXXX";
-    struct each_marks m = EACH_MARKS_INIT;
+    struct each_printed m = EACH_PRINTED_INIT;
     struct err err = ERR_INIT;
 
     (void)state;
     assert_non_null(mkdtemp(dir));
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    assert_int_equal(each_marks_open(&m, fd, "marks", &err), E_OK);
-    assert_false(each_marks_has(&m, 1));
-    assert_int_equal(each_marks_reserve(&m, 5000000, &err), E_OK);
-    each_marks_set(&m, 1);
-    each_marks_set(&m, 2);
-    each_marks_set(&m, 5000000);
-    each_marks_clear(&m, 2);
-    each_marks_close(&m);
-    assert_int_equal(each_marks_open(&m, fd, "marks", &err), E_OK);
-    assert_true(each_marks_has(&m, 1));
-    assert_false(each_marks_has(&m, 2));
-    assert_true(each_marks_has(&m, 5000000));
-    assert_false(each_marks_has(&m, 5000001));
-    assert_false(each_marks_has(&m, 50000000));
-    each_marks_close(&m);
+    assert_int_equal(each_printed_open(&m, fd, "marks", &err), E_OK);
+    assert_false(each_printed_has(&m, 1));
+    assert_int_equal(each_printed_reserve(&m, 5000000, &err), E_OK);
+    each_printed_set(&m, 1);
+    each_printed_set(&m, 2);
+    each_printed_set(&m, 5000000);
+    each_printed_clear(&m, 2);
+    each_printed_close(&m);
+    assert_int_equal(each_printed_open(&m, fd, "marks", &err), E_OK);
+    assert_true(each_printed_has(&m, 1));
+    assert_false(each_printed_has(&m, 2));
+    assert_true(each_printed_has(&m, 5000000));
+    assert_false(each_printed_has(&m, 5000001));
+    assert_false(each_printed_has(&m, 50000000));
+    each_printed_close(&m);
     unlinkat(fd, "marks", 0);
     close(fd);
     rmdir(dir);

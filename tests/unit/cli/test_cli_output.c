@@ -15,9 +15,9 @@
 #include "base/text/utf8.h"
 #include "cli/live/job_wait.h"
 #include "cli/request/filter.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
 #include "cli/view/output.h"
+#include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
 
 static void control_characters_are_shown_and_never_obeyed(void **state)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/view/link_view.h"
+#include "cli/view/route_view.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/slice.h"
-#include "cli/view/answer.h"
 #include "cli/view/job_view.h"
+#include "cli/view/reply_json.h"
 #include "core/job/state.h"
 
 enum { SHOWN_MAX = 20 };
@@ -15,7 +15,7 @@ enum { SHOWN_MAX = 20 };
 
 static void add_count(struct buf *out, const json_t *of)
 {
-    int64_t count = answer_int(of, "count");
+    int64_t count = reply_int(of, "count");
 
     if (count > 1)
         buf_addf(out, ":%" PRId64, count);
@@ -24,14 +24,14 @@ static void add_count(struct buf *out, const json_t *of)
 static void add_dest(struct buf *out, const json_t *dest)
 {
     static const char *const kinds[] = {"topic", "join", "signal"};
-    CLEANUP(mem) char *params = answer_json(dest, "params");
+    CLEANUP(mem) char *params = reply_json(dest, "params");
 
     if (json_is_string(dest))
         buf_add_str(out, json_string_value(dest));
-    buf_add_str(out, answer_text(dest, "queue"));
+    buf_add_str(out, reply_text(dest, "queue"));
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (*answer_text(dest, kinds[i]) != '\0')
-            buf_addf(out, "%s:%s", kinds[i], answer_text(dest, kinds[i]));
+        if (*reply_text(dest, kinds[i]) != '\0')
+            buf_addf(out, "%s:%s", kinds[i], reply_text(dest, kinds[i]));
     add_count(out, dest);
     if (params != NULL)
         buf_addf(out, " %s", params);
@@ -53,18 +53,18 @@ void view_dests(const struct view_field *f, const struct view_source *from, stru
 
 static void add_condition(struct buf *out, const json_t *condition)
 {
-    const char *on = answer_text(condition, "on");
-    CLEANUP(mem) char *step = answer_json(condition, "step");
+    const char *on = reply_text(condition, "on");
+    CLEANUP(mem) char *step = reply_json(condition, "step");
 
-    if (*answer_text(condition, "signal") != '\0') {
-        buf_addf(out, "signal:%s", answer_text(condition, "signal"));
+    if (*reply_text(condition, "signal") != '\0') {
+        buf_addf(out, "signal:%s", reply_text(condition, "signal"));
         add_count(out, condition);
-        if (answer_is_true(condition, "take"))
+        if (reply_is_true(condition, "take"))
             buf_add_str(out, " (takes it)");
         return;
     }
     buf_add_str(out, json_is_string(condition) ? json_string_value(condition)
-                                               : answer_text(condition, "job"));
+                                               : reply_text(condition, "job"));
     if (step != NULL)
         buf_addf(out, "/%s", step);
     if (*on != '\0' && strcmp(on, "success") != 0)
@@ -102,7 +102,7 @@ static const json_t *last_entry(const json_t *job, int64_t number)
     const json_t *record = json_object_get(job, "progress");
 
     for (size_t i = json_array_size(record); i-- > 0;)
-        if (answer_int(json_array_get(record, i), "number") == number)
+        if (reply_int(json_array_get(record, i), "number") == number)
             return json_array_get(record, i);
     return NULL;
 }
@@ -110,7 +110,7 @@ static const json_t *last_entry(const json_t *job, int64_t number)
 /* An entry that came with the job was made by no worker of ours: that step is not run any more. */
 static bool was_handed_in(const json_t *entry)
 {
-    return entry != NULL && *answer_text(entry, "worker") == '\0';
+    return entry != NULL && *reply_text(entry, "worker") == '\0';
 }
 
 /* The place of the step that a living job is at; behind all of them when it has ended.  Numbers tell nothing: added
@@ -120,10 +120,10 @@ static size_t place_of_job(const json_t *job)
     const json_t *steps = json_object_get(job, "steps");
     size_t place = 0;
 
-    if (job_state_ended(job_state_parse(slice_of(answer_text(job, "state")))))
+    if (job_state_ended(job_state_parse(slice_of(reply_text(job, "state")))))
         return json_array_size(steps);
     while (place < json_array_size(steps) &&
-           answer_int(json_array_get(steps, place), "number") != answer_int(job, "step"))
+           reply_int(json_array_get(steps, place), "number") != reply_int(job, "step"))
         place++;
     return place;
 }
@@ -134,37 +134,37 @@ static const char *state_of(const json_t *job, size_t place, const json_t *entry
     size_t at = place_of_job(job);
 
     if (place == at)
-        return answer_text(job, "state");
+        return reply_text(job, "state");
     if (place > at && !was_handed_in(entry))
         return "to come";
-    return entry != NULL ? answer_text(entry, "state") : "not run";
+    return entry != NULL ? reply_text(entry, "state") : "not run";
 }
 
 static const char *on_error(const json_t *step)
 {
-    if (answer_is_true(step, "final"))
+    if (reply_is_true(step, "final"))
         return "final";
-    return strcmp(answer_text(step, "on_error"), "continue") == 0 ? "continue" : "";
+    return strcmp(reply_text(step, "on_error"), "continue") == 0 ? "continue" : "";
 }
 
 static void add_step(struct table *t, const json_t *job, size_t place)
 {
     const json_t *step = json_array_get(json_object_get(job, "steps"), place);
-    int64_t number = answer_int(step, "number");
+    int64_t number = reply_int(step, "number");
     const json_t *entry = last_entry(job, number);
     const char *state = state_of(job, place, entry);
     bool shown = entry != NULL && strcmp(state, "to come") != 0;
 
     table_addf(t, COLOUR_PLAIN, "%" PRId64, number);
-    table_add(t, COLOUR_PLAIN, answer_text(step, "name"));
-    table_add(t, COLOUR_PLAIN, answer_text(step, "queue"));
+    table_add(t, COLOUR_PLAIN, reply_text(step, "name"));
+    table_add(t, COLOUR_PLAIN, reply_text(step, "queue"));
     table_add(t, shown || place == place_of_job(job) ? state_colour(state) : COLOUR_DIM, state);
-    if (shown && answer_int(entry, "attempt") > 0)
-        table_addf(t, COLOUR_PLAIN, "%" PRId64, answer_int(entry, "attempt"));
+    if (shown && reply_int(entry, "attempt") > 0)
+        table_addf(t, COLOUR_PLAIN, "%" PRId64, reply_int(entry, "attempt"));
     else
         table_add(t, COLOUR_PLAIN, "");
     table_add(t, COLOUR_DIM, on_error(step));
-    table_add(t, COLOUR_PLAIN, shown ? answer_text(entry, "text") : "");
+    table_add(t, COLOUR_PLAIN, shown ? reply_text(entry, "text") : "");
 }
 
 void steps_print(const json_t *job, const struct screen *s)
@@ -187,14 +187,14 @@ void steps_print(const json_t *job, const struct screen *s)
 void signal_write_take(const struct view_field *f, const struct view_source *from,
                        struct view_text *out)
 {
-    if (answer_is_true(from->item, f->member))
+    if (reply_is_true(from->item, f->member))
         buf_add_str(&out->text, "takes it");
 }
 
 void join_write_fired(const struct view_field *f, const struct view_source *from,
                       struct view_text *out)
 {
-    int64_t at = answer_time(from->item, "fired_at");
+    int64_t at = reply_time(from->item, "fired_at");
     char age[SHORT_TEXT_SIZE];
 
     view_int(f, from, out);
@@ -206,5 +206,5 @@ void join_write_arrived(const struct view_field *f, const struct view_source *fr
                         struct view_text *out)
 {
     view_int(f, from, out);
-    buf_addf(&out->text, "/%" PRId64, answer_int(from->parent, "count"));
+    buf_addf(&out->text, "/%" PRId64, reply_int(from->parent, "count"));
 }

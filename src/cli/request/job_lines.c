@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/request/lines.h"
+#include "cli/request/job_lines.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/json/json.h"
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 #include "core/job/job.h"
 
 #define PIECE_BYTES ((size_t)4 << 20)
@@ -73,11 +73,11 @@ static void print_answer(struct lines *l, size_t number, struct slice line)
     const json_t *error = json_object_get(answer, "error");
 
     if (error != NULL) {
-        fault(l, number, answer_text(error, "message"));
+        fault(l, number, reply_text(error, "message"));
     } else if (l->cli->json) {
         print_json(line);
     } else {
-        puts(answer_text(answer, "id"));
+        puts(reply_text(answer, "id"));
     }
     json_decref(answer);
 }
@@ -152,7 +152,7 @@ static enum err_code read_lines(struct lines *l, struct err *err)
     return code == E_OK ? send_piece(l, err) : code;
 }
 
-int add_lines(struct cli *cli, const char *file, struct slice given)
+int job_lines_add(struct cli *cli, const char *file, struct slice given)
 {
     bool standard = strcmp(file, "-") == 0;
     struct lines l = {.cli = cli,

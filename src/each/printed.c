@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "each/line/marks.h"
+#include "each/printed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #define STEP (INT64_C(64) << 10) /* the file grows so: half a million lines */
 
-static enum err_code map_file(struct each_marks *m, int64_t size, struct err *err)
+static enum err_code map_file(struct each_printed *m, int64_t size, struct err *err)
 {
     void *bits = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 
@@ -23,7 +23,7 @@ static enum err_code map_file(struct each_marks *m, int64_t size, struct err *er
 }
 
 /* The blocks must be there: a write to mapped memory has no way to say that the disk is full. */
-static enum err_code grow(struct each_marks *m, int64_t size, struct err *err)
+static enum err_code grow(struct each_printed *m, int64_t size, struct err *err)
 {
     int fault = posix_fallocate(m->fd, 0, size);
 
@@ -35,11 +35,12 @@ static enum err_code grow(struct each_marks *m, int64_t size, struct err *err)
     return map_file(m, size, err);
 }
 
-enum err_code each_marks_open(struct each_marks *m, int dir_fd, const char *name, struct err *err)
+enum err_code each_printed_open(struct each_printed *m, int dir_fd, const char *name,
+                                struct err *err)
 {
     struct stat st;
 
-    *m = EACH_MARKS_INIT;
+    *m = EACH_PRINTED_INIT;
     m->fd = openat(dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (m->fd < 0 || fstat(m->fd, &st) < 0)
         return err_errno(err, E_INTERNAL, "open the marks of what is printed");
@@ -48,35 +49,35 @@ enum err_code each_marks_open(struct each_marks *m, int dir_fd, const char *name
     return grow(m, (size + STEP - 1) / STEP * STEP, err);
 }
 
-void each_marks_close(struct each_marks *m)
+void each_printed_close(struct each_printed *m)
 {
     if (m->bits != NULL)
         munmap(m->bits, (size_t)m->size);
     if (m->fd >= 0)
         close(m->fd);
-    *m = EACH_MARKS_INIT;
+    *m = EACH_PRINTED_INIT;
 }
 
-bool each_marks_has(const struct each_marks *m, int64_t line)
+bool each_printed_has(const struct each_printed *m, int64_t line)
 {
     ASSERT(line >= 0);
     return line / 8 < m->size && (m->bits[line / 8] >> (line % 8) & 1) != 0;
 }
 
-enum err_code each_marks_reserve(struct each_marks *m, int64_t line, struct err *err)
+enum err_code each_printed_reserve(struct each_printed *m, int64_t line, struct err *err)
 {
     if (line / 8 < m->size)
         return E_OK;
     return grow(m, (line / 8 / STEP + 1) * STEP, err);
 }
 
-void each_marks_set(struct each_marks *m, int64_t line)
+void each_printed_set(struct each_printed *m, int64_t line)
 {
     ASSERT(line >= 0 && line / 8 < m->size);
     m->bits[line / 8] |= (unsigned char)(1u << (line % 8));
 }
 
-void each_marks_clear(struct each_marks *m, int64_t line)
+void each_printed_clear(struct each_printed *m, int64_t line)
 {
     ASSERT(line >= 0 && line / 8 < m->size);
     m->bits[line / 8] &= (unsigned char)~(1u << (line % 8));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/request/job_whole.h"
+#include "cli/request/job_merge.h"
 
 #include "base/json/json.h"
 #include "cli/request/job_text.h"
@@ -62,7 +62,7 @@ static void merge(struct slice under, struct slice over, unsigned depth, struct 
     buf_add_char(out, '}');
 }
 
-enum err_code job_whole(const char *given, struct slice line, struct buf *out, bool *ret_many,
+enum err_code job_merge(const char *given, struct slice line, struct buf *out, bool *ret_many,
                         struct err *err)
 {
     CLEANUP(buf) struct buf text = BUF_INIT(BODY_ARRAY_MAX);

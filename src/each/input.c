@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "each/feed.h"
+#include "each/input.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 /* ---- life ---- */
 
 /* A descriptor of ours that is readable when the input is: the loop may set its flags. */
-static enum err_code watch_input(struct each_feed *f, struct err *err)
+static enum err_code watch_input(struct each_input *f, struct err *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
@@ -38,8 +38,8 @@ static enum err_code watch_input(struct each_feed *f, struct err *err)
     return E_OK;
 }
 
-enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct async_client *client,
-                             const struct each_feed_hooks *hooks, struct err *err)
+enum err_code each_input_init(struct each_input *f, uv_loop_t *loop, struct async_client *client,
+                              const struct each_input_hooks *hooks, struct err *err)
 {
     f->loop = loop;
     f->client = client;
@@ -51,7 +51,7 @@ enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop, struct async_
     return watch_input(f, err);
 }
 
-void each_feed_stop(struct each_feed *f)
+void each_input_stop(struct each_input *f)
 {
     f->stopped = true;
     uv_timer_stop(&f->pause);
@@ -62,14 +62,14 @@ void each_feed_stop(struct each_feed *f)
         async_client_cancel(STEAL(f->under_way));
 }
 
-void each_feed_close(struct each_feed *f)
+void each_input_close(struct each_input *f)
 {
     uv_close((uv_handle_t *)&f->pause, NULL);
     if (f->poll_fd >= 0)
         uv_close((uv_handle_t *)&f->poll, NULL);
 }
 
-void each_feed_deinit(struct each_feed *f)
+void each_input_deinit(struct each_input *f)
 {
     if (f->poll_fd >= 0)
         close(f->poll_fd);
@@ -77,9 +77,9 @@ void each_feed_deinit(struct each_feed *f)
     buf_deinit(&f->chunk);
 }
 
-static void fail(struct each_feed *f, const struct err *err)
+static void fail(struct each_input *f, const struct err *err)
 {
-    each_feed_stop(f);
+    each_input_stop(f);
     f->hooks.on_fail(f->hooks.ctx, err);
 }
 
@@ -94,7 +94,8 @@ static bool is_text(const struct each_item *item)
 }
 
 /* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of them. */
-static enum err_code add_encoded(struct each_feed *f, const struct each_item *item, struct err *err)
+static enum err_code add_encoded(struct each_input *f, const struct each_item *item,
+                                 struct err *err)
 {
     CLEANUP(buf) struct buf shown = BUF_INIT(CHUNK_MAX);
 
@@ -113,7 +114,7 @@ static enum err_code add_encoded(struct each_feed *f, const struct each_item *it
 }
 
 /* The last job may have fewer lines than the queue's command is for. */
-static enum err_code add_text(struct each_feed *f, const struct each_item *item, struct err *err)
+static enum err_code add_text(struct each_input *f, const struct each_item *item, struct err *err)
 {
     if (f->own_command || item->n_lines < f->command->lines) {
         buf_add_str(&f->chunk, "\"command\":");
@@ -125,7 +126,7 @@ static enum err_code add_text(struct each_feed *f, const struct each_item *item,
 }
 
 /* On failure nothing was added. */
-static enum err_code add_job(struct each_feed *f, const struct each_item *item, struct err *err)
+static enum err_code add_job(struct each_input *f, const struct each_item *item, struct err *err)
 {
     size_t size = f->chunk.size;
 
@@ -141,7 +142,7 @@ static enum err_code add_job(struct each_feed *f, const struct each_item *item, 
 
 /* Takes lines that are here until the chunk is full; a line that cannot be taken ends the feeding, after
  * those before it are handed in. */
-static void fill_chunk(struct each_feed *f)
+static void fill_chunk(struct each_input *f)
 {
     struct each_item item;
     bool found = true;
@@ -161,7 +162,7 @@ static void fill_chunk(struct each_feed *f)
 
 /* ---- sending ---- */
 
-static void send_chunk(struct each_feed *f);
+static void send_chunk(struct each_input *f);
 
 static void on_pause_over(uv_timer_t *timer)
 {
@@ -183,7 +184,7 @@ static int64_t refused_index(struct slice reply)
 }
 
 /* The beginning of a line as it was sent, for people. */
-static void add_excerpt(const struct each_feed *f, int64_t index, struct buf *out)
+static void add_excerpt(const struct each_input *f, int64_t index, struct buf *out)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct slice jobs = {NULL, 0};
@@ -205,7 +206,7 @@ static void add_excerpt(const struct each_feed *f, int64_t index, struct buf *ou
     clean_text(out, utf8_cut(text, EXCERPT_MAX));
 }
 
-static void refused(struct each_feed *f, const struct async_reply *reply)
+static void refused(struct each_input *f, const struct async_reply *reply)
 {
     CLEANUP(buf) struct buf excerpt = BUF_INIT(500);
     int64_t index = refused_index(reply->text);
@@ -225,7 +226,7 @@ static void refused(struct each_feed *f, const struct async_reply *reply)
 }
 
 /* The server is not there: it may be so for a moment. */
-static bool send_again(struct each_feed *f)
+static bool send_again(struct each_input *f)
 {
     int64_t now_at = clock_mono_us();
 
@@ -239,7 +240,7 @@ static bool send_again(struct each_feed *f)
 
 static void on_chunk_sent(void *ctx, const struct async_reply *reply)
 {
-    struct each_feed *f = ctx;
+    struct each_input *f = ctx;
     int64_t count = f->count;
 
     f->under_way = NULL;
@@ -254,10 +255,10 @@ static void on_chunk_sent(void *ctx, const struct async_reply *reply)
     f->count = 0;
     buf_clear(&f->chunk);
     f->hooks.on_chunk(f->hooks.ctx, f->first, count, reply->text);
-    each_feed_go(f);
+    each_input_go(f);
 }
 
-static void send_chunk(struct each_feed *f)
+static void send_chunk(struct each_input *f)
 {
     const struct async_call call = {
         .method = "POST",
@@ -273,7 +274,7 @@ static void send_chunk(struct each_feed *f)
 /* ---- reading ---- */
 
 /* One piece of input; false when there is none now. */
-static bool read_piece(struct each_feed *f)
+static bool read_piece(struct each_input *f)
 {
     size_t size = 0;
     char *room = each_lines_room(&f->items.lines, &size);
@@ -297,18 +298,18 @@ static bool read_piece(struct each_feed *f)
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-    struct each_feed *f = poll->data;
+    struct each_input *f = poll->data;
 
     (void)status;
     (void)events;
     uv_poll_stop(poll);
     f->polling = false;
     (void)read_piece(f); /* into the chunk it goes when the one before is out */
-    each_feed_go(f);
+    each_input_go(f);
 }
 
 /* More input, from a file at once, otherwise when there is some.  False: not now. */
-static bool read_more(struct each_feed *f)
+static bool read_more(struct each_input *f)
 {
     if (f->poll_fd < 0)
         return read_piece(f);
@@ -318,13 +319,13 @@ static bool read_more(struct each_feed *f)
     return false;
 }
 
-static bool wants_more(const struct each_feed *f)
+static bool wants_more(const struct each_input *f)
 {
     return f->bad.code == E_OK && !f->items.lines.ended && f->count < EACH_CHUNK_LINES &&
            f->chunk.size < CHUNK_BYTES && f->count < f->hooks.room(f->hooks.ctx);
 }
 
-static void end(struct each_feed *f)
+static void end(struct each_input *f)
 {
     if (f->bad.code != E_OK) {
         struct err err = f->bad;
@@ -336,7 +337,7 @@ static void end(struct each_feed *f)
     f->hooks.on_end(f->hooks.ctx);
 }
 
-void each_feed_go(struct each_feed *f)
+void each_input_go(struct each_input *f)
 {
     if (f->stopped || f->ended || f->under_way != NULL || uv_is_active((uv_handle_t *)&f->pause))
         return;

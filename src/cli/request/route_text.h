@@ -15,8 +15,8 @@
 #include "cli/table/args.h"
 
 /* Both add one JSON value.  E_INVALID: it has none of the forms. */
-MUST_CHECK enum err_code after_text(const char *given, struct buf *out, struct err *err);
-MUST_CHECK enum err_code dest_text(const char *given, struct buf *out, struct err *err);
+MUST_CHECK enum err_code condition_to_json(const char *given, struct buf *out, struct err *err);
+MUST_CHECK enum err_code dest_to_json(const char *given, struct buf *out, struct err *err);
 
 /* Adds the members `after`, `on_success` and `on_failure` as far as the line has such options. */
-MUST_CHECK enum err_code links_add_json(const struct args *a, struct buf *out, struct err *err);
+MUST_CHECK enum err_code route_add_json(const struct args *a, struct buf *out, struct err *err);

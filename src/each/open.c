@@ -33,7 +33,7 @@ static enum err_code open_run(struct each *e, struct err *err)
         return err->code;
     if (!o->failed && (e->run.is_finished || o->again) && each_run_begin_anew(&e->run, err) != E_OK)
         return err->code;
-    if (each_marks_open(&e->marks, e->run.own.fd, EACH_RUN_PRINTED, err) != E_OK)
+    if (each_printed_open(&e->printed_lines, e->run.own.fd, EACH_RUN_PRINTED, err) != E_OK)
         return err->code;
     return each_server_start(&e->server, e->run.store, err);
 }
@@ -50,7 +50,7 @@ static enum err_code find_live(struct each *e, struct client *c, struct err *err
         (e->options->failed && each_store_retry(c, err) != E_OK))
         return err->code;
     for (size_t i = 0; i < e->live.count; i++)
-        each_marks_clear(&e->marks, e->live.items[i]);
+        each_printed_clear(&e->printed_lines, e->live.items[i]);
     return E_OK;
 }
 
@@ -70,14 +70,16 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
     e->unconfirmed = counts.live > 0 && !o->failed;
     if (e->known > 0 && each_store_pause(c, e->unconfirmed, err) != E_OK)
         return err->code;
-    if (each_marks_reserve(&e->marks, e->known, err) != E_OK || find_live(e, c, err) != E_OK)
+    if (each_printed_reserve(&e->printed_lines, e->known, err) != E_OK ||
+        find_live(e, c, err) != E_OK)
         return err->code;
     e->done = counts.done;
     e->failed = o->failed ? 0 : counts.failed;
     e->before = e->done + e->failed;
     e->failed_before = e->failed;
     for (int64_t line = 1; line <= e->known; line++) {
-        if (each_marks_has(&e->marks, line) || (o->failed && !each_line_list_has(&e->live, line)))
+        if (each_printed_has(&e->printed_lines, line) ||
+            (o->failed && !each_line_list_has(&e->live, line)))
             e->printed++;
         else
             each_order_expect(&e->order, line);
@@ -155,15 +157,16 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
 
     uv_loop_init(&e->loop);
     watch(e, hooks);
-    e->feed.command = e->options->command;
-    e->feed.own_command = each_command_names_program(e->options->command);
-    e->feed.in = e->options->in;
-    each_items_init(&e->feed.items, e->options->line_end, e->options->command->lines);
+    e->input.command = e->options->command;
+    e->input.own_command = each_command_names_program(e->options->command);
+    e->input.in = e->options->in;
+    each_items_init(&e->input.items, e->options->line_end, e->options->command->lines);
     if (async_client_new(&e->loop, &config, &e->client, err) != E_OK ||
-        each_out_init(&e->out, &e->loop, STDOUT_FILENO, &e->marks, &hooks->out, err) != E_OK ||
-        each_out_init(&e->errors, &e->loop, STDERR_FILENO, &e->marks, &hooks->errors, err) !=
+        each_out_init(&e->out, &e->loop, STDOUT_FILENO, &e->printed_lines, &hooks->out, err) !=
             E_OK ||
-        each_feed_init(&e->feed, &e->loop, e->client, &hooks->feed, err) != E_OK)
+        each_out_init(&e->errors, &e->loop, STDERR_FILENO, &e->printed_lines, &hooks->errors,
+                      err) != E_OK ||
+        each_input_init(&e->input, &e->loop, e->client, &hooks->input, err) != E_OK)
         return err->code;
     if (isatty(STDOUT_FILENO) == 1)
         e->out.kind = e->options->json ? SAFE_JSON : SAFE_LOG;
@@ -174,7 +177,7 @@ static enum err_code open_loop(struct each *e, const struct each_hooks *hooks, s
     return open_worker(e, &hooks->worker, err);
 }
 
-enum err_code each_begin(struct each *e, const struct each_hooks *hooks, struct err *err)
+enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct err *err)
 {
     CLEANUP(client) struct client *c = NULL;
 
@@ -193,9 +196,9 @@ enum err_code each_begin(struct each *e, const struct each_hooks *hooks, struct 
     return E_OK;
 }
 
-void each_leave_loop(struct each *e)
+void each_close(struct each *e)
 {
-    each_feed_close(&e->feed);
+    each_input_close(&e->input);
     each_out_close(&e->out);
     each_out_close(&e->errors);
     for (size_t i = 0; i < ARRAY_LEN(e->signals); i++)
@@ -207,7 +210,7 @@ void each_leave_loop(struct each *e)
     async_client_free(e->client);
     uv_run(&e->loop, UV_RUN_DEFAULT);
     uv_loop_close(&e->loop);
-    each_feed_deinit(&e->feed);
+    each_input_deinit(&e->input);
     each_out_deinit(&e->out);
     each_out_deinit(&e->errors);
 }

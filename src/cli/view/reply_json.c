@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/view/answer.h"
+#include "cli/view/reply_json.h"
 
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/json/json.h"
 
-const char *answer_text(const json_t *object, const char *name)
+const char *reply_text(const json_t *object, const char *name)
 {
     const char *text = json_string_value(json_object_get(object, name));
 
     return text != NULL ? text : "";
 }
 
-int64_t answer_int(const json_t *object, const char *name)
+int64_t reply_int(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
 
     return json_is_real(value) ? (int64_t)json_real_value(value) : json_integer_value(value);
 }
 
-int64_t answer_time(const json_t *object, const char *name)
+int64_t reply_time(const json_t *object, const char *name)
 {
     struct err err = ERR_INIT;
     int64_t at = 0;
 
-    return time_parse(slice_of(answer_text(object, name)), &at, &err) == E_OK ? at : 0;
+    return time_parse(slice_of(reply_text(object, name)), &at, &err) == E_OK ? at : 0;
 }
 
-bool answer_is_true(const json_t *object, const char *name)
+bool reply_is_true(const json_t *object, const char *name)
 {
     return json_is_true(json_object_get(object, name));
 }
 
-char *answer_json(const json_t *object, const char *name)
+char *reply_json(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
     bool empty = (json_is_object(value) && json_object_size(value) == 0) ||

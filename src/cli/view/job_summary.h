@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 
-enum { JOB_WHAT_MAX = 300 }; /* bytes; nobody reads more of it in a list */
+enum { JOB_SUMMARY_MAX = 300 }; /* bytes; nobody reads more of it in a list */
 
 /* `make -C /srv`, `url=https://… depth=3`, the size and start of a large value, or the key; at
- * most JOB_WHAT_MAX bytes. */
-void job_what(const json_t *job, struct buf *out);
+ * most JOB_SUMMARY_MAX bytes. */
+void job_summary(const json_t *job, struct buf *out);

@@ -11,4 +11,4 @@
 
 /* `given` is an object: each of its members goes into every line that has none of that name.  Prints the
  * ids, and the faults by file and line; returns the exit status. */
-int add_lines(struct cli *cli, const char *file, struct slice given);
+int job_lines_add(struct cli *cli, const char *file, struct slice given);

@@ -15,13 +15,13 @@
 #include "base/buf.h"
 #include "base/slice.h"
 
-const char *answer_text(const json_t *object, const char *name);
-int64_t answer_int(const json_t *object, const char *name);
-int64_t answer_time(const json_t *object, const char *name); /* 0: none */
-bool answer_is_true(const json_t *object, const char *name);
+const char *reply_text(const json_t *object, const char *name);
+int64_t reply_int(const json_t *object, const char *name);
+int64_t reply_time(const json_t *object, const char *name); /* 0: none */
+bool reply_is_true(const json_t *object, const char *name);
 
 /* The value as compact JSON (free it), or NULL when it is missing, null, or an empty object or array. */
-char *answer_json(const json_t *object, const char *name);
+char *reply_json(const json_t *object, const char *name);
 
 /* Prints a JSON text, as it came but on one line. */
 void print_json(struct slice json);

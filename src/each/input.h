@@ -22,7 +22,7 @@
 #define EACH_QUEUE "each"
 #define EACH_CHUNK_LINES 1000
 
-struct each_feed_hooks {
+struct each_input_hooks {
     void *ctx;
     int64_t (*room)(void *ctx); /* jobs that may be handed in now, besides those that were */
     void (*on_line)(void *ctx, int64_t number); /* that job goes out with the next chunk */
@@ -33,11 +33,11 @@ struct each_feed_hooks {
     void (*on_fail)(void *ctx, const struct err *err);
 };
 
-struct each_feed {
+struct each_input {
     uv_loop_t *loop;
     struct async_client *client;
     const struct each_command *command;
-    struct each_feed_hooks hooks;
+    struct each_input_hooks hooks;
     bool own_command; /* the jobs bring the command */
 
     int in;
@@ -59,16 +59,16 @@ struct each_feed {
     struct err bad; /* what comes behind the chunk's last cannot be taken */
 };
 
-MUST_CHECK enum err_code each_feed_init(struct each_feed *f, uv_loop_t *loop,
-                                        struct async_client *client,
-                                        const struct each_feed_hooks *hooks, struct err *err);
+MUST_CHECK enum err_code each_input_init(struct each_input *f, uv_loop_t *loop,
+                                         struct async_client *client,
+                                         const struct each_input_hooks *hooks, struct err *err);
 
 /* Reads and sends as far as there is room: to be called whenever there is more of it. */
-void each_feed_go(struct each_feed *f);
+void each_input_go(struct each_input *f);
 
 /* Reads and sends no more.  Hooks are not called afterwards. */
-void each_feed_stop(struct each_feed *f);
+void each_input_stop(struct each_input *f);
 
 /* Closes its handles; the struct stays until the loop has run on. */
-void each_feed_close(struct each_feed *f);
-void each_feed_deinit(struct each_feed *f);
+void each_input_close(struct each_input *f);
+void each_input_deinit(struct each_input *f);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/view/job_what.h"
+#include "cli/view/job_summary.h"
 
 #include <string.h>
 
 #include "base/text/utf8.h"
-#include "cli/view/answer.h"
 #include "cli/view/command_text.h"
+#include "cli/view/reply_json.h"
 #include "cli/view/screen.h"
 
 /* As much of it as there is room for. */
@@ -20,7 +20,7 @@ static void add_params(struct buf *b, json_t *params)
          it = json_object_iter_next(params, it)) {
         const char *key = json_object_iter_key(it);
         const char *text = json_string_value(json_object_iter_value(it));
-        CLEANUP(mem) char *json = text == NULL ? answer_json(params, key) : NULL;
+        CLEANUP(mem) char *json = text == NULL ? reply_json(params, key) : NULL;
 
         if (b->size > 0)
             buf_add_char(b, ' ');
@@ -34,19 +34,19 @@ static void add_params(struct buf *b, json_t *params)
 static void add_cut(struct buf *b, const json_t *cut, const char *from)
 {
     char size[SHORT_TEXT_SIZE];
-    const char *start = answer_text(cut, "start");
+    const char *start = reply_text(cut, "start");
     const char *at = strstr(start, from);
 
     if (*start == '\0')
         return;
-    buf_addf(b, "(%s) ", bytes_format(answer_int(cut, "size"), size));
+    buf_addf(b, "(%s) ", bytes_format(reply_int(cut, "size"), size));
     add_start(b, slice_of(at != NULL ? at + strlen(from) : start));
     add_start(b, SLICE("…"));
 }
 
-void job_what(const json_t *job, struct buf *out)
+void job_summary(const json_t *job, struct buf *out)
 {
-    CLEANUP(buf) struct buf what = BUF_INIT(JOB_WHAT_MAX);
+    CLEANUP(buf) struct buf what = BUF_INIT(JOB_SUMMARY_MAX);
     CLEANUP(buf) struct buf command = BUF_INIT((size_t)1 << 20);
     const json_t *cut = json_object_get(job, "cut");
 
@@ -59,6 +59,6 @@ void job_what(const json_t *job, struct buf *out)
     if (what.size == 0)
         add_cut(&what, json_object_get(cut, "params"), "{");
     if (what.size == 0)
-        add_start(&what, slice_of(answer_text(job, "key")));
+        add_start(&what, slice_of(reply_text(job, "key")));
     buf_add_slice(out, buf_slice(&what));
 }

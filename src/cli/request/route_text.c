@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/request/link_text.h"
+#include "cli/request/route_text.h"
 
 #include <string.h>
 
@@ -129,7 +129,7 @@ static enum err_code add_condition(const char *given, struct slice text, struct 
     return E_OK;
 }
 
-enum err_code after_text(const char *given, struct buf *out, struct err *err)
+enum err_code condition_to_json(const char *given, struct buf *out, struct err *err)
 {
     const char *path = strstr(given, JOBS_PATH);
     struct slice rest;
@@ -157,7 +157,7 @@ static enum err_code add_named(const char *what, struct slice name, struct buf *
     return E_OK;
 }
 
-enum err_code dest_text(const char *given, struct buf *out, struct err *err)
+enum err_code dest_to_json(const char *given, struct buf *out, struct err *err)
 {
     struct slice text = slice_of(given);
     struct slice rest;
@@ -195,10 +195,10 @@ static enum err_code add_list(const struct args *a, const char *option, const ch
     return E_OK;
 }
 
-enum err_code links_add_json(const struct args *a, struct buf *out, struct err *err)
+enum err_code route_add_json(const struct args *a, struct buf *out, struct err *err)
 {
-    if (add_list(a, "after", "after", after_text, out, err) != E_OK ||
-        add_list(a, "on-success", "on_success", dest_text, out, err) != E_OK)
+    if (add_list(a, "after", "after", condition_to_json, out, err) != E_OK ||
+        add_list(a, "on-success", "on_success", dest_to_json, out, err) != E_OK)
         return err->code;
-    return add_list(a, "on-failure", "on_failure", dest_text, out, err);
+    return add_list(a, "on-failure", "on_failure", dest_to_json, out, err);
 }

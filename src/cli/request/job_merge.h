@@ -15,5 +15,5 @@
  * the other words and options make: its members replace those of the job, except that params and labels are added to
  * the job's own.  An array is taken as it is, and only with an empty line.  E_INVALID, E_TOO_LARGE.
  */
-MUST_CHECK enum err_code job_whole(const char *given, struct slice line, struct buf *out,
+MUST_CHECK enum err_code job_merge(const char *given, struct slice line, struct buf *out,
                                    bool *ret_many, struct err *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "cli/request/job_whole.h"
-#include "cli/request/link_text.h"
-#include "cli/view/link_view.h"
+#include "cli/request/job_merge.h"
+#include "cli/request/route_text.h"
+#include "cli/view/route_view.h"
 #include "testing.h"
 
 #define ID "05D8K3Q9XW2RT"
@@ -32,20 +32,20 @@ static void assert_none(text_fn *text, const char *given)
 static void conditions_are_jobs_steps_and_signals(void **state)
 {
     (void)state;
-    assert_text(after_text, ID, "{\"job\":\"" ID "\"}");
-    assert_text(after_text, ID ":failure", "{\"job\":\"" ID "\",\"on\":\"failure\"}");
-    assert_text(after_text, ID ":end", "{\"job\":\"" ID "\",\"on\":\"end\"}");
-    assert_text(after_text, ID "/4", "{\"job\":\"" ID "\",\"step\":4}");
-    assert_text(after_text, ID "/main:success",
+    assert_text(condition_to_json, ID, "{\"job\":\"" ID "\"}");
+    assert_text(condition_to_json, ID ":failure", "{\"job\":\"" ID "\",\"on\":\"failure\"}");
+    assert_text(condition_to_json, ID ":end", "{\"job\":\"" ID "\",\"on\":\"end\"}");
+    assert_text(condition_to_json, ID "/4", "{\"job\":\"" ID "\",\"step\":4}");
+    assert_text(condition_to_json, ID "/main:success",
                 "{\"job\":\"" ID "\",\"step\":\"main\",\"on\":\"success\"}");
-    assert_text(after_text, ID "/a:b/c:end",
+    assert_text(condition_to_json, ID "/a:b/c:end",
                 "{\"job\":\"" ID "\",\"step\":\"a:b/c\",\"on\":\"end\"}");
-    assert_text(after_text, "http://h:6769/v1/jobs/" ID "/4:end",
+    assert_text(condition_to_json, "http://h:6769/v1/jobs/" ID "/4:end",
                 "{\"job\":\"" ID "\",\"step\":4,\"on\":\"end\"}");
-    assert_text(after_text, "signal:dump", "{\"signal\":\"dump\"}");
-    assert_text(after_text, "signal:dump:10", "{\"signal\":\"dump\",\"count\":10}");
-    assert_text(after_text, "signal:a:b", "{\"signal\":\"a:b\"}");
-    assert_text(after_text, "{\"signal\":\"x\",\n\"take\":true}",
+    assert_text(condition_to_json, "signal:dump", "{\"signal\":\"dump\"}");
+    assert_text(condition_to_json, "signal:dump:10", "{\"signal\":\"dump\",\"count\":10}");
+    assert_text(condition_to_json, "signal:a:b", "{\"signal\":\"a:b\"}");
+    assert_text(condition_to_json, "{\"signal\":\"x\",\n\"take\":true}",
                 "{\"signal\":\"x\", \"take\":true}");
 }
 
@@ -57,24 +57,24 @@ static void what_is_nothing_to_wait_for_is_refused(void **state)
                                       "{\"a\":}", "signal:.x", ":end",      "/4"};
 
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_none(after_text, bad[i]);
+        assert_none(condition_to_json, bad[i]);
 }
 
 static void destinations_are_queues_topics_joins_and_signals(void **state)
 {
     (void)state;
-    assert_text(dest_text, "parse", "{\"queue\":\"parse\"}");
-    assert_text(dest_text, "queue:topic:x", "{\"queue\":\"topic:x\"}");
-    assert_text(dest_text, "two words", "{\"queue\":\"two words\"}");
-    assert_text(dest_text, "topic:alarm", "{\"topic\":\"alarm\"}");
-    assert_text(dest_text, "join:report", "{\"join\":\"report\"}");
-    assert_text(dest_text, "signal:dump:3", "{\"signal\":\"dump\",\"count\":3}");
-    assert_text(dest_text, "{\"queue\":\"a\",\"params\":{\"x\":1}}",
+    assert_text(dest_to_json, "parse", "{\"queue\":\"parse\"}");
+    assert_text(dest_to_json, "queue:topic:x", "{\"queue\":\"topic:x\"}");
+    assert_text(dest_to_json, "two words", "{\"queue\":\"two words\"}");
+    assert_text(dest_to_json, "topic:alarm", "{\"topic\":\"alarm\"}");
+    assert_text(dest_to_json, "join:report", "{\"join\":\"report\"}");
+    assert_text(dest_to_json, "signal:dump:3", "{\"signal\":\"dump\",\"count\":3}");
+    assert_text(dest_to_json, "{\"queue\":\"a\",\"params\":{\"x\":1}}",
                 "{\"queue\":\"a\",\"params\":{\"x\":1}}");
-    assert_none(dest_text, "");
-    assert_none(dest_text, "topic:");
-    assert_none(dest_text, "a/b");
-    assert_none(dest_text, "{\"queue\"");
+    assert_none(dest_to_json, "");
+    assert_none(dest_to_json, "topic:");
+    assert_none(dest_to_json, "a/b");
+    assert_none(dest_to_json, "{\"queue\"");
 }
 
 static void they_are_shown_in_the_same_words(void **state)
@@ -107,7 +107,7 @@ static void assert_whole(const char *job, const char *line, const char *want)
     struct err err = ERR_INIT;
     bool many = false;
 
-    if (job_whole(job, slice_of(line), &out, &many, &err) != E_OK)
+    if (job_merge(job, slice_of(line), &out, &many, &err) != E_OK)
         fail_msg("%s: %s", job, err.msg);
     assert_string_equal(buf_text(&out), want);
     assert_int_equal(many, job[0] == '[');
@@ -139,14 +139,14 @@ static void what_is_no_job_is_refused(void **state)
         struct err err = ERR_INIT;
         bool many;
 
-        assert_int_equal(job_whole(bad[i], SLICE("{}"), &out, &many, &err), E_INVALID);
+        assert_int_equal(job_merge(bad[i], SLICE("{}"), &out, &many, &err), E_INVALID);
         assert_int_equal(strncmp(err.msg, "--job", 5), 0);
     }
     CLEANUP(buf) struct buf out = BUF_INIT(1000);
     struct err err = ERR_INIT;
     bool many;
 
-    assert_int_equal(job_whole("[]", SLICE("{\"key\":\"k\"}"), &out, &many, &err), E_INVALID);
+    assert_int_equal(job_merge("[]", SLICE("{\"key\":\"k\"}"), &out, &many, &err), E_INVALID);
 }
 
 int main(void)
