@@ -44,7 +44,7 @@ int cli_exit_status(enum err_code code)
     return CLI_FAILED;
 }
 
-/* One line, whatever is in the values that it quotes. */
+/* Prints one line, whatever the quoted values contain. */
 static void print_error(const char *text)
 {
     CLEANUP(buf) struct buf clean = BUF_INIT(ERROR_MAX * 4);
@@ -261,7 +261,7 @@ static bool run_without_verb(int argc, char **argv, int width, int *ret_status)
     return false;
 }
 
-/* Words of other tools, as far as the program's own do not begin. */
+/* Words of other tools, up to the words of the program. */
 static void hint_foreign(const struct command *c, int argc, char **argv)
 {
     for (int i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -23,7 +23,7 @@ enum {
     CLI_USAGE = 2,
     CLI_NOT_FOUND = 3,
     CLI_REFUSED = 4,
-    CLI_NO_SERVER = 5, /* or it cannot now */
+    CLI_NO_SERVER = 5, /* or temporarily unavailable */
     CLI_NOT_NOW = 75,
 };
 
@@ -31,10 +31,10 @@ struct cli {
     struct args args;
     struct screen screen;
     bool json;
-    struct outputs *outputs; /* of what is for people; NULL with --json */
+    struct outputs *outputs; /* filters of output for people; NULL with --json */
     struct client *client;   /* opened on first use */
-    bool misconfigured;      /* it could not be: URL or token are wrong */
-    struct arena arena;      /* what the line's words were turned into */
+    bool misconfigured;      /* the client could not be opened: wrong URL or token */
+    struct arena arena;      /* what the line's words were converted to */
 };
 
 /* Runs one line, with argv[0]; returns the exit status. */
@@ -62,7 +62,7 @@ MUST_CHECK enum err_code cli_client(struct cli *cli, struct client **ret_client,
 
 #define CLI_PATIENCE_S 10 /* with a server that says nothing, unless it was asked to wait */
 
-/* One call to the server; `reply` is empty before and has JSON after it (unless on_data took it). */
+/* One call to the server; `reply` must be empty and gets the JSON (unless on_data takes it). */
 MUST_CHECK enum err_code cli_call(struct cli *cli, const struct client_request *request,
                                   struct client_reply *reply, struct err *err);
 

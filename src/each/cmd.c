@@ -16,7 +16,7 @@
 
 /* ---- --rate ---- */
 
-/* 10/1m, 5/s, 100/1h: so many starts in so long. */
+/* 10/1m, 5/s, 100/1h: starts per time. */
 static enum err_code parse_rate(const char *text, struct each_options *o, struct err *err)
 {
     char *end = NULL;
@@ -108,7 +108,7 @@ static int count_cores(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* Behind `--`, too, where options are the program's: `::: a b` is no part of any command. */
+/* Also after `--`, where options belong to the program: `::: a b` is part of no command. */
 static enum err_code refuse_items(const struct args *a, struct err *err)
 {
     for (size_t i = 0; i < a->program.count; i++) {
@@ -122,14 +122,14 @@ static enum err_code refuse_items(const struct args *a, struct err *err)
     return E_OK;
 }
 
-/* It may be meant as it stands: a hint, no error. */
+/* It may be intended: print a hint, not an error. */
 static void hint_at_foreign(const struct each_command *c)
 {
     struct slice found = each_command_foreign(c);
 
     if (found.size > 0)
         fprintf(stderr,
-                "waybill: '%.*s' of GNU parallel is not known here and stays as it is; for a part "
+                "waybill: '%.*s' of GNU parallel is unsupported and left unchanged; for a part "
                 "of a column use a shell: sh -c 'echo \"${1%%.*}\"' sh {1}\n",
                 (int)found.size, found.data);
 }
@@ -139,8 +139,8 @@ static enum err_code check_results(const char *dir, struct err *err)
     if (dir == NULL || strchr(dir, '{') == NULL)
         return E_OK;
     return err_set(err, E_INVALID,
-                   "--results: '%.80s' is to be one directory, in which each line has a directory "
-                   "with its number",
+                   "--results: '%.80s' must be one directory; each line gets a directory in it, "
+                   "named by its number",
                    dir);
 }
 
@@ -152,7 +152,7 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     o->retries = args_int(a, "retry", 0);
     o->timeout_us = args_duration_us(a, "timeout", 0);
     o->line_end = args_has(a, "null") ? '\0' : '\n';
-    /* One after the other is an order, too, though ends come in batches. */
+    /* With one slot the order is that of the input, although ends arrive in batches. */
     o->keeps_order = args_has(a, "keep-order") || (o->slots == 1 && o->retries == 0);
     o->again = args_has(a, "again");
     o->failed = args_has(a, "failed");
@@ -163,7 +163,7 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
     if (check_results(o->results, err) != E_OK)
         return err->code;
     if (o->again && o->failed)
-        return err_set(err, E_INVALID, "--again begins anew, --failed goes on: give one of them");
+        return err_set(err, E_INVALID, "--again starts over, --failed continues: give only one");
     if (args_has(a, "timeout") && o->timeout_us < US_PER_MS)
         return err_set(err, E_INVALID, "--timeout: must be at least 1ms");
     if (args_has(a, "halt") && each_halt_parse(args_text(a, "halt"), &o->halt, err) != E_OK)

@@ -1,12 +1,12 @@
 /*
  * The loop of `each`.
  *
- * A line is handed in, carried out, ended (the server has acknowledged it), printed: `handed` ≥ ended ≥
- * printed, and the input is read only so far ahead of what is printed.  The run is finished when the input
- * has come to its end and as many lines are printed as it had.
+ * A line is submitted, run, ended (the server has acknowledged it) and printed: submitted ≥ ended ≥
+ * printed, and submitting is at most AHEAD lines ahead of printing.  The run is finished when the
+ * input has ended and all its lines are printed.
  *
- * Ending early (a signal, a closed output, bad input): no more is read or started, what runs gets a grace,
- * the rest goes back to the store uncounted.
+ * Ending early (a signal, a closed output, bad input): nothing more is read or started, running
+ * programs get a grace period, the rest returns to the store uncounted.
  */
 /* SPDX-License-Identifier: MIT */
 #include "each/each.h"
@@ -24,10 +24,10 @@
 #include "each/show/report.h"
 #include "each/show/results.h"
 
-#define AHEAD INT64_C(32768)       /* lines handed in and not printed */
-#define QUIET_US (5 * US_PER_S)    /* without news the server is asked how things are */
-#define STOP_US (9 * US_PER_S)     /* then we leave, whatever still runs is killed with us */
-#define OUT_STOP_US (1 * US_PER_S) /* for output that nobody takes, when all else has stopped */
+#define AHEAD INT64_C(32768)       /* maximum lines submitted and not printed */
+#define QUIET_US (5 * US_PER_S)    /* without an end, the server is asked for counts */
+#define STOP_US (9 * US_PER_S)     /* then the process exits; running programs are killed */
+#define OUT_STOP_US (1 * US_PER_S) /* for unread output, after everything else has stopped */
 
 /* ---- the bar ---- */
 
@@ -73,8 +73,8 @@ static void on_halt(uv_timer_t *timer)
         worker_end_now(e->worker);
 }
 
-/* No more is read or started; what runs gets its grace.  The worker may be calling us: it is told when it has
- * ended its turn. */
+/* Stops reading and starting; running programs get their grace period.  The worker may be our
+ * caller, so a timer stops it later. */
 static void stop(struct each *e)
 {
     if (e->stop_at != 0)
@@ -115,8 +115,8 @@ static void end_if_finished(struct each *e)
 
 static void print_ended(struct each *e);
 
-/* Where both descriptors lead to the same place, one program's errors stand behind its output; else each goes
- * its own way. */
+/* If both descriptors are the same file, a program's errors follow its output; otherwise they are
+ * independent. */
 static void print_turn(struct each *e, const struct each_output *output)
 {
     const struct each_turn *turn = each_order_next(&e->order);
@@ -137,7 +137,7 @@ static struct slice part_of(struct slice text, int64_t from, int64_t to)
     return from < to ? slice_make(text.data + from, (size_t)(to - from)) : slice_make(NULL, 0);
 }
 
-/* What was read back is the output, or the job of which the line's document is made. */
+/* The text read back is the output, or with --json the job for the line's document. */
 static void print_read(struct each *e, struct slice text)
 {
     CLEANUP(buf) struct buf document = BUF_INIT(EACH_JSON_MAX);
@@ -179,7 +179,7 @@ static void ask_back(struct each *e, const char *what, async_done_fn *done)
                                    &(struct async_call){.path = path, .done = done, .ctx = e});
 }
 
-/* Of several attempts the last one counts, and of that where its standard error begins. */
+/* The last attempt counts; finds where it and its standard error start. */
 static void on_marks(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
@@ -201,7 +201,7 @@ static void on_marks(void *ctx, const struct async_reply *reply)
     ask_back(e, "/log", on_read_back);
 }
 
-/* Its log, after where the parts of that begin; or, for JSON, the job itself. */
+/* Reads first where the attempts start, then the log; for JSON, the job itself. */
 static void read_back(struct each *e)
 {
     if (e->options->json)
@@ -210,7 +210,7 @@ static void read_back(struct each *e)
         ask_back(e, "/log?times=1", on_marks);
 }
 
-/* Moves what has ended to the output, as far as that takes it. */
+/* Moves ended lines to the output while it has room. */
 static void print_ended(struct each *e)
 {
     const struct each_turn *turn = NULL;
@@ -241,7 +241,7 @@ static void before_write(void *ctx)
         each_screen_erase(&e->screen);
 }
 
-/* The bar is on standard error, too. */
+/* The bar is on standard error as well. */
 static void before_errors(void *ctx)
 {
     struct each *e = ctx;
@@ -249,7 +249,7 @@ static void before_errors(void *ctx)
     each_screen_erase(&e->screen);
 }
 
-/* Nobody reads them: the work goes on. */
+/* Nobody reads them; the run continues. */
 static void on_errors_fault(void *ctx, int fault)
 {
     (void)ctx;
@@ -280,7 +280,7 @@ static void on_output_fault(void *ctx, int fault)
     stop(e);
 }
 
-/* ---- what the worker tells ---- */
+/* ---- events of the worker ---- */
 
 static int64_t line_of_key(struct slice key)
 {
@@ -291,7 +291,7 @@ static int64_t line_of_key(struct slice key)
     return line;
 }
 
-/* Enough lines have failed, and not all that there is to do is done. */
+/* Stops if enough lines have failed and others are left to run. */
 static void halt_if_due(struct each *e)
 {
     const struct each_halt_facts facts = {
@@ -309,7 +309,7 @@ static void halt_if_due(struct each *e)
     stop(e);
 }
 
-/* Where nothing is tried again, that is a line's failure, known before it is on disk. */
+/* Without retries this is the line's failure, known before it is committed. */
 static void on_failure(void *ctx)
 {
     struct each *e = ctx;
@@ -353,7 +353,7 @@ static void on_broken(void *ctx, struct slice queue, const char *reason)
     stop_for(ctx, &err);
 }
 
-/* What has ended goes out, if somebody takes it. */
+/* Prints the ended lines, if the output can be written. */
 static void on_stopped(void *ctx)
 {
     struct each *e = ctx;
@@ -366,7 +366,7 @@ static void on_stopped(void *ctx)
     leave_if_done(e);
 }
 
-/* ---- what the feeding tells ---- */
+/* ---- events of the input ---- */
 
 static int64_t input_room(void *ctx)
 {
@@ -390,7 +390,7 @@ static void input_line(void *ctx, int64_t line)
     each_order_expect(&e->order, line);
 }
 
-/* Lines that ended in an earlier sitting, which was cut short before it had printed them. */
+/* Lines that ended in an earlier process, which was stopped before it printed them. */
 static void print_earlier(struct each *e, int64_t first, int64_t count, struct slice reply)
 {
     struct slice ids = {NULL, 0};
@@ -420,7 +420,7 @@ static void on_confirmed(void *ctx, const struct async_reply *reply)
         stop_for(e, &reply->err);
 }
 
-/* The input is what it was: what an earlier sitting has left to do may run. */
+/* The input is unchanged: jobs left by an earlier process may run. */
 static void confirm(struct each *e)
 {
     e->unconfirmed = false;
@@ -448,8 +448,8 @@ static void input_end(void *ctx)
 
     if (e->input.items.count < e->known) {
         (void)err_set(&err, E_CONFLICT,
-                      "the input ends after line %" PRId64 ", and this run has %" PRId64
-                      " lines already: give it the input it began with, or --again to begin anew",
+                      "the input ends after line %" PRId64 ", but this run has %" PRId64
+                      " lines already: use the original input, or --again to start over",
                       e->input.items.count, e->known);
         stop_for(e, &err);
         return;
@@ -464,7 +464,7 @@ static void input_fail(void *ctx, const struct err *err)
 
 /* ---- time, signals, the server's end ---- */
 
-/* Jobs may end without us (somebody cancelled them): after a while without news the server is asked. */
+/* Jobs may end without this worker, if they are cancelled: after a quiet while, ask the server. */
 static void on_counts(void *ctx, const struct async_reply *reply)
 {
     struct each *e = ctx;
@@ -492,7 +492,7 @@ static void ask_counts(struct each *e)
         e->client, &(struct async_call){.path = "/v1/counts", .done = on_counts, .ctx = e});
 }
 
-/* What runs has all the time it takes, unless somebody is impatient. */
+/* Running programs may take as long as they need, unless a second signal comes. */
 static bool is_draining(const struct each *e)
 {
     return e->halted && e->options->halt.when == EACH_HALT_SOON && e->signal == 0;
@@ -534,7 +534,8 @@ static void on_signal(uv_signal_t *handle, int number)
         return;
     }
     e->signal = number;
-    each_screen_say(&e->screen, "stopping: what runs has %d s to end (once more to stop at once)",
+    each_screen_say(&e->screen,
+                    "stopping: running programs have %d s to end (repeat to stop immediately)",
                     (int)(EACH_GRACE_US / US_PER_S));
     stop(e);
 }

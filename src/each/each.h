@@ -1,10 +1,10 @@
 /*
  * `each`: a durable xargs.
  *
- * Lines of input become jobs of a queue in a store of the run's own, which a server of its own keeps
- * (each_server); a worker in this process carries them out.  Everything happens in one loop: input
- * (each_input), programs (worker/worker.h), output (each_order, each_out).  What is printed is marked
- * (each_printed), so that a run that was killed goes on with nothing lost and little twice.
+ * Lines of input become jobs of a queue in the run's own store, kept by the run's own server
+ * (each_server); a worker in this process runs them.  Everything happens in one loop: input
+ * (each_input), programs (worker/worker.h), output (each_order, each_out).  Printed lines are
+ * recorded (each_printed): a killed run continues with nothing lost and little printed twice.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,16 +20,16 @@ struct each_options {
     const struct each_command *command;
     int in;              /* where lines are read from */
     int slots;           /* 0: one a core */
-    int64_t rate_starts; /* at most so many starts … */
+    int64_t rate_starts; /* maximum starts … */
     int64_t rate_per_us; /* … in this time; 0: no limit */
     int64_t retries;
     int64_t timeout_us; /* 0: none */
     char line_end;
     bool json;               /* a document for each line that has ended */
-    struct outputs *outputs; /* of what is for people */
+    struct outputs *outputs; /* filters of output for people */
     bool keeps_order;
-    bool again;  /* begin anew, whatever there was */
-    bool failed; /* run what has failed once more, read no input */
+    bool again;  /* start over, discard the earlier run */
+    bool failed; /* run the failed lines again, read no input */
     struct each_halt halt;
     const char *results; /* a directory that gets the outputs of each line as files; or NULL */
 };

@@ -1,7 +1,9 @@
 /*
- * When a run ends early because lines have failed: --halt now|soon[,fail=N|N%], as GNU parallel has it.
+ * When a run ends early because lines have failed: --halt now|soon[,fail=N|N%], as GNU parallel has
+ * it.
  *
- * A share is of the lines that were read so far, and judged when that is all of them, or a thousand.  Pure.
+ * A percentage is of the lines read so far; it is checked when all, or at least 1000, are read.
+ * Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,8 +15,8 @@
 
 enum each_halt_when {
     EACH_HALT_NEVER,
-    EACH_HALT_SOON, /* what runs comes to its end */
-    EACH_HALT_NOW,  /* what runs is ended, and run again when the run goes on */
+    EACH_HALT_SOON, /* running programs finish */
+    EACH_HALT_NOW,  /* running programs are stopped; a later run starts them again */
 };
 
 struct each_halt {
@@ -28,7 +30,7 @@ MUST_CHECK enum err_code each_halt_parse(const char *text, struct each_halt *ret
                                          struct err *err);
 
 struct each_halt_facts {
-    int64_t failed; /* since this sitting began */
+    int64_t failed; /* since this process started */
     int64_t lines;  /* read so far */
     bool all_read;
 };

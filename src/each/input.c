@@ -93,7 +93,8 @@ static bool is_text(const struct each_item *item)
     return true;
 }
 
-/* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of them. */
+/* Lines that JSON cannot carry bring their words encoded; the params show what can be shown of
+ * them. */
 static enum err_code add_encoded(struct each_input *f, const struct each_item *item,
                                  struct err *err)
 {
@@ -140,8 +141,8 @@ static enum err_code add_job(struct each_input *f, const struct each_item *item,
     return E_OK;
 }
 
-/* Takes lines that are here until the chunk is full; a line that cannot be taken ends the feeding, after
- * those before it are handed in. */
+/* Takes available lines until the chunk is full.  A line that cannot be taken ends the input after
+ * the lines before it are submitted. */
 static void fill_chunk(struct each_input *f)
 {
     struct each_item item;
@@ -183,7 +184,7 @@ static int64_t refused_index(struct slice reply)
     return json_int(value);
 }
 
-/* The beginning of a line as it was sent, for people. */
+/* The start of a line as it was sent, for people. */
 static void add_excerpt(const struct each_input *f, int64_t index, struct buf *out)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -216,8 +217,9 @@ static void refused(struct each_input *f, const struct async_reply *reply)
         add_excerpt(f, index, &excerpt);
     if (err.code == E_CONFLICT && index >= 0)
         (void)err_set(&err, E_CONFLICT,
-                      "%s %" PRId64 " is not what it was when this run began, now it is '%s': "
-                      "to begin anew, give --again",
+                      "%s %" PRId64
+                      " differs from the input this run started with; now it is '%s': "
+                      "to start over, use --again",
                       each_item_word(f->command), f->first + index, buf_text(&excerpt));
     else if (index >= 0)
         (void)err_wrap(&err, "%s %" PRId64 " ('%s')", each_item_word(f->command), f->first + index,

@@ -1,9 +1,10 @@
 /*
- * Feeding a run: input is read, and handed to the run's server as jobs, one for each line or for several.
+ * The input of a run: reads it and submits jobs to the run's server, one for each line or group of
+ * lines.
  *
- * A job has its number as its key, so that handing in what is there already does nothing, and
- * other content for a known number is refused.  Chunks go one after the other: what the store has is
- * always a beginning of the input.  No more is read than there is room for.
+ * A job has its number as its key, so submitting a known job again does nothing, and
+ * other content for a known number is refused.  Chunks are sent one at a time, so the store always
+ * has a prefix of the input.  Input is read only while there is room.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -24,12 +25,12 @@
 
 struct each_input_hooks {
     void *ctx;
-    int64_t (*room)(void *ctx); /* jobs that may be handed in now, besides those that were */
+    int64_t (*room)(void *ctx);                 /* number of jobs that may be submitted now */
     void (*on_line)(void *ctx, int64_t number); /* that job goes out with the next chunk */
 
     /* The server has these jobs; `reply` is its answer, with "ids". */
     void (*on_chunk)(void *ctx, int64_t first, int64_t count, struct slice reply);
-    void (*on_end)(void *ctx); /* all of the input is handed in */
+    void (*on_end)(void *ctx); /* the whole input is submitted */
     void (*on_fail)(void *ctx, const struct err *err);
 };
 
@@ -41,7 +42,7 @@ struct each_input {
     bool own_command; /* the jobs bring the command */
 
     int in;
-    int poll_fd; /* watches `in` in the loop's stead; -1 for a file, which is always ready */
+    int poll_fd; /* watches `in` for the loop; -1 for a file, which is always ready */
     uv_poll_t poll;
     uv_timer_t pause; /* before a chunk is sent again */
     struct each_items items;
@@ -52,11 +53,11 @@ struct each_input {
     int64_t count; /* of its jobs */
     int64_t sent;  /* jobs in chunks that went out */
     struct async_request *under_way;
-    int64_t away_since; /* when the server was first found away; 0: it is there */
+    int64_t away_since; /* since when the server is unreachable; 0: reachable */
     bool polling;
     bool stopped;
     bool ended;
-    struct err bad; /* what comes behind the chunk's last cannot be taken */
+    struct err bad; /* why the line after the chunk cannot be taken */
 };
 
 MUST_CHECK enum err_code each_input_init(struct each_input *f, uv_loop_t *loop,
@@ -66,7 +67,7 @@ MUST_CHECK enum err_code each_input_init(struct each_input *f, uv_loop_t *loop,
 /* Reads and sends as far as there is room: to be called whenever there is more of it. */
 void each_input_go(struct each_input *f);
 
-/* Reads and sends no more.  Hooks are not called afterwards. */
+/* Stops reading and sending.  Hooks are not called afterwards. */
 void each_input_stop(struct each_input *f);
 
 /* Closes its handles; the struct stays until the loop has run on. */

@@ -1,5 +1,5 @@
 /*
- * A run under way, for each.c (its loop) and each_open.c (how it begins) alone.
+ * An active run; for the files of each only.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,13 +29,13 @@ struct each {
     struct each_run run;
     struct each_server server;
     struct each_printed printed_lines;
-    struct each_line_list live; /* lines that had not ended when we began */
+    struct each_line_list live; /* lines that had not ended at the start */
 
     uv_loop_t loop;
     uv_timer_t tick;
-    uv_timer_t halt; /* tells the worker to stop, from outside its own calls */
+    uv_timer_t halt; /* stops the worker, outside its own calls */
     uv_signal_t signals[3];
-    uv_poll_t server_end; /* its standard output comes to its end */
+    uv_poll_t server_end; /* end of the server's standard output */
     struct async_client *client;
     struct worker *worker;
     struct each_input input;
@@ -45,15 +45,15 @@ struct each {
     bool is_one_output;            /* both descriptors lead to the same file, pipe or terminal */
     int results_fd;                /* --results; -1: none */
     struct async_request *reading; /* of a log, for the one whose turn it is */
-    int64_t read_from;             /* where its last attempt begins */
+    int64_t read_from;             /* where its last attempt starts */
     int64_t read_errors; /* where the standard error of that does; INT64_MAX: there is none */
     struct async_request *asking; /* for the counts */
     struct buf document;          /* of a line that has ended, with --json */
 
-    int64_t known;  /* lines that the store had when we began */
+    int64_t known;  /* lines that the store had at the start */
     int64_t before; /* of those: had ended */
     int64_t failed_before;
-    int64_t failing; /* programs that have failed in this sitting, where nothing is tried again */
+    int64_t failing; /* failed programs of this process, if there are no retries */
     int64_t done, failed, printed;
     int64_t started_at;
     int64_t news_at; /* when a job ended last */
@@ -71,7 +71,7 @@ struct each {
     struct async_request *confirming;
 };
 
-/* Whom the loop calls. */
+/* Callbacks of the loop. */
 struct each_hooks {
     struct each_out_hooks out;
     struct each_out_hooks errors;
@@ -85,5 +85,5 @@ struct each_hooks {
 /* Opens the run, its server and everything in the loop.  On failure nothing is in the loop. */
 MUST_CHECK enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct err *err);
 
-/* What each_open has put into the loop leaves it. */
+/* Removes everything that each_open put into the loop. */
 void each_close(struct each *e);

@@ -1,7 +1,8 @@
 /*
- * Input, taken apart into the lines of one job after the other.
+ * Groups the lines of the input into jobs.
  *
- * Every job but the last has as many lines as it is to have.  Reading goes as in each_lines.h, on `lines`.
+ * Every job but the last has the same number of lines.  Reading goes as in each_lines.h, on
+ * `lines`.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,8 +30,9 @@ struct each_items {
 void each_items_init(struct each_items *items, char line_end, size_t per_item);
 void each_items_deinit(struct each_items *items);
 
-/* The next item, valid until the next call or until more room is asked for; *ret_found says if there was one.
- * E_INVALID as each_lines_next; E_TOO_LARGE: its lines are more than a job can have. */
+/* The next item, valid until the next call or until more room is asked for; *ret_found says if
+ * there was one. E_INVALID as each_lines_next; E_TOO_LARGE: its lines are more than a job can have.
+ * */
 MUST_CHECK enum err_code each_items_next(struct each_items *items, struct each_item *ret_item,
                                          bool *ret_found, struct err *err);
 

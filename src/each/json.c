@@ -26,7 +26,7 @@ static void add_bytes(struct buf *out, const char *name, const char *encoded, st
     buf_add_char(out, '"');
 }
 
-/* A member as it stands in `object`, under another name. */
+/* A member as it is in `object`, under another name. */
 static void copy_member(struct buf *out, const char *name, struct slice object, const char *from)
 {
     struct slice value = {NULL, 0};

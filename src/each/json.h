@@ -18,6 +18,6 @@
 
 void each_json_add_end(struct buf *out, int64_t line, const struct worker_end *end);
 
-/* The same of a job as the server shows it (one JSON object), with an output or, where its data is NULL,
- * without. */
+/* The same of a job as the server shows it (one JSON object), with an output or, where its data is
+ * NULL, without. */
 void each_json_add_job(struct buf *out, int64_t line, struct slice job, struct slice output);

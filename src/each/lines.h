@@ -1,9 +1,9 @@
 /*
- * Input, taken apart into lines as it comes.
+ * Splits input into lines as it arrives.
  *
- * Whoever reads asks for room, writes into it and says how much it was; then lines are taken until there
- * is none.  The memory is that of one piece of input, and of one long line at most.  A last line without
- * its end counts; an empty line counts.
+ * The reader asks for room, writes into it and reports the size; then lines are taken until there
+ * is none.  The memory is that of one piece of input, and of one long line at most.  A last line
+ * without its end counts; an empty line counts.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -23,7 +23,7 @@ struct each_lines {
     size_t capacity;
     size_t from;   /* the first byte that was not taken */
     size_t seen;   /* up to here there is no end of a line */
-    size_t filled; /* behind the last byte */
+    size_t filled; /* after the last byte */
     int64_t count; /* lines taken: the number of the last one */
     bool ended;    /* nothing will be added */
 };
@@ -31,12 +31,14 @@ struct each_lines {
 void each_lines_init(struct each_lines *l, char end);
 void each_lines_deinit(struct each_lines *l);
 
-/* Room for more, and its size.  Take all lines before: slices into the input are void afterwards. */
+/* Room for more, and its size.  Take all lines before: slices into the input are void afterwards.
+ * */
 char *each_lines_room(struct each_lines *l, size_t *ret_size);
 void each_lines_added(struct each_lines *l, size_t size);
 void each_lines_end(struct each_lines *l);
 
-/* The next line without its end, valid until more room is asked for; *ret_found says if there was one.
- * E_INVALID with the number of the line when it is too long, or has a NUL where lines end otherwise. */
+/* The next line without its end, valid until more room is asked for; *ret_found says if there was
+ * one. E_INVALID with the number of the line when it is too long, or has a NUL where lines end
+ * otherwise. */
 MUST_CHECK enum err_code each_lines_next(struct each_lines *l, struct slice *ret_line,
                                          bool *ret_found, struct err *err);

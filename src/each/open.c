@@ -10,7 +10,7 @@
 #include "each/show/results.h"
 #include "worker/client/url.h"
 
-#define LEASE_US (10 * US_PER_MIN) /* nobody else is there to take a job over */
+#define LEASE_US (10 * US_PER_MIN) /* no other worker can take over a job */
 #define TICK_MS 100                /* of the bar */
 #define SLOW_TICK_MS 1000
 
@@ -27,8 +27,8 @@ static enum err_code open_run(struct each *e, struct err *err)
         return each_run_busy(&e->run, err);
     if (o->failed && !e->run.is_there)
         return err_set(err, E_NOT_FOUND,
-                       "there is no such run here: --failed is for one that ran, "
-                       "in the same directory with the same command");
+                       "no such run: --failed needs an earlier run of the same "
+                       "command in this directory");
     if (e->run.is_there && each_run_wait_for_store(&e->run, err) != E_OK)
         return err->code;
     if (!o->failed && (e->run.is_finished || o->again) && each_run_begin_anew(&e->run, err) != E_OK)
@@ -38,7 +38,7 @@ static enum err_code open_run(struct each *e, struct err *err)
     return each_server_start(&e->server, e->run.store, err);
 }
 
-/* What is to be done again, or was not done, is to be printed. */
+/* Lines that run again, or have not run yet, must be printed. */
 static enum err_code find_live(struct each *e, struct client *c, struct err *err)
 {
     static const char live[] = "staged,held,scheduled,ready,running";
@@ -87,7 +87,7 @@ static enum err_code look_at_store(struct each *e, struct client *c, struct err 
     return E_OK;
 }
 
-/* As whoever started us wants it: nohup, a shell's background. */
+/* Set by our parent: nohup, a shell's background. */
 static bool is_ignored(int number)
 {
     struct sigaction action;
@@ -182,7 +182,7 @@ enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct e
     CLEANUP(client) struct client *c = NULL;
 
     each_screen_init(&e->screen);
-    log_set_level(LOG_LEVEL_ERROR); /* what matters of the worker's news we say ourselves */
+    log_set_level(LOG_LEVEL_ERROR); /* we report what matters ourselves */
     if ((e->options->results != NULL &&
          each_results_open(e->options->results, &e->results_fd, err) != E_OK) ||
         open_run(e, err) != E_OK ||
@@ -190,8 +190,7 @@ enum err_code each_open(struct each *e, const struct each_hooks *hooks, struct e
         look_at_store(e, c, err) != E_OK || open_loop(e, hooks, err) != E_OK)
         return err->code;
     if (e->before > 0 && !e->options->failed)
-        each_screen_say(&e->screen,
-                        "going on where this run was: %" PRId64 " lines have ended already",
+        each_screen_say(&e->screen, "continuing this run: %" PRId64 " lines have already ended",
                         e->before);
     return E_OK;
 }

@@ -1,9 +1,9 @@
 /*
- * What has ended and is still to be printed, in the order in which it will be.
+ * Ended lines whose output is not printed yet, in printing order.
  *
- * With order kept every line has its turn from the moment it was handed in (lines grow); without, it
- * gets one when it ends.  Output waits in memory up to a bound; beyond it only the job's id is kept, and
- * the output is read back from the job's log.
+ * With order kept every line has its turn from the moment it was handed in (lines grow); without,
+ * it gets one when it ends.  Output waits in memory up to a bound; beyond it only the job's id is
+ * kept, and the output is read back from the job's log.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -31,7 +31,7 @@ struct each_turn {
     int64_t line;
     int64_t id; /* of the job, once it has ended */
     enum each_turn_state state;
-    char *output; /* and behind it what went to standard error */
+    char *output; /* followed by the standard error */
     size_t size;
     size_t errors; /* of `size`: bytes of standard error */
 };
@@ -48,10 +48,12 @@ struct each_order {
 void each_order_init(struct each_order *o, bool keeps);
 void each_order_deinit(struct each_order *o);
 
-/* The line will end some day.  Lines come in growing order; nothing happens where no order is kept. */
+/* The line will end some day.  Lines come in growing order; nothing happens where no order is kept.
+ * */
 void each_order_expect(struct each_order *o, int64_t line);
 
-/* The line has ended; the output is copied if there is room.  A line that was not expected comes last. */
+/* The line has ended; the output is copied if there is room.  A line that was not expected comes
+ * last. */
 void each_order_ended(struct each_order *o, int64_t line, int64_t id,
                       const struct each_output *output);
 

@@ -1,8 +1,8 @@
 /*
  * Which lines' output has been printed: one bit a line, in a file that outlives a kill.
  *
- * A mark is a write to mapped memory: no system call a line.  After a power cut marks may be missing,
- * never wrong: what lacks its mark is printed again.
+ * A mark is a write to mapped memory: no system call a line.  After a power cut marks may be
+ * missing, never wrong: what lacks its mark is printed again.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

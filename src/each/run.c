@@ -88,7 +88,7 @@ static enum err_code write_file(const struct each_run *r, const char *name, stru
     return E_OK;
 }
 
-/* What is written down there is ours, or nothing is. */
+/* Checks that the directory holds this run, or nothing. */
 static enum err_code check_identity(const struct each_run *r, struct slice identity,
                                     struct err *err)
 {
@@ -148,13 +148,12 @@ enum err_code each_run_open(const char *data_dir, const struct each_command *com
 enum err_code each_run_busy(const struct each_run *r, struct err *err)
 {
     if (r->own.holder > 0)
-        return err_set(err, E_CONFLICT,
-                       "this run is under way already (process id %d): one at a time",
+        return err_set(err, E_CONFLICT, "this run is already active (process id %d)",
                        r->own.holder);
-    return err_set(err, E_CONFLICT, "this run is under way already: one at a time");
+    return err_set(err, E_CONFLICT, "this run is already active");
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -166,7 +165,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 enum err_code each_run_begin_anew(struct each_run *r, struct err *err)
 {
-    /* `finished` goes last: whoever is killed in the middle begins here again. */
+    /* `finished` is removed last: a process killed in between starts here again. */
     if (r->is_there && !r->is_finished) {
         if (write_file(r, EACH_RUN_FINISHED, SLICE("given up\n"), err) != E_OK)
             return err->code;
@@ -200,7 +199,7 @@ static bool is_old(int runs_fd, const char *name, int64_t now_at)
            now_at / US_PER_S - st.st_mtime > KEEP_US / US_PER_S;
 }
 
-/* With its lock held: whoever begins the same run in this moment is told so, and not disturbed. */
+/* The lock is held, so a process that starts the same run now is refused and not disturbed. */
 static void remove_run(int runs_fd, const char *runs, const char *name)
 {
     CLEANUP(buf) struct buf path = BUF_INIT(PATH_MAX);

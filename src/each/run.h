@@ -1,10 +1,10 @@
 /*
  * A run of `each`: who it is, and where it is kept.
  *
- * A run is known by the directory it was started in, its command and its column separator.  It lives in
- * DATA/each/HASH: `lock` while somebody is at it, `run.json` says whose it is, `store` is the data
- * directory of its server, `printed` marks the lines whose output is out, `finished` is there when all
- * of it has ended.  A finished run stays for looking at until the same run begins anew, or for a month.
+ * A run is known by the directory it was started in, its command and its column separator.  It
+ * lives in DATA/each/HASH: `lock` is held while a process runs it, `run.json` describes it, `store`
+ * is the data directory of its server, `printed` records the printed lines, `finished` is there
+ * when all of it has ended.  A finished run stays until the same run starts again, or for a month.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -38,11 +38,11 @@ static inline void each_run_cleanup(struct each_run *r)
     each_run_close(r);
 }
 
-/* Makes its directory and takes the lock; *ret_run has a holder when somebody else is at it. */
+/* Makes its directory and takes the lock; *ret_run has a holder when another process holds it. */
 MUST_CHECK enum err_code each_run_open(const char *data_dir, const struct each_command *command,
                                        struct each_run *ret_run, struct err *err);
 
-/* "this run is under way already": the error of a run with a pid. */
+/* The error "this run is already active", with the process id if known. */
 enum err_code each_run_busy(const struct each_run *r, struct err *err);
 
 /* Removes what the run before left.  Can be repeated after a kill. */
@@ -51,8 +51,8 @@ MUST_CHECK enum err_code each_run_begin_anew(struct each_run *r, struct err *err
 /* All of it has ended. */
 MUST_CHECK enum err_code each_run_finish(struct each_run *r, struct err *err);
 
-/* Removes runs that were finished a month ago and that nobody came back to.  What cannot be removed stays. */
+/* Removes runs that finished more than a month ago; errors are ignored. */
 void each_run_sweep(const char *data_dir);
 
-/* Waits until the server of an earlier sitting, which may still be stopping, has left the store. */
+/* Waits until the server of an earlier process, which may still be stopping, has left the store. */
 MUST_CHECK enum err_code each_run_wait_for_store(const struct each_run *r, struct err *err);

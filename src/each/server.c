@@ -15,7 +15,8 @@
 
 #define STOP_PATIENCE_MS 12000
 
-/* In the server's process: becomes `waybill serve`.  A group of its own keeps Ctrl-C away from it. */
+/* In the server's process: becomes `waybill serve`.  A separate process group protects it from
+ * Ctrl-C. */
 static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
 {
     setpgid(0, 0);
@@ -28,7 +29,7 @@ static NORETURN void become_server(const char *data_dir, int out, pid_t parent)
     dup2(out, STDOUT_FILENO);
     unsetenv("LISTEN_FDS");
     unsetenv("NOTIFY_SOCKET");
-    unsetenv("WAYBILL_STORE"); /* a run has a store of its own */
+    unsetenv("WAYBILL_STORE"); /* a run has its own store */
     execl("/proc/self/exe", "waybill", "serve", "--data", data_dir, "--listen", "none", "-j", "0",
           "--log-level", "error", (char *)NULL);
     fprintf(stderr, "waybill: cannot start the server: %s\n", strerror(errno));

@@ -1,8 +1,8 @@
 /*
  * The server of a run: a child on the run's store, reached by its Unix socket alone.
  *
- * It ends with us, however we end: it is told to stop when our main thread is gone.  Start it before the
- * worker, which takes every child that comes later for a job's.
+ * It ends with this process in any case: the kernel signals it when our main thread is gone.  Start
+ * it before the worker, which takes every child that comes later for a job's.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,7 +13,7 @@
 
 struct each_server {
     pid_t pid;
-    int out_fd; /* its standard output: comes to its end with it */
+    int out_fd; /* its standard output; ends with it */
     char *url;  /* unix:PATH */
 };
 

@@ -1,5 +1,5 @@
 /*
- * What a run's store knows, asked for before its loop begins: blocking calls to the run's server.
+ * Reads a run's store before its loop starts: blocking calls to the run's server.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -25,7 +25,7 @@ MUST_CHECK enum err_code each_store_define(struct client *c, const struct each_d
                                            struct err *err);
 
 struct each_counts {
-    int64_t done, failed; /* failed: cancelled ones, too */
+    int64_t done, failed; /* failed includes cancelled */
     int64_t live;
 };
 
@@ -61,7 +61,7 @@ MUST_CHECK enum err_code each_store_retry(struct client *c, struct err *err);
 struct each_failure {
     int64_t line;
     char id[16];
-    char *input; /* the beginning of the line */
+    char *input; /* the start of the line */
     char *what;  /* "exit 3", "signal 9", "timeout" … */
 };
 

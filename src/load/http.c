@@ -3,11 +3,11 @@
 
 #include <strings.h>
 
-#define CLAIM_ROOM 160 /* what a claim says besides its finishes */
+#define CLAIM_ROOM 160 /* a claim without its finishes */
 
 struct talk {
     struct buf submits; /* the body of a full batch */
-    struct buf finish;  /* items for the jobs held, each with a comma behind it */
+    struct buf finish;  /* items for the jobs held, each followed by a comma */
     unsigned held;
     unsigned asked_submits;
     unsigned asked_claims;
@@ -77,7 +77,7 @@ static void http_submit(struct load_conn *c, unsigned jobs)
     t->asked_submits = jobs;
 }
 
-/* Sends what is in `body` and forgets the jobs held, which it finishes. */
+/* Sends `body` and forgets the held jobs, which it finishes. */
 static unsigned send_body(struct load_conn *c, const char *path, const struct buf *body)
 {
     struct talk *t = c->talk;
@@ -125,7 +125,7 @@ static unsigned http_finish(struct load_conn *c)
     return send_body(c, "/v1/finish", &body);
 }
 
-/* The text up to the next quote; moves `*at` behind it. */
+/* The text up to the next quote; moves `*at` past it. */
 static bool scan_string(const char **at, const char *end, const char *member,
                         struct slice *ret_text)
 {

@@ -1,14 +1,14 @@
 /*
- * A load generator: one thread, many connections, raw sockets and epoll, next to no cost of its own.
+ * A load generator: one thread, many connections, raw sockets and epoll, with almost no overhead.
  *
  * Three parts.  A protocol (struct load_protocol) knows how to say submit, claim and finish to one
- * kind of server, and what its answers mean; it sends nothing by itself.  A workload (load_workload.c)
- * decides what to ask for next, in the same way whatever the protocol.  The core (load.c) moves bytes,
- * keeps time and counts.  Waybill's own protocol is load_http.h; others may be added without touching
- * the core.
+ * kind of server, and what its answers mean; it sends nothing by itself.  A workload
+ * (load_workload.c) decides what to ask for next, in the same way whatever the protocol.  The core
+ * (load.c) moves bytes, keeps time and counts.  Waybill's own protocol is load_http.h; others may
+ * be added without touching the core.
  *
  * Load goes to loopback addresses and Unix sockets only, and is bounded in time and, if wanted, in
- * count.  What is not answered within LOAD_PATIENCE_US fails the run.
+ * count.  A request without a reply after LOAD_PATIENCE_US fails the run.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -134,7 +134,7 @@ struct load_protocol {
     unsigned (*claim)(struct load_conn *c, unsigned jobs, unsigned wait_s);
     unsigned (*finish)(struct load_conn *c);
 
-    /* Understands one answer, or several.  Uses 0 bytes of `in` when it is not whole yet. */
+    /* Parses one or more replies.  Uses 0 bytes of `in` when a reply is incomplete. */
     enum err_code (*input)(struct load_conn *c, struct slice in, size_t *ret_used,
                            struct load_events *events, struct err *err);
 };
@@ -160,13 +160,13 @@ MUST_CHECK enum err_code load_run(const struct load_protocol *protocol,
                                   const struct load_plan *plan, struct load_report *ret_report,
                                   struct err *err);
 
-/* For workloads: no more jobs may be begun. */
+/* For workloads: no new jobs may be started. */
 bool load_over(const struct load *l);
 
 /* For workloads: how many of `jobs` may still be begun; 0 when the run is over. */
 unsigned load_take(struct load *l, unsigned jobs);
 
-/* For workloads: so many jobs are through; so long took what was asked at that instant. */
+/* For workloads: counts `n` completed jobs, and the time since the instant they were asked for. */
 void load_count(struct load *l, unsigned jobs);
 void load_time(struct load *l, int64_t since_at);
 

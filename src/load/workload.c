@@ -95,7 +95,7 @@ static void round_answered(struct load *l, struct load_conn *c, const struct loa
     }
 }
 
-/* There is no answer to it: what is sent is finished. */
+/* There is no reply: a request is finished when it is sent. */
 static unsigned finish_pushed(struct load *l, struct load_conn *c)
 {
     unsigned jobs = l->protocol->finish(c);
@@ -140,7 +140,7 @@ static void latency_rest(struct load *l, struct load_conn *claimer)
     l->alarm_at = l->now_at + LATENCY_PAUSE_US;
 }
 
-/* A round is over when the job has been claimed and its submit answered, in whatever order. */
+/* A round is over when the job has been claimed and its submit answered, in any order. */
 static void latency_answered(struct load *l, const struct load_events *e)
 {
     struct load_conn *claimer = &l->conns[0];

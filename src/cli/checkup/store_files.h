@@ -1,6 +1,6 @@
 /*
- * The store without a server: the shared one that WAYBILL_STORE names, else the files in the data directory, held
- * by the lock that a server takes.
+ * The store without a server: the shared one that WAYBILL_STORE names, else the files in the data
+ * directory, held by the lock that a server takes.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

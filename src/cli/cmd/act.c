@@ -15,7 +15,7 @@
 
 #define BODY_MAX ((size_t)4 << 20)
 
-/* What can be done to jobs, one by one and in bulk. */
+/* Actions on jobs, single and in bulk. */
 struct act {
     const char *verb;
     const char *action;  /* the server's word */
@@ -56,7 +56,7 @@ static bool is_retry(const struct act *act)
     return strcmp(act->verb, "retry") == 0;
 }
 
-/* The step to begin at, or NULL. */
+/* The step to start at, or NULL. */
 static const char *from_step(const struct cli *cli, const struct act *act)
 {
     return is_retry(act) ? args_text(&cli->args, "from") : NULL;
@@ -95,7 +95,7 @@ static enum err_code act_body(const struct cli *cli, const struct act *act, stru
     return E_OK;
 }
 
-/* What comes back with a job that is run again. */
+/* The jobs that come back with a retried job. */
 static const char *revived_text(const json_t *answer, char text[static 80])
 {
     int64_t n = reply_int(answer, "revived");
@@ -221,8 +221,8 @@ int cmd_prune(struct cli *cli)
         return cli_usage(cli,
                          "say which jobs: --older D, or --queue --state --label --text --since");
     if (bad.size > 0)
-        return cli_usage(cli, "%.*s jobs have not ended: 'waybill rm' deletes those, too",
-                         (int)bad.size, bad.data);
+        return cli_usage(cli, "%.*s jobs have not ended: 'waybill rm' deletes those", (int)bad.size,
+                         bad.data);
     return bulk_act(cli, &(struct bulk_request){
                              .action = "delete",
                              .done = "deleted",

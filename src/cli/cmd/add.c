@@ -59,7 +59,7 @@ static const char *added_last(const json_t *answer)
     return last != NULL ? last : reply_text(answer, "id");
 }
 
-/* Whoever forgot `--` gave the name of a program for that of a queue. */
+/* Without `--` the name of a program was taken for a queue. */
 static int refused(const struct cli *cli, const struct err *err)
 {
     int status = cli_fail(cli, err);

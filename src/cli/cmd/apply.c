@@ -100,7 +100,8 @@ static int fail_all(struct cli *cli, const struct definition_faults *faults)
     return status;
 }
 
-/* The files have mistakes: which of their names lead nowhere is asked beside them, where a server answers. */
+/* The files have mistakes: which of their names lead nowhere is asked beside them, where a server
+ * answers. */
 static int refuse_files(struct cli *cli, const struct definitions *d)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;
@@ -113,7 +114,7 @@ static int refuse_files(struct cli *cli, const struct definitions *d)
     return CLI_USAGE;
 }
 
-/* The sections that say something to `serve` alone. */
+/* The sections that only `serve` reads. */
 static void tell_passed_over(const struct definitions *d)
 {
     const struct definition_place places[] = {
@@ -124,14 +125,13 @@ static void tell_passed_over(const struct definitions *d)
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         if (places[i].line == 0)
             continue;
-        fprintf(stderr,
-                "waybill: %s: the section 'server' is passed over: only 'serve -c' reads it\n",
+        fprintf(stderr, "waybill: %s: the section 'server' is ignored: only 'serve -c' reads it\n",
                 places[i].file.data);
         break;
     }
     if (d->server.triggers.count > 0)
         fprintf(stderr,
-                "waybill: %s: the section 'triggers' is passed over: only 'serve -c' reads it\n",
+                "waybill: %s: the section 'triggers' is ignored: only 'serve -c' reads it\n",
                 d->server.triggers.items[0].place.file.data);
 }
 

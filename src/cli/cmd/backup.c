@@ -12,7 +12,7 @@
 
 #define PATH_SIZE 4096
 
-/* The server has a working directory of its own. */
+/* The server has another working directory. */
 static enum err_code make_absolute(const char *dir, struct buf *out, struct err *err)
 {
     char here[PATH_SIZE];

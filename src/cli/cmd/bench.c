@@ -18,7 +18,7 @@
 #define SECONDS 5
 #define SYNCS 50
 
-/* What is measured, one after the other, each in a queue of its own. */
+/* The measurements in order, each in a separate queue. */
 struct part {
     const char *name;
     const char *title;
@@ -36,7 +36,7 @@ static const struct part parts[] = {
 struct bench {
     struct cli *cli;
     struct load_address address;
-    char queue[64]; /* of the part under way */
+    char queue[64]; /* of the current part */
 };
 
 static struct load_plan plan_of(const struct bench *b, const struct part *p)
@@ -191,7 +191,8 @@ static int compare_us(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How long a small write takes to be on stable storage: every acknowledgement pays it, or a share. */
+/* How long a small write takes to be on stable storage: every acknowledgement pays it, or a share.
+ * */
 static enum err_code measure_sync(const char *dir, int64_t *ret_median_us, struct err *err)
 {
     char page[4096] = {0};
@@ -245,7 +246,7 @@ int cmd_bench(struct cli *cli)
     int status = CLI_OK;
 
     if (url != NULL && dir != NULL)
-        return cli_usage(cli, "--dir is for a server of its own, not for --url");
+        return cli_usage(cli, "--dir is for the temporary server and cannot be used with --url");
     if (url != NULL)
         return measure(&b, url);
     if (dir == NULL)

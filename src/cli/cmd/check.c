@@ -83,7 +83,8 @@ static void read_one(struct definitions *d, struct file_result *r)
         r->added[kind] = d->of[kind].count - r->added[kind];
 }
 
-/* What only all files together can have wrong: where their names lead, and what the server is told. */
+/* What only all files together can have wrong: where their names lead, and what the server is told.
+ * */
 static void judge_all(struct definitions *d, bool whole, struct file_result *r)
 {
     const struct server_config config = {.listen = NULL};
@@ -97,8 +98,8 @@ static void judge_all(struct definitions *d, bool whole, struct file_result *r)
         VEC_PUSH(&r->faults.items, err);
 }
 
-/* All that is wrong is told at once.  Names are judged when every file could be read: else those would be missed that
- * stand in the others. */
+/* All that is wrong is told at once.  Names are judged when every file could be read: else those
+ * would be missed that stand in the others. */
 static int check_files(struct cli *cli)
 {
     CLEANUP(definitions) struct definitions d;

@@ -1,7 +1,7 @@
 /*
  * The commands: one function a verb, named in the table of commands.c.
  *
- * Each is called with its line taken apart, prints its output, and returns the exit status.
+ * Each is called with a parsed line, prints its output and returns the exit status.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,8 +1,8 @@
 /*
- * `edit ID`: a waiting job as YAML in the user's editor, and back as a PATCH that holds only if nobody else has changed
- * the job meanwhile.
+ * `edit ID`: a waiting job as YAML in the user's editor, and back as a PATCH that holds only if
+ * nobody else has changed the job meanwhile.
  *
- * What could not be sent stays in its file, whose name is told.
+ * A text that could not be sent stays in its file; its name is printed.
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -66,7 +66,7 @@ static void add_text(struct buf *out, const json_t *job)
 
     buf_addf(
         out,
-        "# Job %s of queue %s, %s.  Save and leave the editor to change it; left as it is, nothing\n"
+        "# Job %s of queue %s, %s.  Save and leave the editor to change it; unchanged, nothing\n"
         "# happens.  due_at is a time (22:00, 2026-12-24T22:00:00Z) or null: at once.\n",
         reply_text(job, "id"), reply_text(job, "queue"), reply_text(job, "state"));
     buf_addf(out, "priority: %" PRId64 "\n", reply_int(job, "priority"));
@@ -119,7 +119,8 @@ struct keyboard {
     struct sigaction before[ARRAY_LEN(keyboard_signals)];
 };
 
-/* The keys that send signals are the editor's while it runs: the terminal sends them to us as well. */
+/* The keys that send signals are the editor's while it runs: the terminal sends them to us as well.
+ * */
 static void keyboard_ignore(struct keyboard *k)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -134,8 +135,8 @@ static void keyboard_restore(const struct keyboard *k)
         ASSERT(sigaction(keyboard_signals[i], &k->before[i], NULL) == 0);
 }
 
-/* VISUAL and EDITOR may have arguments: a shell takes them apart, the file's name comes as one word.  The shell
- * outlives the keys as we do; what it starts has them as they were. */
+/* VISUAL and EDITOR may have arguments: a shell takes them apart, the file's name comes as one
+ * word.  The shell outlives the keys as we do; what it starts has them as they were. */
 static enum err_code run_editor(const char *path, struct err *err)
 {
     const char *editor = environment("VISUAL") != NULL ? environment("VISUAL")

@@ -34,7 +34,7 @@ static enum err_code read_end(struct cli *cli, struct slice id, int64_t size,
     return E_OK;
 }
 
-/* Where the last `lines` lines begin; SIZE_MAX when there may be more of them before the text. */
+/* Where the last `lines` lines start; SIZE_MAX when there may be more of them before the text. */
 static size_t find_lines(struct slice text, int64_t lines)
 {
     size_t at = text.size;
@@ -102,8 +102,8 @@ static enum err_code ask_for_part(struct cli *cli, struct slice id, int64_t to,
     return E_OK;
 }
 
-/* From where the printer is, to the end or to another place.  The server cuts off a connection from which nothing is
- * taken, as when a pager stands still: the rest is asked for again. */
+/* From where the printer is, to the end or to another place.  The server cuts off a connection from
+ * which nothing is taken, as when a pager stands still: the rest is asked for again. */
 static enum err_code print_part(struct cli *cli, struct slice id, int64_t to,
                                 struct log_printer *log, struct err *err)
 {

@@ -45,7 +45,7 @@ static enum err_code gather(const struct cli *cli, struct server_config *config,
     return E_OK;
 }
 
-/* What a request would be refused for is here a mistake in the line or in a file. */
+/* Errors that refuse a request are mistakes in the line or in a file here. */
 static int refuse(const struct cli *cli, const struct definition_faults *faults,
                   const struct err *err)
 {
@@ -64,7 +64,7 @@ static int count_cores(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* What the local worker must know besides. */
+/* Further settings of the local worker. */
 struct worker_words {
     const char *words[2];
 };

@@ -57,7 +57,7 @@ static bool same_dir(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-/* A password in a URL stays in our memory: in the list of processes nobody sees it. */
+/* A password in a URL stays in our memory: the list of processes does not show it. */
 static enum err_code name_end(struct end *e, const char *given, struct err *err)
 {
     e->name = mem_strdup(given);
@@ -121,7 +121,7 @@ static void show_end(const struct end *e, struct buf *out)
         buf_add_str(out, e->name);
 }
 
-/* ---- while it goes on ---- */
+/* ---- progress ---- */
 
 static void draw(void *ctx, const struct store_copy_progress *p)
 {

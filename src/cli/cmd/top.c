@@ -1,7 +1,7 @@
 /*
  * `top`: the overview, live; a job of it looked into, with its log.
  *
- * Each view writes its text anew when something happened, and the page keeps what is shown and chosen of it.
+ * Each view rewrites its text after an event; the page keeps the position and the chosen job.
  */
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
@@ -34,7 +34,7 @@ struct top {
     struct rates rates;
     int events;
     int64_t drawn_at; /* by the monotonic clock */
-    int64_t tick_us;  /* look again after so long though nothing was heard; -1: never */
+    int64_t tick_us;  /* refresh interval without events; -1: never */
     enum view view;
     enum view before_help;
     bool unfolded;
@@ -50,7 +50,7 @@ static const char help_text[] =
     "  ↑ ↓  k j        choose a job\n"
     "  Enter  →  l     look into it: all about it; once more: its log\n"
     "  Esc  ←  h  q    back; q quits at the first screen\n"
-    "  PgUp PgDn  b f  a screen up or down;  Home End  g G  to the begin or the end\n"
+    "  PgUp PgDn  b f  a screen up or down;  Home End  g G  to the start or the end\n"
     "  a               show idle queues and workers that are gone, or fold them\n"
     "  Space           look again now\n"
     "  ?               this help\n";
@@ -125,7 +125,7 @@ static void write_log(struct top *t, const struct screen *s)
     safe_end(&safe, &clean);
     CLEANUP(buf) struct buf plain = BUF_INIT(LOG_MAX);
 
-    add_uncoloured(&plain, buf_slice(&clean)); /* a job's colours would go on behind its lines */
+    add_uncoloured(&plain, buf_slice(&clean)); /* a job's colours would continue after its lines */
     if (plain.size == 0)
         fprintf(s->out, "%s has printed nothing\n", t->job);
     fwrite(buf_text(&plain), 1, plain.size, s->out);
@@ -143,7 +143,7 @@ static const struct {
 } views[VIEW_COUNT] = {
     [VIEW_ALL] = {write_all, "q quits  ↑↓ choose a job  Enter looks into it  a folds  ? help"},
     [VIEW_JOB] = {write_job, "q back  Enter its log  PgUp PgDn  ? help"},
-    [VIEW_LOG] = {write_log, "q back  PgUp PgDn  g G begin and end  ? help"},
+    [VIEW_LOG] = {write_log, "q back  PgUp PgDn  g G start and end  ? help"},
     [VIEW_HELP] = {write_help, "q back"},
 };
 
@@ -173,7 +173,7 @@ static void draw(struct top *t)
     t->drawn_at = clock_mono_us();
 }
 
-/* Asks the server and writes the view into memory; what went wrong is the screen, too. */
+/* Asks the server and writes the view into memory; an error becomes the text of the screen. */
 static void refresh(struct top *t)
 {
     struct screen *s = &t->cli->screen;
@@ -194,7 +194,7 @@ static void refresh(struct top *t)
 static void open_view(struct top *t, enum view view)
 {
     t->view = view;
-    if (view == VIEW_LOG) /* its end is what is looked for */
+    if (view == VIEW_LOG) /* people look for its end */
         t->pages[view] = (struct top_page){.first = 0};
     refresh(t);
 }

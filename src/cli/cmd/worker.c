@@ -48,7 +48,7 @@ static enum err_code read_lists(const struct args *a, struct lists *l, struct er
         VEC_PUSH(&l->own, own);
     }
     if (args_has(a, "own-only") && l->own.count == 0)
-        return err_set(err, E_INVALID, "--own-only needs a file with queues of its own: -c FILE");
+        return err_set(err, E_INVALID, "--own-only needs the worker's own definitions: -c FILE");
     return E_OK;
 }
 
@@ -56,7 +56,7 @@ static void fill(const struct args *a, const struct lists *l, struct worker_conf
 {
     c->client.url = args_text(a, "server");
     c->client.option = "--server";
-    /* --data says where our own state is; a server is sought there when nobody names one. */
+    /* --data says where our own state is; the server is looked for there if none is named. */
     if (c->client.url == NULL && getenv("WAYBILL_URL") == NULL) /* NOLINT(concurrency-mt-unsafe) */
         c->client.data_dir = args_text(a, "data");
     c->client.insecure = args_has(a, "insecure");
@@ -87,7 +87,7 @@ static enum err_code check_lengths(const struct args *a, const struct worker_con
     return E_OK;
 }
 
-/* What we were given is not for the programs that we run. */
+/* The programs we run must not inherit the descriptor. */
 static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct err *err)
 {
     int fd = (int)args_int(a, "parent-fd", -1);
@@ -98,7 +98,7 @@ static enum err_code take_parent_fd(const struct args *a, int *ret_fd, struct er
     return E_OK;
 }
 
-/* What a request would be refused for is here a mistake in the line or in a file. */
+/* Errors that refuse a request are mistakes in the line or in a file here. */
 static enum err_code run(const struct args *a, struct lists *lists, struct err *err)
 {
     struct worker_config config = {.slots = 0};

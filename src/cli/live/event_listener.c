@@ -42,8 +42,7 @@ static NORETURN void *listen_for_ever(void *arg)
 
         enum err_code code = client_call(l->client, &r, &reply, &err);
 
-        (void)
-            code; /* the server is away, or too much has happened at once: both are worth a look */
+        (void)code; /* unreachable server, or too many events: refresh in both cases */
         tell(l);
         usleep(PAUSE_US);
     }

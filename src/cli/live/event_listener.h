@@ -1,8 +1,9 @@
 /*
- * Listens to a server's events beside everything else: a thread that only tells that something happened.
+ * Listens to a server's events beside everything else: a thread that only tells that something
+ * happened.
  *
- * The descriptor becomes readable when it did; also when the stream broke, or is there again.  The thread
- * lasts as long as the process.
+ * The descriptor becomes readable when it did; also when the stream broke, or is there again.  The
+ * thread lasts as long as the process.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -14,5 +15,5 @@
 MUST_CHECK enum err_code event_listener_start(const struct client_config *config, int *ret_fd,
                                               struct err *err);
 
-/* Forgets what was heard up to now. */
+/* Discards the events received so far. */
 void event_listener_clear(int fd);

@@ -19,13 +19,13 @@
 #define PATH_MAX_SIZE 256
 #define SAID_MAX ((size_t)64 << 10)
 
-/* One who waits for a job, and how long its server has been away. */
+/* A wait for a job, and since when its server is unreachable. */
 struct watch {
     struct cli *cli;
     struct slice id;
     const char *patience;
     int64_t patience_us;
-    int64_t away_at; /* the last sign of it, while it is away; 0: it is there */
+    int64_t away_at; /* last contact, while unreachable; 0: reachable */
     bool was_away;
 };
 
@@ -41,8 +41,8 @@ static struct watch watch_of(struct cli *cli, struct slice id)
     };
 }
 
-/* True when it is worth another try; pauses before it.  A server that answers, though only that it cannot now, is
- * there.  When it is given up, the error says what becomes of the job. */
+/* True when it is worth another try; pauses before it.  A server that answers, though only that it
+ * cannot now, is there.  When it is given up, the error says what becomes of the job. */
 static bool wait_for_server(struct watch *w, int status, struct err *err)
 {
     int64_t now_at = clock_mono_us();
@@ -63,7 +63,7 @@ static bool wait_for_server(struct watch *w, int status, struct err *err)
         return true;
     }
     (void)err_set(err, why.code,
-                  "%.120s; job %.*s goes on; to wait for it again: waybill wait %.*s", why.msg,
+                  "%.120s; job %.*s continues; to wait for it again: waybill wait %.*s", why.msg,
                   (int)w->id.size, w->id.data, (int)w->id.size, w->id.data);
     return false;
 }
@@ -147,7 +147,7 @@ enum err_code job_find(struct cli *cli, struct slice id, struct err *err)
 struct following {
     struct log_printer *log;
     struct progress_line *line; /* or NULL */
-    bool unread;                /* nobody reads what we print */
+    bool unread;                /* our output is closed */
 };
 
 static bool on_log(void *ctx, struct slice data)
@@ -186,8 +186,8 @@ static enum err_code follow_log(struct watch *w, struct following *f, struct err
     }
 }
 
-/* Until the job has ended: a server that stops ends the log's stream as if that was all, and the job goes on with
- * the next one. */
+/* Until the job has ended: a server that stops ends the log's stream as if that was all, and the
+ * job goes on with the next one. */
 static enum err_code follow_to_end(struct watch *w, struct following *f, struct client_reply *reply,
                                    struct err *err)
 {
@@ -227,7 +227,7 @@ int job_follow(struct cli *cli, struct slice id, struct log_printer *log)
     return job_exit_status(reply.json);
 }
 
-/* ---- what is said about it ---- */
+/* ---- messages ---- */
 
 void job_say_end(const struct cli *cli, const json_t *job)
 {
@@ -248,7 +248,8 @@ void job_say_end(const struct cli *cli, const json_t *job)
     fputc('\n', stderr);
 }
 
-/* What a signal makes us say, of a job that runs and of one that waits; written before the handler is there. */
+/* What a signal makes us say, of a job that runs and of one that waits; written before the handler
+ * is there. */
 static char farewells[2][300];
 static volatile sig_atomic_t waits;
 
@@ -275,7 +276,7 @@ static void take_signals(void (*handler)(int))
 
 void job_watch_begin(struct slice id)
 {
-    static const char *const words[] = {"goes on", "stays in the queue"};
+    static const char *const words[] = {"continues", "stays in the queue"};
 
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         snprintf(farewells[i], sizeof(farewells[i]),

@@ -134,7 +134,7 @@ static void print_json_piece(int64_t offset, struct slice data)
     json_decref(piece);
 }
 
-/* When what is at the offset came. */
+/* The time of the output at the offset. */
 static void print_time(struct log_printer *p)
 {
     const json_t *times = json_object_get(p->marks, "times");
@@ -188,7 +188,7 @@ static void print_header(struct log_printer *p, int64_t attempt)
     p->mid_line = false;
 }
 
-/* False as well when it cannot be told. */
+/* False also when unknown. */
 static bool was_lost(struct log_printer *p, int64_t attempt)
 {
     CLEANUP(client_reply) struct client_reply reply = CLIENT_REPLY_INIT;

@@ -1,8 +1,8 @@
 /*
- * A job's log on its way to standard output: as it is, as JSON, with times, with its attempts set apart.
+ * Prints a job's log: unchanged, as JSON, with times, with its attempts separated.
  *
- * In a file or pipe a log is byte-exact, unless times are asked for.  On a terminal a thin line stands before
- * each attempt of a job that was run more than once.
+ * In a file or pipe a log is byte-exact, unless times are asked for.  On a terminal a thin line
+ * stands before each attempt of a job that was run more than once.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -19,11 +19,11 @@
 struct log_printer {
     struct cli *cli;
     char id[16];
-    int64_t offset;        /* of what comes next */
-    bool times;            /* each line begins with the time at which it came */
+    int64_t offset;        /* of the next byte */
+    bool times;            /* each line starts with its time */
     bool mid_line;         /* the line that was printed last has not ended */
     json_t *marks;         /* what the server knows of times and attempts; NULL: nothing yet */
-    size_t next_time;      /* the first mark behind where we are */
+    size_t next_time;      /* the first mark after `offset` */
     size_t next_attempt;   /* likewise */
     struct client *client; /* asks for marks while the log is followed; or NULL */
     int64_t asked_at;
@@ -35,12 +35,12 @@ MUST_CHECK enum err_code log_printer_open(struct log_printer *p, struct cli *cli
                                           bool times, struct err *err);
 void log_printer_close(struct log_printer *p);
 
-/* Where an attempt begins, and where the next one does (INT64_MAX: none does).  E_NOT_FOUND: the log has none of that
- * number. */
+/* Where an attempt begins, and where the next one does (INT64_MAX: none does).  E_NOT_FOUND: the
+ * log has none of that number. */
 MUST_CHECK enum err_code log_printer_attempt(struct log_printer *p, int64_t attempt,
                                              int64_t *ret_from, int64_t *ret_to, struct err *err);
 
-/* From here on the log is followed: what comes later may belong to another attempt. */
+/* Following starts here: later output may belong to another attempt. */
 void log_printer_follow(struct log_printer *p);
 
 /* The server was away: an attempt may have ended with it, and another begin where we are. */

@@ -132,7 +132,8 @@ static void print_local_worker(const struct screen *s, const json_t *server)
                 screen_off(s, COLOUR_YELLOW));
 }
 
-/* What is ready in this queue, since when, and why it does not run; nothing when nothing is. */
+/* Prints the ready jobs of a queue, since when, and why they do not run; nothing if there are none.
+ * */
 static void print_waiting(const struct screen *s, const json_t *queue, int64_t now_at)
 {
     const char *state = reply_text(queue, "state");
@@ -158,7 +159,7 @@ static void print_waiting(const struct screen *s, const json_t *queue, int64_t n
     queue_print_broken(queue, "    ", s);
 }
 
-/* Queues that somebody or something has stopped, and why. */
+/* Stopped queues, and why. */
 static void print_stopped(const struct screen *s, const struct overview *o, int64_t now_at)
 {
     const json_t *queue = NULL;
@@ -314,8 +315,7 @@ static void print_workers(const struct screen *s, const struct overview *o, int6
         fputc('\n', screen_out(s));
     noun_print_table(NOUN_WORKER, live, now_at, s);
     if (gone > 0)
-        fprintf(screen_out(s), "and %zu worker%s stopped or not heard of any more\n", gone,
-                gone == 1 ? "" : "s");
+        fprintf(screen_out(s), "and %zu worker%s stopped or silent\n", gone, gone == 1 ? "" : "s");
     json_decref(live);
 }
 

@@ -1,5 +1,6 @@
 /*
- * One screen of what moves, what fails and what waits for what: `status` prints it, `top` keeps it fresh.
+ * One screen of what moves, what fails and what waits for what: `status` prints it, `top` keeps it
+ * fresh.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,7 +18,7 @@ struct overview {
     struct client_reply running;
     struct client_reply failed;
     struct client_reply waiting;                    /* ready, scheduled and held ones */
-    int running_shown, failed_shown, waiting_shown; /* so many of them */
+    int running_shown, failed_shown, waiting_shown; /* number of rows */
     bool folds; /* idle queues and workers that are gone are counted, not listed */
 };
 

@@ -32,8 +32,8 @@ struct progress_line {
     bool shares;   /* standard output is the same terminal */
     bool drawn;
     struct buf text;
-    uint64_t heard; /* pieces of the log so far */
-    bool tells;     /* standard error is no terminal: what is waited for is said once, in lines */
+    uint64_t heard; /* pieces of the log received */
+    bool tells;     /* standard error is no terminal: prints why the job waits, once, as lines */
     struct job_news news;
 };
 

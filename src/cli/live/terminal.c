@@ -25,7 +25,7 @@ static struct {
     volatile sig_atomic_t redraw;
     bool has_keys;
     struct termios before;
-    char typed[32]; /* read, and not yet handed out */
+    char typed[32]; /* read, not yet returned */
     size_t n_typed;
 } screen;
 
@@ -116,7 +116,7 @@ static int left_ms(int64_t until_at)
 
 /* ---- keys ---- */
 
-/* What terminals send for them behind an escape. */
+/* What terminals send for them after an escape. */
 static const struct {
     const char *code;
     int key;
@@ -144,7 +144,7 @@ static void read_typed(void)
     screen.n_typed += (size_t)n;
 }
 
-/* It begins with an escape whose sequence has not ended. */
+/* It starts with an incomplete escape sequence. */
 static bool is_cut(void)
 {
     size_t at = 2;
@@ -158,7 +158,8 @@ static bool is_cut(void)
     return at == screen.n_typed;
 }
 
-/* The first key of what was typed.  The rest of a sequence comes at once: an escape alone is the key of that name. */
+/* The first key of what was typed.  The rest of a sequence comes at once: an escape alone is the
+ * key of that name. */
 static int take_key(void)
 {
     struct pollfd more = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,9 +1,9 @@
 /*
- * The terminal as a live screen: a page of its own, keys as they are pressed, signals.
+ * The terminal as a live screen: alternate screen, single keys, signals.
  *
- * However the process ends while the screen is open (but for kill -9), the terminal is as it was before:
- * INT, TERM, HUP and QUIT restore it and end the process, TSTP restores it for the time of the stop.
- * There is one screen in a process.
+ * However the process ends while the screen is open (but for kill -9), the terminal is as it was
+ * before: INT, TERM, HUP and QUIT restore it and end the process, TSTP restores it for the time of
+ * the stop. There is one screen in a process.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,7 +17,7 @@
 enum terminal_event {
     TERMINAL_TIMEOUT,
     TERMINAL_HEARD,  /* the other descriptor is readable */
-    TERMINAL_RESIZE, /* or back from a stop: draw anew */
+    TERMINAL_RESIZE, /* or continued after a stop: draw again */
     TERMINAL_KEY,
 };
 
@@ -39,8 +39,9 @@ enum {
     KEY_UNKNOWN,
 };
 
-/* Waits at most so long (< 0: for ever) for one of the events; a key, or a byte of a character, is in *ret_key. */
+/* Waits at most this long (< 0: for ever) for an event; a key, or a byte of a character, is in
+ * *ret_key. */
 enum terminal_event terminal_wait(int other_fd, int64_t timeout_us, int *ret_key);
 
-/* Shows the first `height` lines of the text instead of what was there. */
+/* Replaces the screen by the first `height` lines of the text. */
 void terminal_draw(struct slice text, int height);

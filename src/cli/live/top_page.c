@@ -106,7 +106,8 @@ void top_page_choose(struct top_page *p, struct slice text, int step)
         show_line(p, before_at);
 }
 
-/* As much as fits into the columns, an ellipsis where more was; codes of colours take none, and all of them stay. */
+/* As much as fits into the columns, an ellipsis where more was; codes of colours take none, and all
+ * of them stay. */
 static void add_cut(struct buf *out, struct slice line, size_t columns)
 {
     CLEANUP(buf) struct buf plain = BUF_INIT(line.size + 1);

@@ -1,8 +1,8 @@
 /*
  * A page that is longer than the screen: what of it is shown, and which job on it is chosen.
  *
- * Pure.  A line that begins with a job's id is that job's; the chosen one is known by its id, so that it stays chosen
- * when the page is written anew.
+ * Pure.  A line that begins with a job's id is that job's; the chosen one is known by its id, so
+ * that it stays chosen when the page is rewritten.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,15 +20,16 @@ struct top_page {
     char chosen[ID_TEXT_SIZE]; /* the job; empty: none */
 };
 
-/* The page has been written anew: keeps what is shown and chosen where that is still there. */
+/* The page was rewritten: keeps position and choice where they still exist. */
 void top_page_fit(struct top_page *p, struct slice text, size_t height);
 
-/* To the next or the one before (+1, -1) of the jobs on the page, bringing it into view; a line up or down where it has
- * none. */
+/* To the next or the one before (+1, -1) of the jobs on the page, bringing it into view; a line up
+ * or down where it has none. */
 void top_page_choose(struct top_page *p, struct slice text, int step);
 
-/* So many lines up or down, as far as there are any. */
+/* Scrolls by `n` lines, up to the ends. */
 void top_page_scroll(struct top_page *p, long lines);
 
-/* The lines that are shown, the chosen one marked; as many as the screen has, cut at its edge (0: not). */
+/* The lines that are shown, the chosen one marked; as many as the screen has, cut at its edge (0:
+ * not). */
 void top_page_add(const struct top_page *p, struct slice text, size_t columns, struct buf *out);

@@ -67,7 +67,7 @@ static enum err_code wait_for_end(struct cli *cli, const struct bulk_request *b,
         client_reply_deinit(reply);
         *reply = CLIENT_REPLY_INIT;
         if (cli_get(cli, path, reply, err) != E_OK)
-            return err_wrap(err, "the server goes on with it, but");
+            return err_wrap(err, "the server continues with it, but");
     }
     clear_progress();
     return E_OK;
@@ -114,7 +114,7 @@ static void print_examples(const struct cli *cli, const json_t *jobs)
         table_print(&t, &cli->screen);
 }
 
-/* What it would do. */
+/* Prints what the action would do. */
 static void print_plan(const struct cli *cli, const struct bulk_request *b,
                        const struct client_reply *reply)
 {

@@ -78,7 +78,7 @@ static enum err_code send_line(struct slice line, struct err *err)
     return E_OK;
 }
 
-/* Old replies that nobody has read would be taken for ours, or fill the pipe. */
+/* Unread old replies would be taken for ours, or fill the pipe. */
 static void drop_old_answers(void)
 {
     struct pollfd answers = {.fd = ANSWERS_FD, .events = POLLIN};

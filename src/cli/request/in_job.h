@@ -23,7 +23,7 @@ void in_job_close(struct in_job *j);
 
 /*
  * Says one line, given without its newline, and waits for the reply if the word has one; *answer
- * gets the text behind `ok`.
+ * gets the text after `ok`.
  *
  * E_INVALID: the line is malformed; nothing was sent.  E_CONFLICT: the worker replied `fail`.
  * E_UNAVAILABLE: the worker does not listen any more.

@@ -42,7 +42,7 @@ static void add_laid_over(struct slice key, struct slice under, struct slice ove
     merge(under, over, depth + 1, out);
 }
 
-/* One object laid over another; in the first depth params and labels likewise. */
+/* Merges one object into another; params and labels of the top level are merged as well. */
 static void merge(struct slice under, struct slice over, unsigned depth, struct buf *out)
 {
     struct slice key;
@@ -81,8 +81,8 @@ enum err_code job_merge(const char *given, struct slice line, struct buf *out, b
                        json_type_name(type));
     if (type == JSON_T_ARRAY && json_count_members(line) > 0)
         return err_set(err, E_INVALID,
-                       "--job: an array says all by itself: no queue and no options that describe "
-                       "a job beside it");
+                       "--job: with an array, give no queue and no options that describe "
+                       "a job");
     if (type == JSON_T_ARRAY)
         buf_add_slice(out, value);
     else

@@ -1,5 +1,5 @@
 /*
- * Whole jobs: what `add --job` hands in, with the rest of the line laid over it.
+ * The jobs of `add --job`, merged with the other options of the line.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -11,9 +11,10 @@
 #include "base/slice.h"
 
 /*
- * Reads a job, or an array of jobs, as JSON out of `given` (@FILE, -, or the JSON itself).  `line` is the object that
- * the other words and options make: its members replace those of the job, except that params and labels are added to
- * the job's own.  An array is taken as it is, and only with an empty line.  E_INVALID, E_TOO_LARGE.
+ * Reads a job, or an array of jobs, as JSON out of `given` (@FILE, -, or the JSON itself).  `line`
+ * is the object that the other words and options make: its members replace those of the job, except
+ * that params and labels are added to the job's own.  An array is taken as it is, and only with an
+ * empty line.  E_INVALID, E_TOO_LARGE.
  */
 MUST_CHECK enum err_code job_merge(const char *given, struct slice line, struct buf *out,
                                    bool *ret_many, struct err *err);

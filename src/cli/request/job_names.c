@@ -56,8 +56,7 @@ static void print_candidate(const json_t *job)
 
 static int ambiguous(const char *prefix, const json_t *jobs, bool more)
 {
-    fprintf(stderr, "waybill: several jobs' ids begin with %s; write more of the one you mean\n",
-            prefix);
+    fprintf(stderr, "waybill: several job ids start with %s; give more characters\n", prefix);
     for (size_t i = 0; i < json_array_size(jobs); i++)
         print_candidate(json_array_get(jobs, i));
     if (more)
@@ -65,7 +64,7 @@ static int ambiguous(const char *prefix, const json_t *jobs, bool more)
     return CLI_USAGE;
 }
 
-/* A page may come back empty while there is more: it goes on until something is found or nothing is left. */
+/* A page may be empty although more follow: continues until a job is found or no page is left. */
 static enum err_code find_jobs(struct cli *cli, const char *prefix, struct client_reply *page,
                                struct err *err)
 {
@@ -98,7 +97,7 @@ static int find_by_prefix(struct cli *cli, const char *prefix, const char **ret_
     size_t count = json_array_size(jobs);
 
     if (count == 0) {
-        err_set(&err, E_NOT_FOUND, "there is no job whose id begins with %s", prefix);
+        err_set(&err, E_NOT_FOUND, "no job id starts with %s", prefix);
         return cli_fail(cli, &err);
     }
     if (count > 1)

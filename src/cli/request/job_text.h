@@ -16,7 +16,8 @@
  * E_TOO_LARGE: the line or a file named in it is wrong. */
 MUST_CHECK enum err_code job_text(const struct args *a, struct buf *out, struct err *err);
 
-/* The value of an option: a text, @FILE, or - for standard input.  E_TOO_LARGE: more than `out` may hold. */
+/* The value of an option: a text, @FILE, or - for standard input.  E_TOO_LARGE: more than `out` may
+ * hold. */
 MUST_CHECK enum err_code read_given(const char *option, const char *given, struct buf *out,
                                     struct err *err);
 
@@ -26,5 +27,6 @@ MUST_CHECK enum err_code job_body_add(const struct args *a, struct buf *out, str
 /* Adds the member `workdir`; a relative path is taken from the current directory.  E_INVALID. */
 MUST_CHECK enum err_code job_workdir_add(const char *dir, struct buf *out, struct err *err);
 
-/* Adds the member `command` when the line has a program: as it was typed, or with --fill as a template. */
+/* Adds the member `command` when the line has a program: as it was typed, or with --fill as a
+ * template. */
 MUST_CHECK enum err_code job_command_add(const struct args *a, struct buf *out, struct err *err);

@@ -93,7 +93,7 @@ static void make_directories(char *path)
     }
 }
 
-/* A new file takes the place of the old one: whoever reads sees one of them whole. */
+/* A new file replaces the old one: a reader sees either of them complete. */
 static void write_file(const char *path, struct slice text)
 {
     CLEANUP(buf) struct buf fresh = BUF_INIT(PATH_SIZE_MAX);

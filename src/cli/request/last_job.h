@@ -1,8 +1,9 @@
 /*
  * `@last`: the job that this user has added last, to each server.
  *
- * Kept in $XDG_STATE_HOME/waybill/last-jobs (default ~/.local/state), a line `ID SERVER` for each of the servers
- * used last.  A convenience: where it cannot be written nothing is kept, and nothing fails.
+ * Kept in $XDG_STATE_HOME/waybill/last-jobs (default ~/.local/state), a line `ID SERVER` for each
+ * of the servers used last.  A convenience: where it cannot be written nothing is kept, and nothing
+ * fails.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

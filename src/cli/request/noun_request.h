@@ -21,7 +21,8 @@ struct noun_request {
 
 typedef void noun_print_fn(const struct cli *cli, const char *name, const json_t *reply);
 
-/* Sends one request; prints the reply with `print`, or as it is with --json.  Returns the exit status. */
+/* Sends one request; prints the reply with `print`, or as it is with --json.  Returns the exit
+ * status. */
 int noun_send(struct cli *cli, const struct noun_request *r, noun_print_fn *print);
 
 /* The same for each word of the line; returns the first status that is not 0. */

@@ -32,7 +32,7 @@ static bool is_number(struct slice text)
     return text.size == 1 || text.data[0] != '0';
 }
 
-/* What is behind the last ':', taken off the text; empty: there is none. */
+/* Cuts off and returns the text after the last ':'; empty: none. */
 static struct slice take_tail(struct slice *text)
 {
     for (size_t i = text->size; i-- > 0;)

@@ -240,7 +240,7 @@ static bool asks_for_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* The verb of a verb; the first of them when the line goes on with options, or ends. */
+/* The verb of a noun; the first one if options follow or the line ends. */
 static enum err_code parse_second_verb(struct args *a, struct line *l, struct err *err)
 {
     const struct command *first = a->command;

@@ -1,9 +1,9 @@
 /*
- * A command line, taken apart by the table of commands.
+ * A command line, parsed by the table of commands.
  *
- * Options may stand anywhere after the verb, up to `--`: --name VALUE, --name=VALUE, -n VALUE, -nVALUE,
- * flags also bundled (-fx).  Every value has been checked against its type.  Texts are borrowed from
- * argv.  Asking for an option that the command does not have is a broken invariant.
+ * Options may be anywhere after the verb, up to `--`: --name VALUE, --name=VALUE, -n VALUE,
+ * -nVALUE, flags also bundled (-fx).  Every value has been checked against its type.  Texts are
+ * borrowed from argv.  Asking for an option that the command does not have is a broken invariant.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -38,7 +38,8 @@ static inline void args_cleanup(struct args *a)
     args_deinit(a);
 }
 
-/* `argv` without the name of the program.  E_INVALID: a usage error; `a` then says how far it got. */
+/* `argv` without the name of the program.  E_INVALID: a usage error; `a` then says how far it got.
+ * */
 MUST_CHECK enum err_code args_parse(struct args *a, const struct command *table, int argc,
                                     const char *const *argv, struct err *err);
 

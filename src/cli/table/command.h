@@ -1,8 +1,8 @@
 /*
  * The command line as data: verbs, their arguments and options.
  *
- * The table `commands` (commands.c) is the single source: lines are parsed by it, and help, the manual
- * page in docs/cli.md, usage errors and shell completions are made from it.
+ * The table `commands` (commands.c) is the single source: lines are parsed by it, and help, the
+ * manual page in docs/cli.md, usage errors and shell completions are made from it.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -80,13 +80,13 @@ struct command {
     const char *name; /* NULL ends a table */
     enum command_group group;
     const char *help;     /* one line */
-    const char *about;    /* what more there is to say, lines of at most 80 characters; or NULL */
+    const char *about;    /* details, lines of at most 80 characters; or NULL */
     const char *examples; /* one a line, or NULL */
     struct argument_spec arguments[COMMAND_ARGUMENTS + 1];
     const struct option_spec *options[COMMAND_OPTION_LISTS + 1]; /* besides command_common */
     const struct foreign_word *foreign;                          /* or NULL */
     bool takes_program;                                          /* `-- CMD…` */
-    const struct command *verbs; /* verbs of its own; the first is meant when none is given */
+    const struct command *verbs; /* its verbs; the first is the default */
     enum noun_id noun;           /* what those verbs are about; or NOUN_NONE */
     int (*run)(struct cli *cli);
 };
@@ -99,8 +99,8 @@ extern const struct option_spec command_common[];
 /* Walks over all options of a command: NULL after the last.  Start with *i = 0. */
 const struct option_spec *command_next_option(const struct command *c, unsigned *i);
 
-/* What to write instead of the word `at`, which another tool knows (`after` is the next one, or NULL); NULL when it
- * is none of those. */
+/* What to write instead of the word `at`, which another tool knows (`after` is the next one, or
+ * NULL); NULL when it is none of those. */
 const char *command_foreign(const struct command *c, const char *at, const char *after);
 
 /* The command of that name in a table, or NULL. */

@@ -89,7 +89,7 @@ static void add_table(struct buf *b)
     buf_add_str(b, "    esac\n}\n\n");
 }
 
-/* Which words have verbs of their own: `queue|workers`. */
+/* The words that have verbs: `queue|workers`. */
 static void add_parents(struct buf *b)
 {
     const char *bar = "";

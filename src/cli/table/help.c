@@ -130,14 +130,14 @@ static void print_lines(FILE *to, const char *text, const char *before)
     }
 }
 
-/* A name, and what it means in a column beside it. */
+/* A name, and its meaning in a column beside it. */
 static void print_entry(FILE *to, const char *name, const char *help, struct margin m)
 {
     fprintf(to, "  %-*s ", (int)m.column - 3, name);
     print_wrapped(to, help, m);
 }
 
-/* `NAME   what it is,` and lines that go on below it. */
+/* `NAME   what it is,` and continuation lines below it. */
 static void print_environment(FILE *to, size_t width)
 {
     for (const char *at = environment_help; *at != '\0';) {
@@ -336,7 +336,7 @@ void help_markdown(FILE *to)
         "at `--`.\nDurations are `500ms 10s 5m 2h 30d`, or a number of seconds.\n\n"
         "`ID` is one of these:\n\n"
         "- the id of a job, in upper or lower case;\n"
-        "- the first characters of an id, at least 4. If several ids begin with them, the command "
+        "- the first characters of an id, at least 4. If several ids start with them, the command "
         "lists\n  the candidates and exits with 2;\n"
         "- the URL of a job;\n"
         "- `@last`: the job you last added to this server. It also works in `add --after @last`. "

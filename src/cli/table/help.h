@@ -8,8 +8,8 @@
 
 #include "cli/table/command.h"
 
-/* `screen`: columns of the terminal, 0 when it is none.  Lines are wrapped to it, and never longer than is good to
- * read. */
+/* `screen`: columns of the terminal, 0 when it is none.  Lines are wrapped to it, and never longer
+ * than is good to read. */
 
 /* All verbs, one line each. */
 void help_overview(FILE *to, int screen);

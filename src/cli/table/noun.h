@@ -1,8 +1,8 @@
 /*
  * The nouns of the command line as data: what the server keeps under a name.
  *
- * `list` with --names and --json, `show`, shell completion and the check of names on the line come from
- * the row of a noun in nouns.c; its verbs are in the table of commands.
+ * `list` with --names and --json, `show`, shell completion and the check of names on the line come
+ * from the row of a noun in nouns.c; its verbs are in the table of commands.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -21,7 +21,7 @@ struct noun {
     /* Can it be a name?  NULL: no rule. */
     enum err_code (*check_name)(const char *noun, struct slice name, struct err *err);
     struct view_field columns[NOUN_FIELDS_MAX + 1]; /* of its list */
-    struct view_field heading[NOUN_FIELDS_MAX + 1]; /* behind the name, at the top of its page */
+    struct view_field heading[NOUN_FIELDS_MAX + 1]; /* after the name, at the top of its page */
     struct view_field page[NOUN_FIELDS_MAX + 1];    /* the lines below */
     const char *part;                               /* an array below them: its member, or NULL */
     struct view_field part_columns[NOUN_FIELDS_MAX + 1];

@@ -14,8 +14,8 @@
 MUST_CHECK enum err_code value_check(const struct value_spec *spec, const char *text,
                                      struct err *err);
 
-/* RFC 3339; or by the local clock `YYYY-MM-DD HH:MM[:SS]`, `YYYY-MM-DD`, and `HH:MM[:SS]` for the next
- * time the clock shows that. */
+/* RFC 3339; or by the local clock `YYYY-MM-DD HH:MM[:SS]`, `YYYY-MM-DD`, and `HH:MM[:SS]` for the
+ * next time the clock shows that. */
 MUST_CHECK enum err_code value_time(const char *text, int64_t now_at, int64_t *ret_at,
                                     struct err *err);
 

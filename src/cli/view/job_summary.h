@@ -1,5 +1,5 @@
 /*
- * What a job is, in a few words: its command, or its params, or its key.
+ * A short description of a job: its command, its params or its key.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-enum { JOB_SUMMARY_MAX = 300 }; /* bytes; nobody reads more of it in a list */
+enum { JOB_SUMMARY_MAX = 300 }; /* bytes; a list shows no more */
 
 /* `make -C /srv`, `url=https://… depth=3`, the size and start of a large value, or the key; at
  * most JOB_SUMMARY_MAX bytes. */

@@ -158,7 +158,7 @@ static void print_time(const json_t *job, const char *field, int64_t now_at, con
     print_field(s, name, buf_text(&line));
 }
 
-/* A value, or how a large one begins. */
+/* A value, or the start of a large one. */
 static void add_value(struct buf *line, struct slice text)
 {
     char size[SHORT_TEXT_SIZE];
@@ -304,7 +304,7 @@ static void print_record(const json_t *job, int64_t now_at, const struct screen 
     table_print(&t, s);
 }
 
-/* What it waits for and where it leads; where it came from. */
+/* Conditions, destinations and origin. */
 static void print_links(const json_t *job, const struct screen *s)
 {
     CLEANUP(buf) struct buf line = BUF_INIT(LINE_MAX_SIZE);

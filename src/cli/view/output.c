@@ -41,7 +41,7 @@ static unsigned char byte_at(struct slice text, size_t i)
 
 /* ---- characters ---- */
 
-/* Whether the text is the beginning of a character that was cut off. */
+/* Is the text the start of a character that was cut off? */
 static bool is_cut_character(struct slice text)
 {
     static const char tails[] =
@@ -125,7 +125,7 @@ static size_t run_of(struct slice text, size_t from, unsigned char low, unsigned
     return from;
 }
 
-/* ESC [ parameters intermediates final, behind `head` bytes: colours are kept, the rest is dropped. */
+/* ESC [ parameters intermediates final, after `head` bytes: keeps colours, drops the rest. */
 static struct taken take_csi(struct safe *s, struct slice text, size_t head, struct buf *out)
 {
     size_t digits = run_of(text, head, '0', ';');
@@ -143,7 +143,7 @@ static struct taken take_csi(struct safe *s, struct slice text, size_t head, str
     return took(end + 1);
 }
 
-/* A sequence that begins with ESC. */
+/* A sequence that starts with ESC. */
 static struct taken take_escape(struct safe *s, struct slice text, struct buf *out)
 {
     if (text.size == 1)
@@ -226,7 +226,7 @@ static struct taken take_log(struct safe *s, struct slice text, struct buf *out)
 
 /* ---- pieces ---- */
 
-/* Judges as much as can be; returns what is left for later. */
+/* Filters as much as possible; returns the rest. */
 static struct slice take_all(struct safe *s, struct slice text, struct buf *out)
 {
     while (text.size > 0) {

@@ -1,15 +1,16 @@
 /*
- * The way out: everything that the command line prints for people passes here, on its way from stdio to
- * the descriptor.
+ * The way out: everything that the command line prints for people passes here, on its way from
+ * stdio to the descriptor.
  *
- * Text from outside (names, params, errors, logs) may hold what a terminal obeys: colours, cursor moves, titles,
- * links, answers that it types by itself.  What verbs print through `stdout` and `stderr` leaves with
- * such characters made visible; only the few codes that the command line itself uses stay.  So a verb that
- * forgets to clean a value does no harm.  (That a value stays on its line is for clean_text, in screen.h.)
+ * Text from outside (names, params, errors, logs) may hold what a terminal obeys: colours, cursor
+ * moves, titles, links, answers that it types by itself.  What verbs print through `stdout` and
+ * `stderr` leaves with such characters made visible; only the few codes that the command line
+ * itself uses stay.  So a verb that forgets to clean a value does no harm.  (That a value stays on
+ * its line is for clean_text, in screen.h.)
  *
- * A job's log is byte-exact in a file or pipe.  On a terminal it keeps its colours and loses the rest:
- * see safe_add.  JSON (--json) is written as it is there, too; on a terminal the characters that it would obey
- * become \uXXXX, which is the same JSON.
+ * A job's log is byte-exact in a file or pipe.  On a terminal it keeps its colours and loses the
+ * rest: see safe_add.  JSON (--json) is written as it is there, too; on a terminal the characters
+ * that it would obey become \uXXXX, which is the same JSON.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -63,13 +64,13 @@ struct outputs {
     FILE *before_err;
 };
 
-/* From here on stdout and stderr are safe; stdout for text or for JSON.  Flush stdout before outputs_close, which puts the old ones
- * back: that is where a write error is seen. */
+/* From here on stdout and stderr are safe; stdout for text or for JSON.  Flush stdout before
+ * outputs_close, which puts the old ones back: that is where a write error is seen. */
 void outputs_open(struct outputs *o, enum outputs_for what);
 void outputs_close(struct outputs *o);
 
-/* Draws on standard error: a line of progress, which may begin with CR and erase what stood there.  The only way
- * for those two: in `stderr` they are made visible like all other controls. */
+/* Draws on standard error: a line of progress, which may begin with CR and erase what stood there.
+ * The only way for those two: in `stderr` they are made visible like all other controls. */
 void output_status(struct slice text);
 
 /* Prints a piece of a log; SAFE_LOG on a terminal, as it is elsewhere.  Errors are stdout's. */

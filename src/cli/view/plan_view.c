@@ -18,7 +18,7 @@ static const struct column columns[] = {
     {.title = "COMMAND"},
 };
 
-/* What is not always the same: continue, final. */
+/* Settings other than the default: continue, final. */
 static const char *on_error(const json_t *step)
 {
     if (reply_is_true(step, "final"))

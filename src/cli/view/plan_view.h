@@ -1,5 +1,5 @@
 /*
- * What a job would do, for people: `add --dry-run`.
+ * The plan of a job, for people: `add --dry-run`.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -19,8 +19,8 @@ int64_t queue_count(const json_t *queue, const char *state);
 /* When its next ready job was created; 0 when none is ready. */
 int64_t queue_next_at(const json_t *queue);
 
-/* A member that `top` adds to each queue: jobs ended a second, a real number.  With it there is a column
- * for it. */
+/* A member that `top` adds to each queue: jobs ended a second, a real number.  With it there is a
+ * column for it. */
 #define QUEUE_RATE "ended_per_s"
 
 /* Where its program cannot be started, and why: a line for each place. */

@@ -113,8 +113,8 @@ static bool was_handed_in(const json_t *entry)
     return entry != NULL && *reply_text(entry, "worker") == '\0';
 }
 
-/* The place of the step that a living job is at; behind all of them when it has ended.  Numbers tell nothing: added
- * steps have higher ones than the final steps behind them. */
+/* The place of the step that a living job is at; behind all of them when it has ended.  Numbers
+ * tell nothing: added steps have higher ones than the final steps behind them. */
 static size_t place_of_job(const json_t *job)
 {
     const json_t *steps = json_object_get(job, "steps");
@@ -128,7 +128,8 @@ static size_t place_of_job(const json_t *job)
     return place;
 }
 
-/* What has become of a step.  One behind the step that the job is at is run again, whatever the record says. */
+/* The state of a step.  Steps after the job's current one run again, even if the record has them.
+ * */
 static const char *state_of(const json_t *job, size_t place, const json_t *entry)
 {
     size_t at = place_of_job(job);

@@ -1,5 +1,5 @@
 /*
- * What ties a job to others, for people: conditions and destinations in the words of a line, the steps of a route.
+ * Routes for people: conditions and destinations in the words of a line, the steps of a job.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,7 +17,7 @@ view_field_fn view_dests;
 /* `05D8…:failure, 05D8…/4, signal:dump:10`; the first of them when they are many. */
 void conditions_add(struct buf *out, const json_t *conditions);
 
-/* The steps of a job, each with what has become of it. */
+/* The steps of a job with their states. */
 void steps_print(const json_t *job, const struct screen *s);
 
 /* Fields of signals and joins. */

@@ -277,7 +277,7 @@ static bool shrinks(const struct table *t, size_t column)
     return t->columns[column].shrinks || (column + 1 == t->n_columns && !t->columns[column].right);
 }
 
-/* What a column may take when texts are cut at `cap`: the last one says most, and has twice that. */
+/* The width of a column when texts are cut at `cap`: the last column may have twice that. */
 static size_t capped(const struct table *t, const size_t *widths, size_t column, size_t cap)
 {
     size_t most = column + 1 == t->n_columns ? 2 * cap : cap;
@@ -296,7 +296,7 @@ static size_t row_width(const struct table *t, const size_t *widths, size_t cap)
     return sum;
 }
 
-/* What is short stays whole: only the widest texts are cut. */
+/* Only the widest texts are cut. */
 static void fit(const struct table *t, size_t *widths, size_t screen)
 {
     size_t cap = screen;

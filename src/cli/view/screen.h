@@ -1,7 +1,7 @@
 /*
- * Output for people: colours where they are wanted, columns that stand under each other.
+ * Output for people: colours and aligned columns.
  *
- * What comes from outside may hold control characters; here they are shown, never obeyed.
+ * Text from outside may contain control characters; they are shown, never interpreted.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -44,11 +44,12 @@ static inline FILE *screen_out(const struct screen *s)
     return s->out != NULL ? s->out : stdout;
 }
 
-/* Begin and end of a coloured stretch; "" where there are no colours. */
+/* Start and end of a colour; "" where there are no colours. */
 const char *screen_on(const struct screen *s, enum colour colour);
 const char *screen_off(const struct screen *s, enum colour colour);
 
-/* Text for one line: line ends and tabs become spaces, what is not printable is shown as \\x1b. */
+/* Text for one line: line ends and tabs become spaces, other control characters are shown as \\x1b.
+ * */
 void clean_text(struct buf *b, struct slice text);
 
 /* The text as it is read: without the codes of colours, of which each ends in `m`. */
@@ -70,7 +71,7 @@ const char *bytes_format(int64_t bytes, char text[static SHORT_TEXT_SIZE]);
 
 struct column {
     const char *title;
-    bool right;    /* numbers stand at the right */
+    bool right;    /* align right */
     bool shrinks;  /* text that is cut where the screen is too narrow, as the last column's is */
     bool optional; /* left out where the screen is too narrow for all */
 };
@@ -101,6 +102,6 @@ void table_add(struct table *t, enum colour colour, const char *text);
 void table_addf(struct table *t, enum colour colour, const char *fmt, ...) PRINTF_LIKE(3, 4);
 void table_add_count(struct table *t, enum colour colour, int64_t n); /* a dim 0 */
 
-/* Prints titles and rows.  Where the screen is too narrow the last column, if it is text, and those that shrink
- * share the room that the others leave. */
+/* Prints titles and rows.  Where the screen is too narrow the last column, if it is text, and those
+ * that shrink share the room that the others leave. */
 void table_print(const struct table *t, const struct screen *s);

@@ -1,8 +1,8 @@
 /*
  * Fields of the server's JSON objects for people: columns of a table, lines of a page.
  *
- * A list of fields is data: what is shown, under which title, and how it is written.  It ends with a
- * field that has no title.
+ * A list of fields is data: what is shown, under which title, and how it is written.  It ends with
+ * a field that has no title.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -53,7 +53,8 @@ view_field_fn view_names;   /* an array of texts or of objects with a name: a, b
 view_field_fn view_words;   /* the same: a b */
 view_field_fn view_lines;   /* the same, a line each */
 
-/* The items of an array, which is in `parent` (or NULL), as a table indented by `indent` columns. */
+/* The items of an array, which is in `parent` (or NULL), as a table indented by `indent` columns.
+ * */
 struct view_table {
     const struct view_field *columns;
     const json_t *items;
@@ -67,6 +68,6 @@ void view_table_print(const struct view_table *ft, const struct screen *s);
 void view_line_print(const struct view_field *fields, const struct view_source *from,
                      const struct screen *s);
 
-/* The fields that are not empty, one per line behind its label. */
+/* The fields that are not empty, one per line after its label. */
 void view_page_print(const struct view_field *fields, const struct view_source *from,
                      const struct screen *s);

@@ -11,7 +11,7 @@
 
 #include "cli/view/view_field.h"
 
-/* Heard of not long ago, and it has not said goodbye. */
+/* Seen recently and not stopped. */
 bool worker_lives(const json_t *worker);
 
 /* A member that `workers show` adds: an array of the jobs that run, those of other workers too. */

@@ -55,7 +55,7 @@ static struct placeholder read_number(const struct each_command *c, const char *
     return p;
 }
 
-/* What begins at the brace `at` of a word: `${` is the shell's. */
+/* The placeholder at the brace `at` of a word; `${` belongs to the shell. */
 static struct placeholder read_placeholder(const struct each_command *c, const char *word,
                                            const char *at)
 {
@@ -126,7 +126,8 @@ struct slice each_command_foreign(const struct each_command *c)
     return slice_make(NULL, 0);
 }
 
-/* A word that is a placeholder of a line and nothing else: of several lines it becomes several words. */
+/* A word that is a placeholder of a line and nothing else: of several lines it becomes several
+ * words. */
 static bool is_spread(const struct each_command *c, const char *word)
 {
     struct placeholder p = *word == '{' ? read_placeholder(c, word, word)
@@ -178,13 +179,14 @@ static enum err_code note_placeholder(void *ctx, const struct placeholder *p, st
         return note_column(c, p->column, err);
     if (c->lines > 1 && p->part < EACH_NUMBER && !is_spread(c, r->word))
         return err_set(err, E_INVALID,
-                       "with -N, %s stands for several lines and must be a word of its own: {1}, "
+                       "with -N, %s is several lines and must be a separate word: {1}, "
                        "{2}, … are single lines",
                        placeholders[p->part].text);
     return E_OK;
 }
 
-/* The word that was typed for an argument of the template; NULL for the line that comes at the end. */
+/* The word that was typed for an argument of the template; NULL for the line that comes at the end.
+ * */
 static const char *typed_word(const struct each_command *c, size_t arg)
 {
     for (size_t i = 0; i < c->n_words; i++) {
@@ -197,7 +199,7 @@ static const char *typed_word(const struct each_command *c, size_t arg)
     return NULL;
 }
 
-/* What is wrong with a line in this place, in terms of the words that were typed. */
+/* Why a line cannot be at this place, in the words that were typed. */
 static enum err_code misplaced(const struct each_command *c, const struct template_fault *fault,
                                struct err *err)
 {
@@ -219,11 +221,11 @@ static enum err_code misplaced(const struct each_command *c, const struct templa
                        shown);
     case TEMPLATE_PLACE_OTHER: break;
     }
-    return err_set(err, E_INVALID, "%s: %s stands in %s", shown, word != NULL ? "the line" : "it",
+    return err_set(err, E_INVALID, "%s: %s is in %s", shown, word != NULL ? "the line" : "it",
                    fault->where);
 }
 
-/* What the server would say to the template, in the words of this verb. */
+/* Checks the template as the server would, with errors in the words of this verb. */
 static enum err_code check_template(const struct each_command *c, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
@@ -257,7 +259,7 @@ static enum err_code read_words(struct each_command *c, struct err *err)
     return E_OK;
 }
 
-/* A whole line of a shell in quotes; no program in PATH has such a name. */
+/* A quoted shell command line; no program in PATH has such a name. */
 static bool is_shell_line(const struct each_command *c)
 {
     return c->n_words == 1 && c->words[0][strcspn(c->words[0], " /")] == ' ';
@@ -307,7 +309,7 @@ static int escape_value(char c)
 enum err_code each_separator_parse(const char *text, struct buf *out, struct err *err)
 {
     if (text[0] == '\0')
-        return err_set(err, E_INVALID, "--colsep: is empty: give what stands between columns");
+        return err_set(err, E_INVALID, "--colsep: is empty: give the column separator");
     for (const char *at = text; *at != '\0'; at++) {
         int escaped = *at == '\\' ? escape_value(at[1]) : -1;
 

@@ -1,16 +1,17 @@
 /*
  * The command of `each`, and what becomes of it for the lines of one job.
  *
- * `{}` is the line; `{.}`, `{/}`, `{//}`, `{/.}` are parts of it as a path, `{#}` is the number of the job; with
- * a column separator {1}, {2}, … are its columns, without one {1} is the line.  A command without any of them but `{#}` gets the line as its
- * last argument.  All other braces are what they are, and `${…}` is the shell's, whatever is in it.  Whatever is
- * in a line, each argument stays one argument: no shell sees it.
+ * `{}` is the line; `{.}`, `{/}`, `{//}`, `{/.}` are parts of it as a path, `{#}` is the number of
+ * the job; with a column separator {1}, {2}, … are its columns, without one {1} is the line.  A
+ * command without any of them but `{#}` gets the line as its last argument.  All other braces stay
+ * unchanged, and `${…}` belongs to the shell.  Whatever is in a line, each argument stays one
+ * argument: no shell sees it.
  *
- * With several lines a job, {1}, {2}, … are the lines, and a word that is a placeholder of a line and nothing
- * else becomes as many words as there are lines.
+ * With several lines a job, {1}, {2}, … are the lines, and a word that is a placeholder of a line
+ * and nothing else becomes as many words as there are lines.
  *
- * The queue's command is a template over the job's params: `line`, and one param for each placeholder that
- * the command has.
+ * The queue's command is a template over the job's params: `line`, and one param for each
+ * placeholder that the command has.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -26,7 +27,7 @@
 #define EACH_COLUMNS_MAX 64
 #define EACH_LINES_MAX 1000 /* of one job */
 
-/* What a placeholder stands for. */
+/* The meaning of a placeholder. */
 enum each_part {
     EACH_LINE,      /* {} */
     EACH_NO_SUFFIX, /* {.} */
@@ -67,8 +68,8 @@ struct each_item {
     int64_t number; /* of the job, from 1 */
 };
 
-/* Words and separator are borrowed.  E_INVALID: not UTF-8, a column that nobody can have, a placeholder that
- * several lines cannot fill. */
+/* Words and separator are borrowed.  E_INVALID: not UTF-8, a column that nobody can have, a
+ * placeholder that several lines cannot fill. */
 MUST_CHECK enum err_code each_command_init(struct each_command *c, const char *const *words,
                                            size_t n_words, const struct each_cut *cut,
                                            struct err *err);
@@ -77,19 +78,19 @@ MUST_CHECK enum err_code each_command_init(struct each_command *c, const char *c
  * stays as it is.  Empty: there is none. */
 struct slice each_command_foreign(const struct each_command *c);
 
-/* What was given as --colsep: \t, \n, \0 and \\ are understood, everything else is meant as it stands. */
+/* What was given as --colsep: \t, \n, \0 and \\ are understood, everything else is literal. */
 MUST_CHECK enum err_code each_separator_parse(const char *text, struct buf *out, struct err *err);
 
-/* The command for jobs of so many lines: an array of templates. */
+/* The command for jobs of `n_lines` lines: an array of templates. */
 void each_command_add_template(const struct each_command *c, size_t n_lines, struct buf *out);
 
-/* The job's params, an object.  E_INVALID: too few columns, or one is not UTF-8.  The lines themselves
- * are UTF-8: for others see each_words.h. */
+/* The job's params, an object.  E_INVALID: too few columns, or one is not UTF-8.  The lines
+ * themselves are UTF-8: for others see each_words.h. */
 MUST_CHECK enum err_code each_command_add_params(const struct each_command *c,
                                                  const struct each_item *item, struct buf *out,
                                                  struct err *err);
 
-/* Hands over the words that are run for this job, one by one.  E_INVALID: too few columns. */
+/* Calls take_word with each word that is run for this job.  E_INVALID: too few columns. */
 typedef void each_word_fn(void *ctx, struct slice word);
 
 MUST_CHECK enum err_code each_command_fill(const struct each_command *c,
@@ -102,6 +103,6 @@ struct slice each_path_part(enum each_part part, struct slice line);
 /* The lines say which program is to be run. */
 bool each_command_names_program(const struct each_command *c);
 
-/* The program as it stands, without placeholders: can it be started from here?  E_NOT_FOUND and
+/* Checks that the program, if it has no placeholders, can be started.  E_NOT_FOUND and
  * E_FORBIDDEN say why not. */
 MUST_CHECK enum err_code each_command_check_program(const struct each_command *c, struct err *err);

@@ -59,8 +59,8 @@ enum err_code each_add_words(const struct each_command *c, const struct each_ite
 
 /* ---- bytes that are no text ---- */
 
-/* Each argument is decoded and goes to the end of the list; then the list is the command.  The dot keeps
- * newlines at the end of a value. */
+/* Each argument is decoded and goes to the end of the list; then the list is the command.  The dot
+ * keeps newlines at the end of a value. */
 #define DECODER                                                                                \
     "n=$#; while [ $n -gt 0 ]; do v=$(printf '%b.' \"$1\"); shift; set -- \"$@\" \"${v%.}\"; " \
     "n=$((n - 1)); done; exec \"$@\""

@@ -13,12 +13,14 @@
 MUST_CHECK enum err_code each_add_shell(const struct each_command *c, const struct each_item *item,
                                         struct buf *out, struct err *err);
 
-/* The words as an array of JSON strings; what is not UTF-8 is shown as `?`.  E_INVALID: too few columns. */
+/* The words as an array of JSON strings; what is not UTF-8 is shown as `?`.  E_INVALID: too few
+ * columns. */
 MUST_CHECK enum err_code each_add_words(const struct each_command *c, const struct each_item *item,
                                         struct buf *out, struct err *err);
 
-/* The command of a job whose lines JSON cannot carry, as they are not UTF-8: an array that has the words encoded, and
- * a shell before them that decodes them and becomes the program.  E_INVALID: too few columns. */
+/* The command of a job whose lines JSON cannot carry, as they are not UTF-8: an array that has the
+ * words encoded, and a shell before them that decodes them and becomes the program.  E_INVALID: too
+ * few columns. */
 MUST_CHECK enum err_code each_add_encoded(const struct each_command *c,
                                           const struct each_item *item, struct buf *out,
                                           struct err *err);

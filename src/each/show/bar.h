@@ -1,7 +1,7 @@
 /*
  * How far a run is, in one line for people; and how it went, at its end.
  *
- * Pure: what is shown comes with the call.
+ * Pure: everything shown is passed in.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,7 +15,7 @@ struct each_progress {
     int64_t done;
     int64_t failed;
     int64_t running;
-    int64_t total;     /* lines in all; 0: nobody knows yet */
+    int64_t total;     /* total lines; 0: unknown */
     bool is_estimated; /* the total is a guess */
     double rate;       /* ended a second, lately */
 };
@@ -28,7 +28,7 @@ void each_add_count(struct buf *out, int64_t n);
 
 struct each_result {
     int64_t done, failed; /* in all */
-    int64_t before;       /* of those: ended in earlier sittings */
+    int64_t before;       /* of those: ended in earlier processes */
     int64_t left;         /* not ended, as far as the input was read */
     int64_t took_us;
 };
@@ -41,7 +41,7 @@ struct each_sample {
     int64_t ended;
 };
 
-/* The rate of late: ends over the last half minute, or since the beginning where there were none in it. */
+/* The recent rate: ends over the last half minute, or since the start if there were none. */
 #define EACH_SAMPLES 30
 struct each_rate_meter {
     struct each_sample samples[EACH_SAMPLES]; /* one a second */

@@ -1,7 +1,7 @@
 /*
  * `each --list`: the runs of this data directory that are not finished.
  *
- * How far a run is stands in its marks, so no store is opened: lines whose output is out.
+ * The progress of a run is the number of its printed lines, so no store is opened.
  */
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
@@ -29,8 +29,8 @@ struct unfinished {
     json_t *identity; /* of run.json */
     int64_t printed;  /* lines */
     int64_t began_at;
-    int64_t last_at; /* when somebody began to work on it last */
-    int holder;      /* 0: nobody is at it now; below 0: somebody */
+    int64_t last_at; /* when it was last started */
+    int holder;      /* its process id; 0: none; below 0: unknown */
 };
 
 static int64_t time_of(const struct stat *st)
@@ -53,7 +53,7 @@ static int64_t count_bits(int dir_fd)
     return count;
 }
 
-/* Who is at it: a lock that can be had is nobody's. */
+/* Who runs it: a lock that can be taken has no holder. */
 static int holder_of(int lock_fd)
 {
     if (flock(lock_fd, LOCK_SH | LOCK_NB) == 0) {

@@ -124,7 +124,7 @@ static void on_writable(uv_poll_t *poll_handle, int status, int events)
     uv_prepare_start(&o->prepare, on_prepare);
 }
 
-/* Writes as much as can be; false when it cannot go on now. */
+/* Writes as much as possible; false when the descriptor is full. */
 static bool write_some(struct each_out *o)
 {
     size_t size = 0;

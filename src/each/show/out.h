@@ -1,9 +1,9 @@
 /*
  * Standard output in the loop: whole outputs, one after the other, without ever blocking the loop.
  *
- * The descriptor is shared with others and left as it is: where it is no file, only so much is written at
- * once as is sure to be taken.  A line is marked as printed when the last byte of all that it has printed is out,
- * on whichever of the two outputs that comes.
+ * The descriptor is shared and its flags stay unchanged: if it is no file, only as much is written
+ * at once as is sure to be taken.  A line is marked as printed when the last byte of all that it
+ * has printed is out, on whichever of the two outputs that comes.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -27,7 +27,7 @@ struct each_out;
 
 struct each_out_line {
     int64_t line;
-    uint64_t end; /* where its output ends, counted from the beginning of all */
+    uint64_t end; /* where its output ends, counted from the start of all output */
     const struct each_out *other;
     uint64_t other_end; /* where what it has printed ends there */
 };
@@ -41,7 +41,7 @@ struct each_out_hooks {
 
 struct each_out {
     int fd;
-    int poll_fd; /* watches fd in the loop's stead: -1 for a file, which is always ready */
+    int poll_fd; /* watches fd for the loop; -1 for a file, which is always ready */
     uv_poll_t poll;
     uv_prepare_t prepare; /* writes what one turn of the loop has brought, at its end */
     struct each_out_hooks hooks;
@@ -65,7 +65,8 @@ MUST_CHECK enum err_code each_out_init(struct each_out *o, uv_loop_t *loop, int 
 void each_out_close(struct each_out *o);
 void each_out_deinit(struct each_out *o);
 
-/* Adds what a line has printed.  `out` and `errors` may be the same; the errors come behind. */
+/* Adds the output of a line.  `out` and `errors` may be the same; the errors then follow the
+ * output. */
 void each_out_add(struct each_out *out, struct each_out *errors, int64_t line,
                   const struct each_output *output);
 

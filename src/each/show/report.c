@@ -83,9 +83,9 @@ static void report_failures(const struct each_end *end)
 static void say_how_to_go_on(enum err_code code)
 {
     if (code == E_INVALID || code == E_TOO_LARGE)
-        fprintf(stderr, "with the input mended the same command goes on from here\n");
+        fprintf(stderr, "fix the input; the same command then continues from here\n");
     else if (code != E_CONFLICT)
-        fprintf(stderr, "the same command goes on from here\n");
+        fprintf(stderr, "the same command continues from here\n");
 }
 
 int each_report(const struct cli *cli, const struct each_end *end)
@@ -179,7 +179,7 @@ static enum err_code show_all(const struct cli *cli, const char *url, struct err
     return code;
 }
 
-/* While the run is under way its own server answers. */
+/* While the run is active, its own server answers. */
 static enum err_code show_run(const struct cli *cli, struct each_run *run, struct err *err)
 {
     CLEANUP(each_server) struct each_server server = EACH_SERVER_INIT;
@@ -187,8 +187,8 @@ static enum err_code show_run(const struct cli *cli, struct each_run *run, struc
 
     if (!run->is_there)
         return err_set(err, E_NOT_FOUND,
-                       "there is no such run here: --show is for one that ran, in the same "
-                       "directory with the same command");
+                       "no such run: --show needs an earlier run of the same command "
+                       "in this directory");
     if (run->own.holder != 0) {
         buf_addf(&url, "unix:%s/" CLIENT_SOCKET_NAME, run->store);
         return show_all(cli, buf_text(&url), err);

@@ -1,7 +1,8 @@
 /*
  * --results DIR: what each line has printed, in files: DIR/NUMBER/stdout and DIR/NUMBER/stderr.
  *
- * They are written when the line is printed, before it is marked so: after a kill they are written again.
+ * They are written when the line is printed, before it is marked so: after a kill they are written
+ * again.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

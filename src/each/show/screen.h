@@ -11,18 +11,19 @@
 
 struct each_screen {
     bool has_bar; /* standard error is a terminal */
-    bool shares;  /* and standard output, too */
+    bool shares;  /* and so is standard output */
     bool shown;
     struct each_rate_meter meter;
 };
 
 void each_screen_init(struct each_screen *s);
 
-/* Takes the rate from what it is told.  `last` is the byte printed last: the bar stands on a line of its own. */
+/* Computes the rate from the progress.  `last` is the last byte printed: the bar is on a separate
+ * line. */
 void each_screen_draw(struct each_screen *s, struct each_progress *p, char *last);
 void each_screen_erase(struct each_screen *s);
 
-/* The bar is gone, and what follows begins a line. */
+/* Erases the bar; the next output starts a line. */
 void each_screen_end(struct each_screen *s, char last);
 
 /* "waybill: …" on standard error, where the bar is not. */

@@ -265,7 +265,7 @@ def test_apply_says_what_only_serve_reads(server, tmp_path):
     path.write_text("queues: {fresh: {}}\nserver: {url: 'http://x'}\ntriggers: {t: {from: [10.0.0.0/8]}}\n")
     ran = server.cli("apply", path)
     assert ran.status == 0 and "queue fresh  added" in ran.out, ran
-    assert f"{path}: the section 'server' is passed over: only 'serve -c' reads it" in ran.err, ran
+    assert f"{path}: the section 'server' is ignored: only 'serve -c' reads it" in ran.err, ran
     assert "the section 'triggers'" in ran.err, ran
 
 

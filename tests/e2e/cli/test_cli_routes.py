@@ -95,7 +95,7 @@ def test_an_array_of_jobs_that_name_each_other_is_one_request(shop):
 @pytest.mark.parametrize("args, word", [
     (["add"], "--job"), (["add", "--job", "{"], "--job"), (["add", "--job", "7"], "an array of jobs"),
     (["add", "--job", "@/nowhere/x"], "/nowhere/x"),
-    (["add", "--job", "[]", "-p", "a=b"], "by itself"),
+    (["add", "--job", "[]", "-p", "a=b"], "with an array"),
     (["add", "--job", "[]", "--wait"], "one job"),
     (["add", "--job", "{}", "--lines", "-"], "--lines"),
     (["add", "q", "--after", "yesterday"], "yesterday"),

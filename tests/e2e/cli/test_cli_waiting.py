@@ -151,7 +151,7 @@ def test_of_a_paused_queue_it_is_told_why_and_what_to_do(shop, verb):
     watching = Watching(shop, *verb, queue if verb[0] == "add" else add(shop, queue))
     watching.said(f"queue {queue} is on pause, by request: it starts no jobs until 'waybill queue resume {queue}'")
     ran = watching.interrupt()
-    assert re.search(r"job \w+ stays in the queue; ", ran.err) and "goes on" not in ran.err, ran
+    assert re.search(r"job \w+ stays in the queue; ", ran.err) and "continues" not in ran.err, ran
 
 
 @pytest.mark.parametrize("verb", [["wait"], ["log", "-f"]])
@@ -196,7 +196,7 @@ def test_a_server_that_is_restarted_is_waited_for(shops, verb, ends):
     place.touch()
     shop.start()
     ran = watching.end()
-    assert ran.status == 0 and ran.err.count("trying again") == 1 and "goes on" not in ran.err, ran
+    assert ran.status == 0 and ran.err.count("trying again") == 1 and "continues" not in ran.err, ran
     assert ran.out.endswith("ended\n"), ran
     if ends == "kill":
         assert ") was lost; trying again" in ran.err and "outstanding" not in ran.err, ran
@@ -248,7 +248,7 @@ def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
     ran = watching.end()
     proxy.close()
     assert ran.status == 5 and ran.err.count("trying again, for 1s without an answer") == 1, ran
-    assert f"job {job['id']} goes on; to wait for it again: waybill wait {job['id']}" in ran.err, ran
+    assert f"job {job['id']} continues; to wait for it again: waybill wait {job['id']}" in ran.err, ran
 
 
 # ---- left alone
@@ -267,7 +267,7 @@ def test_an_interrupted_watcher_says_that_the_job_goes_on(shop, verb, number):
                    int(text.split("SigCgt:\t")[1].split()[0], 16) & (1 << (number - 1)), "the handler")
     ran = watching.interrupt(number)
     assert ran.status == -number, "the shell sees a signal"
-    assert f"job {job_id} goes on" in ran.err and f"waybill log -f {job_id}" in ran.err, ran
+    assert f"job {job_id} continues" in ran.err and f"waybill log -f {job_id}" in ran.err, ran
     place.touch()
     assert shop.ended(job_id)["state"] == "done"
 
@@ -281,7 +281,7 @@ def test_so_does_an_interrupted_add_though_the_job_waited_before(shop):
     assert watching.printed(6) == b"begun\n"
     ran = watching.interrupt()
     (job,) = shop.client.ok("GET", "/v1/jobs?state=running")["jobs"]
-    assert ran.status == -signal.SIGINT and f"job {job['id']} goes on" in ran.err, ran
+    assert ran.status == -signal.SIGINT and f"job {job['id']} continues" in ran.err, ran
     place.touch()
     assert shop.ended(job["id"])["state"] == "done"
 

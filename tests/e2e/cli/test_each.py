@@ -82,7 +82,7 @@ def test_all_other_braces_are_literal(each):
 def test_other_words_of_gnu_parallel_stay_and_are_told(each, word):
     done = each.run("--", "printf", "%s\n", word, "{}", lines=["the line"])
     assert (done.status, done.out.splitlines()) == (0, [word, "the line"]), done
-    assert f"'{word.strip('xy')}' of GNU parallel is not known here and stays as it is" in done.err
+    assert f"'{word.strip('xy')}' of GNU parallel is unsupported and left unchanged" in done.err
 
 
 @pytest.mark.parametrize("word", ["${1%.*}", "{.}", "{/.}", "{1..3}", "{a.}", "{2,3}", "{}"])
@@ -213,16 +213,16 @@ def test_the_line_may_name_the_program(each):
     (["--colsep", "", "--", "true"], "--colsep"),
     (["--colsep", ",", "--", "echo", "{65}"], "{64}"),
     (["--", "sh", "-c", "echo {}"], "sh -c 'echo \"$1\"' sh {}"),
-    (["--", "sh", "{}"], "'{}': the line stands in what a shell runs as a script"),
-    (["--", "sh"], "the line at the end: it stands in what a shell runs as a script"),
+    (["--", "sh", "{}"], "'{}': the line is in what a shell runs as a script"),
+    (["--", "sh"], "the line at the end: it is in what a shell runs as a script"),
     (["--", "ssh", "host", "rm {}"], "'rm {}' is run by a shell on the other side, where the line would be code"),
     (["--", "ssh", "host", "rm {}"], """sh -c 'printf "%s\\0" "$1" | ssh host "xargs -0 rm --"' sh {}"""),
     (["-N", "2", "--", "ssh", "host", "cp", "{}", "to {2}"], "'{}' is run by a shell on the other side"),
     (["--colsep", ",", "--", "ssh", "{1}", "rm", "{2}"], "'{2}' is run by a shell on the other side"),
-    (["--", "watch", "ls {1}"], "'ls {1}': the line stands in words that are joined and run by a shell"),
+    (["--", "watch", "ls {1}"], "'ls {1}': the line is in words that are joined and run by a shell"),
     (["--again", "--failed", "--", "true"], "--again"),
     (["-j", "0", "--", "true"], "jobs"),
-    (["-N", "2", "--", "echo", "x{}"], "a word of its own"),
+    (["-N", "2", "--", "echo", "x{}"], "a separate word"),
     (["--halt", "later", "--", "true"], "--halt"),
     (["--results", "x", "--json", "--", "true"], "exclude each other"),
     (["--halt", "soon,fail=0", "--", "true"], "--halt"),
@@ -259,7 +259,7 @@ def test_the_line_may_name_the_program(each):
     (["--", "echo {}"], "each -- sh -c 'CMD \"$1\"' sh {}"),
     (["--halt", "2", "--", "true"], "GNU parallel's 1 is soon, its 2 is now"),
     (["--halt", "now,done=3", "--", "true"], "only failures can be counted: fail="),
-    (["--results", "out/{}", "--", "true"], "--results: 'out/{}' is to be one directory"),
+    (["--results", "out/{}", "--", "true"], "--results: 'out/{}' must be one directory"),
 ])
 def test_a_wrong_line_is_refused_before_anything_happens(each, args, words):
     done = each.run(*args)
@@ -351,7 +351,7 @@ def test_a_reader_that_leaves_ends_the_run(each):
     child.wait(30 * PATIENCE)
     assert child.returncode == 128 + signal.SIGPIPE
     done = each.run("-j", "2", "--", "echo", lines=2000)
-    assert done.status == 0 and "going on" in done.err, done
+    assert done.status == 0 and "continuing this run" in done.err, done
     assert set(done.out.split()) <= {str(i) for i in range(1, 2001)}
 
 
@@ -471,7 +471,7 @@ def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
     (each.dir / "go").touch()
     done = each.end(child)
     assert done.status == 1 and "out of 1" in done.out, done
-    assert "1 failed" in done.err and "line 2: 2  (exit 3)" in done.err and "goes on from here" in done.err, done
+    assert "1 failed" in done.err and "line 2: 2  (exit 3)" in done.err and "continues from here" in done.err, done
     assert len(ran(each)) < 20, "no more was started"
     done = each.run("-j", "2", "--", program, lines=200)
     assert done.status == 1 and "199 done, 1 failed" in done.err, done
@@ -600,11 +600,11 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
     assert done.out == "out 1\nout 2\n", done
     assert time.monotonic() - begun < 20 * PATIENCE
     assert done.status == 128 + number, done
-    assert "2 done, 0 failed, 6 left" in done.err and "the same command goes on" in done.err
+    assert "2 done, 0 failed, 6 left" in done.err and "the same command continues" in done.err
     assert ran(each) == ["1", "2", "3"]
     (each.dir / "go").touch()
     done = each.run("-j", "1", "--", program, lines=8)
-    assert done.status == 0 and "8 done" in done.err and "2 lines have ended" in done.err, done
+    assert done.status == 0 and "8 done" in done.err and "2 lines have already ended" in done.err, done
     assert ran(each) == ["1", "2", "3", "3", "4", "5", "6", "7", "8"]
     assert done.out == "".join(f"out {i}\n" for i in range(3, 9)), "nothing is printed twice"
 
@@ -660,10 +660,10 @@ def test_a_line_that_has_changed_is_an_error(each):
     lines = list(range(1, 9))
     lines[4] = "five"
     done = each.run("-j", "1", "--", program, lines=lines)
-    assert done.status == 4 and "line 5 is not what it was" in done.err and "five" in done.err, done
-    assert "--again" in done.err and "goes on" not in done.err, done
+    assert done.status == 4 and "line 5 differs from the input this run started with" in done.err and "five" in done.err, done
+    assert "--again" in done.err and "continues" not in done.err, done
     done = each.run("-j", "1", "--", program, lines=4)
-    assert done.status == 4 and "ends after line 4" in done.err and "goes on" not in done.err, done
+    assert done.status == 4 and "ends after line 4" in done.err and "continues" not in done.err, done
     done = each.run("-j", "1", "--again", "--", program, lines=lines)
     assert done.status == 0 and ran(each)[-8:] == [str(line) for line in lines], done
 
@@ -672,7 +672,7 @@ def test_after_a_wrong_line_the_same_command_goes_on_with_the_input_mended(each)
     command = ("--colsep", ",", "-k", "--", "echo", "{2}", "{1}", "{3}")
     done = each.run(*command, lines=["a,b,c", "d,e"])
     assert done.status != 0 and "line 2: has 2 columns, and the command wants {3}" in done.err, done
-    assert done.err.endswith("\nwith the input mended the same command goes on from here\n"), done
+    assert done.err.endswith("\nfix the input; the same command then continues from here\n"), done
     mended = each.run(*command, lines=["a,b,c", "d,e,f"])
     assert mended.status == 0 and done.out + mended.out == "b a c\ne d f\n", (done, mended)
 
@@ -689,7 +689,7 @@ def test_a_second_each_of_the_same_run_is_refused(each):
     child = each.start("--", "cat", "{}")
     each.client()
     done = each.run("--", "cat", "{}", lines=["x"])
-    assert done.status == 4 and str(child.pid) in done.err and "under way" in done.err, done
+    assert done.status == 4 and str(child.pid) in done.err and "already active" in done.err, done
     assert each.run("--", "echo", "{}", lines=["x"]).status == 0
     child.stdin.close()
     child.stdin = None
@@ -892,7 +892,7 @@ def test_with_another_input_nothing_of_the_old_one_runs(each):
     killed_halfway(each, program)
     before = ran(each)
     done = each.run("-j", "2", "--", program, lines=[*range(1, 40), "other"])
-    assert done.status == 4 and "line 40 is not what it was" in done.err, done
+    assert done.status == 4 and "line 40 differs from the input this run started with" in done.err, done
     assert ran(each) == before, "a stored line ran before the input had confirmed it"
     done = each.run("-j", "2", "--", program, lines=10)
     assert done.status == 4 and "the input ends after line 10" in done.err, done

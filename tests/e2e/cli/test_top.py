@@ -218,7 +218,7 @@ def test_idle_queues_and_workers_that_are_gone_are_folded(server, client, top):
             client.ok("POST", "/v1/claim", claim, 200)
     terminal = started(top)
     terminal.until(r"other +\S*up[\s\S]*and 6 idle queues[\s\S]*stays +[\s\S]*"
-                   "and 1 worker stopped or not heard of any more")
+                   "and 1 worker stopped or silent")
     assert "gone " not in terminal.text
     press(terminal, "a", r"two words[\s\S]*gone +")
     press(terminal, "a", r"and 6 idle queues[\s\S]*and 1 worker stopped")

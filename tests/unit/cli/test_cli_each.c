@@ -326,7 +326,7 @@ static void several_lines_are_several_words(void **state)
     assert_int_equal(each_command_init(&c, WORDS("p", "x{}"), 2, &(struct each_cut){.lines = 2},
                                        &err),
                      E_INVALID);
-    assert_non_null(strstr(err.msg, "a word of its own"));
+    assert_non_null(strstr(err.msg, "a separate word"));
     assert_int_equal(each_command_init(&c, WORDS("p", "{3}"), 2, &(struct each_cut){.lines = 2},
                                        &err),
                      E_INVALID);

@@ -498,7 +498,7 @@ static void the_manual_is_what_the_table_says(void **state)
     help_markdown(to);
     assert_int_equal(fclose(to), 0);
     if (strcmp(manual, text) != 0)
-        fail_msg("docs/cli.md is old: write it anew with 'waybill help --markdown'");
+        fail_msg("docs/cli.md is old: regenerate it with 'waybill help --markdown'");
 }
 
 static bool is_said_by(const char *verb)
