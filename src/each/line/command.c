@@ -7,134 +7,11 @@
 #include "base/text/utf8.h"
 #include "cli/request/program_find.h"
 #include "core/program/template.h"
+#include "each/line/placeholder.h"
 
 #define SEPARATOR_MAX 64
 #define WORD_LIMIT ((size_t)4 << 20)
 #define FILLED_LIMIT ((size_t)64 << 20)
-
-/* ---- placeholders ---- */
-
-static const struct {
-    const char *text;
-    const char *param; /* the job's, of the command's template */
-} placeholders[] = {
-    [EACH_LINE] = {"{}", "line"},   [EACH_NO_SUFFIX] = {"{.}", "no_suffix"},
-    [EACH_BASE] = {"{/}", "base"},  [EACH_DIR] = {"{//}", "dir"},
-    [EACH_STEM] = {"{/.}", "stem"}, [EACH_NUMBER] = {"{#}", "number"},
-    [EACH_COLUMN] = {NULL, "c"},
-};
-
-_Static_assert(ARRAY_LEN(placeholders) == EACH_PART_COUNT, "one a part");
-
-struct placeholder {
-    enum each_part part;
-    int column;  /* of EACH_COLUMN */
-    size_t size; /* 0: it is none */
-};
-
-static bool has_columns(const struct each_command *c)
-{
-    return c->separator.size > 0 || c->lines > 1;
-}
-
-/* {1}, {2}, …: of a line without columns {1} is all of it. */
-static struct placeholder read_number(const struct each_command *c, const char *at)
-{
-    struct placeholder p = {.part = EACH_COLUMN};
-    const char *digit = at + 1;
-
-    if (*digit == '0')
-        return p;
-    for (; *digit >= '0' && *digit <= '9'; digit++)
-        if (p.column <= EACH_LINES_MAX)
-            p.column = p.column * 10 + (*digit - '0');
-    if (digit > at + 1 && *digit == '}')
-        p.size = (size_t)(digit + 1 - at);
-    if (p.column == 1 && !has_columns(c))
-        return (struct placeholder){.part = EACH_LINE, .size = p.size};
-    return p;
-}
-
-/* The placeholder at the brace `at` of a word; `${` belongs to the shell. */
-static struct placeholder read_placeholder(const struct each_command *c, const char *word,
-                                           const char *at)
-{
-    if (at > word && at[-1] == '$')
-        return (struct placeholder){.size = 0};
-    for (enum each_part part = EACH_LINE; part < EACH_COLUMN; part++) {
-        size_t size = strlen(placeholders[part].text);
-
-        if (strncmp(at, placeholders[part].text, size) == 0)
-            return (struct placeholder){.part = part, .size = size};
-    }
-    return read_number(c, at);
-}
-
-/* Calls `text` for each stretch of the word and `value` for each placeholder, in their order. */
-struct word_parts {
-    void (*text)(void *ctx, struct slice text);
-    enum err_code (*value)(void *ctx, const struct placeholder *p, struct err *err);
-    void *ctx;
-};
-
-static enum err_code walk_word(const struct each_command *c, const char *word,
-                               const struct word_parts *parts, struct err *err)
-{
-    const char *from = word;
-    const char *at = word;
-
-    while ((at = strchr(at, '{')) != NULL) {
-        struct placeholder p = read_placeholder(c, word, at);
-
-        if (p.size == 0) {
-            at++;
-            continue;
-        }
-        parts->text(parts->ctx, slice_make(from, (size_t)(at - from)));
-        if (parts->value(parts->ctx, &p, err) != E_OK)
-            return err->code;
-        from = at += p.size;
-    }
-    parts->text(parts->ctx, slice_of(from));
-    return E_OK;
-}
-
-/* What follows `{` or `{N` in replacement strings of GNU parallel that are none here. */
-static const char *const foreign_ends[] = {
-    ".}",    "/}",  "//}", "/.}",  "..}",   "...}", "/..}",
-    "/...}", "+/}", "+.}", "+..}", "+...}", "%}",   "##}",
-};
-
-struct slice each_command_foreign(const struct each_command *c)
-{
-    for (size_t i = 0; i < c->n_words; i++) {
-        const char *word = c->words[i];
-
-        for (const char *at = word; (at = strchr(at, '{')) != NULL; at++) {
-            const char *end = at + 1 + (at[1] == '-');
-
-            end += strspn(end, "0123456789");
-            if ((at > word && at[-1] == '$') || read_placeholder(c, word, at).size > 0)
-                continue;
-            if (at[1] == '-' && end > at + 2 && *end == '}')
-                return slice_make(at, (size_t)(end + 1 - at));
-            for (size_t n = 0; n < ARRAY_LEN(foreign_ends); n++)
-                if (strncmp(end, foreign_ends[n], strlen(foreign_ends[n])) == 0)
-                    return slice_make(at, (size_t)(end - at) + strlen(foreign_ends[n]));
-        }
-    }
-    return slice_make(NULL, 0);
-}
-
-/* A word that is a placeholder of a line and nothing else: of several lines it becomes several
- * words. */
-static bool is_spread(const struct each_command *c, const char *word)
-{
-    struct placeholder p = *word == '{' ? read_placeholder(c, word, word)
-                                        : (struct placeholder){.size = 0};
-
-    return c->lines > 1 && p.size > 0 && p.part < EACH_NUMBER && word[p.size] == '\0';
-}
 
 /* ---- reading the command ---- */
 
@@ -150,7 +27,7 @@ static enum err_code note_column(struct each_command *c, int column, struct err 
         return err_set(err, E_INVALID, "{%d}: a command has %zu lines (-N)", column, c->lines);
     if (c->lines > 1)
         return E_OK;
-    if (!has_columns(c))
+    if (!each_has_columns(c))
         return err_set(
             err, E_INVALID,
             "{%d}: a line is one value: give --colsep or -N (in a pattern write {%d,%d})", column,
@@ -177,20 +54,19 @@ static enum err_code note_placeholder(void *ctx, const struct placeholder *p, st
         c->appends = false;
     if (p->part == EACH_COLUMN)
         return note_column(c, p->column, err);
-    if (c->lines > 1 && p->part < EACH_NUMBER && !is_spread(c, r->word))
+    if (c->lines > 1 && p->part < EACH_NUMBER && !each_is_spread(c, r->word))
         return err_set(err, E_INVALID,
                        "with -N, %s is several lines and must be a separate word: {1}, "
                        "{2}, … are single lines",
-                       placeholders[p->part].text);
+                       each_placeholders[p->part].text);
     return E_OK;
 }
 
-/* The word that was typed for an argument of the template; NULL for the line that comes at the end.
- * */
+/* The typed word of an argument of the template; NULL for the appended line. */
 static const char *typed_word(const struct each_command *c, size_t arg)
 {
     for (size_t i = 0; i < c->n_words; i++) {
-        size_t n_args = is_spread(c, c->words[i]) ? c->lines : 1;
+        size_t n_args = each_is_spread(c, c->words[i]) ? c->lines : 1;
 
         if (arg < n_args)
             return c->words[i];
@@ -251,7 +127,7 @@ static enum err_code read_words(struct each_command *c, struct err *err)
         reading.word = c->words[i];
         if (!utf8_valid(slice_of(c->words[i])))
             return err_set(err, E_INVALID, "word %zu of the command is not UTF-8", i + 1);
-        if (walk_word(c, c->words[i], &parts, err) != E_OK)
+        if (each_word_walk(c, c->words[i], &parts, err) != E_OK)
             return err->code;
     }
     if (c->appends)
@@ -322,55 +198,6 @@ enum err_code each_separator_parse(const char *text, struct buf *out, struct err
     return E_OK;
 }
 
-/* ---- paths ---- */
-
-static struct slice without_suffix(struct slice path)
-{
-    for (size_t i = path.size; i > 0 && path.data[i - 1] != '/'; i--)
-        if (path.data[i - 1] == '.')
-            return slice_make(path.data, i - 1);
-    return path;
-}
-
-static struct slice base_of(struct slice path)
-{
-    const char *slash = path.size > 0 ? memrchr(path.data, '/', path.size) : NULL;
-
-    return slash == NULL ? path : slice_make(slash + 1, (size_t)(slice_end(path) - slash - 1));
-}
-
-static struct slice without_slashes(struct slice path)
-{
-    while (path.size > 1 && path.data[path.size - 1] == '/')
-        path.size--;
-    return path;
-}
-
-/* As dirname(1). */
-static struct slice dir_of(struct slice path)
-{
-    path = without_slashes(path);
-    const char *slash = path.size > 0 ? memrchr(path.data, '/', path.size) : NULL;
-
-    return slash == NULL ? SLICE(".")
-                         : without_slashes(slice_make(path.data, (size_t)(slash + 1 - path.data)));
-}
-
-struct slice each_path_part(enum each_part part, struct slice line)
-{
-    switch (part) {
-    case EACH_NO_SUFFIX: return without_suffix(line);
-    case EACH_BASE: return base_of(line);
-    case EACH_DIR: return dir_of(line);
-    case EACH_STEM: return without_suffix(base_of(line));
-    case EACH_LINE:
-    case EACH_NUMBER:
-    case EACH_COLUMN:
-    case EACH_PART_COUNT: break;
-    }
-    return line;
-}
-
 /* ---- the queue's command ---- */
 
 struct template_word {
@@ -387,7 +214,7 @@ static void add_literal(void *ctx, struct slice text)
 /* The name of a param; `line` is which of several, from 1, or 0. */
 static void add_param_name(struct buf *out, enum each_part part, size_t line)
 {
-    buf_add_str(out, placeholders[part].param);
+    buf_add_str(out, each_placeholders[part].param);
     if (line > 0)
         buf_addf(out, "%zu", line);
 }
@@ -425,12 +252,12 @@ void each_command_add_template(const struct each_command *c, size_t n_lines, str
 
     buf_add_char(out, '[');
     for (size_t i = 0; i < c->n_words; i++) {
-        if (is_spread(c, c->words[i])) {
-            add_spread(out, read_placeholder(c, c->words[i], c->words[i]).part, n_lines);
+        if (each_is_spread(c, c->words[i])) {
+            add_spread(out, each_placeholder_at(c, c->words[i], c->words[i]).part, n_lines);
             continue;
         }
         buf_clear(&word.text);
-        enum err_code code = walk_word(c, c->words[i], &parts, &err);
+        enum err_code code = each_word_walk(c, c->words[i], &parts, &err);
 
         ASSERT(code == E_OK);
         json_add_comma(out);
@@ -539,7 +366,7 @@ enum err_code each_command_add_params(const struct each_command *c, const struct
         if ((parts & 1U << part) != 0 && (part != EACH_LINE || c->lines > 1))
             add_part(c, part, item, out);
     if ((parts & 1U << EACH_NUMBER) != 0)
-        json_put_int(out, placeholders[EACH_NUMBER].param, item->number);
+        json_put_int(out, each_placeholders[EACH_NUMBER].param, item->number);
     if (c->columns != 0 && add_columns(c, item->lines[0], out, err) != E_OK)
         return err->code;
     buf_add_char(out, '}');
@@ -594,12 +421,13 @@ enum err_code each_command_fill(const struct each_command *c, const struct each_
     if (c->columns != 0 && split(c, item->lines[0], columns, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < c->n_words; i++) {
-        if (is_spread(c, c->words[i])) {
-            take_spread(item, read_placeholder(c, c->words[i], c->words[i]).part, take_word, ctx);
+        if (each_is_spread(c, c->words[i])) {
+            take_spread(item, each_placeholder_at(c, c->words[i], c->words[i]).part, take_word,
+                        ctx);
             continue;
         }
         buf_clear(&word.text);
-        enum err_code code = walk_word(c, c->words[i], &parts, err);
+        enum err_code code = each_word_walk(c, c->words[i], &parts, err);
 
         ASSERT(code == E_OK);
         take_word(ctx, buf_slice(&word.text));
@@ -615,7 +443,7 @@ enum err_code each_command_fill(const struct each_command *c, const struct each_
 bool each_command_names_program(const struct each_command *c)
 {
     for (const char *at = c->words[0]; (at = strchr(at, '{')) != NULL; at++)
-        if (read_placeholder(c, c->words[0], at).size > 0)
+        if (each_placeholder_at(c, c->words[0], at).size > 0)
             return true;
     return false;
 }
