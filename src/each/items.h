@@ -31,8 +31,7 @@ void each_items_init(struct each_items *items, char line_end, size_t per_item);
 void each_items_deinit(struct each_items *items);
 
 /* The next item, valid until the next call or until more room is asked for; *ret_found says if
- * there was one. E_INVALID as each_lines_next; E_TOO_LARGE: its lines are more than a job can have.
- * */
+ * there was one. E_INVALID as each_lines_next; E_TOO_LARGE: its lines exceed the limit of a job. */
 MUST_CHECK enum err_code each_items_next(struct each_items *items, struct each_item *ret_item,
                                          bool *ret_found, struct err *err);
 

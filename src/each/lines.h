@@ -31,8 +31,7 @@ struct each_lines {
 void each_lines_init(struct each_lines *l, char end);
 void each_lines_deinit(struct each_lines *l);
 
-/* Room for more, and its size.  Take all lines before: slices into the input are void afterwards.
- * */
+/* Room for more, and its size.  Take all lines first: slices into the input become invalid. */
 char *each_lines_room(struct each_lines *l, size_t *ret_size);
 void each_lines_added(struct each_lines *l, size_t size);
 void each_lines_end(struct each_lines *l);

@@ -48,8 +48,7 @@ struct each_order {
 void each_order_init(struct each_order *o, bool keeps);
 void each_order_deinit(struct each_order *o);
 
-/* The line will end some day.  Lines come in growing order; nothing happens where no order is kept.
- * */
+/* Announces a line, in growing order; does nothing if the order is not kept. */
 void each_order_expect(struct each_order *o, int64_t line);
 
 /* The line has ended; the output is copied if there is room.  A line that was not expected comes

@@ -81,8 +81,7 @@ enum err_code each_store_pause(struct client *c, bool pause, struct err *err)
 
 /* ---- lists ---- */
 
-/* One page of jobs in these states; an empty cursor is the first page's, and comes after the last.
- * */
+/* One page of jobs in these states; the cursor is empty before the first and after the last. */
 static enum err_code page(struct client *c, const char *states, struct buf *cursor,
                           struct client_reply *reply, struct err *err)
 {

@@ -191,8 +191,7 @@ static int compare_us(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How long a small write takes to be on stable storage: every acknowledgement pays it, or a share.
- * */
+/* The time of a small synchronous write: every acknowledgement pays it, or a share of it. */
 static enum err_code measure_sync(const char *dir, int64_t *ret_median_us, struct err *err)
 {
     char page[4096] = {0};

@@ -83,8 +83,7 @@ static void read_one(struct definitions *d, struct file_result *r)
         r->added[kind] = d->of[kind].count - r->added[kind];
 }
 
-/* What only all files together can have wrong: where their names lead, and what the server is told.
- * */
+/* Checks all files together: references between them, and the server's section. */
 static void judge_all(struct definitions *d, bool whole, struct file_result *r)
 {
     const struct server_config config = {.listen = NULL};

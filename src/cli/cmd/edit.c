@@ -119,8 +119,7 @@ struct keyboard {
     struct sigaction before[ARRAY_LEN(keyboard_signals)];
 };
 
-/* The keys that send signals are the editor's while it runs: the terminal sends them to us as well.
- * */
+/* Keys that send signals belong to the editor while it runs, but the terminal signals us as well. */
 static void keyboard_ignore(struct keyboard *k)
 {
     const struct sigaction ignore = {.sa_handler = SIG_IGN};

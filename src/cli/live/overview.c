@@ -132,8 +132,7 @@ static void print_local_worker(const struct screen *s, const json_t *server)
                 screen_off(s, COLOUR_YELLOW));
 }
 
-/* Prints the ready jobs of a queue, since when, and why they do not run; nothing if there are none.
- * */
+/* Prints how many jobs of a queue are ready, since when, and why they do not run. */
 static void print_waiting(const struct screen *s, const json_t *queue, int64_t now_at)
 {
     const char *state = reply_text(queue, "state");

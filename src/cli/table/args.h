@@ -38,8 +38,7 @@ static inline void args_cleanup(struct args *a)
     args_deinit(a);
 }
 
-/* `argv` without the name of the program.  E_INVALID: a usage error; `a` then says how far it got.
- * */
+/* `argv` without the program's name.  E_INVALID: a usage error; `a` has what was parsed. */
 MUST_CHECK enum err_code args_parse(struct args *a, const struct command *table, int argc,
                                     const char *const *argv, struct err *err);
 

@@ -128,8 +128,7 @@ static size_t place_of_job(const json_t *job)
     return place;
 }
 
-/* The state of a step.  Steps after the job's current one run again, even if the record has them.
- * */
+/* The state of a step.  Steps after the current one run again, even if they are recorded. */
 static const char *state_of(const json_t *job, size_t place, const json_t *entry)
 {
     size_t at = place_of_job(job);

@@ -48,8 +48,7 @@ static inline FILE *screen_out(const struct screen *s)
 const char *screen_on(const struct screen *s, enum colour colour);
 const char *screen_off(const struct screen *s, enum colour colour);
 
-/* Text for one line: line ends and tabs become spaces, other control characters are shown as \\x1b.
- * */
+/* Text for one line: line ends and tabs become spaces, other controls are shown as \\x1b. */
 void clean_text(struct buf *b, struct slice text);
 
 /* The text as it is read: without the codes of colours, of which each ends in `m`. */

@@ -53,8 +53,7 @@ view_field_fn view_names;   /* an array of texts or of objects with a name: a, b
 view_field_fn view_words;   /* the same: a b */
 view_field_fn view_lines;   /* the same, a line each */
 
-/* The items of an array, which is in `parent` (or NULL), as a table indented by `indent` columns.
- * */
+/* The items of an array of `parent` (or NULL) as a table, indented by `indent` columns. */
 struct view_table {
     const struct view_field *columns;
     const json_t *items;
