@@ -29,16 +29,11 @@ int cmd_join_arrive(struct cli *cli)
                      print_arrival);
 }
 
-static void print_cleared(const struct cli *cli, const char *name, const json_t *reply)
-{
-    (void)cli;
-    (void)reply;
-    printf("%s  cleared\n", name);
-}
-
 int cmd_join_clear(struct cli *cli)
 {
-    return noun_send(
-        cli, &(struct noun_request){.method = "DELETE", .key = args_text(&cli->args, "key")},
-        print_cleared);
+    return noun_send(cli,
+                     &(struct noun_request){.method = "DELETE",
+                                            .key = args_text(&cli->args, "key"),
+                                            .done = "cleared"},
+                     NULL);
 }

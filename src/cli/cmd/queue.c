@@ -21,29 +21,16 @@ int cmd_queue_state(struct cli *cli)
         print_state);
 }
 
-static void print_deleted(const struct cli *cli, const char *name, const json_t *reply)
-{
-    (void)cli;
-    (void)reply;
-    printf("%s  deleted\n", name);
-}
-
 int cmd_queue_rm(struct cli *cli)
 {
-    return noun_send_each(cli, &(struct noun_request){.method = "DELETE"}, print_deleted);
-}
-
-static void print_restarted(const struct cli *cli, const char *name, const json_t *reply)
-{
-    (void)cli;
-    (void)reply;
-    printf("%s  restarted\n", name);
+    return noun_send_each(cli, &(struct noun_request){.method = "DELETE", .done = "deleted"}, NULL);
 }
 
 int cmd_queue_restart(struct cli *cli)
 {
-    return noun_send_each(cli, &(struct noun_request){.method = "POST", .action = "restart"},
-                          print_restarted);
+    return noun_send_each(
+        cli, &(struct noun_request){.method = "POST", .action = "restart", .done = "restarted"},
+        NULL);
 }
 
 /* The server sends the newest entry first; people read downwards. */

@@ -44,8 +44,10 @@ int noun_send(struct cli *cli, const struct noun_request *r, noun_print_fn *prin
         print_json_items(buf_slice(&reply.text), r->items);
     else if (cli->json)
         print_json(buf_slice(&reply.text));
-    else
+    else if (print != NULL)
         print(cli, name, reply.json);
+    else
+        printf("%s  %s\n", name, r->done);
     return CLI_OK;
 }
 
