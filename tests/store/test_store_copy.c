@@ -445,12 +445,13 @@ static void cannot_be_opened(void)
 
 /* ---- the tests ---- */
 
-static const char *const tables[] = {"queues",   "workers",  "jobs",      "ended",     "endings",
-                                     "payload",  "shared",   "progress",  "claims",    "keys",
-                                     "counts",   "logs",     "log_times", "queue_log", "work",
-                                     "emitters", "emits",    "cursors",   "waits",     "releases",
-                                     "undone",   "revivals", "spreads",   "follows",   "signals",
-                                     "joins",    "arrivals"};
+/* In the order of the schema. */
+static const char *const tables[] = {"queues",    "workers",   "jobs",     "ended",    "endings",
+                                     "payload",   "progress",  "claims",   "keys",     "counts",
+                                     "logs",      "work",      "emitters", "emits",    "cursors",
+                                     "log_times", "queue_log", "waits",    "releases", "signals",
+                                     "joins",     "arrivals",  "undone",   "revivals", "shared",
+                                     "spreads",   "follows"};
 
 /* A row as text, NULL, numbers, texts and bytes told apart; all but the node. */
 static void add_row(sqlite3_stmt *stmt, struct buf *out)
@@ -495,6 +496,8 @@ static void everything_goes_along(void **state)
     fill();
     ok(copy(&w, &result, &err));
     assert_true(result.agrees);
+    assert_int_equal(target_number("SELECT COUNT(*) FROM sqlite_master WHERE type = 'table'"),
+                     ARRAY_LEN(tables) + 1); /* and meta, which is looked at below */
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
         CLEANUP(buf) struct buf from = BUF_INIT((size_t)8 << 20);
         CLEANUP(buf) struct buf to = BUF_INIT((size_t)8 << 20);

@@ -19,8 +19,6 @@ enum {
     META_KEY_MAX = 63,
 };
 
-_Static_assert((int)STORE_COPY_TABLES == (int)COPY_TABLES + 1, "all tables and the facts");
-
 /* Numbers by name, as the target is to have them. */
 struct fact {
     char key[META_KEY_MAX + 1];
@@ -90,9 +88,9 @@ static enum err_code clear(struct copying *c, struct err *err)
 {
     struct db_taker taker = {0};
 
-    for (int i = 0; i < COPY_TABLES; i++)
-        if (db_one(c->to->db, copy_tables[i].clear, NULL, 0, &taker, err) != E_OK)
-            return err_wrap(err, "empty %s of the target", copy_tables[i].name);
+    for (int i = 0; i < SQL_TABLE_COUNT; i++)
+        if (db_one(c->to->db, sql_tables[i].clear, NULL, 0, &taker, err) != E_OK)
+            return err_wrap(err, "empty %s of the target", sql_tables[i].name);
     return db_one(c->to->db, SQL_COPY_CLEAR_META, NULL, 0, &taker, err);
 }
 
@@ -127,7 +125,7 @@ static enum err_code add_part(struct copying *c, const struct copy_walk *w, stru
 typedef enum err_code part_fn(struct copying *c, const struct copy_walk *w, struct err *err);
 
 /* Reads a table in parts, each of which goes to on_part (NULL: it is only summed). */
-static enum err_code walk_table(struct copying *c, const struct copy_table *table, struct db *db,
+static enum err_code walk_table(struct copying *c, const struct sql_table *table, struct db *db,
                                 part_fn *on_part, struct store_copy_side *side, struct err *err)
 {
     CLEANUP(copy_walk) struct copy_walk w;
@@ -238,13 +236,13 @@ static enum err_code copy_all(struct copying *c, struct err *err)
     c->progress = (struct store_copy_progress){.stage = STORE_COPY_ROWS};
     if (db_begin(c->from->db, err) != E_OK || copy_guard_stands(c->from, c->guard, err) != E_OK)
         return err_wrap(err, "the source");
-    for (int i = 0; i < COPY_TABLES; i++) {
-        tables[i].name = copy_tables[i].name;
-        if (walk_table(c, &copy_tables[i], c->from->db, add_part, &tables[i].from, err) != E_OK)
+    for (int i = 0; i < SQL_TABLE_COUNT; i++) {
+        tables[i].name = sql_tables[i].name;
+        if (walk_table(c, &sql_tables[i], c->from->db, add_part, &tables[i].from, err) != E_OK)
             return err->code;
     }
-    tables[COPY_TABLES].name = "numbers";
-    if (copy_facts(c, &tables[COPY_TABLES].from, err) != E_OK || commit(c, err) != E_OK)
+    tables[SQL_TABLE_COUNT].name = "numbers";
+    if (copy_facts(c, &tables[SQL_TABLE_COUNT].from, err) != E_OK || commit(c, err) != E_OK)
         return err->code;
     db_rollback(c->from->db);
     c->result->bytes = c->progress.bytes;
@@ -258,15 +256,15 @@ static enum err_code sum_all(struct copying *c, struct err *err)
     struct store_copy_table *tables = c->result->tables;
 
     c->progress = (struct store_copy_progress){.stage = STORE_COPY_COMPARE};
-    tell(c, copy_tables[0].name);
+    tell(c, sql_tables[0].name);
     if (db_begin(c->reader->db, err) != E_OK)
         return err->code;
-    for (int i = 0; i < COPY_TABLES; i++)
-        if (walk_table(c, &copy_tables[i], c->reader->db, NULL, &tables[i].to, err) != E_OK)
+    for (int i = 0; i < SQL_TABLE_COUNT; i++)
+        if (walk_table(c, &sql_tables[i], c->reader->db, NULL, &tables[i].to, err) != E_OK)
             return err->code;
     if (facts_read(&c->facts, c->reader, err) != E_OK)
         return err->code;
-    tables[COPY_TABLES].to = facts_sum(&c->facts);
+    tables[SQL_TABLE_COUNT].to = facts_sum(&c->facts);
     db_rollback(c->reader->db);
     return E_OK;
 }

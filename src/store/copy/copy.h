@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "store/sql.h"
 #include "store/store.h"
 
 enum store_copy_stage { STORE_COPY_ROWS, STORE_COPY_COMPARE, STORE_COPY_VERIFY };
@@ -46,7 +47,7 @@ struct store_copy_table {
     struct store_copy_side from, to;
 };
 
-enum { STORE_COPY_TABLES = 28 };
+enum { STORE_COPY_TABLES = SQL_TABLE_COUNT + 1 }; /* the last: the numbers in `meta` */
 
 struct store_copy_result {
     struct store_copy_table tables[STORE_COPY_TABLES];

@@ -163,7 +163,7 @@ enum err_code copy_guard_target(struct store *to, struct store *from, struct err
 /* ---- an empty store ---- */
 
 /* What a server that is started once leaves in a new store. */
-static bool may_hold_something(const struct copy_table *t)
+static bool may_hold_something(const struct sql_table *t)
 {
     return t->read == SQL_COPY_READ_QUEUES || t->read == SQL_COPY_READ_WORKERS ||
            t->read == SQL_COPY_READ_QUEUE_LOG || t->read == SQL_COPY_READ_COUNTS;
@@ -203,18 +203,18 @@ static enum err_code require_no_queues(struct store *s, struct err *err)
 
 enum err_code copy_require_empty(struct store *s, struct err *err)
 {
-    for (int i = 0; i < COPY_TABLES; i++) {
+    for (int i = 0; i < SQL_TABLE_COUNT; i++) {
         CLEANUP(copy_walk) struct copy_walk w;
 
-        copy_walk_init(&w, &copy_tables[i]);
-        if (may_hold_something(&copy_tables[i]))
+        copy_walk_init(&w, &sql_tables[i]);
+        if (may_hold_something(&sql_tables[i]))
             continue;
         if (copy_walk_next(&w, s->db, err) != E_OK)
             return err->code;
         if (w.n_rows > 0)
             return err_set(err, E_CONFLICT,
                            "it is not empty: there are rows in %s; name a new store",
-                           copy_tables[i].name);
+                           sql_tables[i].name);
     }
     return require_no_queues(s, err);
 }

@@ -5,42 +5,8 @@
 
 enum {
     PART_ROWS = 500,
-    PART_BYTES = 4 << 20, /* as in copy.sql; one row more may be in it */
+    PART_BYTES = 4 << 20, /* as in tools/embed-sql; the last row may exceed it */
     KEY_BYTES = 1 << 20,
-};
-
-#define TABLE(name_, columns_, n_keys_, U)                                                  \
-    .name = (name_), .columns = (columns_), .n_keys = (n_keys_), .read = SQL_COPY_READ_##U, \
-    .add = SQL_COPY_ADD_##U, .clear = SQL_COPY_CLEAR_##U
-
-const struct copy_table copy_tables[COPY_TABLES] = {
-    {TABLE("queues", "ititiii", 1, QUEUES)},
-    {TABLE("workers", "ittittiiitttii", 1, WORKERS)},
-    {TABLE("jobs", "iiiiiiiiiiiti", 1, JOBS), .by_id = true},
-    {TABLE("ended", "iiiiiiiiiiit", 1, ENDED), .by_id = true},
-    {TABLE("endings", "iiiib", 1, ENDINGS), .by_id = true},
-    {TABLE("payload", "ittbttttti", 1, PAYLOAD), .by_id = true},
-    {TABLE("shared", "itb", 1, SHARED), .by_id = true},
-    {TABLE("progress", "iiiiiiiiiiiitt", 2, PROGRESS)},
-    {TABLE("claims", "iiib", 1, CLAIMS), .by_id = true},
-    {TABLE("keys", "tii", 1, KEYS)},
-    {TABLE("counts", "iii", 2, COUNTS)},
-    {TABLE("logs", "iib", 2, LOGS)},
-    {TABLE("log_times", "iib", 2, LOG_TIMES)},
-    {TABLE("queue_log", "iiitt", 2, QUEUE_LOG)},
-    {TABLE("work", "iitiiiiiii", 1, WORK), .by_id = true},
-    {TABLE("emitters", "iiiiii", 2, EMITTERS)},
-    {TABLE("emits", "iiiiiibb", 1, EMITS), .by_id = true},
-    {TABLE("cursors", "it", 1, CURSORS)},
-    {TABLE("waits", "iiiiiiii", 2, WAITS)},
-    {TABLE("releases", "iii", 1, RELEASES)},
-    {TABLE("undone", "ii", 1, UNDONE)},
-    {TABLE("revivals", "ii", 1, REVIVALS)},
-    {TABLE("spreads", "itiiittbi", 1, SPREADS), .by_id = true},
-    {TABLE("follows", "iiiiiiti", 1, FOLLOWS), .by_id = true},
-    {TABLE("signals", "itii", 1, SIGNALS), .by_id = true},
-    {TABLE("joins", "ittii", 1, JOINS), .by_id = true},
-    {TABLE("arrivals", "itiib", 2, ARRIVALS)},
 };
 
 /* ---- sums ---- */
@@ -77,7 +43,7 @@ void copy_sum_add(struct copy_sum *sum, const struct db_value *values, size_t n)
 
 /* ---- reading ---- */
 
-void copy_walk_init(struct copy_walk *w, const struct copy_table *table)
+void copy_walk_init(struct copy_walk *w, const struct sql_table *table)
 {
     *w = (struct copy_walk){.table = table, .after_text = BUF_INIT(KEY_BYTES)};
     for (int i = 0; i < table->n_keys; i++)

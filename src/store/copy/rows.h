@@ -16,17 +16,6 @@
 #include "base/vec.h"
 #include "store/db/db.h"
 
-struct copy_table {
-    const char *name;
-    const char *columns; /* i number, t text, b bytes; those of the key first */
-    int n_keys;
-    bool by_id; /* its first column is an id, of which none may be made again */
-    enum sql read, add, clear;
-};
-
-enum { COPY_TABLES = 27 };
-extern const struct copy_table copy_tables[COPY_TABLES];
-
 enum { COPY_KEYS_MAX = 2 };
 
 struct copy_sum {
@@ -37,7 +26,7 @@ struct copy_sum {
 
 /* A walk over one table. */
 struct copy_walk {
-    const struct copy_table *table;
+    const struct sql_table *table;
     struct db_value after[COPY_KEYS_MAX]; /* the last key that was read */
     struct buf after_text;
     struct arena arena;          /* of the part */
@@ -47,7 +36,7 @@ struct copy_walk {
     struct copy_sum sum; /* of all parts up to now */
 };
 
-void copy_walk_init(struct copy_walk *w, const struct copy_table *table);
+void copy_walk_init(struct copy_walk *w, const struct sql_table *table);
 void copy_walk_deinit(struct copy_walk *w);
 static inline void copy_walk_cleanup(struct copy_walk *w)
 {
