@@ -50,16 +50,8 @@ enum err_code store_damaged(struct store *s, struct err *err, const char *fmt, .
 /* What DIR/damage says first; false: nothing. */
 bool store_read_damage(const struct store *s, char ret_text[static DAMAGE_TEXT_SIZE]);
 
-/* For single numbers: takes the first column of the (only) row. */
-struct taken_int {
-    int64_t value;
-    bool found;
-};
-
-void take_one_int(void *ctx, const struct db_row *row);
-
 /* Ids as a set of rows with one column. */
-struct db_value *store_id_values(const int64_t *ids, size_t n, struct arena *arena);
+struct db_rows store_id_rows(const int64_t *ids, size_t n, struct arena *arena);
 
-/* The place among `ids`, which grow, of the id in the row's first column; a row that was not asked for is refused. */
+/* The index in `ids`, which are sorted, of the id in the row's first column.  False: a bad row. */
 bool store_row_place(const struct db_row *row, const int64_t *ids, size_t n, size_t *ret_place);

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/meta.h"
 
+#include "store/db/columns.h"
 #include "store/internal.h"
 
 enum err_code store_meta_get(struct store *s, const char *key, int64_t *ret_value, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_META_GET, take_one_int, &got, err, db_t(slice_of(key))) != E_OK)
-        return err->code;
-    if (got.found)
-        *ret_value = got.value;
-    return E_OK;
+    return db_number_if(s->db, SQL_META_GET, ret_value, err, db_t(slice_of(key)));
 }
 
 enum err_code store_meta_set(struct store *s, const char *key, int64_t value, struct err *err)
@@ -19,26 +14,29 @@ enum err_code store_meta_set(struct store *s, const char *key, int64_t value, st
     return db_do(s->db, SQL_META_SET, err, db_t(slice_of(key)), db_i(value));
 }
 
-struct around {
-    int64_t *below, *above;
+struct ids_around {
+    int64_t below, above;
+    bool has_below, has_above;
 };
 
-static void take_around(void *ctx, const struct db_row *row)
-{
-    struct around *a = ctx;
-
-    if (!db_col_null(row, 0))
-        *a->below = db_col_int(row, 0);
-    if (!db_col_null(row, 1))
-        *a->above = db_col_int(row, 1);
-}
+static const struct db_column around_columns[] = {
+    DB_NUMBER(ids_around, below, .has = offsetof(struct ids_around, has_below)),
+    DB_NUMBER(ids_around, above, .has = offsetof(struct ids_around, has_above)),
+};
+static const struct db_table around_table = DB_TABLE("ids", ids_around, around_columns);
 
 enum err_code store_ids_around(struct store *s, int64_t split, int64_t *ret_below,
                                int64_t *ret_above, struct err *err)
 {
-    struct around a = {ret_below, ret_above};
+    struct ids_around ids;
 
-    return db_do_rows(s->db, SQL_META_IDS_AROUND, take_around, &a, err, db_i(split));
+    if (db_find(s->db, SQL_META_IDS_AROUND, &around_table, NULL, &ids, err, db_i(split)) != E_OK)
+        return err->code;
+    if (ids.has_below)
+        *ret_below = ids.below;
+    if (ids.has_above)
+        *ret_above = ids.above;
+    return E_OK;
 }
 
 enum err_code store_counts_add(struct store *s, uint32_t node, const struct store_count *counts,
@@ -51,41 +49,28 @@ enum err_code store_counts_add(struct store *s, uint32_t node, const struct stor
     return E_OK;
 }
 
-struct count_taker {
-    store_count_fn *on_count;
-    void *ctx;
+static const struct db_column count_columns[] = {
+    DB_NUMBER(store_count, queue),
+    DB_NUMBER(store_count, state, .min = JOB_NONE + 1, .max = JOB_STATE_COUNT - 1),
+    DB_NUMBER(store_count, n),
 };
-
-static void take_count(void *ctx, const struct db_row *row)
-{
-    struct count_taker *t = ctx;
-    struct store_count c = {.queue = db_col_int(row, 0),
-                            .state = (enum job_state)db_col_int(row, 1),
-                            .n = db_col_int(row, 2)};
-
-    if (c.state <= JOB_NONE || c.state >= JOB_STATE_COUNT)
-        db_row_refuse(row, "a count is of state %d", (int)c.state);
-    else
-        t->on_count(t->ctx, &c);
-}
+static const struct db_table count_table = DB_TABLE("count of queue", store_count, count_columns);
 
 enum err_code store_counts_load(struct store *s, store_count_fn *on_count, void *ctx,
                                 struct err *err)
 {
-    struct count_taker t = {on_count, ctx};
-    struct db_taker taker = {.on_row = take_count, .ctx = &t};
+    CLEANUP(db_list) struct db_list list = {.table = &count_table};
+    enum err_code code = db_each(s->db, SQL_COUNT_LOAD, &list, err);
+    const struct store_count *counts = list.items;
 
-    return db_one(s->db, SQL_COUNT_LOAD, NULL, 0, &taker, err);
+    for (size_t i = 0; i < list.n; i++)
+        on_count(ctx, &counts[i]);
+    return code;
 }
 
 enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_COUNT_QUEUE, take_one_int, &got, err, db_i(queue)) != E_OK)
-        return err->code;
-    *ret_n = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_COUNT_QUEUE, ret_n, err, db_i(queue));
 }
 
 enum err_code store_counts_remove(struct store *s, int64_t queue, struct err *err)

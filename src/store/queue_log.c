@@ -1,51 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/queue_log.h"
 
+#include "store/db/columns.h"
 #include "store/internal.h"
 
 enum err_code store_queue_log_add(struct store *s, int64_t queue, const struct queue_log_line *line,
                                   struct err *err)
 {
-    struct taken_int last = {.value = line->seq - 1};
+    int64_t last = line->seq - 1;
 
-    if (line->seq == 0 &&
-        db_do_rows(s->db, SQL_QUEUE_LOG_LAST, take_one_int, &last, err, db_i(queue)) != E_OK)
+    if (line->seq == 0 && db_number(s->db, SQL_QUEUE_LOG_LAST, &last, err, db_i(queue)) != E_OK)
         return err->code;
-    if (db_do(s->db, SQL_QUEUE_LOG_ADD, err, db_i(queue), db_i(last.value + 1), db_i(line->at),
+    if (db_do(s->db, SQL_QUEUE_LOG_ADD, err, db_i(queue), db_i(last + 1), db_i(line->at),
               db_t(line->what), db_t(line->text)) != E_OK)
         return err->code;
     return db_do(s->db, SQL_QUEUE_LOG_CUT, err, db_i(queue), db_i(QUEUE_LOG_ROWS));
 }
 
-struct line_taker {
-    store_queue_log_fn *on_line;
-    void *ctx;
+static const struct db_column line_columns[] = {
+    DB_NUMBER(queue_log_line, at),
+    DB_VALUE(DB_COLUMN_TEXT, queue_log_line, what),
+    DB_VALUE(DB_COLUMN_TEXT, queue_log_line, text),
 };
+static const struct db_table line_table = DB_TABLE("line of a queue's log", queue_log_line,
+                                                   line_columns);
 
-static void take_line(void *ctx, const struct db_row *row)
+static enum err_code each_line(struct store *s, enum sql sql, struct db_args args,
+                               store_queue_log_fn *on_line, void *ctx, struct err *err)
 {
-    struct line_taker *t = ctx;
-    struct queue_log_line line = {.at = db_col_int(row, 0),
-                                  .what = db_col_text(row, 1),
-                                  .text = db_col_text(row, 2)};
+    CLEANUP(db_list) struct db_list list = {.table = &line_table};
+    enum err_code code = db_each_row(s->db, sql, args, &list, err);
+    const struct queue_log_line *lines = list.items;
 
-    t->on_line(t->ctx, &line);
+    for (size_t i = 0; i < list.n; i++)
+        on_line(ctx, &lines[i]);
+    return code;
 }
 
 enum err_code store_queue_log_read(struct store *s, int64_t queue, int limit,
                                    store_queue_log_fn *on_line, void *ctx, struct err *err)
 {
-    struct line_taker t = {on_line, ctx};
-
-    return db_do_rows(s->db, SQL_QUEUE_LOG_READ, take_line, &t, err, db_i(queue), db_i(limit));
+    return each_line(s, SQL_QUEUE_LOG_READ, DB_ARGS(db_i(queue), db_i(limit)), on_line, ctx, err);
 }
 
 enum err_code store_queue_log_newest(struct store *s, int64_t queue, struct slice what,
                                      store_queue_log_fn *on_line, void *ctx, struct err *err)
 {
-    struct line_taker t = {on_line, ctx};
-
-    return db_do_rows(s->db, SQL_QUEUE_LOG_NEWEST, take_line, &t, err, db_i(queue), db_t(what));
+    return each_line(s, SQL_QUEUE_LOG_NEWEST, DB_ARGS(db_i(queue), db_t(what)), on_line, ctx, err);
 }
 
 enum err_code store_queue_log_remove(struct store *s, int64_t queue, struct err *err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/queues.h"
 
+#include "store/db/columns.h"
 #include "store/internal.h"
 #include "store/meta.h"
 
@@ -10,37 +11,38 @@
 
 #define META_DEFINITIONS "definitions"
 
-struct queue_taker {
-    store_queue_fn *on_queue;
-    void *ctx;
+static const struct db_column queue_columns[] = {
+    DB_NUMBER(stored_queue, id, .min = 1, .max = INT64_MAX),
+    DB_VALUE(DB_COLUMN_TEXT, stored_queue, name),
+    DB_NUMBER(stored_queue, state, .min = QUEUE_UP, .max = QUEUE_DOWN),
+    DB_VALUE(DB_COLUMN_TEXT, stored_queue, definition),
+    DB_NUMBER(stored_queue, streak),
+    DB_NUMBER(stored_queue, changed_at),
+    DB_NUMBER(stored_queue, restarts),
 };
 
-static void take_queue(void *ctx, const struct db_row *row)
+static bool queue_has_name(void *item, const struct db_row *row, struct arena *arena)
 {
-    struct queue_taker *t = ctx;
-    struct stored_queue q = {
-        .id = db_col_int(row, 0),
-        .name = db_col_text(row, 1),
-        .state = (enum queue_state)db_col_int(row, 2),
-        .definition = db_col_text(row, 3),
-        .streak = (int)db_col_int(row, 4),
-        .changed_at = db_col_int(row, 5),
-        .restarts = db_col_int(row, 6),
-    };
+    const struct stored_queue *q = item;
 
-    if (q.state < QUEUE_UP || q.state > QUEUE_DOWN || q.name.size == 0 || q.id <= 0)
-        db_row_refuse(row, "queue %lld: its row cannot be", (long long)q.id);
-    else
-        t->on_queue(t->ctx, &q);
+    (void)row;
+    (void)arena;
+    return q->name.size > 0;
 }
+
+static const struct db_table queue_table = DB_TABLE("queue", stored_queue, queue_columns,
+                                                    .check = queue_has_name);
 
 enum err_code store_queues_load(struct store *s, store_queue_fn *on_queue, void *ctx,
                                 struct err *err)
 {
-    struct queue_taker t = {on_queue, ctx};
-    struct db_taker taker = {.on_row = take_queue, .ctx = &t};
+    CLEANUP(db_list) struct db_list list = {.table = &queue_table};
+    enum err_code code = db_each(s->db, SQL_QUEUE_LOAD, &list, err);
+    const struct stored_queue *queues = list.items;
 
-    return db_one(s->db, SQL_QUEUE_LOAD, NULL, 0, &taker, err);
+    for (size_t i = 0; i < list.n; i++)
+        on_queue(ctx, &queues[i]);
+    return code;
 }
 
 enum err_code store_queue_add(struct store *s, const struct stored_queue *q, int64_t *ret_id,
@@ -65,11 +67,11 @@ enum err_code store_queue_set(struct store *s, const struct stored_queue *q, str
 
 enum err_code store_queue_streak_lock(struct store *s, int64_t id, int *ret_streak, struct err *err)
 {
-    struct taken_int got = {0};
+    int64_t streak = 0;
 
-    if (db_do_rows(s->db, SQL_QUEUE_STREAK_LOCK, take_one_int, &got, err, db_i(id)) != E_OK)
+    if (db_number(s->db, SQL_QUEUE_STREAK_LOCK, &streak, err, db_i(id)) != E_OK)
         return err->code;
-    *ret_streak = (int)got.value;
+    *ret_streak = (int)streak;
     return E_OK;
 }
 
@@ -101,29 +103,23 @@ enum err_code store_definitions_set(struct store *s, int64_t number, struct err 
 enum err_code store_queue_next_ready(struct store *s, int64_t queue, int64_t *ret_id,
                                      struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_QUEUE_NEXT_READY, take_one_int, &got, err, db_i(queue)) != E_OK)
-        return err->code;
-    *ret_id = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_QUEUE_NEXT_READY, ret_id, err, db_i(queue));
 }
 
 enum err_code store_worker_put(struct store *s, const struct stored_worker *w, struct slice known,
                                int64_t *ret_id, struct err *err)
 {
-    struct taken_int got = {0};
+    int64_t id = 0;
     int64_t last = 0;
 
     if (store_meta_get(s, META_WORKERS, &last, err) != E_OK ||
-        db_do_rows(s->db, SQL_WORKER_PUT, take_one_int, &got, err, db_t(w->name), db_t(w->host),
-                   db_i(w->pid), db_t(w->version), db_t(w->queues), db_i(w->seen_at),
-                   db_i(last + 1), db_i(w->described), db_i(w->slots), db_t(w->broken),
-                   db_t(w->instance), db_t(w->boot), db_i(w->since_at), db_i(w->lease_us),
-                   db_t(known)) != E_OK)
+        db_number(s->db, SQL_WORKER_PUT, &id, err, db_t(w->name), db_t(w->host), db_i(w->pid),
+                  db_t(w->version), db_t(w->queues), db_i(w->seen_at), db_i(last + 1),
+                  db_i(w->described), db_i(w->slots), db_t(w->broken), db_t(w->instance),
+                  db_t(w->boot), db_i(w->since_at), db_i(w->lease_us), db_t(known)) != E_OK)
         return err->code;
-    *ret_id = got.found ? got.value : 0;
-    return got.value > last ? store_meta_set(s, META_WORKERS, got.value, err) : E_OK;
+    *ret_id = id;
+    return id > last ? store_meta_set(s, META_WORKERS, id, err) : E_OK;
 }
 
 enum err_code store_worker_remove(struct store *s, const struct stored_worker *w, struct err *err)
@@ -131,32 +127,34 @@ enum err_code store_worker_remove(struct store *s, const struct stored_worker *w
     return db_do(s->db, SQL_WORKER_REMOVE, err, db_i(w->id), db_i(w->seen_at));
 }
 
-struct worker_taker {
-    store_worker_fn *on_worker;
-    void *ctx;
+static const struct db_column worker_columns[] = {
+    DB_NUMBER(stored_worker, id),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, name),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, host),
+    DB_NUMBER(stored_worker, pid),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, version),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, queues),
+    DB_NUMBER(stored_worker, seen_at),
+    DB_NUMBER(stored_worker, described),
+    DB_NUMBER(stored_worker, slots),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, broken),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, instance),
+    DB_VALUE(DB_COLUMN_TEXT, stored_worker, boot),
+    DB_NUMBER(stored_worker, since_at),
+    DB_NUMBER(stored_worker, lease_us),
 };
+static const struct db_table worker_table = DB_TABLE("worker", stored_worker, worker_columns);
 
-static void take_worker(void *ctx, const struct db_row *row)
+static enum err_code each_worker(struct store *s, enum sql sql, struct db_args args,
+                                 store_worker_fn *on_worker, void *ctx, struct err *err)
 {
-    struct worker_taker *t = ctx;
-    struct stored_worker w = {
-        .id = db_col_int(row, 0),
-        .name = db_col_text(row, 1),
-        .host = db_col_text(row, 2),
-        .pid = db_col_int(row, 3),
-        .version = db_col_text(row, 4),
-        .queues = db_col_text(row, 5),
-        .seen_at = db_col_int(row, 6),
-        .described = db_col_int(row, 7) != 0,
-        .slots = db_col_int(row, 8),
-        .broken = db_col_text(row, 9),
-        .instance = db_col_text(row, 10),
-        .boot = db_col_text(row, 11),
-        .since_at = db_col_int(row, 12),
-        .lease_us = db_col_int(row, 13),
-    };
+    CLEANUP(db_list) struct db_list list = {.table = &worker_table};
+    enum err_code code = db_each_row(s->db, sql, args, &list, err);
+    const struct stored_worker *workers = list.items;
 
-    t->on_worker(t->ctx, &w);
+    for (size_t i = 0; i < list.n; i++)
+        on_worker(ctx, &workers[i]);
+    return code;
 }
 
 enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at, struct err *err)
@@ -167,16 +165,11 @@ enum err_code store_worker_say(struct store *s, int64_t id, int64_t seen_at, str
 enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker, void *ctx,
                                 struct err *err)
 {
-    struct worker_taker t = {on_worker, ctx};
-
-    return db_do_rows(s->db, SQL_WORKER_FIND, take_worker, &t, err, db_i(id));
+    return each_worker(s, SQL_WORKER_FIND, DB_ARGS(db_i(id)), on_worker, ctx, err);
 }
 
 enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                  struct err *err)
 {
-    struct worker_taker t = {on_worker, ctx};
-    struct db_taker taker = {.on_row = take_worker, .ctx = &t};
-
-    return db_one(s->db, SQL_WORKER_LOAD, NULL, 0, &taker, err);
+    return each_worker(s, SQL_WORKER_LOAD, DB_ARGS(), on_worker, ctx, err);
 }

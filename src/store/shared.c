@@ -10,6 +10,7 @@
 #include "base/id.h"
 #include "base/os/log.h"
 #include "store/copy/copy.h"
+#include "store/db/columns.h"
 #include "store/internal.h"
 #include "store/meta.h"
 
@@ -20,14 +21,17 @@ enum { ALONE_PATIENCE_MS = 300, ALONE_PAUSE_MS = 50, ALONE_TRIES = 10 };
 
 /* ---- transactions ---- */
 
-static void take_view(void *ctx, const struct db_row *row)
-{
-    struct store_view *view = ctx;
+static const struct db_column view_columns[] = {
+    DB_NUMBER(store_view, now_at),
+    DB_NUMBER(store_view, definitions, .if_null = 1),
+    DB_NUMBER(store_view, changes),
+    DB_NUMBER(store_view, sole),
+};
+static const struct db_table view_table = DB_TABLE("view", store_view, view_columns);
 
-    *view = (struct store_view){.now_at = db_col_int(row, 0),
-                                .definitions = db_col_null(row, 1) ? 1 : db_col_int(row, 1),
-                                .changes = db_col_int(row, 2),
-                                .sole = db_col_int(row, 3) != 0};
+static void on_view(void *ctx, const struct db_row *row)
+{
+    (void)db_row_read(row, &view_table, NULL, ctx);
 }
 
 static enum err_code begin(struct store *s, enum store_company company, int patience_ms,
@@ -40,7 +44,7 @@ static enum err_code begin(struct store *s, enum store_company company, int pati
     struct db_call calls[] = {
         {.sql = SQL_SERVER_PATIENCE, .args = limit, .n_args = 1},
         {.sql = company == STORE_ALONE ? SQL_SERVER_LOCK_ALONE : SQL_SERVER_LOCK_BESIDE},
-        {.sql = SQL_SERVER_VIEW, .args = me, .n_args = 1, .on_row = take_view, .ctx = ret_view},
+        {.sql = SQL_SERVER_VIEW, .args = me, .n_args = 1, .on_row = on_view, .ctx = ret_view},
     };
     size_t first = patience_ms == 0 ? 1 : 0;
     int64_t asked_at = clock_mono_us();
@@ -131,7 +135,7 @@ struct outcome {
     bool committed;
 };
 
-static void take_fenced(void *ctx, const struct db_row *row)
+static void on_fenced_row(void *ctx, const struct db_row *row)
 {
     struct outcome *o = ctx;
 
@@ -142,7 +146,7 @@ static void take_fenced(void *ctx, const struct db_row *row)
 }
 
 /* The incarnation was closed already: by us, when that answer was lost as well, or by whoever has the node now. */
-static void take_former(void *ctx, const struct db_row *row)
+static void on_former_row(void *ctx, const struct db_row *row)
 {
     struct outcome *o = ctx;
 
@@ -155,11 +159,11 @@ static void take_former(void *ctx, const struct db_row *row)
  * not sign any more: the incarnation is closed first. */
 static enum err_code ask_outcome(struct store *s, struct outcome *o, struct err *err)
 {
-    if (db_do_rows(s->db, SQL_SERVER_FENCE, take_fenced, o, err, db_i(s->seat.node),
-                   db_i(s->incarnation)) != E_OK ||
+    if (db_rows(s->db, SQL_SERVER_FENCE, on_fenced_row, o, err, db_i(s->seat.node),
+                db_i(s->incarnation)) != E_OK ||
         o->known)
         return err->code;
-    return db_do_rows(s->db, SQL_SERVER_FORMER, take_former, o, err, db_i(s->seat.node));
+    return db_rows(s->db, SQL_SERVER_FORMER, on_former_row, o, err, db_i(s->seat.node));
 }
 
 void store_stop_waiting(struct store *s)
@@ -210,96 +214,74 @@ enum err_code shared_outcome(struct store *s, struct err *err)
 
 /* ---- membership ---- */
 
-struct seat_taker {
+struct seat {
     int64_t node, incarnation, ids_mark;
-    bool found;
     bool anothers; /* another process lives under the name */
 };
 
-static void take_seat(void *ctx, const struct db_row *row)
-{
-    struct seat_taker *t = ctx;
-
-    *t = (struct seat_taker){.node = db_col_int(row, 0),
-                             .incarnation = db_col_int(row, 1),
-                             .ids_mark = db_col_int(row, 2),
-                             .found = true};
-}
-
-static void take_own_seat(void *ctx, const struct db_row *row)
-{
-    struct seat_taker *t = ctx;
-
-    take_seat(t, row);
-    t->anothers = db_col_int(row, 3) != 0;
-}
-
-static enum err_code new_node(struct store *s, struct seat_taker *t, struct err *err)
-{
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
-
-    if (db_one(s->db, SQL_SERVER_NEW_NODE, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    t->node = got.value;
-    if (t->node <= ID_NODE_MAX)
-        return E_OK;
-    return err_set(err, E_UNAVAILABLE, "the store has %d servers, which is all it can tell apart",
-                   ID_NODE_MAX);
-}
+static const struct db_column seat_columns[] = {
+    DB_NUMBER(seat, node),
+    DB_NUMBER(seat, incarnation),
+    DB_NUMBER(seat, ids_mark),
+    DB_NUMBER(seat, anothers),
+};
+static const struct db_table seat_table = DB_TABLE("server", seat, seat_columns);
 
 /* The node it had before, one that nobody has any more, or a new one. */
-static enum err_code find_seat(struct store *s, const struct store_member *m, struct seat_taker *t,
+static enum err_code find_seat(struct store *s, const struct store_member *m, struct seat *seat,
                                struct err *err)
 {
-    struct db_taker taker = {.on_row = take_seat, .ctx = t};
-
-    if (db_do_rows(s->db, SQL_SERVER_BY_NAME, take_own_seat, t, err, db_t(slice_of(m->name)),
-                   db_i(m->pid), db_t(slice_of(m->host))) != E_OK)
+    if (db_find(s->db, SQL_SERVER_BY_NAME, &seat_table, NULL, seat, err, db_t(slice_of(m->name)),
+                db_i(m->pid), db_t(slice_of(m->host))) != E_OK)
         return err->code;
-    if (t->found && t->anothers && s->incarnation != 0 && t->incarnation != s->incarnation)
+    if (seat->anothers && s->incarnation != 0 && seat->incarnation != s->incarnation)
         return err_set(err, E_CONFLICT,
                        "another server runs under the name of this one: each needs a data "
                        "directory of its own, with a server-id of its own");
-    if (t->found)
+    if (seat->incarnation != 0)
         return E_OK;
-    if (db_one(s->db, SQL_SERVER_FREE_NODE, NULL, 0, &taker, err) != E_OK)
+    if (db_find(s->db, SQL_SERVER_FREE_NODE, &seat_table, NULL, seat, err) != E_OK)
         return err->code;
-    return t->found ? E_OK : new_node(s, t, err);
+    if (seat->incarnation != 0)
+        return E_OK;
+    if (db_number(s->db, SQL_SERVER_NEW_NODE, &seat->node, err) != E_OK)
+        return err->code;
+    if (seat->node <= ID_NODE_MAX)
+        return E_OK;
+    return err_set(err, E_UNAVAILABLE, "the store has had %d servers, the maximum", ID_NODE_MAX);
 }
 
-static enum err_code take_the_seat(struct store *s, const struct store_member *m, int64_t alive_us,
-                                   struct seat_taker *t, struct err *err)
+static enum err_code take_seat(struct store *s, const struct store_member *m, int64_t alive_us,
+                               struct seat *seat, struct err *err)
 {
-    struct taken_int newest = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &newest};
+    int64_t newest = 0;
     struct store_view view;
 
     if (store_begin_shared(s, STORE_ALONE, &view, err) != E_OK ||
-        store_copy_refuse_half(s, err) != E_OK || find_seat(s, m, t, err) != E_OK ||
+        store_copy_refuse_half(s, err) != E_OK || find_seat(s, m, seat, err) != E_OK ||
         store_meta_get(s, META_IDS, &s->seat.ids_floor, err) != E_OK ||
-        db_one(s->db, SQL_SERVER_IDS_MARKS, NULL, 0, &taker, err) != E_OK)
+        db_number(s->db, SQL_SERVER_IDS_MARKS, &newest, err) != E_OK)
         return err->code;
-    s->seat.ids_newest = newest.value > s->seat.ids_floor ? newest.value : s->seat.ids_floor;
-    return db_do(s->db, SQL_SERVER_JOIN, err, db_i(t->node), db_t(slice_of(m->name)),
-                 db_i(t->incarnation + 1), db_i(alive_us), db_t(slice_of(m->host)), db_i(m->pid),
+    s->seat.ids_newest = newest > s->seat.ids_floor ? newest : s->seat.ids_floor;
+    return db_do(s->db, SQL_SERVER_JOIN, err, db_i(seat->node), db_t(slice_of(m->name)),
+                 db_i(seat->incarnation + 1), db_i(alive_us), db_t(slice_of(m->host)), db_i(m->pid),
                  db_t(slice_of(m->version)), db_t(slice_of(m->url)));
 }
 
 enum err_code store_join(struct store *s, const struct store_member *member, int64_t alive_us,
                          struct store_seat *ret_seat, struct err *err)
 {
-    struct seat_taker t = {0};
+    struct seat seat = {0};
 
     s->seat = (struct store_seat){0};
-    if (take_the_seat(s, member, alive_us, &t, err) != E_OK || db_commit(s->db, err) != E_OK) {
+    if (take_seat(s, member, alive_us, &seat, err) != E_OK || db_commit(s->db, err) != E_OK) {
         store_rollback(s);
         return err_wrap(err, "join the servers of the store");
     }
-    s->seat.node = (uint32_t)t.node;
-    if (t.ids_mark > s->seat.ids_floor)
-        s->seat.ids_floor = t.ids_mark;
-    s->incarnation = t.incarnation + 1;
+    s->seat.node = (uint32_t)seat.node;
+    if (seat.ids_mark > s->seat.ids_floor)
+        s->seat.ids_floor = seat.ids_mark;
+    s->incarnation = seat.incarnation + 1;
     s->batch = 0;
     s->is_member = true;
     *ret_seat = s->seat;
@@ -332,83 +314,74 @@ void store_leave(struct store *s)
         return;
 }
 
-struct peer_taker {
-    store_peer_fn *on_peer;
-    void *ctx;
+static const struct db_column peer_columns[] = {
+    DB_NUMBER(store_peer, node),
+    DB_VALUE(DB_COLUMN_TEXT, store_peer, name),
+    DB_VALUE(DB_COLUMN_TEXT, store_peer, host),
+    DB_VALUE(DB_COLUMN_TEXT, store_peer, version),
+    DB_VALUE(DB_COLUMN_TEXT, store_peer, url),
+    DB_NUMBER(store_peer, pid),
+    DB_NUMBER(store_peer, joined_at),
+    DB_NUMBER(store_peer, alive_until_at),
 };
-
-static void take_peer(void *ctx, const struct db_row *row)
-{
-    struct peer_taker *t = ctx;
-    struct store_peer peer = {.node = (uint32_t)db_col_int(row, 0),
-                              .name = db_col_text(row, 1),
-                              .host = db_col_text(row, 2),
-                              .version = db_col_text(row, 3),
-                              .url = db_col_text(row, 4),
-                              .pid = db_col_int(row, 5),
-                              .joined_at = db_col_int(row, 6),
-                              .alive_until_at = db_col_int(row, 7)};
-
-    t->on_peer(t->ctx, &peer);
-}
+static const struct db_table peer_table = DB_TABLE("server", store_peer, peer_columns);
 
 enum err_code store_servers_list(struct store *s, store_peer_fn *on_peer, void *ctx,
                                  struct err *err)
 {
-    struct peer_taker t = {on_peer, ctx};
-    struct db_taker taker = {.on_row = take_peer, .ctx = &t};
+    CLEANUP(db_list) struct db_list list = {.table = &peer_table};
+    enum err_code code = db_each(s->db, SQL_SERVER_LIST, &list, err);
+    const struct store_peer *peers = list.items;
 
-    return db_one(s->db, SQL_SERVER_LIST, NULL, 0, &taker, err);
+    for (size_t i = 0; i < list.n; i++)
+        on_peer(ctx, &peers[i]);
+    return code;
 }
 
 /* ---- what members do for each other ---- */
 
-struct pulse_taker {
-    struct store_pulse *pulse;
-    struct seen_worker *workers;
-    size_t n_workers;
+/* The answer to a beat. */
+struct beat_row {
     bool member;
+    struct store_pulse pulse;
+    struct slice skipped; /* numbers of workers whose rows another server has locked */
 };
 
-/* Those whose numbers are not in the text. */
-static void take_said(struct pulse_taker *t, struct slice passed_over)
-{
-    const char *at = passed_over.data;
-    const char *end = at + passed_over.size;
+static const struct db_column beat_columns[] = {
+    DB_NUMBER(beat_row, member),
+    DB_NUMBER(beat_row, pulse.now_at),
+    DB_NUMBER(beat_row, pulse.due_at, .if_null = TIME_NEVER),
+    DB_NUMBER(beat_row, pulse.dead),
+    DB_NUMBER(beat_row, pulse.work),
+    DB_NUMBER(beat_row, pulse.unsettled),
+    DB_NUMBER(beat_row, pulse.ready),
+    DB_NUMBER(beat_row, pulse.changes),
+    DB_NUMBER(beat_row, pulse.releases),
+    DB_NUMBER(beat_row, pulse.others_until_at, .if_null = TIME_NEVER),
+    DB_NUMBER(beat_row, pulse.revivals),
+    DB_NUMBER(beat_row, pulse.fanouts),
+    DB_VALUE(DB_COLUMN_TEXT, beat_row, skipped),
+};
+static const struct db_table beat_table = DB_TABLE("beat", beat_row, beat_columns);
 
-    for (size_t i = 0; i < t->n_workers; i++)
-        t->workers[i].is_said = true;
+/* All workers were said to be seen, but those whose numbers are in the text. */
+static void mark_said(struct seen_worker *workers, size_t n, struct slice skipped)
+{
+    const char *at = skipped.data;
+    const char *end = at + skipped.size;
+
+    for (size_t i = 0; i < n; i++)
+        workers[i].is_said = true;
     while (at < end) {
         int64_t id = 0;
 
         for (; at < end && *at != ' '; at++)
             id = 10 * id + (*at - '0');
         at++;
-        for (size_t i = 0; i < t->n_workers; i++)
-            if (t->workers[i].id == id)
-                t->workers[i].is_said = false;
+        for (size_t i = 0; i < n; i++)
+            if (workers[i].id == id)
+                workers[i].is_said = false;
     }
-}
-
-static void take_pulse(void *ctx, const struct db_row *row)
-{
-    struct pulse_taker *t = ctx;
-
-    t->member = db_col_int(row, 0) == 1;
-    *t->pulse = (struct store_pulse){
-        .now_at = db_col_int(row, 1),
-        .due_at = db_col_null(row, 2) ? TIME_NEVER : db_col_int(row, 2),
-        .dead = db_col_int(row, 3) != 0,
-        .work = db_col_int(row, 4) != 0,
-        .unsettled = db_col_int(row, 5) != 0,
-        .ready = db_col_int(row, 6) != 0,
-        .changes = db_col_int(row, 7),
-        .releases = db_col_int(row, 8) != 0,
-        .others_until_at = db_col_null(row, 9) ? TIME_NEVER : db_col_int(row, 9),
-        .revivals = db_col_int(row, 10) != 0,
-        .fanouts = db_col_int(row, 11) != 0,
-    };
-    take_said(t, db_col_text(row, 12));
 }
 
 enum err_code store_beat(struct store *s, int64_t alive_us, struct seen_worker *workers,
@@ -417,68 +390,54 @@ enum err_code store_beat(struct store *s, int64_t alive_us, struct seen_worker *
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct db_value *values = arena_array(&arena, 2 * n_workers + 1, sizeof(*values));
     struct db_rows seen = {values, n_workers, 2};
-    struct pulse_taker t = {.pulse = ret_pulse, .workers = workers, .n_workers = n_workers};
+    struct beat_row beat;
 
     for (size_t i = 0; i < n_workers; i++) {
         values[2 * i] = db_i(workers[i].id);
         values[2 * i + 1] = db_i(workers[i].at);
     }
-    if (db_do_rows(s->db, SQL_SERVER_BEAT, take_pulse, &t, err, db_i(s->seat.node),
-                   db_i(s->incarnation), db_i(alive_us), db_r(&seen)) != E_OK)
+    if (db_find(s->db, SQL_SERVER_BEAT, &beat_table, &arena, &beat, err, db_i(s->seat.node),
+                db_i(s->incarnation), db_i(alive_us), db_r(&seen)) != E_OK)
         return err->code;
-    s->is_member = t.member;
+    s->is_member = beat.member;
+    *ret_pulse = beat.pulse;
+    mark_said(workers, n_workers, beat.skipped);
     return E_OK;
 }
 
-struct node_taker {
-    int64_t nodes[ID_NODE_MAX + 1];
-    size_t n;
-    struct buf *names;
+static const struct db_column dead_columns[] = {
+    DB_NUMBER(store_peer, node),
+    DB_VALUE(DB_COLUMN_TEXT, store_peer, url),
 };
-
-static void take_node(void *ctx, const struct db_row *row)
-{
-    struct node_taker *t = ctx;
-
-    t->nodes[t->n++] = db_col_int(row, 0);
-    if (t->names->size > 0)
-        buf_add_str(t->names, ", ");
-    buf_add_slice(t->names, db_col_text(row, 1));
-}
-
-static enum err_code adopt_from(struct store *s, int64_t node, int64_t *claims, struct err *err)
-{
-    const struct db_value args[] = {db_i(s->seat.node), db_i(node)};
-    struct db_taker taker = {0};
-
-    if (db_one(s->db, SQL_SERVER_TAKE_CLAIMS, args, ARRAY_LEN(args), &taker, err) != E_OK)
-        return err->code;
-    *claims += taker.changed;
-    return db_do(s->db, SQL_SERVER_BURY, err, db_i(node));
-}
+static const struct db_table dead_table = DB_TABLE("server", store_peer, dead_columns);
 
 enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct buf *names, struct err *err)
 {
-    struct node_taker dead = {.names = names};
+    CLEANUP(db_list) struct db_list list = {.table = &dead_table};
 
     *ret_claims = 0;
-    if (db_do_rows(s->db, SQL_SERVER_DEAD, take_node, &dead, err, db_i(s->seat.node)) != E_OK)
+    if (db_each(s->db, SQL_SERVER_DEAD, &list, err, db_i(s->seat.node)) != E_OK)
         return err->code;
-    for (size_t i = 0; i < dead.n; i++)
-        if (adopt_from(s, dead.nodes[i], ret_claims, err) != E_OK)
+    const struct store_peer *dead = list.items;
+
+    for (size_t i = 0; i < list.n; i++) {
+        int64_t claims = 0;
+
+        if (db_change(s->db, SQL_SERVER_TAKE_CLAIMS, &claims, err, db_i(s->seat.node),
+                      db_i(dead[i].node)) != E_OK ||
+            db_do(s->db, SQL_SERVER_BURY, err, db_i(dead[i].node)) != E_OK)
             return err->code;
+        *ret_claims += claims;
+        if (names->size > 0)
+            buf_add_str(names, ", ");
+        buf_add_slice(names, dead[i].url);
+    }
     return E_OK;
 }
 
 enum err_code store_queues_changed(struct store *s, int64_t *ret_changes, struct err *err)
 {
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
-
-    if (db_one(s->db, SQL_SERVER_CHANGED, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    *ret_changes = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_SERVER_CHANGED, ret_changes, err);
 }
 
 /* ---- news, locks ---- */

@@ -294,13 +294,13 @@ void store_rollback(struct store *s)
     db_rollback(s->db);
 }
 
-struct db_value *store_id_values(const int64_t *ids, size_t n, struct arena *arena)
+struct db_rows store_id_rows(const int64_t *ids, size_t n, struct arena *arena)
 {
     struct db_value *values = arena_array(arena, n + 1, sizeof(*values));
 
     for (size_t i = 0; i < n; i++)
         values[i] = db_i(ids[i]);
-    return values;
+    return (struct db_rows){values, n, 1};
 }
 
 static int compare_id(const void *a, const void *b)
@@ -317,19 +317,11 @@ bool store_row_place(const struct db_row *row, const int64_t *ids, size_t n, siz
     const int64_t *place = bsearch(&id, ids, n, sizeof(id), compare_id);
 
     if (place == NULL) {
-        db_row_refuse(row, "%lld was not asked for", (long long)id);
+        db_row_refuse(row, "row %lld does not belong to the answer", (long long)id);
         return false;
     }
     *ret_place = (size_t)(place - ids);
     return true;
-}
-
-void take_one_int(void *ctx, const struct db_row *row)
-{
-    struct taken_int *t = ctx;
-
-    t->found = true;
-    t->value = db_col_int(row, 0);
 }
 
 static bool is_empty_dir(const char *dir)

@@ -18,7 +18,7 @@ static bool is_of(const struct store *s, enum sql sql)
     return s->shared || sql_texts[sql].sqlite != NULL;
 }
 
-struct finding_taker {
+struct findings {
     store_finding_fn *on_finding;
     void *ctx;
     struct store_damage *damage;
@@ -27,16 +27,16 @@ struct finding_taker {
 
 static void pass_on(void *ctx, const char *finding)
 {
-    struct finding_taker *t = ctx;
+    struct findings *t = ctx;
 
     t->count++;
     damage_note(t->damage, "a check found: %s", finding);
     t->on_finding(t->ctx, finding);
 }
 
-static void take_violation(void *ctx, const struct db_row *row)
+static void on_violation(void *ctx, const struct db_row *row)
 {
-    struct finding_taker *t = ctx;
+    struct findings *t = ctx;
 
     pass_on(t, db_col_text(row, 0).data);
 }
@@ -44,9 +44,7 @@ static void take_violation(void *ctx, const struct db_row *row)
 enum err_code store_verify(struct store *s, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err)
 {
-    struct finding_taker t = {.on_finding = on_finding, .ctx = ctx, .damage = s->damage};
-    struct db_taker taker = {.on_row = take_violation, .ctx = &t};
-
+    struct findings t = {.on_finding = on_finding, .ctx = ctx, .damage = s->damage};
     char damage[DAMAGE_TEXT_SIZE];
     bool damaged = store_read_damage(s, damage);
 
@@ -63,7 +61,7 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
 
     for (size_t i = 0; i < ARRAY_LEN(invariants) && code == E_OK; i++)
         if (is_of(s, invariants[i]))
-            code = db_one(s->db, invariants[i], NULL, 0, &taker, err);
+            code = db_rows(s->db, invariants[i], on_violation, &t, err);
     db_rollback(s->db);
     if (code == E_OK && t.count == 0) {
         if (damaged)

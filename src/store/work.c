@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/work.h"
 
+#include "store/db/columns.h"
 #include "store/internal.h"
+
+static const struct db_column work_columns[] = {
+    DB_NUMBER(stored_work, id),
+    DB_NUMBER(stored_work, kind),
+    DB_VALUE(DB_COLUMN_TEXT, stored_work, args),
+    DB_NUMBER(stored_work, phase),
+    DB_NUMBER(stored_work, cursor),
+    DB_NUMBER(stored_work, last),
+    DB_NUMBER(stored_work, changed),
+    DB_NUMBER(stored_work, refused),
+    DB_NUMBER(stored_work, created_at),
+    DB_NUMBER(stored_work, finished_at),
+};
+static const struct db_table work_table = DB_TABLE("work", stored_work, work_columns);
 
 enum err_code store_work_add(struct store *s, const struct stored_work *w, struct err *err)
 {
@@ -15,52 +30,32 @@ enum err_code store_work_step(struct store *s, const struct stored_work *w, stru
                  db_i(w->changed), db_i(w->refused), db_i(w->finished_at));
 }
 
-struct work_taker {
-    store_work_fn *on_work;
-    void *ctx;
-};
-
-static void take_work(void *ctx, const struct db_row *row)
+static enum err_code each_work(struct store *s, enum sql sql, struct db_args args,
+                               store_work_fn *on_work, void *ctx, struct err *err)
 {
-    struct work_taker *t = ctx;
-    struct stored_work w = {
-        .id = db_col_int(row, 0),
-        .kind = (int)db_col_int(row, 1),
-        .args = db_col_text(row, 2),
-        .phase = (int)db_col_int(row, 3),
-        .cursor = db_col_int(row, 4),
-        .last = db_col_int(row, 5),
-        .changed = db_col_int(row, 6),
-        .refused = db_col_int(row, 7),
-        .created_at = db_col_int(row, 8),
-        .finished_at = db_col_int(row, 9),
-    };
+    CLEANUP(db_list) struct db_list list = {.table = &work_table};
+    enum err_code code = db_each_row(s->db, sql, args, &list, err);
+    const struct stored_work *works = list.items;
 
-    t->on_work(t->ctx, &w);
+    for (size_t i = 0; i < list.n; i++)
+        on_work(ctx, &works[i]);
+    return code;
 }
 
 enum err_code store_work_load(struct store *s, store_work_fn *on_work, void *ctx, struct err *err)
 {
-    struct work_taker t = {on_work, ctx};
-    struct db_taker taker = {.on_row = take_work, .ctx = &t};
-
-    return db_one(s->db, SQL_WORK_LOAD, NULL, 0, &taker, err);
+    return each_work(s, SQL_WORK_LOAD, DB_ARGS(), on_work, ctx, err);
 }
 
 enum err_code store_work_next(struct store *s, store_work_fn *on_work, void *ctx, struct err *err)
 {
-    struct work_taker t = {on_work, ctx};
-    struct db_taker taker = {.on_row = take_work, .ctx = &t};
-
-    return db_one(s->db, SQL_WORK_NEXT, NULL, 0, &taker, err);
+    return each_work(s, SQL_WORK_NEXT, DB_ARGS(), on_work, ctx, err);
 }
 
 enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work, void *ctx,
                               struct err *err)
 {
-    struct work_taker t = {on_work, ctx};
-
-    return db_do_rows(s->db, SQL_WORK_FIND, take_work, &t, err, db_i(id));
+    return each_work(s, SQL_WORK_FIND, DB_ARGS(db_i(id)), on_work, ctx, err);
 }
 
 enum err_code store_work_remove_old(struct store *s, int64_t before_at, struct err *err)

@@ -271,7 +271,8 @@ void check_bill(struct sim *s, const struct model_job *j)
     struct bill bill;
     struct job row;
 
-    if (store_job_lean(s->at->store, j->id, &arena, &row, &found, &err) != E_OK || !found)
+    if (store_job_load(s->at->store, j->id, LOAD_PAYLOAD, &arena, &row, &found, &err) != E_OK ||
+        !found)
         sim_fail(s, "job %lld cannot be read: %s", (long long)j->id, err.msg);
     bill_parse(row.bill, &arena, &bill);
     if (row.step != j->step || row.failed_step != j->failed_step ||

@@ -128,7 +128,7 @@ struct job get_job(int64_t id)
     struct job j = {.state = JOB_NONE};
     bool found = false;
 
-    ok(store_job_load(fx.store, id, &fx.arena, &j, &found, &err));
+    ok(store_job_load(fx.store, id, LOAD_ALL, &fx.arena, &j, &found, &err));
     assert_true(found);
     return j;
 }
@@ -138,7 +138,7 @@ bool job_is_there(int64_t id)
     struct job j = {.state = JOB_NONE};
     bool found = false;
 
-    ok(store_job_load(fx.store, id, &fx.arena, &j, &found, &err));
+    ok(store_job_load(fx.store, id, LOAD_ALL, &fx.arena, &j, &found, &err));
     return found;
 }
 

@@ -208,7 +208,7 @@ static void a_backup_is_a_whole_store(void **state)
     assert_int_equal(st.st_mode & 077, 0); /* what is in jobs is not for everybody */
     ok(store_open(&(struct store_config){.dir = p.to, .mode = STORE_WRITE}, &copy, &err));
     assert_int_equal(findings(copy, STORE_CHECK_FULL, NULL), 0);
-    ok(store_job_load(copy, 20, &fx.arena, &j, &found, &err));
+    ok(store_job_load(copy, 20, LOAD_ALL, &fx.arena, &j, &found, &err));
     assert_true(found);
     store_close(copy);
     store_close(reader);

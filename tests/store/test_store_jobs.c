@@ -216,9 +216,9 @@ static void a_job_can_be_read_without_what_it_carries(void **state)
     begin();
     ok(store_jobs_insert(fx.store, &put, 1, &err));
     commit();
-    ok(store_job_lean(fx.store, 1, &fx.arena, &lean, &found[0], &err));
-    ok(store_job_outline(fx.store, 1, &fx.arena, &outline, &found[1], &err));
-    ok(store_job_brief(fx.store, 1, &fx.arena, &brief, &found[2], &err));
+    ok(store_job_load(fx.store, 1, LOAD_PAYLOAD, &fx.arena, &lean, &found[0], &err));
+    ok(store_job_load(fx.store, 1, LOAD_STATE, &fx.arena, &outline, &found[1], &err));
+    ok(store_job_load(fx.store, 1, LOAD_LIVE, &fx.arena, &brief, &found[2], &err));
     assert_true(found[0] && found[1] && found[2]);
     assert_null(lean.body.data);
     assert_true(same(lean.params, "{}"));

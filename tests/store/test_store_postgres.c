@@ -157,16 +157,16 @@ static void a_set_without_rows_does_nothing(void **state)
 {
     struct db_value none[6];
     struct db_rows hot = {none, 0, 5}, carried = {none, 0, 6}, ids = {none, 0, 1};
-    struct db_value claim[] = {db_r(&ids), db_i(1), db_i(1), db_i(1), db_i(1)};
-    struct db_taker taker = {.changed = 7};
+    int64_t changed = 7;
 
     (void)state;
     begin();
     ok(db_do(fx.store->db, SQL_JOBS_INSERT, &err, db_r(&hot)));
     ok(db_do(fx.store->db, SQL_PAYLOAD_INSERT, &err, db_r(&carried)));
-    ok(db_one(fx.store->db, SQL_JOBS_CLAIM, claim, ARRAY_LEN(claim), &taker, &err));
+    ok(db_change(fx.store->db, SQL_JOBS_CLAIM, &changed, &err, db_r(&ids), db_i(1), db_i(1),
+                 db_i(1), db_i(1)));
     commit();
-    assert_int_equal(taker.changed, 0);
+    assert_int_equal(changed, 0);
     assert_int_equal(raw_number("SELECT COUNT(*) FROM jobs"), 0);
 }
 
@@ -315,7 +315,7 @@ static void takers_may_run_statements_themselves(void **state)
     begin();
     for (int i = 1; i <= 3; i++) {
         ok(store_meta_set(fx.store, "mark", 10 * i, &err));
-        ok(db_do_rows(fx.store->db, SQL_META_GET, take_and_ask, seen, &err, db_t(SLICE("mark"))));
+        ok(db_rows(fx.store->db, SQL_META_GET, take_and_ask, seen, &err, db_t(SLICE("mark"))));
         assert_int_equal(seen[0], 10 * i);
         assert_int_equal(seen[1], 10 * i + 1);
     }

@@ -71,9 +71,9 @@ static void a_job_is_made_with_its_place_on_a_route(void **state)
     commit();
     got = get_job(10);
     assert_routed(&got);
-    ok(store_job_lean(fx.store, 10, &fx.arena, &got, &found, &err));
+    ok(store_job_load(fx.store, 10, LOAD_PAYLOAD, &fx.arena, &got, &found, &err));
     assert_routed(&got);
-    ok(store_job_brief(fx.store, 10, &fx.arena, &got, &found, &err));
+    ok(store_job_load(fx.store, 10, LOAD_LIVE, &fx.arena, &got, &found, &err));
     assert_int_equal(got.step, 2);
     assert_int_equal(got.bill.size, 0);
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);

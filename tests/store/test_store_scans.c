@@ -444,7 +444,7 @@ static void a_job_is_listed_with_the_start_and_the_size_of_what_is_large(void **
         bool found = false;
         struct job j;
 
-        ok(store_job_listed(fx.store, id, &fx.arena, &j, &found, &err));
+        ok(store_job_load(fx.store, id, LOAD_PREVIEW, &fx.arena, &j, &found, &err));
         assert_true(found);
         assert_int_equal(bytes_of(&j), strlen("k"));
         assert_int_equal(j.state, id < 3 ? JOB_READY : JOB_FAILED);
@@ -481,7 +481,7 @@ static void a_value_up_to_the_bound_is_listed_whole(void **state)
         begin();
         ok(store_jobs_insert(fx.store, &put, 1, &err));
         commit();
-        ok(store_job_listed(fx.store, put.id.v, &fx.arena, &j, &found, &err));
+        ok(store_job_load(fx.store, put.id.v, LOAD_PREVIEW, &fx.arena, &j, &found, &err));
         assert_true(found);
         if (over == 0) {
             assert_true(slice_equal(j.params, put.params));

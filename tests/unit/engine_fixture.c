@@ -388,7 +388,7 @@ enum job_state state_of(struct fixture *f, int64_t id)
     bool found = false;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     return found ? j.state : JOB_NONE;
 }
 

@@ -178,7 +178,8 @@ static bool has_ended(struct engine *e, struct op *op)
     for (size_t i = 0; i < e->bulk.count; i++)
         if (e->bulk.items[i]->row.id == op->wait.id)
             return false;
-    return store_job_brief(e->store, op->wait.id, &e->batch.arena, &j, &found, &op->err) != E_OK ||
+    return store_job_load(e->store, op->wait.id, LOAD_LIVE, &e->batch.arena, &j, &found,
+                          &op->err) != E_OK ||
            !found;
 }
 

@@ -95,7 +95,7 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     struct job j;
 
     if (shared_hold_job(e, id, err) != E_OK ||
-        store_job_outline(e->store, id, &e->batch.arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, id, LOAD_STATE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.queue != ending->queue || j.state != ending->state ||
         j.finished_at > ending->finished_at)

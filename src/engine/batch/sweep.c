@@ -103,7 +103,7 @@ static enum err_code judge_lease(struct engine *e, const struct live_claim *clai
     bool found = false;
     struct job j;
 
-    if (store_job_brief(e->store, id, &e->batch.arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, id, LOAD_LIVE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != claim->token)
         return E_OK;
@@ -170,7 +170,7 @@ static enum err_code wake(struct engine *e, int64_t id, struct err *err)
     bool hit = false;
     struct job was;
 
-    if (store_job_brief(e->store, id, &e->batch.arena, &was, &found, err) != E_OK)
+    if (store_job_load(e->store, id, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found || was.state != JOB_SCHEDULED)
         return store_job_damaged(e->store, id, "it is listed as due and is not", err);

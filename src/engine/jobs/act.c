@@ -522,7 +522,7 @@ enum err_code act_run(struct engine *e, struct op *op, struct err *err)
     struct job j;
 
     if (links_follow(e, err) != E_OK || shared_hold_job(e, op->act.id, err) != E_OK ||
-        store_job_load(e->store, op->act.id, &arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, op->act.id, LOAD_ALL, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         char text[ID_TEXT_SIZE];

@@ -212,7 +212,7 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     struct job j;
 
     if (shared_hold_job(e, id, err) != E_OK ||
-        store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found ||
         !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */

@@ -362,7 +362,8 @@ static enum err_code return_unheld(struct engine *e, const struct held_list *hel
 
         if (is_held(held, claim->jobs[i], claim->token))
             continue;
-        if (store_job_brief(e->store, claim->jobs[i], &e->batch.arena, &j, &found, err) != E_OK)
+        if (store_job_load(e->store, claim->jobs[i], LOAD_LIVE, &e->batch.arena, &j, &found, err) !=
+            E_OK)
             return err->code;
         if (found && j.state == JOB_RUNNING && j.token == claim->token &&
             attempt_end_run(e, &j, &end, &none, err) != E_OK)

@@ -26,7 +26,7 @@ static enum err_code judge_lease(struct engine *e, struct op *op, struct job *j,
     const struct emit *x = &op->emit;
     bool found = false;
 
-    if (store_job_outline(e->store, x->id, &e->batch.arena, j, &found, err) != E_OK)
+    if (store_job_load(e->store, x->id, LOAD_STATE, &e->batch.arena, j, &found, err) != E_OK)
         return err->code;
     if (found && j->state == JOB_RUNNING && j->token == x->token)
         return E_OK;

@@ -39,7 +39,7 @@ struct emitters {
 MUST_CHECK enum err_code emitters_load(struct engine *e, struct err *err);
 void emitters_free(struct engine *e);
 
-/* That of the running attempt, NULL when it has not emitted anything.  `job` is as store_job_brief gave it. */
+/* That of the running attempt, NULL when it has not emitted anything.  `job` is as store_job_load gave it. */
 MUST_CHECK enum err_code emitter_find(struct engine *e, const struct job *job,
                                       struct emitter **ret_emitter, struct err *err);
 

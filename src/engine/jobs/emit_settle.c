@@ -182,7 +182,7 @@ static enum err_code judge_after(struct engine *e, struct job *j, struct after_n
         return err->code;
     if (held || ret_never->is)
         return E_OK;
-    if (store_job_brief(e->store, j->id.v, &e->batch.arena, &was, &found, err) != E_OK)
+    if (store_job_load(e->store, j->id.v, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, j->id.v, "it is gone", err);
@@ -236,7 +236,8 @@ static enum err_code cancel_never(struct engine *e, const struct stored_emit *ro
 
         if (!p->never[i].is)
             continue;
-        if (store_job_brief(e->store, row->jobs[i], &e->batch.arena, &j, &found, err) != E_OK)
+        if (store_job_load(e->store, row->jobs[i], LOAD_LIVE, &e->batch.arena, &j, &found, err) !=
+            E_OK)
             return err->code;
         if (!found)
             return store_job_damaged(e->store, row->jobs[i], "it is gone", err);

@@ -171,7 +171,7 @@ static enum err_code judge_late(struct engine *e, const struct finish_item *item
     bool found = false;
     struct job j;
 
-    if (store_job_outline(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, item->id, LOAD_STATE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         err_set(refused, E_NOT_FOUND, "there is no such job (any more)");
@@ -218,7 +218,7 @@ static enum err_code add_state(struct engine *e, struct op *op, const struct fin
 
     if (item->outcome == JOB_OUT_DONE)
         return E_OK;
-    if (store_job_outline(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, item->id, LOAD_STATE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return E_OK;
@@ -277,7 +277,8 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
         return err->code;
     if (set.size <= LITTLE_SET || refused->code != E_OK)
         return E_OK;
-    if (store_job_lean(e->store, j->id.v, &e->batch.arena, &whole, &found, err) != E_OK)
+    if (store_job_load(e->store, j->id.v, LOAD_PAYLOAD, &e->batch.arena, &whole, &found, err) !=
+        E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, j->id.v, "it is gone", err);
@@ -363,7 +364,7 @@ static enum err_code finish_one(struct engine *e, struct op *op, const struct fi
         add_result(op, item, &refused, false);
         return E_OK;
     }
-    if (store_job_brief(e->store, item->id, &e->batch.arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, item->id, LOAD_LIVE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != item->token) {
         if (judge_late(e, item, &refused, err) != E_OK)

@@ -22,7 +22,7 @@ struct attempt_gain {
     struct slice limits; /* of the commands that those steps bring: JSON object */
 };
 
-/* Ends the attempt of a running job as judged; the job is as store_job_brief gave it. */
+/* Ends the attempt of a running job as judged; the job is as store_job_load gave it. */
 MUST_CHECK enum err_code attempt_end_run(struct engine *e, const struct job *was,
                                          const struct attempt_end *end,
                                          const struct attempt_gain *gain, struct err *err);

@@ -25,7 +25,7 @@ static enum err_code find_job(struct engine *e, const struct log_append *l, stru
 {
     bool found = false;
 
-    if (store_job_outline(e->store, l->id, &e->batch.arena, j, &found, err) != E_OK)
+    if (store_job_load(e->store, l->id, LOAD_STATE, &e->batch.arena, j, &found, err) != E_OK)
         return err->code;
     if (!found)
         err_set(refused, E_NOT_FOUND, "there is no such job (any more)");

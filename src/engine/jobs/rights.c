@@ -167,7 +167,7 @@ enum err_code rights_judge_change_of(struct engine *e, int64_t id, const char *w
     bool found = false;
     struct job j;
 
-    if (store_job_lean(e->store, id, &arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (found)
         rights_judge_change(e, &j, what, refused);

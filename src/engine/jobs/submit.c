@@ -138,7 +138,7 @@ static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *er
     bool found = false;
     struct job j;
 
-    if (store_job_load(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
+    if (store_job_load(e->store, p->id, LOAD_ALL, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
@@ -302,7 +302,7 @@ static enum err_code cancel_at_once(struct engine *e, const struct plan *p, stru
     struct job j;
 
     if (submit_flush(e, err) != E_OK ||
-        store_job_brief(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, p->id, LOAD_LIVE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, p->id, "it is gone", err);
@@ -339,7 +339,7 @@ static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
     struct job j;
 
     if (shared_hold_job(e, p->id, err) != E_OK ||
-        store_job_load(e->store, p->id, &e->batch.arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, p->id, LOAD_ALL, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;

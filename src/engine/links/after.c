@@ -54,7 +54,7 @@ static enum err_code load_route(struct judging *g, const struct after_target *t,
     if (t->place > 0) {
         bill_parse(g->items[t->place - 1].bill, &g->arena, &g->bill);
     } else {
-        if (store_job_lean(g->e->store, t->id, &g->arena, &j, &found, err) != E_OK ||
+        if (store_job_load(g->e->store, t->id, LOAD_PAYLOAD, &g->arena, &j, &found, err) != E_OK ||
             step_ends_load(g->e, t->id, &g->steps, err) != E_OK)
             return err->code;
         bill_parse(found ? j.bill : slice_make(NULL, 0), &g->arena, &g->bill);

@@ -18,7 +18,7 @@ enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *re
 {
     struct step_ends s = {.last = MAP_INIT};
 
-    if (store_job_lean(e->store, job, &e->batch.arena, &s.job, &s.found, err) != E_OK)
+    if (store_job_load(e->store, job, LOAD_PAYLOAD, &e->batch.arena, &s.job, &s.found, err) != E_OK)
         return err->code;
     if (s.found)
         bill_parse(s.job.bill, &e->batch.arena, &s.bill);

@@ -54,7 +54,7 @@ static enum err_code load(struct cause *c, bool *ret_found, struct err *err)
 {
     struct store *s = c->e->store;
 
-    if (store_job_lean(s, c->end->job, c->arena, &c->job, ret_found, err) != E_OK)
+    if (store_job_load(s, c->end->job, LOAD_PAYLOAD, c->arena, &c->job, ret_found, err) != E_OK)
         return err->code;
     if (!*ret_found)
         return E_OK;
@@ -79,7 +79,8 @@ static enum err_code never_began(const struct cause *c, bool *ret_never, struct 
     *ret_never = false;
     if (c->end->state != JOB_FAILED || c->job.attempt > 0 || c->bill.parent == 0)
         return E_OK;
-    if (store_job_outline(c->e->store, c->bill.parent, c->arena, &parent, &found, err) != E_OK)
+    if (store_job_load(c->e->store, c->bill.parent, LOAD_STATE, c->arena, &parent, &found, err) !=
+        E_OK)
         return err->code;
     *ret_never = found && parent.state == JOB_FAILED && parent.attempt == 0;
     return E_OK;
@@ -223,7 +224,7 @@ static enum err_code set_held(struct engine *e, int64_t job, enum job_event even
     bool hit = false;
     struct job was;
 
-    if (store_job_brief(e->store, job, &e->batch.arena, &was, &found, err) != E_OK)
+    if (store_job_load(e->store, job, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found || (event == JOB_EV_WAKE && !(was.holds & JOB_HOLD_LINKS)))
         return E_OK;

@@ -64,7 +64,7 @@ static enum err_code revive_one(struct engine *e, int64_t waiter, bool *ret_busy
 
     if (shared_hold_job(e, waiter, err) != E_OK ||
         after_is_telling(e, waiter, ret_busy, err) != E_OK ||
-        store_job_lean(e->store, waiter, &arena, &j, &found, err) != E_OK)
+        store_job_load(e->store, waiter, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (*ret_busy)
         return E_OK;

@@ -140,7 +140,7 @@ static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job
 {
     bool found = false;
 
-    if (store_job_lean(e->store, id, &e->batch.arena, ret_job, &found, err) != E_OK)
+    if (store_job_load(e->store, id, LOAD_PAYLOAD, &e->batch.arena, ret_job, &found, err) != E_OK)
         return err->code;
     if (!found)
         return store_job_damaged(e->store, id, "it is gone", err);

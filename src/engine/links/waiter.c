@@ -86,7 +86,7 @@ static enum err_code load(struct engine *e, int64_t waiter, struct job *ret_job,
 {
     bool found = false;
 
-    if (store_job_brief(e->store, waiter, &e->batch.arena, ret_job, &found, err) != E_OK)
+    if (store_job_load(e->store, waiter, LOAD_LIVE, &e->batch.arena, ret_job, &found, err) != E_OK)
         return err->code;
     *ret_waits = found && ret_job->state == JOB_HELD && ret_job->holds & JOB_HOLD_AFTER;
     return E_OK;

@@ -149,7 +149,7 @@ static enum err_code say_job(struct query_view *v, const struct stored_wait *w, 
     bool found = false;
     struct job j;
 
-    if (store_job_outline(v->store, w->target, &v->arena, &j, &found, err) != E_OK)
+    if (store_job_load(v->store, w->target, LOAD_STATE, &v->arena, &j, &found, err) != E_OK)
         return err->code;
     const char *state = found ? job_state_name(j.state) : "gone";
 
@@ -324,7 +324,7 @@ enum err_code query_job(struct query_view *v, struct query *q, struct err *err)
     bool found = false;
     struct job j;
 
-    if (store_job_load(v->store, q->id, &v->arena, &j, &found, err) != E_OK)
+    if (store_job_load(v->store, q->id, LOAD_ALL, &v->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found) {
         char text[ID_TEXT_SIZE];
@@ -414,8 +414,8 @@ enum err_code query_add_listed(struct query_view *v, struct query *q, int64_t id
     bool found = false;
     struct job j;
 
-    if ((q->whole ? store_job_lean(v->store, id, &arena, &j, &found, err)
-                  : store_job_listed(v->store, id, &arena, &j, &found, err)) != E_OK)
+    if ((q->whole ? store_job_load(v->store, id, LOAD_PAYLOAD, &arena, &j, &found, err)
+                  : store_job_load(v->store, id, LOAD_PREVIEW, &arena, &j, &found, err)) != E_OK)
         return err->code;
     if (!found) /* one read transaction sees one state */
         return err_set(err, E_INTERNAL, "the store is damaged: a listed job is not there");

@@ -156,7 +156,7 @@ enum err_code query_log(struct query_view *v, struct query *q, struct err *err)
     struct job j;
     int64_t size = 0;
 
-    if (store_job_outline(v->store, q->id, &v->arena, &j, &found, err) != E_OK ||
+    if (store_job_load(v->store, q->id, LOAD_STATE, &v->arena, &j, &found, err) != E_OK ||
         store_log_size(v->store, q->id, &size, err) != E_OK)
         return err->code;
     if (!found)
@@ -208,7 +208,7 @@ enum err_code query_log_times(struct query_view *v, struct query *q, struct err 
     bool found = false;
     struct job j;
 
-    if (store_job_outline(v->store, q->id, &v->arena, &j, &found, err) != E_OK)
+    if (store_job_load(v->store, q->id, LOAD_STATE, &v->arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found)
         return no_job(q->id, err);

@@ -165,7 +165,7 @@ static enum err_code look_at_job(struct running *r, int64_t id, int64_t token, s
     bool found = false;
     struct job j;
 
-    if (store_job_brief(r->view->store, id, &arena, &j, &found, err) != E_OK)
+    if (store_job_load(r->view->store, id, LOAD_LIVE, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != token || r->count++ >= SHOWN_JOBS)
         return E_OK;

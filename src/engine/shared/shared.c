@@ -442,7 +442,7 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
 
     if (!e->shared.is_on)
         return E_OK;
-    if (store_job_brief(e->store, id, &e->batch.arena, &was, &found, err) != E_OK)
+    if (store_job_load(e->store, id, LOAD_LIVE, &e->batch.arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found) {
         if (store_work_find(e->store, id, find_work, &works, err) != E_OK)

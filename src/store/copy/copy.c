@@ -86,12 +86,10 @@ static enum err_code commit(struct copying *c, struct err *err)
 
 static enum err_code clear(struct copying *c, struct err *err)
 {
-    struct db_taker taker = {0};
-
     for (int i = 0; i < SQL_TABLE_COUNT; i++)
-        if (db_one(c->to->db, sql_tables[i].clear, NULL, 0, &taker, err) != E_OK)
+        if (db_rows(c->to->db, sql_tables[i].clear, NULL, NULL, err) != E_OK)
             return err_wrap(err, "empty %s of the target", sql_tables[i].name);
-    return db_one(c->to->db, SQL_COPY_CLEAR_META, NULL, 0, &taker, err);
+    return db_rows(c->to->db, SQL_COPY_CLEAR_META, NULL, NULL, err);
 }
 
 /* The mark comes in a transaction with the judgement that nothing is lost by it. */
@@ -152,7 +150,7 @@ static bool fact_stays(struct slice key)
     return slice_is(key, "version") || slice_is(key, "running") || slice_is(key, META_COPYING);
 }
 
-static void take_fact(void *ctx, const struct db_row *row)
+static void on_fact_row(void *ctx, const struct db_row *row)
 {
     struct facts *facts = ctx;
     struct slice key = db_col_text(row, 0);
@@ -167,10 +165,8 @@ static void take_fact(void *ctx, const struct db_row *row)
 
 static enum err_code facts_read(struct facts *facts, struct store *s, struct err *err)
 {
-    struct db_taker taker = {.on_row = take_fact, .ctx = facts};
-
     VEC_CLEAR(&facts->list);
-    if (db_one(s->db, SQL_COPY_READ_META, NULL, 0, &taker, err) != E_OK)
+    if (db_rows(s->db, SQL_COPY_READ_META, on_fact_row, facts, err) != E_OK)
         return err_wrap(err, "read the numbers");
     return E_OK;
 }
@@ -269,7 +265,7 @@ static enum err_code sum_all(struct copying *c, struct err *err)
     return E_OK;
 }
 
-static void take_finding(void *ctx, const char *finding)
+static void on_finding(void *ctx, const char *finding)
 {
     struct copying *c = ctx;
 
@@ -301,7 +297,7 @@ static enum err_code verify(struct copying *c, struct err *err)
     if (c->result->agrees &&
         (begin(c, err) != E_OK || copy_mark_emitters(c->to, err) != E_OK || commit(c, err) != E_OK))
         return err->code;
-    if (store_verify(c->reader, STORE_CHECK_FULL, take_finding, c, err) != E_OK)
+    if (store_verify(c->reader, STORE_CHECK_FULL, on_finding, c, err) != E_OK)
         return err_wrap(err, "verify the target");
     if (c->result->findings > 0)
         c->result->agrees = false;
@@ -311,9 +307,7 @@ static enum err_code verify(struct copying *c, struct err *err)
 /* From here on it is a store like any other. */
 static enum err_code unmark(struct copying *c, struct err *err)
 {
-    struct db_taker taker = {0};
-
-    if (begin(c, err) != E_OK || db_one(c->to->db, SQL_COPY_UNMARK, NULL, 0, &taker, err) != E_OK)
+    if (begin(c, err) != E_OK || db_rows(c->to->db, SQL_COPY_UNMARK, NULL, NULL, err) != E_OK)
         return err->code;
     if (commit(c, err) == E_OK)
         return E_OK;

@@ -63,7 +63,7 @@ struct live_servers {
     char first[120];
 };
 
-static void take_server(void *ctx, const struct db_row *row)
+static void on_server_row(void *ctx, const struct db_row *row)
 {
     struct live_servers *live = ctx;
     struct slice name = db_col_text(row, 0);
@@ -74,23 +74,11 @@ static void take_server(void *ctx, const struct db_row *row)
                  (int)host.size, host.data == NULL ? "" : host.data);
 }
 
-static enum err_code one_number(struct store *s, enum sql sql, int64_t *ret, struct err *err)
-{
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
-
-    if (db_one(s->db, sql, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    *ret = got.value;
-    return E_OK;
-}
-
 static enum err_code require_no_server(struct store *s, struct err *err)
 {
     struct live_servers live = {0};
-    struct db_taker taker = {.on_row = take_server, .ctx = &live};
 
-    if (db_one(s->db, SQL_COPY_LIVE_SERVERS, NULL, 0, &taker, err) != E_OK)
+    if (db_rows(s->db, SQL_COPY_LIVE_SERVERS, on_server_row, &live, err) != E_OK)
         return err->code;
     if (live.count == 0)
         return E_OK;
@@ -102,11 +90,10 @@ static enum err_code require_no_server(struct store *s, struct err *err)
 
 static enum err_code try_lock(struct store *s, bool *ret_locked, struct err *err)
 {
-    struct db_taker nobody = {0};
     int64_t locked = 0;
 
-    if (db_one(s->db, SQL_COPY_PATIENCE, NULL, 0, &nobody, err) != E_OK ||
-        one_number(s, SQL_COPY_LOCK, &locked, err) != E_OK)
+    if (db_rows(s->db, SQL_COPY_PATIENCE, NULL, NULL, err) != E_OK ||
+        db_number(s->db, SQL_COPY_LOCK, &locked, err) != E_OK)
         return err->code;
     *ret_locked = locked != 0;
     return E_OK;
@@ -124,7 +111,7 @@ enum err_code copy_guard(struct store *s, int64_t *ret_guard, struct err *err)
     if (!store_is_shared(s))
         return E_OK;
     if (try_lock(s, &locked, err) != E_OK ||
-        one_number(s, SQL_COPY_OWN_PID, ret_guard, err) != E_OK)
+        db_number(s->db, SQL_COPY_OWN_PID, ret_guard, err) != E_OK)
         return err->code;
     return locked ? require_no_server(s, err) : is_held(err);
 }
@@ -135,7 +122,7 @@ enum err_code copy_guard_stands(struct store *s, int64_t guard, struct err *err)
 
     if (!store_is_shared(s))
         return E_OK;
-    if (one_number(s, SQL_COPY_OWN_PID, &ours, err) != E_OK)
+    if (db_number(s->db, SQL_COPY_OWN_PID, &ours, err) != E_OK)
         return err->code;
     return ours == guard ? E_OK
                          : err_set(err, E_UNAVAILABLE, "the connection was lost: begin again");
@@ -153,8 +140,8 @@ enum err_code copy_guard_target(struct store *to, struct store *from, struct err
         return err->code;
     if (locked)
         return require_no_server(to, err);
-    if (store_is_shared(from) && (one_number(to, SQL_COPY_LOCK_HOLDER, &holder, err) != E_OK ||
-                                  one_number(from, SQL_COPY_OWN_PID, &ours, err) != E_OK))
+    if (store_is_shared(from) && (db_number(to->db, SQL_COPY_LOCK_HOLDER, &holder, err) != E_OK ||
+                                  db_number(from->db, SQL_COPY_OWN_PID, &ours, err) != E_OK))
         return err->code;
     return holder == ours ? err_set(err, E_CONFLICT, "it is the source: name another")
                           : is_held(err);
@@ -225,7 +212,7 @@ enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, struct err *err
 {
     if (!store_is_shared(s))
         return E_OK;
-    return one_number(s, SQL_SERVER_IDS_MARKS, ret_mark, err);
+    return db_number(s->db, SQL_SERVER_IDS_MARKS, ret_mark, err);
 }
 
 enum err_code copy_leave_claims(struct store *s, struct err *err)
@@ -241,16 +228,14 @@ enum err_code copy_leave_claims(struct store *s, struct err *err)
 
 enum err_code copy_analyze(struct store *s, struct err *err)
 {
-    struct db_taker nobody = {0};
-
-    return store_is_shared(s) ? db_one(s->db, SQL_COPY_ANALYZE, NULL, 0, &nobody, err) : E_OK;
+    return store_is_shared(s) ? db_rows(s->db, SQL_COPY_ANALYZE, NULL, NULL, err) : E_OK;
 }
 
 struct open_emitters {
     VEC(struct stored_emitter) list;
 };
 
-static void take_emitter(void *ctx, const struct stored_emitter *m)
+static void on_emitter(void *ctx, const struct stored_emitter *m)
 {
     struct open_emitters *open = ctx;
 
@@ -264,7 +249,7 @@ static enum err_code mark_emitter(struct store *s, const struct stored_emitter *
     struct job was;
     bool found = false;
 
-    if (store_job_brief(s, m->owner, &arena, &was, &found, err) != E_OK)
+    if (store_job_load(s, m->owner, LOAD_LIVE, &arena, &was, &found, err) != E_OK)
         return err->code;
     if (!found || was.token != m->token || was.emitted == store_is_shared(s))
         return E_OK;
@@ -277,7 +262,7 @@ static enum err_code mark_emitter(struct store *s, const struct stored_emitter *
 enum err_code copy_mark_emitters(struct store *s, struct err *err)
 {
     struct open_emitters open = {.list = VEC_INIT};
-    enum err_code code = store_emitters_load(s, take_emitter, &open, err);
+    enum err_code code = store_emitters_load(s, on_emitter, &open, err);
 
     for (size_t i = 0; i < open.list.count && code == E_OK; i++)
         code = mark_emitter(s, &open.list.items[i], err);

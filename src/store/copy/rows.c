@@ -60,7 +60,7 @@ void copy_walk_deinit(struct copy_walk *w)
     VEC_DEINIT(&w->values);
 }
 
-static struct db_value take_value(struct copy_walk *w, const struct db_row *row, int column)
+static struct db_value read_value(struct copy_walk *w, const struct db_row *row, int column)
 {
     char kind = w->table->columns[column];
 
@@ -76,7 +76,7 @@ static struct db_value take_value(struct copy_walk *w, const struct db_row *row,
 }
 
 /* Rows beyond the bytes of a part are left for the next one. */
-static void take_row(void *ctx, const struct db_row *row)
+static void on_copy_row(void *ctx, const struct db_row *row)
 {
     struct copy_walk *w = ctx;
     size_t first = w->values.count;
@@ -84,7 +84,7 @@ static void take_row(void *ctx, const struct db_row *row)
     if (w->n_bytes >= PART_BYTES)
         return;
     for (int i = 0; w->table->columns[i] != '\0'; i++) {
-        struct db_value v = take_value(w, row, i);
+        struct db_value v = read_value(w, row, i);
 
         VEC_PUSH(&w->values, v);
     }
@@ -110,7 +110,6 @@ static void note_last_key(struct copy_walk *w)
 enum err_code copy_walk_next(struct copy_walk *w, struct db *db, struct err *err)
 {
     struct db_value args[COPY_KEYS_MAX + 1];
-    struct db_taker taker = {.on_row = take_row, .ctx = w};
     size_t n = (size_t)w->table->n_keys;
 
     memcpy(args, w->after, n * sizeof(args[0]));
@@ -118,7 +117,8 @@ enum err_code copy_walk_next(struct copy_walk *w, struct db *db, struct err *err
     arena_clear(&w->arena);
     VEC_CLEAR(&w->values);
     w->n_rows = w->n_bytes = 0;
-    if (db_one(db, w->table->read, args, n + 1, &taker, err) != E_OK)
+    if (db_call_rows(db, w->table->read, (struct db_args){args, n + 1},
+                     &(struct db_reader){on_copy_row, w}, err) != E_OK)
         return err_wrap(err, "read %s", w->table->name);
     if (w->n_rows > 0)
         note_last_key(w);

@@ -42,36 +42,84 @@ void db_row_refuse(const struct db_row *row, const char *fmt, ...)
     damage_note(row->db->damage, "%s", row->db->flaw);
 }
 
-static enum err_code tell_flaw(struct db *db, struct err *err)
-{
-    err_set(err, E_INTERNAL, "the store is damaged: %s", db->flaw);
-    err->bad_row = true;
-    db->flaw[0] = '\0';
-    return err->code;
-}
-
 void db_close(struct db *db, enum db_close how)
 {
     if (db != NULL)
         db->driver->close(db, how);
 }
 
-enum err_code db_post(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
-                      struct err *err)
+enum err_code db_post(struct db *db, enum sql sql, struct db_args args, struct err *err)
 {
-    struct db_call call = {.sql = sql, .args = args, .n_args = n_args};
+    struct db_call call = {.sql = sql, .args = args.values, .n_args = args.n};
 
     db->statements++;
     return db->driver->post(db, &call, err);
 }
 
-enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args, size_t n_args,
-                     struct db_taker *taker, struct err *err)
+enum err_code db_query(struct db *db, struct db_call *call, struct err *err)
 {
-    struct db_call call = {
-        .sql = sql, .args = args, .n_args = n_args, .on_row = taker->on_row, .ctx = taker->ctx};
-    enum err_code code = db_run(db, &call, 1, err);
+    enum err_code code = db_run(db, call, 1, err);
 
-    taker->changed = call.changed;
-    return db->flaw[0] == '\0' ? code : tell_flaw(db, err);
+    if (db->flaw[0] == '\0')
+        return code;
+    err_set(err, E_INTERNAL, "the store is damaged: %s", db->flaw);
+    err->bad_row = true;
+    db->flaw[0] = '\0';
+    return err->code;
+}
+
+enum err_code db_call_rows(struct db *db, enum sql sql, struct db_args args,
+                           const struct db_reader *reader, struct err *err)
+{
+    struct db_call call = {.sql = sql,
+                           .args = args.values,
+                           .n_args = args.n,
+                           .on_row = reader->on_row,
+                           .ctx = reader->ctx};
+
+    return db_query(db, &call, err);
+}
+
+enum err_code db_call_change(struct db *db, enum sql sql, struct db_args args, int64_t *ret_changed,
+                             struct err *err)
+{
+    struct db_call call = {.sql = sql, .args = args.values, .n_args = args.n};
+
+    if (db_query(db, &call, err) != E_OK)
+        return err->code;
+    *ret_changed = call.changed;
+    return E_OK;
+}
+
+static void on_number(void *ctx, const struct db_row *row)
+{
+    *(int64_t *)ctx = db_col_int(row, 0);
+}
+
+enum err_code db_call_number(struct db *db, enum sql sql, struct db_args args, int64_t if_none,
+                             int64_t *ret_number, struct err *err)
+{
+    int64_t number = if_none;
+
+    if (db_call_rows(db, sql, args, &(struct db_reader){on_number, &number}, err) != E_OK)
+        return err->code;
+    *ret_number = number;
+    return E_OK;
+}
+
+static void on_any(void *ctx, const struct db_row *row)
+{
+    (void)row;
+    *(bool *)ctx = true;
+}
+
+enum err_code db_call_exists(struct db *db, enum sql sql, struct db_args args, bool *ret_exists,
+                             struct err *err)
+{
+    bool exists = false;
+
+    if (db_call_rows(db, sql, args, &(struct db_reader){on_any, &exists}, err) != E_OK)
+        return err->code;
+    *ret_exists = exists;
+    return E_OK;
 }

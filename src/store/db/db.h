@@ -200,26 +200,59 @@ static inline bool db_is_away(const struct db *db)
     return atomic_load_explicit(&db->away, memory_order_relaxed);
 }
 
-/* One call, written in place: db_do(db, SQL_X, err, db_i(1), db_t(name)).  Nothing is known of what it did, but
- * that an error in it makes the commit fail. */
-#define db_do(db, sql_, err, ...)                             \
-    db_post(db, sql_, (const struct db_value[]){__VA_ARGS__}, \
-            sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value), err)
-
-MUST_CHECK enum err_code db_post(struct db *db, enum sql sql, const struct db_value *args,
-                                 size_t n_args, struct err *err);
-
-/* The same with a taker of rows. */
-#define db_do_rows(db, sql_, fn, ctx_, err, ...)                                     \
-    db_one(db, sql_, (const struct db_value[]){__VA_ARGS__},                         \
-           sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value), \
-           &(struct db_taker){.on_row = (fn), .ctx = (ctx_)}, err)
-
-struct db_taker {
-    db_row_fn *on_row;
-    void *ctx;
-    int64_t changed; /* out */
+/* Arguments written in place. */
+struct db_args {
+    const struct db_value *values;
+    size_t n;
 };
 
-MUST_CHECK enum err_code db_one(struct db *db, enum sql sql, const struct db_value *args,
-                                size_t n_args, struct db_taker *taker, struct err *err);
+#define DB_ARGS(...)                                          \
+    ((struct db_args){(const struct db_value[]){__VA_ARGS__}, \
+                      sizeof((const struct db_value[]){__VA_ARGS__}) / sizeof(struct db_value)})
+
+/* Carries out a statement without waiting for it: db_do(db, SQL_X, err, db_i(1), db_t(name)).  A
+ * failure may show later, at the latest in the commit. */
+#define db_do(db, sql_, err, ...) db_post(db, sql_, DB_ARGS(__VA_ARGS__), err)
+
+MUST_CHECK enum err_code db_post(struct db *db, enum sql sql, struct db_args args, struct err *err);
+
+/* Carries out one call and waits for it.  Fails with err->bad_row after a row was refused. */
+MUST_CHECK enum err_code db_query(struct db *db, struct db_call *call, struct err *err);
+
+/* The same, with a function for each row.  Rows that become structs have db_find and db_each
+ * (db/columns.h). */
+#define db_rows(db, sql_, fn, ctx_, err, ...) \
+    db_call_rows(db, sql_, DB_ARGS(__VA_ARGS__), &(struct db_reader){(fn), (ctx_)}, err)
+
+struct db_reader {
+    db_row_fn *on_row;
+    void *ctx;
+};
+
+MUST_CHECK enum err_code db_call_rows(struct db *db, enum sql sql, struct db_args args,
+                                      const struct db_reader *reader, struct err *err);
+
+/* The same; *ret_changed is the number of rows that were inserted, updated or deleted. */
+#define db_change(db, sql_, ret_changed, err, ...) \
+    db_call_change(db, sql_, DB_ARGS(__VA_ARGS__), ret_changed, err)
+
+MUST_CHECK enum err_code db_call_change(struct db *db, enum sql sql, struct db_args args,
+                                        int64_t *ret_changed, struct err *err);
+
+/* The number in the first column of the only row; 0 when it is NULL or there is no row. */
+#define db_number(db, sql_, ret_number, err, ...) \
+    db_call_number(db, sql_, DB_ARGS(__VA_ARGS__), 0, ret_number, err)
+
+/* The same; *number stays as it is when there is no row. */
+#define db_number_if(db, sql_, number, err, ...) \
+    db_call_number(db, sql_, DB_ARGS(__VA_ARGS__), *(number), number, err)
+
+MUST_CHECK enum err_code db_call_number(struct db *db, enum sql sql, struct db_args args,
+                                        int64_t if_none, int64_t *ret_number, struct err *err);
+
+/* Whether there is a row. */
+#define db_exists(db, sql_, ret_exists, err, ...) \
+    db_call_exists(db, sql_, DB_ARGS(__VA_ARGS__), ret_exists, err)
+
+MUST_CHECK enum err_code db_call_exists(struct db *db, enum sql sql, struct db_args args,
+                                        bool *ret_exists, struct err *err);

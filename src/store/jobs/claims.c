@@ -2,10 +2,9 @@
 #include "store/jobs/claims.h"
 
 #include <endian.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
+#include "store/db/columns.h"
 #include "store/internal.h"
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "ids are kept as little endian bytes");
@@ -24,70 +23,57 @@ enum err_code store_claim_remove(struct store *s, int64_t token, struct err *err
     return db_do(s->db, SQL_CLAIM_REMOVE, err, db_i(token));
 }
 
-#define LEASE_SANE_US (366 * 24 * 60 * US_PER_MIN)
+#define LEASE_MAX_US (366 * 24 * 60 * US_PER_MIN) /* no server grants a longer one */
 
-struct claim_taker {
-    store_claim_fn *on_claim;
-    void *ctx;
+static const struct db_column claim_columns[] = {
+    DB_NUMBER(stored_claim, token),
+    DB_NUMBER(stored_claim, worker),
+    DB_NUMBER(stored_claim, lease_us),
+    DB_ARRAY(stored_claim, jobs, n_jobs),
 };
+static const struct db_table claim_table = DB_TABLE("claim", stored_claim, claim_columns);
 
-static void take_claim(void *ctx, const struct db_row *row)
+/* The jobs of a damaged claim still need somebody who looks after them. */
+static enum err_code each_claim(struct store *s, enum sql sql, struct db_args args,
+                                store_claim_fn *on_claim, void *ctx, struct err *err)
 {
-    struct claim_taker *t = ctx;
-    struct slice bytes = db_col_blob(row, 3);
-    size_t n = bytes.size / sizeof(int64_t);
-    CLEANUP(mem) int64_t *jobs = mem_alloc(n * sizeof(int64_t) + 1);
+    CLEANUP(db_list) struct db_list list = {.table = &claim_table};
+    enum err_code code = db_each_row(s->db, sql, args, &list, err);
+    struct stored_claim *claims = list.items;
 
-    memcpy(jobs, bytes.data, n * sizeof(int64_t));
-    struct stored_claim c = {
-        .token = db_col_int(row, 0),
-        .worker = db_col_int(row, 1),
-        .lease_us = db_col_int(row, 2),
-        .jobs = jobs,
-        .n_jobs = n,
-    };
+    for (size_t i = 0; i < list.n; i++) {
+        struct stored_claim *c = &claims[i];
 
-    if (c.token <= 0 || c.worker < 0 || c.lease_us <= 0 || c.lease_us > LEASE_SANE_US) {
-        damage_note(row->db->damage, "claim %lld cannot be", (long long)c.token);
-        c.lease_us = US_PER_MIN;
-        c.worker = 0;
+        if (c->token <= 0 || c->worker < 0 || c->lease_us <= 0 || c->lease_us > LEASE_MAX_US) {
+            damage_note(s->damage, "claim %lld: impossible row", (long long)c->token);
+            c->lease_us = US_PER_MIN;
+            c->worker = 0;
+        }
+        if (c->token > 0)
+            on_claim(ctx, c);
     }
-    if (c.token > 0) /* its jobs are looked after all the same */
-        t->on_claim(t->ctx, &c);
+    return code;
 }
 
 enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx,
                                 struct err *err)
 {
-    struct claim_taker t = {on_claim, ctx};
-    struct db_taker taker = {.on_row = take_claim, .ctx = &t};
-
-    return db_one(s->db, SQL_CLAIM_LOAD, NULL, 0, &taker, err);
+    return each_claim(s, SQL_CLAIM_LOAD, DB_ARGS(), on_claim, ctx, err);
 }
 
 enum err_code store_claims_of_node(struct store *s, uint32_t node, store_claim_fn *on_claim,
                                    void *ctx, struct err *err)
 {
-    struct claim_taker t = {on_claim, ctx};
-
-    return db_do_rows(s->db, SQL_CLAIM_LOAD_NODE, take_claim, &t, err, db_i(node));
+    return each_claim(s, SQL_CLAIM_LOAD_NODE, DB_ARGS(db_i(node)), on_claim, ctx, err);
 }
 
 enum err_code store_claims_of_worker(struct store *s, int64_t worker, store_claim_fn *on_claim,
                                      void *ctx, struct err *err)
 {
-    struct claim_taker t = {on_claim, ctx};
-
-    return db_do_rows(s->db, SQL_CLAIM_LOAD_WORKER, take_claim, &t, err, db_i(worker));
+    return each_claim(s, SQL_CLAIM_LOAD_WORKER, DB_ARGS(db_i(worker)), on_claim, ctx, err);
 }
 
 enum err_code store_claim_lease(struct store *s, int64_t token, int64_t *ret_us, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_CLAIM_LEASE, take_one_int, &got, err, db_i(token)) != E_OK)
-        return err->code;
-    if (got.found)
-        *ret_us = got.value;
-    return E_OK;
+    return db_number_if(s->db, SQL_CLAIM_LEASE, ret_us, err, db_i(token));
 }

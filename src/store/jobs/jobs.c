@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "base/id.h"
-#include "base/json/json.h"
+#include "store/db/columns.h"
 #include "store/internal.h"
 #include "store/jobs/history.h"
 #include "store/jobs/rows.h"
@@ -12,259 +11,187 @@
 
 /* ---- rows ---- */
 
+static const struct db_column row_columns[] = {
+    DB_NUMBER(job, id.v, .min = 1, .max = INT64_MAX),
+    DB_NUMBER(job, queue),
+    DB_NUMBER(job, state, .min = JOB_NONE + 1, .max = JOB_STATE_COUNT - 1),
+    DB_NUMBER(job, priority),
+    DB_NUMBER(job, due_at, .max = INT64_MAX),
+    DB_NUMBER(job, token),
+    DB_NUMBER(job, prev_token),
+    DB_NUMBER(job, started_at, .max = INT64_MAX),
+    DB_NUMBER(job, lease_until_at, .max = INT64_MAX),
+    DB_NUMBER(job, finished_at, .max = INT64_MAX),
+    DB_NUMBER(job, worker),
+    DB_NUMBER(job, attempt, .max = INT32_MAX / 2),
+    DB_SKIPPED, /* history */
+    DB_NUMBER(job, awaited),
+};
+
+enum { HISTORY_COLUMN = 12, PAYLOAD_COLUMN = ARRAY_LEN(row_columns) };
+
 /* What was never filled holds the id as a stand-in: see the schema. */
-static int64_t unless_stand_in(int64_t value, int64_t id)
+static bool finish_row(void *item, const struct db_row *row, struct arena *arena)
 {
-    return value == id ? 0 : value;
+    struct job *j = item;
+    struct slice history = db_col_text(row, HISTORY_COLUMN);
+
+    if (j->started_at == j->id.v)
+        j->started_at = 0;
+    if (j->lease_until_at == j->id.v)
+        j->lease_until_at = 0;
+    return history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j);
 }
 
-static bool is_json(struct slice text, bool is_object)
+static const struct db_table row_table = DB_TABLE("job", job, row_columns, .check = finish_row);
+
+static const struct db_column payload_columns[] = {
+    DB_VALUE(DB_COLUMN_TEXT, job, key),       DB_VALUE(DB_COLUMN_OBJECT, job, params),
+    DB_VALUE(DB_COLUMN_BYTES, job, body),     DB_VALUE(DB_COLUMN_OBJECT, job, labels),
+    DB_VALUE(DB_COLUMN_OBJECT, job, options), DB_VALUE(DB_COLUMN_JSON, job, result),
+    DB_VALUE(DB_COLUMN_OBJECT, job, bill),    DB_VALUE(DB_COLUMN_OBJECT, job, assigned),
+};
+static const struct db_table payload_table = DB_TABLE("job", job, payload_columns,
+                                                      .first = PAYLOAD_COLUMN);
+
+/* What moves.  False: a bad row; the job has its id and no state. */
+static bool state_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
 {
-    struct err ignored = ERR_INIT;
-    struct slice value;
-
-    return json_check(text, &value, &ignored) == E_OK &&
-           (!is_object || json_type_of(value) == JSON_T_OBJECT);
-}
-
-struct slice take_json(const struct db_row *row, int column, const char *what, struct arena *arena)
-{
-    bool any = strcmp(what, "result") == 0;
-    struct slice text = db_col_text(row, column);
-    char id[ID_TEXT_SIZE];
-
-    if (text.size > 0 && !is_json(text, !any)) {
-        db_row_refuse(row, "job %s: its %s cannot be read", id_format(db_col_int(row, 0), id),
-                      what);
-        return slice_make(NULL, 0);
-    }
-    return copy_text(text, arena);
-}
-
-/* Numbers that no server writes. */
-static bool hot_is_sound(const struct job *j)
-{
-    return j->id.v > 0 && j->state > JOB_NONE && j->state < JOB_STATE_COUNT && j->attempt >= 0 &&
-           j->attempt < INT32_MAX / 2 && j->due_at >= 0 && j->started_at >= 0 &&
-           j->lease_until_at >= 0 && j->finished_at >= 0;
-}
-
-static bool hot_from_row(const struct db_row *row, struct arena *arena, struct job *j)
-{
-    int64_t id = db_col_int(row, 0);
-
-    *j = (struct job){
-        .id = {id},
-        .queue = db_col_int(row, 1),
-        .state = (enum job_state)db_col_int(row, 2),
-        .priority = (int)db_col_int(row, 3),
-        .due_at = db_col_int(row, 4),
-        .token = db_col_int(row, 5),
-        .prev_token = db_col_int(row, 6),
-        .started_at = unless_stand_in(db_col_int(row, 7), id),
-        .lease_until_at = unless_stand_in(db_col_int(row, 8), id),
-        .finished_at = db_col_int(row, 9),
-        .worker = db_col_int(row, 10),
-        .attempt = (int)db_col_int(row, 11),
-    };
-    struct slice history = db_col_text(row, 12);
-
-    j->awaited = db_col_int(row, 13) != 0;
-    if (hot_is_sound(j) &&
-        history_parse(history.size > 0 ? arena_copy(arena, history) : history, arena, j))
+    *ret_job = (struct job){.state = JOB_NONE};
+    if (db_row_read(row, &row_table, arena, ret_job))
         return true;
-    char text[ID_TEXT_SIZE];
-
-    db_row_refuse(row, "job %s: its row cannot be", id_format(id, text));
-    *j = (struct job){.id = {id}, .state = JOB_NONE};
+    *ret_job = (struct job){.id = {db_col_int(row, 0)}, .state = JOB_NONE};
     return false;
 }
 
 void job_from_row(const struct db_row *row, struct arena *arena, struct job *ret_job)
 {
-    if (!hot_from_row(row, arena, ret_job))
-        return;
-    ret_job->key = copy_text(db_col_text(row, 14), arena);
-    ret_job->params = take_json(row, 15, "params", arena);
-    ret_job->body = copy_text(db_col_blob(row, 16), arena);
-    ret_job->labels = take_json(row, 17, "labels", arena);
-    ret_job->options = take_json(row, 18, "options", arena);
-    ret_job->result = take_json(row, 19, "result", arena);
-    ret_job->bill = take_json(row, 20, "bill", arena);
-    ret_job->assigned = take_json(row, 21, "assigned", arena);
+    if (state_from_row(row, arena, ret_job))
+        (void)db_row_read(row, &payload_table, arena, ret_job); /* an unreadable value is empty */
 }
 
-/* The value of a column; of one that was cut the start and, from `size_column`, the size. */
-static struct slice take_listed_json(const struct db_row *row, int column, int size_column,
-                                     const char *what, struct arena *arena,
-                                     struct job_cut_value *ret_cut)
-{
-    int64_t size = db_col_int(row, size_column);
+/* ---- loading ---- */
 
-    if (size <= LISTED_VALUE_MAX)
-        return take_json(row, column, what, arena);
-    *ret_cut = (struct job_cut_value){copy_text(db_col_text(row, column), arena), size};
-    return slice_make(NULL, 0);
-}
-
-struct job_taker {
+struct job_reader {
     struct job *job;
     struct arena *arena;
     bool found;
 };
 
-static void take_job(void *ctx, const struct db_row *row)
+static void on_state_row(void *ctx, const struct db_row *row)
 {
-    struct job_taker *t = ctx;
+    struct job_reader *r = ctx;
 
-    job_from_row(row, t->arena, t->job);
-    t->found = true;
+    r->found = true;
+    (void)state_from_row(row, r->arena, r->job);
 }
 
-static void take_listed(void *ctx, const struct db_row *row)
+static void on_job_row(void *ctx, const struct db_row *row)
 {
-    struct job_taker *t = ctx;
-    struct job *j = t->job;
+    struct job_reader *r = ctx;
 
-    t->found = true;
-    if (!hot_from_row(row, t->arena, j))
+    r->found = true;
+    job_from_row(row, r->arena, r->job);
+}
+
+/* Behind the payload come the sizes of these values, in this order.  The column of one that is
+ * larger than LISTED_VALUE_MAX has only its start, which is no JSON. */
+static const struct {
+    size_t column, cut;
+} previews[] = {
+    {1, offsetof(struct job_cut, params)},
+    {3, offsetof(struct job_cut, labels)},
+    {4, offsetof(struct job_cut, options)},
+    {5, offsetof(struct job_cut, result)},
+};
+
+static void on_preview_row(void *ctx, const struct db_row *row)
+{
+    struct job_reader *r = ctx;
+    struct job *j = r->job;
+    struct db_column columns[ARRAY_LEN(payload_columns)];
+    struct db_table table = payload_table;
+    int64_t sizes[ARRAY_LEN(previews)];
+
+    r->found = true;
+    if (!state_from_row(row, r->arena, j))
         return;
-    j->key = copy_text(db_col_text(row, 14), t->arena);
-    j->cut = arena_zalloc(t->arena, sizeof(*j->cut));
-    j->params = take_listed_json(row, 15, 22, "params", t->arena, &j->cut->params);
-    j->labels = take_listed_json(row, 17, 23, "labels", t->arena, &j->cut->labels);
-    j->options = take_listed_json(row, 18, 24, "options", t->arena, &j->cut->options);
-    j->result = take_listed_json(row, 19, 25, "result", t->arena, &j->cut->result);
-    j->bill = take_json(row, 20, "bill", t->arena);
-}
+    memcpy(columns, payload_columns, sizeof(columns));
+    table.columns = columns;
+    for (size_t i = 0; i < ARRAY_LEN(previews); i++) {
+        sizes[i] = db_col_int(row, PAYLOAD_COLUMN + (int)(ARRAY_LEN(columns) + i));
+        if (sizes[i] > LISTED_VALUE_MAX)
+            columns[previews[i].column].type = DB_COLUMN_TEXT;
+    }
+    (void)db_row_read(row, &table, r->arena, j);
+    j->cut = arena_zalloc(r->arena, sizeof(*j->cut));
+    for (size_t i = 0; i < ARRAY_LEN(previews); i++) {
+        void *value = (char *)j + columns[previews[i].column].offset;
+        struct job_cut_value cut = {.size = sizes[i]};
 
-static void take_brief(void *ctx, const struct db_row *row)
-{
-    struct job_taker *t = ctx;
-
-    (void)hot_from_row(row, t->arena, t->job);
-    t->found = true;
-}
-
-/* ---- loading ---- */
-
-/* A server that shares the store holds what it judges. */
-static enum sql judging(const struct store *s)
-{
-    return s->shared && s->mode == STORE_WRITE ? SQL_JOB_JUDGE : SQL_JOB_BRIEF;
+        if (sizes[i] <= LISTED_VALUE_MAX)
+            continue;
+        memcpy(&cut.start, value, sizeof(cut.start));
+        memcpy((char *)j->cut + previews[i].cut, &cut, sizeof(cut));
+        memset(value, 0, sizeof(struct slice));
+    }
 }
 
 /* How much of a job is read, among the living and then among the ended. */
-struct reading {
+struct job_reading {
     enum sql live, ended;
-    db_row_fn *take;
+    db_row_fn *on_row;
+    size_t n_args;
 };
 
-static enum err_code read_job(struct store *s, const struct reading *how, int64_t id,
-                              struct job_taker *t, struct err *err)
+enum err_code store_job_load(struct store *s, int64_t id, unsigned parts, struct arena *arena,
+                             struct job *ret_job, bool *ret_found, struct err *err)
 {
-    if (db_do_rows(s->db, how->live, how->take, t, err, db_i(id)) != E_OK)
-        return err->code;
-    return t->found ? E_OK : db_do_rows(s->db, how->ended, how->take, t, err, db_i(id));
-}
+    bool judged = s->shared && s->mode == STORE_WRITE; /* locked against the other servers */
+    struct job_reading how = {judged ? SQL_JOB_JUDGE : SQL_JOB_STATE, SQL_ENDED_STATE, on_state_row,
+                              1};
+    struct db_value args[] = {db_i(id), db_i(0), db_i(0)};
+    struct job_reader r = {.job = ret_job, .arena = arena};
 
-enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena, struct job *ret_job,
-                             bool *ret_found, struct err *err)
-{
-    static const struct reading whole = {SQL_JOB_LOAD, SQL_ENDED_LOAD, take_job};
-    struct job_taker t = {.job = ret_job, .arena = arena};
-
-    if (read_job(s, &whole, id, &t, err) != E_OK)
-        return err->code;
-    *ret_found = t.found;
-    return E_OK;
-}
-
-enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena, struct job *ret_job,
-                             bool *ret_found, struct err *err)
-{
-    static const struct reading lean = {SQL_JOB_LEAN, SQL_ENDED_LEAN, take_job};
-    struct job_taker t = {.job = ret_job, .arena = arena};
-
-    if (read_job(s, &lean, id, &t, err) != E_OK)
-        return err->code;
-    *ret_found = t.found;
-    return E_OK;
-}
-
-enum err_code store_job_listed(struct store *s, int64_t id, struct arena *arena,
-                               struct job *ret_job, bool *ret_found, struct err *err)
-{
-    struct job_taker t = {.job = ret_job, .arena = arena};
-    const enum sql among[] = {SQL_JOB_LISTED, SQL_ENDED_LISTED};
-
-    for (size_t i = 0; i < ARRAY_LEN(among) && !t.found; i++)
-        if (db_do_rows(s->db, among[i], take_listed, &t, err, db_i(id), db_i(LISTED_VALUE_MAX),
-                       db_i(LISTED_BILL_MAX)) != E_OK)
+    if ((parts & LOAD_PREVIEW) != 0) {
+        how = (struct job_reading){SQL_JOB_PREVIEW, SQL_ENDED_PREVIEW, on_preview_row, 3};
+        args[1] = db_i(LISTED_VALUE_MAX);
+        args[2] = db_i(LISTED_BILL_MAX);
+    } else if ((parts & LOAD_ALL) != 0) {
+        how = (struct job_reading){SQL_JOB_LOAD, SQL_ENDED_LOAD, on_job_row, 2};
+        args[1] = db_i((parts & LOAD_BODY) != 0);
+    }
+    for (int i = 0; i < ((parts & LOAD_LIVE) != 0 ? 1 : 2) && !r.found; i++)
+        if (db_call_rows(s->db, i == 0 ? how.live : how.ended, (struct db_args){args, how.n_args},
+                         &(struct db_reader){how.on_row, &r}, err) != E_OK)
             return err->code;
-    *ret_found = t.found;
+    *ret_found = r.found;
     return E_OK;
 }
 
-enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
-                                struct job *ret_job, bool *ret_found, struct err *err)
-{
-    const struct reading outline = {judging(s), SQL_ENDED_BRIEF, take_brief};
-    struct job_taker t = {.job = ret_job, .arena = arena};
-
-    if (read_job(s, &outline, id, &t, err) != E_OK)
-        return err->code;
-    *ret_found = t.found;
-    return E_OK;
-}
-
-enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena, struct job *ret_job,
-                              bool *ret_found, struct err *err)
-{
-    struct job_taker t = {.job = ret_job, .arena = arena};
-
-    if (db_do_rows(s->db, judging(s), take_brief, &t, err, db_i(id)) != E_OK)
-        return err->code;
-    *ret_found = t.found;
-    return E_OK;
-}
-
-struct text_taker {
-    struct slice text;
-    struct arena *arena;
+static const struct db_column options_columns[] = {
+    DB_SKIPPED, /* id */
+    {.type = DB_COLUMN_OBJECT, .name = "options", .size = sizeof(struct slice)},
 };
-
-static void take_text(void *ctx, const struct db_row *row)
-{
-    struct text_taker *t = ctx;
-
-    t->text = copy_text(db_col_text(row, 0), t->arena);
-    if (t->text.size > 0 && !is_json(t->text, true))
-        db_row_refuse(row, "the options of a job cannot be read");
-}
+static const struct db_table options_table = DB_TABLE("job", slice, options_columns);
 
 enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,
                                 struct slice *ret_options, struct err *err)
 {
-    struct text_taker t = {.arena = arena};
-
-    if (db_do_rows(s->db, SQL_PAYLOAD_OPTIONS, take_text, &t, err, db_i(id)) != E_OK)
-        return err->code;
-    *ret_options = t.text;
-    return E_OK;
+    return db_find(s->db, SQL_PAYLOAD_OPTIONS, &options_table, arena, ret_options, err, db_i(id));
 }
 
 /* ---- moving ---- */
 
 /* Runs a guarded statement and says whether it hit its row. */
-static enum err_code run_guarded(struct store *s, enum sql sql, const struct db_value *args,
-                                 size_t n_args, bool *ret_hit, struct err *err)
+static enum err_code run_guarded(struct store *s, enum sql sql, struct db_args args, bool *ret_hit,
+                                 struct err *err)
 {
-    struct db_taker taker = {0};
+    int64_t changed = 0;
 
-    if (db_one(s->db, sql, args, n_args, &taker, err) != E_OK)
+    if (db_call_change(s->db, sql, args, &changed, err) != E_OK)
         return err->code;
-    *ret_hit = taker.changed == 1;
+    *ret_hit = changed == 1;
     return E_OK;
 }
 
@@ -279,7 +206,7 @@ enum err_code store_job_update(struct store *s, const struct job *was, const str
     };
 
     held_forget(&s->held, was->id.v);
-    return run_guarded(s, SQL_JOB_UPDATE, args, ARRAY_LEN(args), ret_hit, err);
+    return run_guarded(s, SQL_JOB_UPDATE, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err);
 }
 
 enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
@@ -322,7 +249,7 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
     };
 
     held_forget(&s->held, was->id.v);
-    if (run_guarded(s, SQL_JOB_END, args, ARRAY_LEN(args), ret_hit, err) != E_OK)
+    if (run_guarded(s, SQL_JOB_END, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err) != E_OK)
         return err->code;
     if (!*ret_hit)
         return E_OK;
@@ -370,7 +297,7 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
     bool hit = false;
     struct job j;
 
-    if (store_job_brief(s, id, &arena, &j, &found, err) != E_OK)
+    if (store_job_load(s, id, LOAD_LIVE, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.state != JOB_RUNNING || j.token != token) {
         *ret_result = TOUCH_LOST;
@@ -389,7 +316,7 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
     const struct db_value args[] = {db_i(id), db_i(token), db_i(until_at),
                                     db_t(history_format(&j, &arena))};
 
-    if (run_guarded(s, SQL_JOB_TOUCH, args, ARRAY_LEN(args), &hit, err) != E_OK)
+    if (run_guarded(s, SQL_JOB_TOUCH, (struct db_args){args, ARRAY_LEN(args)}, &hit, err) != E_OK)
         return err->code;
     *ret_result = !hit ? TOUCH_LOST : j.cancelling ? TOUCH_CANCELLING : TOUCH_HELD;
     return E_OK;
@@ -397,11 +324,5 @@ enum err_code store_job_touch(struct store *s, int64_t id, int64_t token, int64_
 
 enum err_code store_job_newest(struct store *s, int64_t *ret_id, struct err *err)
 {
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
-
-    if (db_one(s->db, SQL_JOB_NEWEST, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    *ret_id = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_JOB_NEWEST, ret_id, err);
 }

@@ -22,29 +22,25 @@ struct store;
 MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
                                            struct err *err);
 
-/* A job that lives or has ended; *ret_found says whether there is one. */
-MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, struct arena *arena,
-                                        struct job *ret_job, bool *ret_found, struct err *err);
-
-/* The same without the body, which may be large. */
-MUST_CHECK enum err_code store_job_lean(struct store *s, int64_t id, struct arena *arena,
-                                        struct job *ret_job, bool *ret_found, struct err *err);
+/* Which parts of a job are read. */
+enum {
+    LOAD_STATE = 0,   /* what moves, to judge by; nothing of what the job carries */
+    LOAD_PAYLOAD = 1, /* and what it carries, without the body, which may be large */
+    LOAD_BODY = 2,
+    LOAD_ALL = LOAD_PAYLOAD | LOAD_BODY,
+    LOAD_PREVIEW = 4, /* as a list shows it: of values above LISTED_VALUE_MAX only the start and the
+                       * size, in `cut`; no body */
+    LOAD_LIVE = 8,    /* only a job that has not ended */
+};
 
 /* Bytes of a value that a list shows whole; and of a bill, beyond which it is not read. */
 enum { LISTED_VALUE_MAX = 4096, LISTED_BILL_MAX = 64 << 10 };
 
-/* The same as a list shows it: of params, labels, options and result that are larger than
- * LISTED_VALUE_MAX only the start and the size are read, into `cut`. */
-MUST_CHECK enum err_code store_job_listed(struct store *s, int64_t id, struct arena *arena,
-                                          struct job *ret_job, bool *ret_found, struct err *err);
-
-/* The same without anything it carries: to judge by. */
-MUST_CHECK enum err_code store_job_outline(struct store *s, int64_t id, struct arena *arena,
-                                           struct job *ret_job, bool *ret_found, struct err *err);
-
-/* The same of live jobs only. */
-MUST_CHECK enum err_code store_job_brief(struct store *s, int64_t id, struct arena *arena,
-                                         struct job *ret_job, bool *ret_found, struct err *err);
+/* A job that is alive or has ended.  A server that shares the store locks it, alive, with LOAD_STATE
+ * and LOAD_LIVE, until the transaction ends. */
+MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, unsigned parts,
+                                        struct arena *arena, struct job *ret_job, bool *ret_found,
+                                        struct err *err);
 
 /* The job's options; empty when it has none. */
 MUST_CHECK enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,

@@ -12,14 +12,14 @@ static const struct {
     [STRETCH_FAILED] = {SQL_LIST_FAILED, SQL_WALK_FAILED},
 };
 
-struct list_taker {
+struct list_reader {
     const struct store_walk *walk;
     struct arena arena; /* of one row */
 };
 
-static void take_listed(void *ctx, const struct db_row *row)
+static void on_list_row(void *ctx, const struct db_row *row)
 {
-    struct list_taker *t = ctx;
+    struct list_reader *t = ctx;
     struct job j;
 
     job_from_row(row, &t->arena, &j);
@@ -31,10 +31,10 @@ static void take_listed(void *ctx, const struct db_row *row)
 enum err_code store_list_down(struct store *s, const struct store_walk *walk, int64_t below,
                               struct err *err)
 {
-    struct list_taker t = {.walk = walk};
-    enum err_code code = db_do_rows(s->db, stretches[walk->which].down, take_listed, &t, err,
-                                    db_i(below), db_i(walk->limit), db_t(walk->text),
-                                    db_i(walk->reads));
+    struct list_reader t = {.walk = walk};
+    enum err_code code = db_rows(s->db, stretches[walk->which].down, on_list_row, &t, err,
+                                 db_t(walk->text), db_i(walk->reads), db_i(walk->limit),
+                                 db_i(below));
 
     arena_deinit(&t.arena);
     return code;
@@ -43,10 +43,10 @@ enum err_code store_list_down(struct store *s, const struct store_walk *walk, in
 enum err_code store_list_up(struct store *s, const struct store_walk *walk, int64_t above,
                             int64_t last, struct err *err)
 {
-    struct list_taker t = {.walk = walk};
-    enum err_code code = db_do_rows(s->db, stretches[walk->which].up, take_listed, &t, err,
-                                    db_i(above), db_i(last), db_i(walk->limit), db_t(walk->text),
-                                    db_i(walk->reads));
+    struct list_reader t = {.walk = walk};
+    enum err_code code = db_rows(s->db, stretches[walk->which].up, on_list_row, &t, err,
+                                 db_t(walk->text), db_i(walk->reads), db_i(walk->limit),
+                                 db_i(above), db_i(last));
 
     arena_deinit(&t.arena);
     return code;

@@ -4,6 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "store/db/columns.h"
 #include "store/internal.h"
 
 enum {
@@ -22,35 +23,30 @@ _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN && sizeof(struct kept_mark) == 16
 
 enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_LOG_SIZE, take_one_int, &got, err, db_i(job)) != E_OK)
-        return err->code;
-    *ret_size = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_LOG_SIZE, ret_size, err, db_i(job));
 }
 
 enum err_code store_log_add(struct store *s, int64_t job, int64_t first, struct slice data,
                             struct err *err)
 {
-    const struct db_value args[] = {db_i(job), db_b(data), db_i(PIECE_BYTES)};
-    struct db_taker taker = {0};
+    int64_t extended = 0;
 
-    if (first > 0 && db_one(s->db, SQL_LOG_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    if (first > 0 && db_change(s->db, SQL_LOG_EXTEND, &extended, err, db_i(job), db_b(data),
+                               db_i(PIECE_BYTES)) != E_OK)
         return err->code;
-    if (taker.changed > 0)
+    if (extended > 0)
         return E_OK;
     return db_do(s->db, SQL_LOG_ADD, err, db_i(job), db_i(first), db_b(data));
 }
 
-struct piece_taker {
+struct piece_reader {
     store_log_fn *on_piece;
     void *ctx;
 };
 
-static void take_piece(void *ctx, const struct db_row *row)
+static void on_log_row(void *ctx, const struct db_row *row)
 {
-    struct piece_taker *t = ctx;
+    struct piece_reader *t = ctx;
 
     t->on_piece(t->ctx, db_col_int(row, 0), db_col_blob(row, 1));
 }
@@ -58,32 +54,16 @@ static void take_piece(void *ctx, const struct db_row *row)
 enum err_code store_log_read(struct store *s, int64_t job, int64_t from, int64_t to,
                              store_log_fn *on_piece, void *ctx, struct err *err)
 {
-    struct piece_taker t = {on_piece, ctx};
+    struct piece_reader t = {on_piece, ctx};
 
-    return db_do_rows(s->db, SQL_LOG_READ, take_piece, &t, err, db_i(job), db_i(from), db_i(to));
-}
-
-struct tail_taker {
-    struct arena *arena;
-    struct slice tail;
-};
-
-static void take_tail(void *ctx, const struct db_row *row)
-{
-    struct tail_taker *t = ctx;
-
-    t->tail = arena_copy(t->arena, db_col_blob(row, 0));
+    return db_rows(s->db, SQL_LOG_READ, on_log_row, &t, err, db_i(job), db_i(from), db_i(to));
 }
 
 enum err_code store_log_tail(struct store *s, int64_t job, int max, struct arena *arena,
                              struct slice *ret_tail, struct err *err)
 {
-    struct tail_taker t = {.arena = arena};
-
-    if (db_do_rows(s->db, SQL_LOG_TAIL, take_tail, &t, err, db_i(job), db_i(max)) != E_OK)
-        return err->code;
-    *ret_tail = t.tail;
-    return E_OK;
+    return db_find(s->db, SQL_LOG_TAIL, &db_bytes_table, arena, ret_tail, err, db_i(job),
+                   db_i(max));
 }
 
 enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks, size_t n,
@@ -96,24 +76,24 @@ enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark
     for (size_t i = 0; i < n; i++)
         kept[i] = (struct kept_mark){marks[i].offset, log_mark_pack(&marks[i])};
     struct slice bytes = slice_make((const char *)kept, n * sizeof(*kept));
-    const struct db_value args[] = {db_i(job), db_b(bytes), db_i(PIECE_BYTES)};
-    struct db_taker taker = {0};
+    int64_t extended = 0;
 
-    if (db_one(s->db, SQL_LOG_TIMES_EXTEND, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    if (db_change(s->db, SQL_LOG_TIMES_EXTEND, &extended, err, db_i(job), db_b(bytes),
+                  db_i(PIECE_BYTES)) != E_OK)
         return err->code;
-    if (taker.changed > 0)
+    if (extended > 0)
         return E_OK;
     return db_do(s->db, SQL_LOG_TIMES_ADD, err, db_i(job), db_b(bytes), db_i(MARK_ROWS));
 }
 
-struct mark_taker {
+struct mark_reader {
     store_log_mark_fn *on_mark;
     void *ctx;
 };
 
-static void take_marks(void *ctx, const struct db_row *row)
+static void on_marks_row(void *ctx, const struct db_row *row)
 {
-    struct mark_taker *t = ctx;
+    struct mark_reader *t = ctx;
     struct slice bytes = db_col_blob(row, 0);
     struct kept_mark kept;
 
@@ -128,7 +108,7 @@ static void take_marks(void *ctx, const struct db_row *row)
 enum err_code store_log_marks(struct store *s, int64_t job, store_log_mark_fn *on_mark, void *ctx,
                               struct err *err)
 {
-    struct mark_taker t = {on_mark, ctx};
+    struct mark_reader t = {on_mark, ctx};
 
-    return db_do_rows(s->db, SQL_LOG_TIMES_READ, take_marks, &t, err, db_i(job));
+    return db_rows(s->db, SQL_LOG_TIMES_READ, on_marks_row, &t, err, db_i(job));
 }

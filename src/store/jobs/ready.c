@@ -5,7 +5,7 @@
 #include "store/internal.h"
 #include "store/jobs/rows.h"
 
-struct ref_taker {
+struct ready_refs {
     struct store *store;
     int64_t queue;
     struct ready_ref *refs;
@@ -13,9 +13,9 @@ struct ref_taker {
 };
 
 /* Those that are as they were made are noted, once nobody else can change them. */
-static void take_ref(void *ctx, const struct db_row *row)
+static void on_ready_row(void *ctx, const struct db_row *row)
 {
-    struct ref_taker *t = ctx;
+    struct ready_refs *t = ctx;
     struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
     t->refs[t->n++] = ref;
@@ -28,10 +28,10 @@ static void take_ref(void *ctx, const struct db_row *row)
 enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
                                struct ready_ref *refs, size_t limit, size_t *ret_n, struct err *err)
 {
-    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
+    struct ready_refs t = {.store = s, .queue = queue, .refs = refs};
 
-    if (db_do_rows(s->db, SQL_READY_SCAN, take_ref, &t, err, db_i(queue), db_i(from.priority),
-                   db_i(from.id), db_i((int64_t)limit)) != E_OK)
+    if (db_rows(s->db, SQL_READY_SCAN, on_ready_row, &t, err, db_i(queue), db_i(from.priority),
+                db_i(from.id), db_i((int64_t)limit)) != E_OK)
         return err->code;
     *ret_n = t.n;
     return E_OK;
@@ -39,9 +39,9 @@ enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref 
 
 /* ---- held ones, and what they carry ---- */
 
-static void take_locked(void *ctx, const struct db_row *row)
+static void on_locked_row(void *ctx, const struct db_row *row)
 {
-    struct ref_taker *t = ctx;
+    struct ready_refs *t = ctx;
     struct ready_ref ref = {(int)db_col_int(row, 0), db_col_int(row, 1)};
 
     t->refs[t->n++] = ref;
@@ -49,7 +49,7 @@ static void take_locked(void *ctx, const struct db_row *row)
         held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
 }
 
-static void take_light(void *ctx, const struct db_row *row)
+static void on_light_row(void *ctx, const struct db_row *row)
 {
     struct store *s = ctx;
     int64_t id = db_col_int(row, 0);
@@ -83,17 +83,17 @@ enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, s
     }
     return unknown.n_rows == 0
                ? E_OK
-               : db_do_rows(s->db, SQL_PAYLOAD_LIGHT, take_light, s, err, db_r(&unknown));
+               : db_rows(s->db, SQL_PAYLOAD_LIGHT, on_light_row, s, err, db_r(&unknown));
 }
 
 enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs, size_t limit,
                                size_t *ret_n, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct ref_taker t = {.store = s, .queue = queue, .refs = refs};
+    struct ready_refs t = {.store = s, .queue = queue, .refs = refs};
 
-    if (db_do_rows(s->db, SQL_READY_LOCK, take_locked, &t, err, db_i(queue),
-                   db_i((int64_t)limit)) != E_OK ||
+    if (db_rows(s->db, SQL_READY_LOCK, on_locked_row, &t, err, db_i(queue), db_i((int64_t)limit)) !=
+            E_OK ||
         store_ready_fetch(s, refs, t.n, &arena, err) != E_OK)
         return err->code;
     *ret_n = t.n;
@@ -105,39 +105,34 @@ enum err_code store_ready_others(struct store *s, int64_t queue, const struct re
 {
     struct db_value *ids = arena_array(arena, n + 1, sizeof(*ids));
     struct db_rows rows = {ids, n, 1};
-    struct taken_int got = {0};
 
     for (size_t i = 0; i < n; i++)
         ids[i] = db_i(refs[i].id);
-    if (db_do_rows(s->db, SQL_READY_OTHERS, take_one_int, &got, err, db_r(&rows), db_i(queue)) !=
-        E_OK)
-        return err->code;
-    *ret_others = got.found;
-    return E_OK;
+    return db_exists(s->db, SQL_READY_OTHERS, ret_others, err, db_r(&rows), db_i(queue));
 }
 
-struct id_taker {
+struct id_array {
     int64_t *ids;
     size_t n;
 };
 
-static void take_id(void *ctx, const struct db_row *row)
+static void on_id_row(void *ctx, const struct db_row *row)
 {
-    struct id_taker *t = ctx;
+    struct id_array *t = ctx;
 
     t->ids[t->n++] = db_col_int(row, 0);
 }
 
 /* Rows come in any order. */
-struct command_taker {
+struct command_marks {
     const int64_t *ids;
     size_t n;
     bool *has;
 };
 
-static void take_command(void *ctx, const struct db_row *row)
+static void on_command_row(void *ctx, const struct db_row *row)
 {
-    struct command_taker *t = ctx;
+    struct command_marks *t = ctx;
     int64_t id = db_col_int(row, 0);
 
     for (size_t i = 0; i < t->n; i++)
@@ -148,21 +143,18 @@ static void take_command(void *ctx, const struct db_row *row)
 enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n, bool *ret_has,
                                       struct arena *arena, struct err *err)
 {
-    struct command_taker t = {.ids = ids, .n = n, .has = ret_has};
-    struct db_value *values = arena_array(arena, n, sizeof(*values));
-    struct db_rows rows = {values, n, 1};
+    struct command_marks marks = {.ids = ids, .n = n, .has = ret_has};
+    struct db_rows rows = store_id_rows(ids, n, arena);
 
-    for (size_t i = 0; i < n; i++)
-        values[i] = db_i(ids[i]);
-    return db_do_rows(s->db, SQL_JOBS_WITH_COMMAND, take_command, &t, err, db_r(&rows));
+    return db_rows(s->db, SQL_JOBS_WITH_COMMAND, on_command_row, &marks, err, db_r(&rows));
 }
 
 enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
                              size_t *ret_n, struct err *err)
 {
-    struct id_taker t = {.ids = ids};
+    struct id_array t = {.ids = ids};
 
-    if (db_do_rows(s->db, SQL_DUE_SCAN, take_id, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
+    if (db_rows(s->db, SQL_DUE_SCAN, on_id_row, &t, err, db_i(now_at), db_i((int64_t)limit)) !=
         E_OK)
         return err->code;
     *ret_n = t.n;
@@ -171,12 +163,11 @@ enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size
 
 enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err)
 {
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
+    int64_t at = TIME_NEVER;
 
-    if (db_one(s->db, SQL_DUE_NEXT, NULL, 0, &taker, err) != E_OK)
+    if (db_number_if(s->db, SQL_DUE_NEXT, &at, err) != E_OK)
         return err->code;
-    *ret_at = got.found ? got.value : TIME_NEVER;
+    *ret_at = at;
     return E_OK;
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "store/db/columns.h"
 #include "store/internal.h"
 
 enum err_code store_progress_add(struct store *s, int64_t job, const struct progress_entry *e,
@@ -15,56 +16,46 @@ enum err_code store_progress_add(struct store *s, int64_t job, const struct prog
                  db_t(e->set));
 }
 
-struct entry_taker {
-    store_progress_fn *on_entry;
-    void *ctx;
+static const struct db_column entry_columns[] = {
+    DB_NUMBER(progress_entry, seq),
+    DB_NUMBER(progress_entry, number),
+    DB_NUMBER(progress_entry, attempt),
+    DB_NUMBER(progress_entry, token),
+    DB_NUMBER(progress_entry, outcome, .min = JOB_OUT_NONE, .max = JOB_OUT_COUNT - 1),
+    DB_NUMBER(progress_entry, cause, .min = JOB_CAUSE_NONE, .max = JOB_CAUSE_COUNT - 1),
+    DB_NUMBER(progress_entry, exit, .has = offsetof(struct progress_entry, exited)),
+    DB_NUMBER(progress_entry, queue),
+    DB_NUMBER(progress_entry, worker),
+    DB_NUMBER(progress_entry, started_at),
+    DB_NUMBER(progress_entry, ended_at),
+    DB_VALUE(DB_COLUMN_TEXT, progress_entry, text),
+    DB_VALUE(DB_COLUMN_TEXT, progress_entry, set),
 };
-
-static void take_entry(void *ctx, const struct db_row *row)
-{
-    struct entry_taker *t = ctx;
-    struct progress_entry e = {
-        .seq = (int)db_col_int(row, 0),
-        .number = (int)db_col_int(row, 1),
-        .attempt = (int)db_col_int(row, 2),
-        .token = db_col_int(row, 3),
-        .outcome = (enum job_outcome)db_col_int(row, 4),
-        .cause = (enum job_cause)db_col_int(row, 5),
-        .exited = !db_col_null(row, 6),
-        .exit = (int)db_col_int(row, 6),
-        .queue = db_col_int(row, 7),
-        .worker = db_col_int(row, 8),
-        .started_at = db_col_int(row, 9),
-        .ended_at = db_col_int(row, 10),
-        .text = db_col_text(row, 11),
-        .set = db_col_text(row, 12),
-    };
-
-    if (e.outcome >= JOB_OUT_COUNT || e.cause >= JOB_CAUSE_COUNT)
-        db_row_refuse(row, "entry %d of the record of a job cannot be", e.seq);
-    else
-        t->on_entry(t->ctx, &e);
-}
+static const struct db_table entry_table = DB_TABLE("entry of a record", progress_entry,
+                                                    entry_columns);
 
 enum err_code store_progress_load(struct store *s, int64_t job, store_progress_fn *on_entry,
                                   void *ctx, struct err *err)
 {
-    struct entry_taker t = {on_entry, ctx};
+    CLEANUP(db_list) struct db_list list = {.table = &entry_table};
+    enum err_code code = db_each(s->db, SQL_PROGRESS_LOAD, &list, err, db_i(job));
+    const struct progress_entry *entries = list.items;
 
-    return db_do_rows(s->db, SQL_PROGRESS_LOAD, take_entry, &t, err, db_i(job));
+    for (size_t i = 0; i < list.n; i++)
+        on_entry(ctx, &entries[i]);
+    return code;
 }
 
 enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
                                   enum job_outcome *ret_outcome, struct err *err)
 {
-    struct taken_int got = {0};
+    int64_t outcome = JOB_OUT_NONE;
 
-    if (db_do_rows(s->db, SQL_PROGRESS_FIND, take_one_int, &got, err, db_i(job), db_i(token)) !=
-        E_OK)
+    if (db_number(s->db, SQL_PROGRESS_FIND, &outcome, err, db_i(job), db_i(token)) != E_OK)
         return err->code;
-    if (got.found && (got.value < JOB_OUT_NONE || got.value >= JOB_OUT_COUNT))
-        return store_job_damaged(s, job, "its record cannot be", err);
-    *ret_outcome = got.found ? (enum job_outcome)got.value : JOB_OUT_NONE;
+    if (outcome < JOB_OUT_NONE || outcome >= JOB_OUT_COUNT)
+        return store_job_damaged(s, job, "impossible outcome in its record", err);
+    *ret_outcome = (enum job_outcome)outcome;
     return E_OK;
 }
 
@@ -73,7 +64,7 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
 /* One statement for so many; how often a key that was lost may be gone again when it is looked for. */
 enum { KEY_SET = 1000, KEY_TRIES = 5 };
 
-static void take_key(void *ctx, const struct db_row *row)
+static void on_key_row(void *ctx, const struct db_row *row)
 {
     struct stored_key *keys = ctx;
     struct stored_key *k = &keys[db_col_int(row, 0)];
@@ -92,7 +83,7 @@ static enum err_code find_set(struct store *s, struct stored_key *keys, size_t n
         values[2 * i + 1] = db_t(keys[i].key);
         keys[i].job = 0;
     }
-    return db_do_rows(s->db, SQL_KEYS_FIND, take_key, keys, err, db_r(&rows));
+    return db_rows(s->db, SQL_KEYS_FIND, on_key_row, keys, err, db_r(&rows));
 }
 
 enum err_code store_keys_find(struct store *s, struct stored_key *keys, size_t n, struct err *err)
@@ -109,17 +100,16 @@ static enum err_code add_set(struct store *s, const struct stored_key *keys, siz
 {
     struct db_value values[3 * KEY_SET];
     struct db_rows rows = {values, n, 3};
-    const struct db_value args[] = {db_r(&rows)};
-    struct db_taker taker = {0};
+    int64_t added = 0;
 
     for (size_t i = 0; i < n; i++) {
         values[3 * i] = db_t(keys[i].key);
         values[3 * i + 1] = db_i(keys[i].job);
         values[3 * i + 2] = db_i((int64_t)keys[i].content);
     }
-    if (db_one(s->db, SQL_KEYS_ADD, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    if (db_change(s->db, SQL_KEYS_ADD, &added, err, db_r(&rows)) != E_OK)
         return err->code;
-    *ret_all = taker.changed == (int64_t)n;
+    *ret_all = added == (int64_t)n;
     return E_OK;
 }
 

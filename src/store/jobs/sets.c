@@ -218,7 +218,7 @@ enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t 
 /* ---- claiming ---- */
 
 /* Rows come in the order of the jobs; those that are not ready any more are missing. */
-struct claim_taker {
+struct claim_rows {
     struct job *jobs;
     size_t n, at;
     struct db_value
@@ -253,7 +253,7 @@ static bool payload_is_sound(const struct job *j)
            (j->bill.size > 0 ? is_readable(j->params) : params_end_well(j->params));
 }
 
-static void take_payload(struct claim_taker *t, const struct db_row *row, struct job *j)
+static void read_payload(struct claim_rows *t, const struct db_row *row, struct job *j)
 {
     j->key = copy_text(db_col_text(row, 4), t->arena);
     j->params = copy_text(db_col_text(row, 5), t->arena);
@@ -266,7 +266,7 @@ static void take_payload(struct claim_taker *t, const struct db_row *row, struct
 }
 
 /* What earlier attempts and steps have left: only a job with a history has any of it. */
-static bool take_past(struct claim_taker *t, const struct db_row *row, struct job *j)
+static bool read_past(struct claim_rows *t, const struct db_row *row, struct job *j)
 {
     if (db_col_null(row, 11))
         return true;
@@ -278,9 +278,9 @@ static bool take_past(struct claim_taker *t, const struct db_row *row, struct jo
     return true;
 }
 
-static void take_claimed(void *ctx, const struct db_row *row)
+static void on_claim_row(void *ctx, const struct db_row *row)
 {
-    struct claim_taker *t = ctx;
+    struct claim_rows *t = ctx;
     int64_t id = db_col_int(row, 0);
 
     while (t->at < t->n && t->jobs[t->at].id.v != id)
@@ -296,8 +296,8 @@ static void take_claimed(void *ctx, const struct db_row *row)
         return;
     }
     j->attempt = (int)db_col_int(row, 2);
-    take_payload(t, row, j);
-    if (id <= 0 || j->attempt < 0 || !take_past(t, row, j) || !payload_is_sound(j)) {
+    read_payload(t, row, j);
+    if (id <= 0 || j->attempt < 0 || !read_past(t, row, j) || !payload_is_sound(j)) {
         char text[ID_TEXT_SIZE];
 
         damage_note(t->damage, "job %s: its row cannot be; it is not given to anybody",
@@ -319,7 +319,7 @@ static bool held_is_sound(const struct held_job *held)
 }
 
 /* When what all of them carry was read as they were locked, nothing has to be read. */
-static bool take_held(const struct store *s, struct claim_taker *t)
+static bool claim_held(const struct store *s, struct claim_rows *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         const struct held_job *held = held_find(&s->held, t->jobs[i].id.v);
@@ -350,7 +350,7 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 {
     struct db_value *ids = arena_array(arena, n, sizeof(*ids));
     struct db_rows rows = {ids, n, 1};
-    struct claim_taker t = {
+    struct claim_rows t = {
         .jobs = jobs, .n = n, .bytes_max = claim->bytes_max, .arena = arena, .damage = s->damage};
 
     for (size_t i = 0; i < n; i++) {
@@ -364,8 +364,8 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
         j->worker = claim->worker;
     }
     t.taken = arena_array(arena, n, sizeof(*t.taken));
-    if (!take_held(s, &t) &&
-        db_do_rows(s->db, SQL_JOBS_TAKE, take_claimed, &t, err, db_r(&rows)) != E_OK)
+    if (!claim_held(s, &t) &&
+        db_rows(s->db, SQL_JOBS_TAKE, on_claim_row, &t, err, db_r(&rows)) != E_OK)
         return err->code;
     for (size_t i = 0; i < t.n_taken; i++)
         held_forget(&s->held, t.taken[i].i);
@@ -377,7 +377,7 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
 /* ---- ending ---- */
 
 /* Rows come in any order; those that cannot be ended plainly are missing. */
-struct done_taker {
+struct done_rows {
     struct done_item *items;
     size_t n;
     struct db_value *hits;
@@ -392,9 +392,9 @@ static int compare_item(const void *id, const void *item)
     return (a > b) - (a < b);
 }
 
-static void take_done(void *ctx, const struct db_row *row)
+static void on_done_row(void *ctx, const struct db_row *row)
 {
-    struct done_taker *t = ctx;
+    struct done_rows *t = ctx;
     int64_t id = db_col_int(row, 0);
     struct done_item *item = bsearch(&id, t->items, t->n, sizeof(*item), compare_item);
 
@@ -408,7 +408,7 @@ static void take_done(void *ctx, const struct db_row *row)
 }
 
 /* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the store says. */
-static enum err_code find_hits(struct store *s, struct done_taker *t, const struct db_rows *wanted,
+static enum err_code find_hits(struct store *s, struct done_rows *t, const struct db_rows *wanted,
                                int64_t changed, struct err *err)
 {
     bool all_known = changed == (int64_t)t->n;
@@ -416,7 +416,7 @@ static enum err_code find_hits(struct store *s, struct done_taker *t, const stru
     for (size_t i = 0; i < t->n && all_known; i++)
         all_known = t->items[i].queue != 0;
     if (!all_known)
-        return db_do_rows(s->db, SQL_JOBS_DONE_JUDGE, take_done, t, err, db_r(wanted));
+        return db_rows(s->db, SQL_JOBS_DONE_JUDGE, on_done_row, t, err, db_r(wanted));
     for (size_t i = 0; i < t->n; i++) {
         t->items[i].hit = true;
         t->hits[i] = db_i(t->items[i].id);
@@ -429,25 +429,29 @@ enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n
                               struct arena *arena, struct err *err)
 {
     struct db_value *wanted = arena_array(arena, 2 * n, sizeof(*wanted));
-    struct done_taker t = {.items = items, .n = n};
+    struct done_rows t = {.items = items, .n = n};
     struct db_rows wanted_rows = {wanted, n, 2};
     const struct db_value args[] = {db_r(&wanted_rows), db_i(now_at)};
-    struct db_taker taker = {.on_row = take_done, .ctx = &t};
+    struct db_call call = {.sql = SQL_JOBS_DONE,
+                           .args = args,
+                           .n_args = ARRAY_LEN(args),
+                           .on_row = on_done_row,
+                           .ctx = &t};
 
     t.hits = arena_array(arena, n, sizeof(*t.hits));
     for (size_t i = 0; i < n; i++) {
         wanted[2 * i] = db_i(items[i].id);
         wanted[2 * i + 1] = db_i(items[i].token);
     }
-    if (db_one(s->db, SQL_JOBS_DONE, args, ARRAY_LEN(args), &taker, err) != E_OK)
+    if (db_query(s->db, &call, err) != E_OK)
         return err->code;
-    if ((int64_t)t.n_hits == taker.changed) /* none, or the statement has told: they are moved */
+    if ((int64_t)t.n_hits == call.changed) /* none, or the statement has told: they are moved */
         return E_OK;
-    if (find_hits(s, &t, &wanted_rows, taker.changed, err) != E_OK)
+    if (find_hits(s, &t, &wanted_rows, call.changed, err) != E_OK)
         return err->code;
-    if ((int64_t)t.n_hits != taker.changed)
+    if ((int64_t)t.n_hits != call.changed)
         return store_damaged(s, err, "%lld jobs were ended, and %zu are among the ended",
-                             (long long)taker.changed, t.n_hits);
+                             (long long)call.changed, t.n_hits);
     struct db_rows hits = {t.hits, t.n_hits, 1};
 
     return db_do(s->db, SQL_JOBS_REMOVE, err, db_r(&hits));

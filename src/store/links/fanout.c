@@ -4,8 +4,8 @@
 #include <endian.h>
 #include <string.h>
 
+#include "store/db/columns.h"
 #include "store/internal.h"
-#include "store/jobs/rows.h"
 
 _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "ids are kept as little endian bytes");
 _Static_assert(sizeof(struct spread_target) == 16, "targets are kept as they are");
@@ -33,70 +33,64 @@ enum err_code store_spread_add(struct store *s, const struct stored_spread *spre
                  db_t(spread->bill), db_b(targets), db_i((int64_t)spread->place));
 }
 
-struct spread_taker {
+/* A row as it is read: the kind becomes flags, and `has_shared` says that its payload exists. */
+struct spread_row {
     struct stored_spread spread;
-    struct arena *arena;
+    int64_t kind;
+    int64_t shared;
+    bool has_shared;
 };
 
-/* Blobs of SQLite are not aligned: the targets are copied. */
-static void take_targets(struct spread_taker *t, const struct db_row *row, struct slice bytes)
+static bool spread_finish(void *item, const struct db_row *row, struct arena *arena)
 {
-    size_t n = bytes.size / sizeof(struct spread_target);
-    struct spread_target *targets = arena_array(t->arena, n + 1, sizeof(*targets));
+    struct spread_row *r = item;
 
-    if (n > 0)
-        memcpy(targets, bytes.data, n * sizeof(*targets));
-    t->spread.targets = targets;
-    t->spread.n_targets = n;
-    if (n == 0 || bytes.size % sizeof(*targets) != 0 || t->spread.place >= n)
-        db_row_refuse(row, "publication %lld has %zu targets and is at %zu",
-                      (long long)t->spread.id, n, t->spread.place);
+    (void)row;
+    (void)arena;
+    r->spread.chained = r->kind == KIND_CHAINED;
+    r->spread.fired = r->kind == KIND_FIRED;
+    r->spread.cause_queue = (int64_t)r->spread.content;
+    return r->spread.place < r->spread.n_targets && r->has_shared;
 }
 
-static void take_spread(void *ctx, const struct db_row *row)
-{
-    struct spread_taker *t = ctx;
-
-    t->spread = (struct stored_spread){
-        .id = db_col_int(row, 0),
-        .key = copy_text(db_col_text(row, 1), t->arena),
-        .content = (uint64_t)db_col_int(row, 2),
-        .chained = db_col_int(row, 3) == KIND_CHAINED,
-        .fired = db_col_int(row, 3) == KIND_FIRED,
-        .cause_queue = db_col_int(row, 2),
-        .priority = (int)db_col_int(row, 4),
-        .labels = take_json(row, 5, "labels", t->arena),
-        .bill = take_json(row, 6, "bill", t->arena),
-        .place = (size_t)db_col_int(row, 8),
-        .params = take_json(row, 9, "params", t->arena),
-        .body = copy_text(db_col_blob(row, 10), t->arena),
-    };
-    take_targets(t, row, db_col_blob(row, 7));
-    if (db_col_null(row, 11))
-        db_row_refuse(row, "what publication %lld brings is not there", (long long)t->spread.id);
-}
+static const struct db_column spread_columns[] = {
+    DB_NUMBER(spread_row, spread.id),
+    DB_VALUE(DB_COLUMN_TEXT, spread_row, spread.key),
+    DB_NUMBER(spread_row, spread.content),
+    DB_NUMBER(spread_row, kind),
+    DB_NUMBER(spread_row, spread.priority),
+    DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.labels),
+    DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.bill),
+    DB_ARRAY(spread_row, spread.targets, spread.n_targets, .exact = true),
+    DB_NUMBER(spread_row, spread.place, .min = 0, .max = INT64_MAX),
+    DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.params),
+    DB_VALUE(DB_COLUMN_BYTES, spread_row, spread.body),
+    DB_NUMBER(spread_row, shared, .has = offsetof(struct spread_row, has_shared)),
+};
+static const struct db_table spread_table = DB_TABLE("publication", spread_row, spread_columns,
+                                                     .check = spread_finish);
 
 enum err_code store_spread_next(struct store *s, int64_t above, struct arena *arena,
                                 struct stored_spread *ret, struct err *err)
 {
-    struct spread_taker t = {.arena = arena};
+    struct spread_row r;
 
-    if (db_do_rows(s->db, SQL_SPREAD_NEXT, take_spread, &t, err, db_i(above)) != E_OK) {
-        ret->id = t.spread.id;
+    if (db_find(s->db, SQL_SPREAD_NEXT, &spread_table, arena, &r, err, db_i(above)) != E_OK) {
+        ret->id = r.spread.id;
         return err->code;
     }
-    *ret = t.spread;
+    *ret = r.spread;
     return E_OK;
 }
 
 enum err_code store_spread_of_key(struct store *s, struct slice key, struct arena *arena,
                                   struct stored_spread *ret, struct err *err)
 {
-    struct spread_taker t = {.arena = arena};
+    struct spread_row r;
 
-    if (db_do_rows(s->db, SQL_SPREAD_OF_KEY, take_spread, &t, err, db_t(key)) != E_OK)
+    if (db_find(s->db, SQL_SPREAD_OF_KEY, &spread_table, arena, &r, err, db_t(key)) != E_OK)
         return err->code;
-    *ret = t.spread;
+    *ret = r.spread;
     return E_OK;
 }
 
@@ -121,9 +115,8 @@ static void count_targets(void *ctx, const struct db_row *row)
 enum err_code store_spread_count(struct store *s, int64_t queue, int64_t *ret_n, struct err *err)
 {
     struct target_counter t = {.queue = queue};
-    struct db_taker taker = {.on_row = count_targets, .ctx = &t};
 
-    if (db_one(s->db, SQL_SPREAD_TARGETS, NULL, 0, &taker, err) != E_OK)
+    if (db_rows(s->db, SQL_SPREAD_TARGETS, count_targets, &t, err) != E_OK)
         return err->code;
     *ret_n = t.n;
     return E_OK;
@@ -146,51 +139,28 @@ enum err_code store_follow_add(struct store *s, const struct stored_follow *f, s
                  db_i((int64_t)f->place));
 }
 
-struct follow_taker {
-    struct stored_follow follow;
-    struct arena *arena;
+static const struct db_column follow_columns[] = {
+    DB_NUMBER(stored_follow, id),
+    DB_NUMBER(stored_follow, job),
+    DB_NUMBER(stored_follow, queue),
+    DB_NUMBER(stored_follow, state, .min = JOB_DONE, .max = JOB_FAILED),
+    DB_NUMBER(stored_follow, step),
+    DB_NUMBER(stored_follow, whole),
+    DB_VALUE(DB_COLUMN_TEXT, stored_follow, dests),
+    DB_NUMBER(stored_follow, place, .min = 0, .max = INT64_MAX),
 };
-
-static void take_follow(void *ctx, const struct db_row *row)
-{
-    struct follow_taker *t = ctx;
-    struct stored_follow f = {
-        .id = db_col_int(row, 0),
-        .job = db_col_int(row, 1),
-        .queue = db_col_int(row, 2),
-        .state = (enum job_state)db_col_int(row, 3),
-        .step = (int)db_col_int(row, 4),
-        .whole = db_col_int(row, 5) != 0,
-        .dests = copy_text(db_col_text(row, 6), t->arena),
-        .place = (size_t)db_col_int(row, 7),
-    };
-
-    if ((f.state != JOB_DONE && f.state != JOB_FAILED) || db_col_int(row, 7) < 0)
-        db_row_refuse(row, "the end of job %lld leads nowhere", (long long)f.job);
-    t->follow = f;
-}
+_Static_assert(JOB_FAILED == JOB_DONE + 1, "ends that lead on are neighbours");
+static const struct db_table follow_table = DB_TABLE("end", stored_follow, follow_columns);
 
 enum err_code store_follow_next(struct store *s, int64_t above, struct arena *arena,
                                 struct stored_follow *ret, struct err *err)
 {
-    struct follow_taker t = {.arena = arena};
-
-    if (db_do_rows(s->db, SQL_FOLLOW_NEXT, take_follow, &t, err, db_i(above)) != E_OK) {
-        ret->id = t.follow.id;
-        return err->code;
-    }
-    *ret = t.follow;
-    return E_OK;
+    return db_find(s->db, SQL_FOLLOW_NEXT, &follow_table, arena, ret, err, db_i(above));
 }
 
 enum err_code store_follow_has(struct store *s, int64_t job, bool *ret_has, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_FOLLOW_OF_JOB, take_one_int, &got, err, db_i(job)) != E_OK)
-        return err->code;
-    *ret_has = got.found;
-    return E_OK;
+    return db_exists(s->db, SQL_FOLLOW_OF_JOB, ret_has, err, db_i(job));
 }
 
 enum err_code store_follow_place(struct store *s, int64_t id, size_t place, struct err *err)
@@ -205,11 +175,5 @@ enum err_code store_follow_remove(struct store *s, int64_t id, struct err *err)
 
 enum err_code store_fanout_any(struct store *s, bool *ret_any, struct err *err)
 {
-    struct taken_int got = {0};
-    struct db_taker taker = {.on_row = take_one_int, .ctx = &got};
-
-    if (db_one(s->db, SQL_FANOUT_ANY, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    *ret_any = got.found;
-    return E_OK;
+    return db_exists(s->db, SQL_FANOUT_ANY, ret_any, err);
 }

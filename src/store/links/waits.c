@@ -2,6 +2,7 @@
  * Waits, and the releases of those that were not looked at yet.
  */
 /* SPDX-License-Identifier: MIT */
+#include "store/db/columns.h"
 #include "store/internal.h"
 #include "store/links/links.h"
 
@@ -45,80 +46,79 @@ enum err_code store_waits_add(struct store *s, const struct stored_wait *waits, 
     return E_OK;
 }
 
-struct wait_taker {
-    store_wait_fn *on_wait;
-    void *ctx;
-};
-
-static void take_wait(void *ctx, const struct db_row *row)
+static bool wait_is_possible(void *item, const struct db_row *row, struct arena *arena)
 {
-    struct wait_taker *t = ctx;
-    struct stored_wait w = {
-        .waiter = db_col_int(row, 0),
-        .seq = db_col_int(row, 1),
-        .kind = (enum after_kind)db_col_int(row, 2),
-        .target = db_col_int(row, 3),
-        .step = (int)db_col_int(row, 4),
-        .on = (enum after_on)db_col_int(row, 5),
-        .count = db_col_int(row, 6),
-        .take = db_col_int(row, 7) != 0,
-    };
+    const struct stored_wait *w = item;
 
-    if (w.kind < AFTER_JOB || w.kind > AFTER_SIGNAL ||
-        (w.kind == AFTER_JOB && (w.on < AFTER_SUCCESS || w.on > AFTER_END)))
-        db_row_refuse(row, "job %lld waits for what cannot be", (long long)w.waiter);
-    else
-        t->on_wait(t->ctx, &w);
+    (void)row;
+    (void)arena;
+    return w->kind != AFTER_JOB || (w->on >= AFTER_SUCCESS && w->on <= AFTER_END);
+}
+
+static const struct db_column wait_columns[] = {
+    DB_NUMBER(stored_wait, waiter),
+    DB_NUMBER(stored_wait, seq),
+    DB_NUMBER(stored_wait, kind, .min = AFTER_JOB, .max = AFTER_SIGNAL),
+    DB_NUMBER(stored_wait, target),
+    DB_NUMBER(stored_wait, step),
+    DB_NUMBER(stored_wait, on),
+    DB_NUMBER(stored_wait, count),
+    DB_NUMBER(stored_wait, take),
+};
+static const struct db_table wait_table = DB_TABLE("condition of job", stored_wait, wait_columns,
+                                                   .check = wait_is_possible);
+
+static enum err_code each_wait(struct store *s, enum sql sql, struct db_args args,
+                               store_wait_fn *on_wait, void *ctx, struct err *err)
+{
+    CLEANUP(db_list) struct db_list list = {.table = &wait_table};
+    enum err_code code = db_each_row(s->db, sql, args, &list, err);
+    const struct stored_wait *waits = list.items;
+
+    for (size_t i = 0; i < list.n; i++)
+        on_wait(ctx, &waits[i]);
+    return code;
 }
 
 enum err_code store_waits_on(struct store *s, int64_t target, int64_t above_waiter, size_t limit,
                              store_wait_fn *on_wait, void *ctx, struct err *err)
 {
-    struct wait_taker t = {on_wait, ctx};
-
-    return db_do_rows(s->db, SQL_WAITS_ON, take_wait, &t, err, db_i(target), db_i(above_waiter),
-                      db_i((int64_t)limit));
+    return each_wait(s, SQL_WAITS_ON,
+                     DB_ARGS(db_i(target), db_i(above_waiter), db_i((int64_t)limit)), on_wait, ctx,
+                     err);
 }
 
 enum err_code store_waits_least(struct store *s, int64_t signal, int64_t *ret_level,
                                 struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_WAITS_LEAST, take_one_int, &got, err, db_i(signal)) != E_OK)
-        return err->code;
-    *ret_level = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_WAITS_LEAST, ret_level, err, db_i(signal));
 }
 
 enum err_code store_waits_on_step(struct store *s, int64_t target, int step, size_t limit,
                                   store_wait_fn *on_wait, void *ctx, struct err *err)
 {
-    struct wait_taker t = {on_wait, ctx};
-
-    return db_do_rows(s->db, SQL_WAITS_ON_STEP, take_wait, &t, err, db_i(target), db_i(step),
-                      db_i((int64_t)limit));
+    return each_wait(s, SQL_WAITS_ON_STEP, DB_ARGS(db_i(target), db_i(step), db_i((int64_t)limit)),
+                     on_wait, ctx, err);
 }
 
 enum err_code store_waits_of(struct store *s, int64_t waiter, size_t limit, store_wait_fn *on_wait,
                              void *ctx, struct err *err)
 {
-    struct wait_taker t = {on_wait, ctx};
-
-    return db_do_rows(s->db, SQL_WAITS_OF, take_wait, &t, err, db_i(waiter), db_i((int64_t)limit));
+    return each_wait(s, SQL_WAITS_OF, DB_ARGS(db_i(waiter), db_i((int64_t)limit)), on_wait, ctx,
+                     err);
 }
 
 /* ---- holding those who wait ---- */
 
-struct hold_taker {
+struct waiter_marks {
     const int64_t *ids;
     size_t n;
     bool *there, *held;
 };
 
-static void take_held(void *ctx, const struct db_row *row)
+static void on_waiter_row(void *ctx, const struct db_row *row)
 {
-    struct hold_taker *t = ctx;
+    struct waiter_marks *t = ctx;
     bool *seen = db_col_int(row, 1) == 1 ? t->held : t->there;
     size_t place;
 
@@ -129,16 +129,16 @@ static void take_held(void *ctx, const struct db_row *row)
 enum err_code store_waiters_hold(struct store *s, const int64_t *ids, size_t n, bool *ret_busy,
                                  struct arena *arena, struct err *err)
 {
-    struct db_rows rows = {store_id_values(ids, n, arena), n, 1};
+    struct db_rows rows = store_id_rows(ids, n, arena);
     const struct db_value args[] = {db_r(&rows)};
-    struct hold_taker t = {.ids = ids,
-                           .n = n,
-                           .there = arena_array(arena, n + 1, sizeof(bool)),
-                           .held = arena_array(arena, n + 1, sizeof(bool))};
+    struct waiter_marks t = {.ids = ids,
+                             .n = n,
+                             .there = arena_array(arena, n + 1, sizeof(bool)),
+                             .held = arena_array(arena, n + 1, sizeof(bool))};
     /* One that ends meanwhile is there no more at the second look. */
     struct db_call calls[] = {
-        {.sql = SQL_WAITERS_HOLD, .args = args, .n_args = 1, .on_row = take_held, .ctx = &t},
-        {.sql = SQL_WAITERS_LOOK, .args = args, .n_args = 1, .on_row = take_held, .ctx = &t}};
+        {.sql = SQL_WAITERS_HOLD, .args = args, .n_args = 1, .on_row = on_waiter_row, .ctx = &t},
+        {.sql = SQL_WAITERS_LOOK, .args = args, .n_args = 1, .on_row = on_waiter_row, .ctx = &t}};
 
     if (s->shared && db_run(s->db, calls, ARRAY_LEN(calls), err) != E_OK)
         return err->code;
@@ -151,17 +151,18 @@ struct wait_counts {
     int64_t jobs, signals;
 };
 
-static void take_counts(void *ctx, const struct db_row *row)
-{
-    *(struct wait_counts *)ctx = (struct wait_counts){db_col_int(row, 0), db_col_int(row, 1)};
-}
+static const struct db_column count_columns[] = {
+    DB_NUMBER(wait_counts, jobs),
+    DB_NUMBER(wait_counts, signals),
+};
+static const struct db_table count_table = DB_TABLE("count of waits", wait_counts, count_columns);
 
 enum err_code store_waits_count(struct store *s, int64_t waiter, int64_t *ret_jobs,
                                 int64_t *ret_signals, struct err *err)
 {
-    struct wait_counts n = {0};
+    struct wait_counts n;
 
-    if (db_do_rows(s->db, SQL_WAITS_COUNT, take_counts, &n, err, db_i(waiter)) != E_OK)
+    if (db_find(s->db, SQL_WAITS_COUNT, &count_table, NULL, &n, err, db_i(waiter)) != E_OK)
         return err->code;
     *ret_jobs = n.jobs;
     *ret_signals = n.signals;
@@ -180,40 +181,35 @@ enum err_code store_waits_forget(struct store *s, int64_t waiter, struct err *er
 
 enum err_code store_waiters_count(struct store *s, int64_t target, int64_t *ret_n, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_WAITERS_COUNT, take_one_int, &got, err, db_i(target)) != E_OK)
-        return err->code;
-    *ret_n = got.value;
-    return E_OK;
+    return db_number(s->db, SQL_WAITERS_COUNT, ret_n, err, db_i(target));
 }
 
 /* ---- what is waited for ---- */
 
-struct await_taker {
+struct awaited_states {
     const int64_t *ids;
     size_t n;
     enum job_state *states;
     size_t n_found;
 };
 
-static void take_state(void *ctx, const struct db_row *row)
+static void on_state_row(void *ctx, const struct db_row *row)
 {
-    struct await_taker *t = ctx;
+    struct awaited_states *t = ctx;
     int64_t state = db_col_int(row, 1);
     size_t place;
 
     if (!store_row_place(row, t->ids, t->n, &place))
         return;
     if (state <= JOB_NONE || state >= JOB_STATE_COUNT) {
-        db_row_refuse(row, "job %lld: its state cannot be", (long long)t->ids[place]);
+        db_row_refuse(row, "job %lld: impossible state", (long long)t->ids[place]);
         return;
     }
     t->states[place] = (enum job_state)state;
     t->n_found++;
 }
 
-static enum err_code await_set(struct store *s, struct await_taker *t, struct db_value *values,
+static enum err_code await_set(struct store *s, struct awaited_states *t, struct db_value *values,
                                struct err *err)
 {
     struct db_rows rows = {values, t->n, 1};
@@ -222,13 +218,13 @@ static enum err_code await_set(struct store *s, struct await_taker *t, struct db
         values[i] = db_i(t->ids[i]);
         t->states[i] = JOB_NONE;
     }
-    if (db_do_rows(s->db, SQL_AWAIT_LOOK, take_state, t, err, db_r(&rows)) != E_OK)
+    if (db_rows(s->db, SQL_AWAIT_LOOK, on_state_row, t, err, db_r(&rows)) != E_OK)
         return err->code;
     if (t->n_found > 0 && db_do(s->db, SQL_AWAIT_MARK, err, db_r(&rows)) != E_OK)
         return err->code;
     if (t->n_found == t->n)
         return E_OK;
-    return db_do_rows(s->db, SQL_AWAIT_LOOK_ENDED, take_state, t, err, db_r(&rows));
+    return db_rows(s->db, SQL_AWAIT_LOOK_ENDED, on_state_row, t, err, db_r(&rows));
 }
 
 enum err_code store_jobs_await(struct store *s, const int64_t *ids, size_t n,
@@ -238,9 +234,9 @@ enum err_code store_jobs_await(struct store *s, const int64_t *ids, size_t n,
     struct db_value *values = arena_array(arena, most + 1, sizeof(*values));
 
     for (size_t done = 0; done < n; done += most) {
-        struct await_taker t = {.ids = ids + done,
-                                .n = n - done < most ? n - done : most,
-                                .states = ret_states + done};
+        struct awaited_states t = {.ids = ids + done,
+                                   .n = n - done < most ? n - done : most,
+                                   .states = ret_states + done};
 
         if (await_set(s, &t, values, err) != E_OK)
             return err->code;
@@ -260,45 +256,29 @@ enum err_code store_release_remove(struct store *s, int64_t target, struct err *
     return db_do(s->db, SQL_RELEASE_REMOVE, err, db_i(target));
 }
 
-static void take_release(void *ctx, const struct db_row *row)
-{
-    *(struct stored_release *)ctx = (struct stored_release){
-        .target = db_col_int(row, 0),
-        .state = (int)db_col_int(row, 1),
-        .cursor = db_col_int(row, 2),
-    };
-}
+static const struct db_column release_columns[] = {
+    DB_NUMBER(stored_release, target),
+    DB_NUMBER(stored_release, state),
+    DB_NUMBER(stored_release, cursor),
+};
+static const struct db_table release_table = DB_TABLE("release of", stored_release,
+                                                      release_columns);
 
 enum err_code store_release_find(struct store *s, int64_t target, struct stored_release *ret,
                                  struct err *err)
 {
-    struct stored_release r = {0};
-
-    if (db_do_rows(s->db, SQL_RELEASE_FIND, take_release, &r, err, db_i(target)) != E_OK)
-        return err->code;
-    *ret = r;
-    return E_OK;
+    return db_find(s->db, SQL_RELEASE_FIND, &release_table, NULL, ret, err, db_i(target));
 }
 
 enum err_code store_release_any(struct store *s, bool *ret_any, struct err *err)
 {
-    struct taken_int got = {0};
-
-    if (db_do_rows(s->db, SQL_RELEASE_ANY, take_one_int, &got, err) != E_OK)
-        return err->code;
-    *ret_any = got.found;
-    return E_OK;
+    return db_exists(s->db, SQL_RELEASE_ANY, ret_any, err);
 }
 
 enum err_code store_release_next(struct store *s, int64_t above, struct stored_release *ret,
                                  struct err *err)
 {
-    struct stored_release r = {0};
-
-    if (db_do_rows(s->db, SQL_RELEASE_NEXT, take_release, &r, err, db_i(above)) != E_OK)
-        return err->code;
-    *ret = r;
-    return E_OK;
+    return db_find(s->db, SQL_RELEASE_NEXT, &release_table, NULL, ret, err, db_i(above));
 }
 
 /* ---- what was cancelled by an end ---- */
@@ -313,14 +293,14 @@ enum err_code store_undone_remove(struct store *s, int64_t waiter, struct err *e
     return db_do(s->db, SQL_UNDONE_REMOVE, err, db_i(waiter));
 }
 
-struct waiter_taker {
+struct waiter_array {
     int64_t *waiters;
     size_t n;
 };
 
-static void take_waiter(void *ctx, const struct db_row *row)
+static void on_undone_row(void *ctx, const struct db_row *row)
 {
-    struct waiter_taker *t = ctx;
+    struct waiter_array *t = ctx;
 
     t->waiters[t->n++] = db_col_int(row, 0);
 }
@@ -328,10 +308,10 @@ static void take_waiter(void *ctx, const struct db_row *row)
 enum err_code store_undone_by(struct store *s, int64_t target, int64_t above, size_t limit,
                               int64_t *ret_waiters, size_t *ret_n, struct err *err)
 {
-    struct waiter_taker t = {.waiters = ret_waiters};
+    struct waiter_array t = {.waiters = ret_waiters};
 
-    if (db_do_rows(s->db, SQL_UNDONE_BY, take_waiter, &t, err, db_i(target), db_i(above),
-                   db_i((int64_t)limit)) != E_OK)
+    if (db_rows(s->db, SQL_UNDONE_BY, on_undone_row, &t, err, db_i(target), db_i(above),
+                db_i((int64_t)limit)) != E_OK)
         return err->code;
     *ret_n = t.n;
     return E_OK;
@@ -347,19 +327,14 @@ enum err_code store_revival_remove(struct store *s, int64_t target, struct err *
     return db_do(s->db, SQL_REVIVAL_REMOVE, err, db_i(target));
 }
 
-static void take_revival(void *ctx, const struct db_row *row)
-{
-    *(struct stored_revival *)ctx = (struct stored_revival){.target = db_col_int(row, 0),
-                                                            .cursor = db_col_int(row, 1)};
-}
+static const struct db_column revival_columns[] = {
+    DB_NUMBER(stored_revival, target),
+    DB_NUMBER(stored_revival, cursor),
+};
+static const struct db_table revival_table = DB_TABLE("revival of", stored_revival,
+                                                      revival_columns);
 
 enum err_code store_revival_next(struct store *s, struct stored_revival *ret, struct err *err)
 {
-    struct stored_revival next = {.target = 0};
-    struct db_taker taker = {.on_row = take_revival, .ctx = &next};
-
-    if (db_one(s->db, SQL_REVIVAL_NEXT, NULL, 0, &taker, err) != E_OK)
-        return err->code;
-    *ret = next;
-    return E_OK;
+    return db_find(s->db, SQL_REVIVAL_NEXT, &revival_table, NULL, ret, err);
 }

@@ -93,86 +93,63 @@ ON CONFLICT (id) DO UPDATE SET options = CASE WHEN $2 = 1 THEN excluded.options 
        assigned = CASE WHEN $6 = 1 THEN excluded.assigned ELSE payload.assigned END;
 
 -- name: payload_options
-SELECT options FROM payload WHERE id = $1;
+SELECT id, options FROM payload WHERE id = $1;
 
 -- name: payload_remove
 DELETE FROM payload WHERE id = $1;
 
+-- A job's row, live or ended: the columns of row_columns in jobs/jobs.c.
+-- part: live_row
+j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited
+-- part: ended_row
+j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
+0, j.finished_at, j.worker, j.attempt, j.history, 0
+
+-- What it carries: payload_columns in jobs/jobs.c.  Params and body may be those of several jobs.
+-- part: params
+COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared))
+-- part: body
+COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared))
+-- part: payload
+p.key, {params}, CASE WHEN $2 = 1 THEN {body} END, p.labels, p.options, p.result, p.bill, p.assigned
+
 -- name: job_load
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options, p.result,
-       p.bill, p.assigned
-FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id = $1;
+SELECT {live_row}, {payload}
+FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id WHERE j.id = $1;
 
 -- name: ended_load
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options, p.result,
-       p.bill, p.assigned
-FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id = $1;
+SELECT {ended_row}, {payload}
+FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id WHERE j.id = $1;
 
--- All but the body, which may be large.
--- name: job_lean
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, p.result, p.bill, p.assigned
-FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id = $1;
+-- name: job_state
+SELECT {live_row} FROM jobs AS j WHERE j.id = $1;
 
--- name: ended_lean
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key, COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       NULL, p.labels, p.options, p.result, p.bill, p.assigned
-FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id = $1;
-
--- Enough to judge by, without the payload.
--- name: job_brief
-SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
-       attempt, history, awaited
-FROM jobs WHERE id = $1;
-
--- What is judged is held against the other servers until the transaction ends.
+-- What is judged is locked against the other servers until the transaction ends.
 -- name: job_judge
 -- only: postgres
-SELECT id, queue, state, priority, due_at, token, prev_token, started_at, lease_until_at, 0, worker,
-       attempt, history, awaited
-FROM jobs WHERE id = $1 FOR UPDATE;
+SELECT {live_row} FROM jobs AS j WHERE j.id = $1 FOR UPDATE;
 
--- name: ended_brief
-SELECT id, queue, state, priority, due_at, token, prev_token, started_at, 0, finished_at, worker,
-       attempt, history, 0
-FROM ended WHERE id = $1;
+-- name: ended_state
+SELECT {ended_row} FROM ended AS j WHERE j.id = $1;
 
 -- A claim is two statements over its set: RETURNING would build a table of its own.  Only a job with a history
 -- can have a cursor or a log: the others do not look for them.  Rows come in the order of the set; what another
 -- server holds is passed over.
+-- part: claimed
+j.id, j.queue, j.attempt + 1, j.priority, p.key, {params}, {body}, p.labels, p.options,
+CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
+CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
+                                ORDER BY l.first DESC LIMIT 1) END,
+j.history, p.bill, p.assigned
+
 -- name: jobs_take
 -- store: sqlite
-SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
-       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options,
-       CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
-       CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
-                                       ORDER BY l.first DESC LIMIT 1) END,
-       j.history, p.bill, p.assigned
+SELECT {claimed}
 FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 4;
 -- store: postgres
-SELECT j.id, j.queue, j.attempt + 1, j.priority, p.key,
-       COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)),
-       COALESCE(p.body, (SELECT s.body FROM shared AS s WHERE s.id = p.shared)), p.labels, p.options,
-       CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
-       CASE WHEN j.token <> j.id THEN (SELECT l.first + LENGTH(l.data) FROM logs AS l WHERE l.job = j.id
-                                       ORDER BY l.first DESC LIMIT 1) END,
-       j.history, p.bill, p.assigned
+SELECT {claimed}
 FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state + 0 = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
@@ -346,160 +323,87 @@ SELECT due_at FROM jobs WHERE state = 3 ORDER BY due_at LIMIT 1;
 -- A job as lists show it: of a value above $2 bytes its first 200 characters, and of a bill
 -- above $3 bytes nothing.  The sizes come behind.  SQLite would load a value to measure it:
 -- STORED_SIZE and STORED_START (sqlite/text.h) do not.
--- name: job_listed
--- store: sqlite
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited, p.key,
-       CASE WHEN COALESCE(STORED_SIZE('payload', 'params', p.id),
-                          STORED_SIZE('shared', 'params', p.shared)) > $2
-            THEN COALESCE(STORED_START('payload', 'params', p.id),
-                          STORED_START('shared', 'params', p.shared))
-            ELSE COALESCE(p.params, s.params) END,
-       NULL,
-       CASE WHEN STORED_SIZE('payload', 'labels', p.id) > $2
-            THEN STORED_START('payload', 'labels', p.id) ELSE p.labels END,
-       CASE WHEN STORED_SIZE('payload', 'options', p.id) > $2
-            THEN STORED_START('payload', 'options', p.id) ELSE p.options END,
-       CASE WHEN STORED_SIZE('payload', 'result', p.id) > $2
-            THEN STORED_START('payload', 'result', p.id) ELSE p.result END,
-       CASE WHEN STORED_SIZE('payload', 'bill', p.id) <= $3 THEN p.bill END, NULL,
-       COALESCE(STORED_SIZE('payload', 'params', p.id), STORED_SIZE('shared', 'params', p.shared)),
-       STORED_SIZE('payload', 'labels', p.id), STORED_SIZE('payload', 'options', p.id),
-       STORED_SIZE('payload', 'result', p.id)
-FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
-WHERE j.id = $1;
--- store: postgres
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited, p.key,
-       CASE WHEN OCTET_LENGTH(COALESCE(p.params, s.params)) > $2
-            THEN SUBSTR(COALESCE(p.params, s.params), 1, 200) ELSE COALESCE(p.params, s.params) END,
-       NULL,
-       CASE WHEN OCTET_LENGTH(p.labels) > $2 THEN SUBSTR(p.labels, 1, 200) ELSE p.labels END,
-       CASE WHEN OCTET_LENGTH(p.options) > $2 THEN SUBSTR(p.options, 1, 200) ELSE p.options END,
-       CASE WHEN OCTET_LENGTH(p.result) > $2 THEN SUBSTR(p.result, 1, 200) ELSE p.result END,
-       CASE WHEN OCTET_LENGTH(p.bill) <= $3 THEN p.bill END, NULL,
-       OCTET_LENGTH(COALESCE(p.params, s.params)), OCTET_LENGTH(p.labels), OCTET_LENGTH(p.options),
-       OCTET_LENGTH(p.result)
-FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
-WHERE j.id = $1;
+-- part: preview_sqlite
+p.key,
+CASE WHEN COALESCE(STORED_SIZE('payload', 'params', p.id),
+                   STORED_SIZE('shared', 'params', p.shared)) > $2
+     THEN COALESCE(STORED_START('payload', 'params', p.id),
+                   STORED_START('shared', 'params', p.shared))
+     ELSE COALESCE(p.params, s.params) END,
+NULL,
+CASE WHEN STORED_SIZE('payload', 'labels', p.id) > $2
+     THEN STORED_START('payload', 'labels', p.id) ELSE p.labels END,
+CASE WHEN STORED_SIZE('payload', 'options', p.id) > $2
+     THEN STORED_START('payload', 'options', p.id) ELSE p.options END,
+CASE WHEN STORED_SIZE('payload', 'result', p.id) > $2
+     THEN STORED_START('payload', 'result', p.id) ELSE p.result END,
+CASE WHEN STORED_SIZE('payload', 'bill', p.id) <= $3 THEN p.bill END, NULL,
+COALESCE(STORED_SIZE('payload', 'params', p.id), STORED_SIZE('shared', 'params', p.shared)),
+STORED_SIZE('payload', 'labels', p.id), STORED_SIZE('payload', 'options', p.id),
+STORED_SIZE('payload', 'result', p.id)
+-- part: preview_postgres
+p.key,
+CASE WHEN OCTET_LENGTH(COALESCE(p.params, s.params)) > $2
+     THEN SUBSTR(COALESCE(p.params, s.params), 1, 200) ELSE COALESCE(p.params, s.params) END,
+NULL,
+CASE WHEN OCTET_LENGTH(p.labels) > $2 THEN SUBSTR(p.labels, 1, 200) ELSE p.labels END,
+CASE WHEN OCTET_LENGTH(p.options) > $2 THEN SUBSTR(p.options, 1, 200) ELSE p.options END,
+CASE WHEN OCTET_LENGTH(p.result) > $2 THEN SUBSTR(p.result, 1, 200) ELSE p.result END,
+CASE WHEN OCTET_LENGTH(p.bill) <= $3 THEN p.bill END, NULL,
+OCTET_LENGTH(COALESCE(p.params, s.params)), OCTET_LENGTH(p.labels), OCTET_LENGTH(p.options),
+OCTET_LENGTH(p.result)
+-- part: with_shared
+LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared WHERE j.id = $1
 
--- name: ended_listed
+-- name: job_preview
 -- store: sqlite
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0, p.key,
-       CASE WHEN COALESCE(STORED_SIZE('payload', 'params', p.id),
-                          STORED_SIZE('shared', 'params', p.shared)) > $2
-            THEN COALESCE(STORED_START('payload', 'params', p.id),
-                          STORED_START('shared', 'params', p.shared))
-            ELSE COALESCE(p.params, s.params) END,
-       NULL,
-       CASE WHEN STORED_SIZE('payload', 'labels', p.id) > $2
-            THEN STORED_START('payload', 'labels', p.id) ELSE p.labels END,
-       CASE WHEN STORED_SIZE('payload', 'options', p.id) > $2
-            THEN STORED_START('payload', 'options', p.id) ELSE p.options END,
-       CASE WHEN STORED_SIZE('payload', 'result', p.id) > $2
-            THEN STORED_START('payload', 'result', p.id) ELSE p.result END,
-       CASE WHEN STORED_SIZE('payload', 'bill', p.id) <= $3 THEN p.bill END, NULL,
-       COALESCE(STORED_SIZE('payload', 'params', p.id), STORED_SIZE('shared', 'params', p.shared)),
-       STORED_SIZE('payload', 'labels', p.id), STORED_SIZE('payload', 'options', p.id),
-       STORED_SIZE('payload', 'result', p.id)
-FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
-WHERE j.id = $1;
+SELECT {live_row}, {preview_sqlite} FROM jobs AS j {with_shared};
 -- store: postgres
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0, p.key,
-       CASE WHEN OCTET_LENGTH(COALESCE(p.params, s.params)) > $2
-            THEN SUBSTR(COALESCE(p.params, s.params), 1, 200) ELSE COALESCE(p.params, s.params) END,
-       NULL,
-       CASE WHEN OCTET_LENGTH(p.labels) > $2 THEN SUBSTR(p.labels, 1, 200) ELSE p.labels END,
-       CASE WHEN OCTET_LENGTH(p.options) > $2 THEN SUBSTR(p.options, 1, 200) ELSE p.options END,
-       CASE WHEN OCTET_LENGTH(p.result) > $2 THEN SUBSTR(p.result, 1, 200) ELSE p.result END,
-       CASE WHEN OCTET_LENGTH(p.bill) <= $3 THEN p.bill END, NULL,
-       OCTET_LENGTH(COALESCE(p.params, s.params)), OCTET_LENGTH(p.labels), OCTET_LENGTH(p.options),
-       OCTET_LENGTH(p.result)
-FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id LEFT JOIN shared AS s ON s.id = p.shared
-WHERE j.id = $1;
+SELECT {live_row}, {preview_postgres} FROM jobs AS j {with_shared};
 
--- Lists are judged row by row.  What a job carries may be large: labels (1) and params (2) are
--- read when they are asked for, and a text is looked for in params where they are.
+-- name: ended_preview
+-- store: sqlite
+SELECT {ended_row}, {preview_sqlite} FROM ended AS j {with_shared};
+-- store: postgres
+SELECT {ended_row}, {preview_postgres} FROM ended AS j {with_shared};
+
+-- Lists are judged row by row.  What a job carries may be large: labels ($2 = 1) and params ($2 = 2)
+-- are read on demand only, and the text $1 is searched in the params inside the database.
+-- part: listed
+p.key, CASE WHEN $2 = 2 THEN {params} END, NULL, CASE WHEN $2 >= 1 THEN p.labels END,
+NULL, NULL, NULL, NULL,
+CASE WHEN CAST($1 AS TEXT) IS NULL THEN 0 ELSE STRPOS(COALESCE({params}, ''), $1) END
+
 -- name: list_jobs
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key,
-       CASE WHEN $4 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $3) END
+SELECT {live_row}, {listed}
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
+WHERE j.id < $4 ORDER BY j.id DESC LIMIT $3;
 
 -- name: list_ended
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key,
-       CASE WHEN $4 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $3) END
+SELECT {ended_row}, {listed}
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id < $1 ORDER BY j.id DESC LIMIT $2;
+WHERE j.id < $4 ORDER BY j.id DESC LIMIT $3;
 
 -- name: list_failed
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key,
-       CASE WHEN $4 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $4 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($3 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $3) END
+SELECT {ended_row}, {listed}
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.state = 7 AND j.id < $1 ORDER BY j.id DESC LIMIT $2;
+WHERE j.state = 7 AND j.id < $4 ORDER BY j.id DESC LIMIT $3;
 
 -- Upwards, for chunked work.
 -- name: walk_jobs
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       j.lease_until_at, 0, j.worker, j.attempt, j.history, j.awaited,
-       p.key,
-       CASE WHEN $5 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $4) END
+SELECT {live_row}, {listed}
 FROM jobs AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
+WHERE j.id > $4 AND j.id <= $5 ORDER BY j.id LIMIT $3;
 
 -- name: walk_ended
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key,
-       CASE WHEN $5 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $4) END
+SELECT {ended_row}, {listed}
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
+WHERE j.id > $4 AND j.id <= $5 ORDER BY j.id LIMIT $3;
 
 -- name: walk_failed
-SELECT j.id, j.queue, j.state, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
-       0, j.finished_at, j.worker, j.attempt, j.history, 0,
-       p.key,
-       CASE WHEN $5 = 2
-            THEN COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared)) END,
-       NULL, CASE WHEN $5 >= 1 THEN p.labels END, NULL, NULL, NULL, NULL,
-       CASE WHEN CAST($4 AS TEXT) IS NULL THEN 0
-            ELSE STRPOS(COALESCE(p.params, (SELECT s.params FROM shared AS s WHERE s.id = p.shared),
-                                 ''), $4) END
+SELECT {ended_row}, {listed}
 FROM ended AS j LEFT JOIN payload AS p ON p.id = j.id
-WHERE j.state = 7 AND j.id > $1 AND j.id <= $2 ORDER BY j.id LIMIT $3;
+WHERE j.state = 7 AND j.id > $4 AND j.id <= $5 ORDER BY j.id LIMIT $3;
 
 -- name: progress_add
 INSERT INTO progress (job, seq, number, attempt, token, outcome, cause, exit, queue, worker,

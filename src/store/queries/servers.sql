@@ -37,7 +37,8 @@ FROM servers WHERE name = $1 FOR UPDATE;
 -- Of a server whose claims have gone to others.
 -- name: server_free_node
 -- only: postgres
-SELECT node, incarnation, ids_mark FROM servers WHERE alive_until_at = 0 ORDER BY node LIMIT 1 FOR UPDATE;
+SELECT node, incarnation, ids_mark, FALSE FROM servers
+WHERE alive_until_at = 0 ORDER BY node LIMIT 1 FOR UPDATE;
 
 -- name: server_ids_marks
 -- only: postgres

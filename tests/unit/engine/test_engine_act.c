@@ -27,7 +27,7 @@ static struct slice shown_params(struct fixture *f, struct arena *arena, int64_t
     struct slice value;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, arena, &j, &found, &err), E_OK);
     assert_true(found);
     if (json_check(j.params, &value, &err) != E_OK)
         fail_msg("the params are no JSON any more: %s", err.msg);

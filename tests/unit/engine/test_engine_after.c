@@ -185,7 +185,7 @@ static void text_has(struct fixture *f, int64_t id, const char *text)
     bool found = false;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     assert_true(found);
     assert_int_equal(j.cause, JOB_CAUSE_DEPENDENCY);
     const char *shown = arena_strdup(&arena, j.text);

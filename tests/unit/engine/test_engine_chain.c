@@ -78,7 +78,8 @@ static void see(struct fixture *f, int64_t id, struct seen_job *s)
     struct err err = ERR_INIT;
     bool found = false;
 
-    assert_int_equal(store_job_load(f->store, id, &s->arena, &s->job, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &s->arena, &s->job, &found, &err),
+                     E_OK);
     assert_true(found);
     bill_parse(s->job.bill, &s->arena, &s->bill);
 }

@@ -164,7 +164,7 @@ static void assert_job(struct fixture *f, int64_t id, const char *queue, struct 
     bool found = false;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     assert_true(found);
     assert_true(slice_equal(j.params, params));
     struct test_op *t = well(run_op(f, op_claim(f, queue, 1)));
@@ -247,7 +247,8 @@ static void what_a_publication_brings_stays_until_its_last_job_is_gone(void **st
         bool found = false;
         struct job j;
 
-        assert_int_equal(store_job_load(f->store, id_at(t, i), &arena, &j, &found, &err), E_OK);
+        assert_int_equal(store_job_load(f->store, id_at(t, i), LOAD_ALL, &arena, &j, &found, &err),
+                         E_OK);
         assert_true(found && j.params.size == SMALL_PARAMS);
         well(run_op(f, op_act(f, ACT_DELETE, id_at(t, i))));
         assert_sound(f); /* which finds params that are of no job */

@@ -79,7 +79,7 @@ static void topic_of(struct fixture *f, int64_t id, char *ret, size_t size)
     struct bill bill;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     assert_true(found);
     bill_parse(j.bill, &arena, &bill);
     snprintf(ret, size, "%.*s", (int)bill.topic.size, bill.topic.data);
@@ -132,7 +132,7 @@ static void assert_size(struct fixture *f, int64_t id, size_t size)
     bool found = false;
     struct job j;
 
-    assert_int_equal(store_job_load(f->store, id, &arena, &j, &found, &err), E_OK);
+    assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     assert_true(found);
     assert_int_equal(j.params.size, size);
 }
