@@ -28,11 +28,11 @@ struct store {
     int64_t incarnation; /* of this server on its node */
     int64_t batch;       /* the last that was signed */
     bool is_member;
-    bool sole;         /* of the transaction: there is no other server */
-    struct held held;  /* ready jobs, see store_held.h */
-    bool outcome_lost; /* of the last commit, for good */
-    atomic_bool stops; /* nobody waits for an outcome any more */
-    int patience_ms;   /* of the next transactions, for a lock; 0: the session's */
+    bool sole;                      /* of the transaction: there is no other server */
+    struct ready_cache ready_cache; /* ready jobs, see store_held.h */
+    bool outcome_lost;              /* of the last commit, for good */
+    atomic_bool stops;              /* nobody waits for an outcome any more */
+    int patience_ms;                /* of the next transactions, for a lock; 0: the session's */
     int64_t round_us; /* how long the last question to the database took that began a transaction */
     bool conflict;    /* the store's own judgement that somebody else was faster */
 };

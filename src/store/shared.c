@@ -74,12 +74,12 @@ enum err_code store_begin_shared(struct store *s, enum store_company company,
     *ret_view = (struct store_view){0};
     s->conflict = s->outcome_lost = false;
     if (!s->sole)
-        held_clear(&s->held);
+        ready_cache_clear(&s->ready_cache);
     if ((company == STORE_ALONE ? begin_alone(s, ret_view, err)
                                 : begin(s, company, s->patience_ms, ret_view, err)) != E_OK)
         return err->code;
     if (s->sole != ret_view->sole)
-        held_clear(&s->held);
+        ready_cache_clear(&s->ready_cache);
     s->sole = ret_view->sole;
     return E_OK;
 }

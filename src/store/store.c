@@ -229,7 +229,7 @@ static void mark_stopped(struct store *s)
 
 static void free_store(struct store *s)
 {
-    held_clear(&s->held);
+    ready_cache_clear(&s->ready_cache);
     free(s->url);
     free(s->damage_path);
     free(s);
@@ -290,7 +290,7 @@ enum err_code store_commit(struct store *s, struct err *err)
 
 void store_rollback(struct store *s)
 {
-    held_clear(&s->held);
+    ready_cache_clear(&s->ready_cache);
     db_rollback(s->db);
 }
 

@@ -205,14 +205,14 @@ enum err_code store_job_update(struct store *s, const struct job *was, const str
         db_i(now->due_at), db_i(now->attempt), db_t(history_format(now, &arena)),
     };
 
-    held_forget(&s->held, was->id.v);
+    ready_cache_forget(&s->ready_cache, was->id.v);
     return run_guarded(s, SQL_JOB_UPDATE, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err);
 }
 
 enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
                                        struct slice labels, struct err *err)
 {
-    held_forget(&s->held, id);
+    ready_cache_forget(&s->ready_cache, id);
     return db_do(s->db, SQL_PAYLOAD_CHANGE, err, db_i(id), db_t(params), db_t(labels),
                  (struct db_value){.type = DB_NULL});
 }
@@ -220,7 +220,7 @@ enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice
 enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
                                   struct slice bill, struct slice assigned, struct err *err)
 {
-    held_forget(&s->held, id);
+    ready_cache_forget(&s->ready_cache, id);
     return db_do(s->db, SQL_PAYLOAD_SET_ROUTE, err, db_i(id), db_i(options.data != NULL),
                  db_t(options), db_i(bill.data != NULL), db_t(bill), db_i(assigned.data != NULL),
                  db_t(assigned));
@@ -248,7 +248,7 @@ enum err_code store_job_end(struct store *s, const struct job *was, const struct
         db_t(history_format(now, &arena)),
     };
 
-    held_forget(&s->held, was->id.v);
+    ready_cache_forget(&s->ready_cache, was->id.v);
     if (run_guarded(s, SQL_JOB_END, (struct db_args){args, ARRAY_LEN(args)}, ret_hit, err) != E_OK)
         return err->code;
     if (!*ret_hit)
@@ -274,7 +274,7 @@ enum err_code store_job_remove(struct store *s, const struct job *j, struct err 
     int64_t id = j->id.v;
     enum sql sql = job_state_ended(j->state) ? SQL_ENDED_REMOVE : SQL_JOB_REMOVE;
 
-    held_forget(&s->held, id);
+    ready_cache_forget(&s->ready_cache, id);
     /* The key before the payload that tells it. */
     if (db_do(s->db, sql, err, db_i(id)) != E_OK ||
         db_do(s->db, SQL_KEY_REMOVE, err, db_i(id)) != E_OK ||

@@ -21,8 +21,8 @@ static void on_ready_row(void *ctx, const struct db_row *row)
     t->refs[t->n++] = ref;
     if (!t->store->sole || db_col_int(row, 2) == 0 || ref.id <= 0)
         return;
-    if (held_find(&t->store->held, ref.id) == NULL)
-        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
+    if (ready_cache_find(&t->store->ready_cache, ref.id) == NULL)
+        ready_cache_put_place(&t->store->ready_cache, ref.id, t->queue, ref.priority);
 }
 
 enum err_code store_ready_scan(struct store *s, int64_t queue, struct ready_ref from,
@@ -46,27 +46,27 @@ static void on_locked_row(void *ctx, const struct db_row *row)
 
     t->refs[t->n++] = ref;
     if (db_col_int(row, 2) != 0 && ref.id > 0)
-        held_note_place(&t->store->held, ref.id, t->queue, ref.priority);
+        ready_cache_put_place(&t->store->ready_cache, ref.id, t->queue, ref.priority);
 }
 
 static void on_light_row(void *ctx, const struct db_row *row)
 {
     struct store *s = ctx;
     int64_t id = db_col_int(row, 0);
-    const struct held_job *held = held_find(&s->held, id);
+    const struct cached_job *cached = ready_cache_find(&s->ready_cache, id);
 
-    if (held == NULL)
+    if (cached == NULL)
         return;
     struct job j = {.id = {id},
-                    .queue = held->queue,
-                    .priority = held->priority,
+                    .queue = cached->queue,
+                    .priority = cached->priority,
                     .key = db_col_text(row, 1),
                     .params = db_col_text(row, 2),
                     .labels = db_col_text(row, 3),
                     .options = db_col_text(row, 4),
                     .bill = db_col_text(row, 5)};
 
-    held_note(&s->held, &j);
+    ready_cache_put(&s->ready_cache, &j);
 }
 
 enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, size_t n,
@@ -76,9 +76,9 @@ enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, s
     struct db_rows unknown = {ids, 0, 1};
 
     for (size_t i = 0; i < n; i++) {
-        const struct held_job *held = held_find(&s->held, refs[i].id);
+        const struct cached_job *cached = ready_cache_find(&s->ready_cache, refs[i].id);
 
-        if (held != NULL && !held->known)
+        if (cached != NULL && !cached->known)
             ids[unknown.n_rows++] = db_i(refs[i].id);
     }
     return unknown.n_rows == 0

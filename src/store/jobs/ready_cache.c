@@ -8,11 +8,11 @@
 #include "core/job/job.h"
 
 enum {
-    LIGHT_BYTES = 2000,   /* what a job may carry; the statement payload_light says the same */
-    HELD_BYTES = 4 << 20, /* of all jobs; then everything is forgotten */
+    LIGHT_BYTES = 2000,    /* what a job may carry; the statement payload_light says the same */
+    CACHE_BYTES = 4 << 20, /* of all jobs; then everything is forgotten */
 };
 
-void held_clear(struct held *h)
+void ready_cache_clear(struct ready_cache *h)
 {
     int64_t id;
     void *job;
@@ -20,12 +20,12 @@ void held_clear(struct held *h)
     for (size_t i = 0; map_next(&h->jobs, &i, &id, &job);)
         free(job);
     map_deinit(&h->jobs);
-    *h = (struct held){0};
+    *h = (struct ready_cache){0};
 }
 
-void held_forget(struct held *h, int64_t id)
+void ready_cache_forget(struct ready_cache *h, int64_t id)
 {
-    struct held_job *job = h->jobs.count == 0 ? NULL : map_remove(&h->jobs, id);
+    struct cached_job *job = h->jobs.count == 0 ? NULL : map_remove(&h->jobs, id);
 
     if (job == NULL)
         return;
@@ -34,12 +34,12 @@ void held_forget(struct held *h, int64_t id)
     free(job);
 }
 
-static struct held_job *add(struct held *h, int64_t id, size_t size)
+static struct cached_job *add(struct ready_cache *h, int64_t id, size_t size)
 {
-    held_forget(h, id);
-    if (h->size + sizeof(struct held_job) + size > HELD_BYTES)
-        held_clear(h);
-    struct held_job *job = mem_zalloc(sizeof(*job) + size);
+    ready_cache_forget(h, id);
+    if (h->size + sizeof(struct cached_job) + size > CACHE_BYTES)
+        ready_cache_clear(h);
+    struct cached_job *job = mem_zalloc(sizeof(*job) + size);
 
     h->size += sizeof(*job) + size;
     map_put(&h->jobs, id, job);
@@ -57,15 +57,15 @@ static struct slice put_text(char **end, struct slice text)
     return slice_make(at, text.size);
 }
 
-void held_note(struct held *h, const struct job *j)
+void ready_cache_put(struct ready_cache *h, const struct job *j)
 {
     size_t size = j->key.size + j->params.size + j->labels.size + j->options.size + j->bill.size;
 
     if (j->body.data != NULL || size >= LIGHT_BYTES) {
-        held_forget(h, j->id.v);
+        ready_cache_forget(h, j->id.v);
         return;
     }
-    struct held_job *job = add(h, j->id.v, size);
+    struct cached_job *job = add(h, j->id.v, size);
     char *end = job->bytes;
 
     job->queue = j->queue;
@@ -78,9 +78,9 @@ void held_note(struct held *h, const struct job *j)
     job->bill = put_text(&end, j->bill);
 }
 
-void held_note_place(struct held *h, int64_t id, int64_t queue, int priority)
+void ready_cache_put_place(struct ready_cache *h, int64_t id, int64_t queue, int priority)
 {
-    struct held_job *job = add(h, id, 0);
+    struct cached_job *job = add(h, id, 0);
 
     job->queue = queue;
     job->priority = priority;

@@ -17,7 +17,7 @@
 
 struct job;
 
-struct held_job {
+struct cached_job {
     int64_t queue;
     int priority;
     bool known; /* what it carries is little, and here */
@@ -26,25 +26,25 @@ struct held_job {
 };
 
 /* All zero: empty. */
-struct held {
+struct ready_cache {
     struct map jobs; /* by id */
     size_t size;     /* bytes of all of them */
 };
 
 /* Forgets everything. */
-void held_clear(struct held *h);
+void ready_cache_clear(struct ready_cache *h);
 
 /* A job's id, queue, priority and what it carries, which is copied.  A body, or much, stays unknown. */
-void held_note(struct held *h, const struct job *j);
+void ready_cache_put(struct ready_cache *h, const struct job *j);
 
 /* The same of a job of which nothing more was read yet. */
-void held_note_place(struct held *h, int64_t id, int64_t queue, int priority);
+void ready_cache_put_place(struct ready_cache *h, int64_t id, int64_t queue, int priority);
 
 /* It has changed, or has left the ready ones. */
-void held_forget(struct held *h, int64_t id);
+void ready_cache_forget(struct ready_cache *h, int64_t id);
 
 /* NULL: nothing is known of it.  Valid until anything is noted or forgotten. */
-static inline const struct held_job *held_find(const struct held *h, int64_t id)
+static inline const struct cached_job *ready_cache_find(const struct ready_cache *h, int64_t id)
 {
     return map_find(&h->jobs, id);
 }

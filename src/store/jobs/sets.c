@@ -196,7 +196,7 @@ static void note_ready(struct store *s, const struct job *jobs, size_t n)
 {
     for (size_t i = 0; i < n && s->sole; i++)
         if (jobs[i].state == JOB_READY && jobs[i].assigned.size == 0 && history_is_plain(&jobs[i]))
-            held_note(&s->held, &jobs[i]);
+            ready_cache_put(&s->ready_cache, &jobs[i]);
 }
 
 enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n, struct err *err)
@@ -308,38 +308,38 @@ static void on_claim_row(void *ctx, const struct db_row *row)
     t->taken[t->n_taken++] = db_i(id);
 }
 
-static bool held_is_sound(const struct held_job *held)
+static bool cached_is_sound(const struct cached_job *cached)
 {
-    const struct job j = {.params = held->params,
-                          .labels = held->labels,
-                          .options = held->options,
-                          .bill = held->bill};
+    const struct job j = {.params = cached->params,
+                          .labels = cached->labels,
+                          .options = cached->options,
+                          .bill = cached->bill};
 
     return payload_is_sound(&j);
 }
 
 /* When what all of them carry was read as they were locked, nothing has to be read. */
-static bool claim_held(const struct store *s, struct claim_rows *t)
+static bool claim_cached(const struct store *s, struct claim_rows *t)
 {
     for (size_t i = 0; i < t->n; i++) {
-        const struct held_job *held = held_find(&s->held, t->jobs[i].id.v);
+        const struct cached_job *cached = ready_cache_find(&s->ready_cache, t->jobs[i].id.v);
 
-        if (held == NULL || !held->known || !held_is_sound(held))
+        if (cached == NULL || !cached->known || !cached_is_sound(cached))
             return false;
     }
     for (size_t i = 0; i < t->n; i++) {
         struct job *j = &t->jobs[i];
-        const struct held_job *held = held_find(&s->held, j->id.v);
+        const struct cached_job *cached = ready_cache_find(&s->ready_cache, j->id.v);
 
-        j->queue = held->queue;
+        j->queue = cached->queue;
         j->state = JOB_RUNNING;
-        j->priority = held->priority;
+        j->priority = cached->priority;
         j->attempt = 1;
-        j->key = copy_text(held->key, t->arena);
-        j->params = copy_text(held->params, t->arena);
-        j->labels = copy_text(held->labels, t->arena);
-        j->options = copy_text(held->options, t->arena);
-        j->bill = copy_text(held->bill, t->arena);
+        j->key = copy_text(cached->key, t->arena);
+        j->params = copy_text(cached->params, t->arena);
+        j->labels = copy_text(cached->labels, t->arena);
+        j->options = copy_text(cached->options, t->arena);
+        j->bill = copy_text(cached->bill, t->arena);
         t->taken[t->n_taken++] = db_i(j->id.v);
     }
     return true;
@@ -364,11 +364,11 @@ enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
         j->worker = claim->worker;
     }
     t.taken = arena_array(arena, n, sizeof(*t.taken));
-    if (!claim_held(s, &t) &&
+    if (!claim_cached(s, &t) &&
         db_rows(s->db, SQL_JOBS_TAKE, on_claim_row, &t, err, db_r(&rows)) != E_OK)
         return err->code;
     for (size_t i = 0; i < t.n_taken; i++)
-        held_forget(&s->held, t.taken[i].i);
+        ready_cache_forget(&s->ready_cache, t.taken[i].i);
     rows = (struct db_rows){t.taken, t.n_taken, 1};
     return db_do(s->db, SQL_JOBS_CLAIM, err, db_r(&rows), db_i(claim->token), db_i(claim->now_at),
                  db_i(claim->until_at), db_i(claim->worker));

@@ -56,7 +56,7 @@ MUST_CHECK enum err_code sqlite_exec(struct sqlite_db *db, const char *sql, stru
 MUST_CHECK enum err_code sqlite_ask_int(struct sqlite_db *db, const char *sql, int64_t *ret,
                                         struct err *err);
 
-/* ---- care: sqlite_care.c ---- */
+/* ---- care: sqlite/maintenance.c ---- */
 
 /* Notes which files the writer has open. */
 void sqlite_mark_files(struct sqlite_db *db);

@@ -321,7 +321,7 @@ static enum err_code commit_a_mark(struct store *s, int64_t value)
     return store_commit(s, &why);
 }
 
-/* Who reads the times of a file makes its next write and sync dearer: see sqlite_care.c. */
+/* Who reads the times of a file makes its next write and sync dearer: see sqlite/maintenance.c. */
 static void a_commit_looks_for_its_files_and_not_at_their_times(void **state)
 {
     only_embedded("its files are not ours");
