@@ -1,7 +1,7 @@
 /*
- * That the store is not what was written to it, for whoever must tell: one object for all that have the store open.
+ * Damage of the store: one object for all that have the store open.
  *
- * Any thread may note or ask.  What was noted stays until a full check has found nothing.
+ * Any thread may note or ask.  A note stays until a full check finds nothing.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,7 +17,7 @@
 struct store_damage {
     atomic_bool found;
     pthread_mutex_t lock;
-    char text[DAMAGE_TEXT_SIZE]; /* of the first one; empty: none */
+    char text[DAMAGE_TEXT_SIZE]; /* the first finding; empty: none */
 };
 
 #define STORE_DAMAGE_INIT                 \
@@ -25,9 +25,9 @@ struct store_damage {
         .lock = PTHREAD_MUTEX_INITIALIZER \
     }
 
-/* Keeps and logs the first one.  NULL is fine. */
+/* Keeps and logs the first finding.  d may be NULL. */
 void damage_note(struct store_damage *d, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void damage_clear(struct store_damage *d);
 
-/* False: there is none. */
+/* False: no damage. */
 bool damage_find(struct store_damage *d, char ret_text[static DAMAGE_TEXT_SIZE]);

@@ -16,38 +16,39 @@ struct store {
     struct db *db;
     enum store_mode mode;
     int version;
-    bool shared;       /* reached by a URL: others work on it, too */
-    char *url;         /* the same without its password, for people; NULL: embedded */
-    char *damage_path; /* embedded: what was found, for people, until a full check; else NULL */
+    bool shared;       /* has a URL: other servers use it at the same time */
+    char *url;         /* without the password, for messages; NULL: embedded */
+    char *damage_path; /* embedded: file with findings, until a full check; else NULL */
     struct store_damage *damage;
     bool unclean; /* the last writer did not stop cleanly */
-    bool broken;  /* a commit failed for good: do not claim a clean stop */
+    bool broken;  /* a commit failed: do not mark a clean stop */
 
-    /* of a shared store, see store_shared.c */
+    /* of a shared store: shared.c */
     struct store_seat seat;
     int64_t incarnation; /* of this server on its node */
-    int64_t batch;       /* the last that was signed */
+    int64_t batch;       /* the last signed one */
     bool is_member;
-    bool sole;                      /* of the transaction: there is no other server */
-    struct ready_cache ready_cache; /* ready jobs, see store_held.h */
-    bool outcome_lost;              /* of the last commit, for good */
+    bool sole;                      /* the only server, in this transaction */
+    struct ready_cache ready_cache; /* jobs/ready_cache.h */
+    bool outcome_lost;              /* of the last commit */
     atomic_bool stops;              /* nobody waits for an outcome any more */
-    int patience_ms;                /* of the next transactions, for a lock; 0: the session's */
-    int64_t round_us; /* how long the last question to the database took that began a transaction */
-    bool conflict;    /* the store's own judgement that somebody else was faster */
+    int patience_ms;                /* lock timeout of the next transactions; 0: the default */
+    int64_t round_us;               /* round-trip time at the last begin */
+    bool conflict;                  /* found by the store itself: another server was faster */
 };
 
-/* The signature was refused, and the commit with it.  Returns an error that says so. */
+/* Sets the error of a commit whose signature was refused. */
 enum err_code shared_refused(struct store *s, struct err *err);
 
-/* What became of a commit whose connection was lost: E_OK when it happened.  Waits until the database tells. */
+/* The outcome of a commit whose connection was lost: E_OK when it took effect.  Waits for the
+ * database. */
 MUST_CHECK enum err_code shared_outcome(struct store *s, struct err *err);
 
-/* What was read cannot be: noted, logged when it is the first, and E_INTERNAL with bad_row. */
+/* Impossible data was read: notes and logs the damage, and returns E_INTERNAL with bad_row. */
 enum err_code store_damaged(struct store *s, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* What DIR/damage says first; false: nothing. */
+/* The first line of DIR/damage; false: none. */
 bool store_read_damage(const struct store *s, char ret_text[static DAMAGE_TEXT_SIZE]);
 
 /* Ids as a set of rows with one column. */

@@ -1,5 +1,5 @@
 /*
- * Small facts: named numbers, and the kept counts of jobs.
+ * Named numbers, and the kept counts of jobs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -12,15 +12,15 @@
 struct store;
 
 #define META_IDS \
-    "ids" /* no server has ever handed out ids above; a shared store has a mark for each as well */
+    "ids" /* no higher id was ever given out; a shared store also has a mark per server */
 
-/* *ret_value stays as it is when there is no such key. */
+/* *ret_value is unchanged when there is no such key. */
 MUST_CHECK enum err_code store_meta_get(struct store *s, const char *key, int64_t *ret_value,
                                         struct err *err);
 MUST_CHECK enum err_code store_meta_set(struct store *s, const char *key, int64_t value,
                                         struct err *err);
 
-/* The highest id that exists up to `split` and the lowest one above it; each stays as it is when there is none. */
+/* The highest id up to `split` and the lowest id above it; each is unchanged when there is none. */
 MUST_CHECK enum err_code store_ids_around(struct store *s, int64_t split, int64_t *ret_below,
                                           int64_t *ret_above, struct err *err);
 
@@ -30,7 +30,8 @@ struct store_count {
     int64_t n;
 };
 
-/* Adds each n (which may be negative) to the kept count.  Key order, so that batches cannot deadlock. */
+/* Adds each n, which may be negative.  Sorted by queue and state, so that batches cannot deadlock.
+ */
 MUST_CHECK enum err_code store_counts_add(struct store *s, uint32_t node,
                                           const struct store_count *counts, size_t n,
                                           struct err *err);
@@ -44,5 +45,5 @@ MUST_CHECK enum err_code store_counts_load(struct store *s, store_count_fn *on_c
 MUST_CHECK enum err_code store_counts_queue(struct store *s, int64_t queue, int64_t *ret_n,
                                             struct err *err);
 
-/* Forgets the counts of a queue, which are all 0. */
+/* Removes the counts of a queue, which must be 0. */
 MUST_CHECK enum err_code store_counts_remove(struct store *s, int64_t queue, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * What happened to queues, for people: the newest QUEUE_LOG_ROWS lines of each.
+ * The logs of queues: the newest QUEUE_LOG_ROWS lines of each.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -14,13 +14,13 @@ struct store;
 enum { QUEUE_LOG_ROWS = 1000 };
 
 struct queue_log_line {
-    int64_t seq; /* its place; 0: behind the last.  Servers that share a store give one each */
+    int64_t seq; /* 0: append.  Servers that share a store assign it */
     int64_t at;
     struct slice what; /* one word */
     struct slice text; /* may be empty */
 };
 
-/* The oldest line goes when there are too many. */
+/* Removes the oldest line when there are too many. */
 MUST_CHECK enum err_code store_queue_log_add(struct store *s, int64_t queue,
                                              const struct queue_log_line *line, struct err *err);
 
@@ -32,7 +32,7 @@ MUST_CHECK enum err_code store_queue_log_read(struct store *s, int64_t queue, in
                                               store_queue_log_fn *on_line, void *ctx,
                                               struct err *err);
 
-/* The newest line of that kind, if there is one. */
+/* The newest line of that kind, if any. */
 MUST_CHECK enum err_code store_queue_log_newest(struct store *s, int64_t queue, struct slice what,
                                                 store_queue_log_fn *on_line, void *ctx,
                                                 struct err *err);

@@ -5,7 +5,7 @@
 #include "store/internal.h"
 #include "store/meta.h"
 
-/* The highest numbers ever given: none is given twice. */
+/* The highest numbers ever assigned: none is assigned twice. */
 #define META_QUEUES "queues"
 #define META_WORKERS "workers"
 

@@ -16,7 +16,8 @@
 
 enum { OUTCOME_PAUSE_MS = 100 };
 
-/* Who waits to be alone makes all others wait behind itself: it gives up early, lets them pass, and tries again. */
+/* A server that waits for exclusive access blocks all others behind it: it gives up early, lets
+ * them pass, and tries again. */
 enum { ALONE_PATIENCE_MS = 300, ALONE_PAUSE_MS = 50, ALONE_TRIES = 10 };
 
 /* ---- transactions ---- */
@@ -95,7 +96,7 @@ enum err_code shared_refused(struct store *s, struct err *err)
 {
     s->is_member = false;
     return err_set(err, E_UNAVAILABLE,
-                   "the other servers have taken this one for dead: it joins them again");
+                   "the other servers have declared this one dead: it joins again");
 }
 
 bool store_outcome_is_lost(const struct store *s)
@@ -111,7 +112,7 @@ bool store_is_conflict(const struct store *s)
 enum err_code store_give_way(struct store *s, struct err *err)
 {
     s->conflict = true;
-    return err_set(err, E_UNAVAILABLE, "other servers are given the same keys all the time");
+    return err_set(err, E_UNAVAILABLE, "other servers add the same keys at the same time");
 }
 
 bool store_is_busy(const struct store *s)
@@ -145,7 +146,8 @@ static void on_fenced_row(void *ctx, const struct db_row *row)
     o->store->batch = 0;
 }
 
-/* The incarnation was closed already: by us, when that answer was lost as well, or by whoever has the node now. */
+/* The incarnation is closed already: by this server, if that answer was lost too, or by the next
+ * server on the node. */
 static void on_former_row(void *ctx, const struct db_row *row)
 {
     struct outcome *o = ctx;
@@ -155,8 +157,8 @@ static void on_former_row(void *ctx, const struct db_row *row)
     o->store->is_member = false;
 }
 
-/* The old backend may still be waiting in front of its signature.  An answer is only true when that backend can
- * not sign any more: the incarnation is closed first. */
+/* The old backend may still wait before its signature.  The answer is final only when that backend
+ * can no longer sign, so the incarnation is closed first. */
 static enum err_code ask_outcome(struct store *s, struct outcome *o, struct err *err)
 {
     if (db_rows(s->db, SQL_SERVER_FENCE, on_fenced_row, o, err, db_i(s->seat.node),
@@ -171,7 +173,8 @@ void store_stop_waiting(struct store *s)
     atomic_store(&s->stops, true);
 }
 
-/* Asks until the store can say, or the server stops.  Nobody is answered meanwhile, so the log has to tell. */
+/* Asks until the store can say, or the server stops.  Nobody is answered meanwhile, so the log has
+ * to tell. */
 static void wait_for_outcome(struct store *s, struct outcome *o, const struct err *lost)
 {
     struct err again = ERR_INIT;
@@ -181,7 +184,7 @@ static void wait_for_outcome(struct store *s, struct outcome *o, const struct er
         if (atomic_load(&s->stops))
             return;
         if (!told)
-            log_warn("a commit got no answer (%s): everybody waits until the store can tell "
+            log_warn("a commit got no answer (%s): all requests wait until the store can tell "
                      "whether it took effect",
                      lost->msg);
         told = true;
@@ -193,7 +196,8 @@ static void wait_for_outcome(struct store *s, struct outcome *o, const struct er
                  o->committed ? "took effect" : "did not take effect");
 }
 
-/* Whether the last signature is in the store, for good; waits until the store can say, or the server stops. */
+/* Whether the last signature is in the store, for good; waits until the store can say, or the
+ * server stops. */
 enum err_code shared_outcome(struct store *s, struct err *err)
 {
     struct outcome o = {.store = s};
@@ -202,8 +206,8 @@ enum err_code shared_outcome(struct store *s, struct err *err)
     if (o.known)
         return o.committed ? E_OK : err->code;
     s->outcome_lost = true;
-    s->is_member =
-        false; /* whoever goes on does so under another incarnation: the commit may still be on its way */
+    s->is_member = false; /* whoever goes on does so under another incarnation: the commit may still
+                             be on its way */
     err_set(err, E_UNAVAILABLE,
             "the connection was lost in a commit, and this server %s: nobody can tell whether it "
             "took effect",
@@ -216,7 +220,7 @@ enum err_code shared_outcome(struct store *s, struct err *err)
 
 struct seat {
     int64_t node, incarnation, ids_mark;
-    bool anothers; /* another process lives under the name */
+    bool anothers; /* a live process other than this one has the name */
 };
 
 static const struct db_column seat_columns[] = {
@@ -227,7 +231,7 @@ static const struct db_column seat_columns[] = {
 };
 static const struct db_table seat_table = DB_TABLE("server", seat, seat_columns);
 
-/* The node it had before, one that nobody has any more, or a new one. */
+/* The node it had before, a free one, or a new one. */
 static enum err_code find_seat(struct store *s, const struct store_member *m, struct seat *seat,
                                struct err *err)
 {
@@ -236,8 +240,8 @@ static enum err_code find_seat(struct store *s, const struct store_member *m, st
         return err->code;
     if (seat->anothers && s->incarnation != 0 && seat->incarnation != s->incarnation)
         return err_set(err, E_CONFLICT,
-                       "another server runs under the name of this one: each needs a data "
-                       "directory of its own, with a server-id of its own");
+                       "another server runs under the same name: each server needs its own data "
+                       "directory with its own server-id");
     if (seat->incarnation != 0)
         return E_OK;
     if (db_find(s->db, SQL_SERVER_FREE_NODE, &seat_table, NULL, seat, err) != E_OK)
@@ -307,7 +311,7 @@ void store_leave(struct store *s)
         return;
     s->is_member = false;
     snprintf(news, sizeof(news), "%u x", (unsigned)s->seat.node);
-    /* Whoever misses it finds out when the time of the row has passed. */
+    /* A server that misses the news notices when the time of the row has passed. */
     if (db_do(s->db, SQL_SERVER_LEAVE, &ignored, db_i(s->seat.node), db_i(s->incarnation)) !=
             E_OK ||
         store_tell(s, slice_of(news), &ignored) != E_OK)
@@ -364,7 +368,7 @@ static const struct db_column beat_columns[] = {
 };
 static const struct db_table beat_table = DB_TABLE("beat", beat_row, beat_columns);
 
-/* All workers were said to be seen, but those whose numbers are in the text. */
+/* All workers were written, except those whose numbers are in the text. */
 static void mark_said(struct seen_worker *workers, size_t n, struct slice skipped)
 {
     const char *at = skipped.data;
@@ -451,7 +455,7 @@ enum err_code store_tell(struct store *s, struct slice news, struct err *err)
 enum err_code store_job_lock(struct store *s, int64_t id, struct err *err)
 {
     const struct db_value args[] = {db_i(id)};
-    /* Twice among the living: it may have come back from the ended while we waited for it there. */
+    /* Live jobs twice: the job may have been revived while we waited for the lock in `ended`. */
     struct db_call calls[] = {{.sql = SQL_JOB_LOCK, .args = args, .n_args = 1},
                               {.sql = SQL_ENDED_LOCK, .args = args, .n_args = 1},
                               {.sql = SQL_JOB_LOCK, .args = args, .n_args = 1}};

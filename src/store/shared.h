@@ -1,13 +1,13 @@
 /*
- * A store that several servers share, and what each must do so that none harms the others.
+ * Several servers on one store, and the rules that keep them from harming each other.
  *
- * Each server is a member: it has a node of its own, which its ids carry, and a row that says until when it is to
- * be taken as alive.  Whatever commits has signed that row in the same transaction.  A member that let its time
- * pass may be taken for dead: its node's claims go to another one, and its next signature is refused.  Sweeps are
- * shared by locks on rows that others pass over; there is no leader.
+ * Each server is a member: it has its own node number, which is part of its ids, and a row that
+ * says until when it counts as alive.  Every commit signs that row in the same transaction.  A
+ * member whose time has passed may be declared dead: another member adopts its claims, and its next
+ * signature is refused.  Sweeps are divided by row locks that others skip; there is no leader.
  *
- * The database's clock is the time.  Everything here is for shared stores only, unless it says otherwise; like the
- * rest of the store it belongs to the store's thread.
+ * Time is the database's clock.  These functions are for shared stores only, unless noted, and
+ * belong to the store's thread.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -24,7 +24,7 @@
 /* ---- membership ---- */
 
 struct store_member {
-    const char *name; /* lasts: who comes again under it takes its old node over */
+    const char *name; /* permanent: a server that joins again under it gets its old node */
     const char *host;
     const char *version;
     const char *url;
@@ -33,30 +33,30 @@ struct store_member {
 
 struct store_seat {
     uint32_t node;
-    int64_t ids_floor;  /* no id of this node was ever above */
-    int64_t ids_newest; /* no id of any node was */
+    int64_t ids_floor;  /* no id of this node is higher */
+    int64_t ids_newest; /* no id of any node is higher */
 };
 
-/* Takes a node; in a transaction of its own.  Claims of its former life are its own again. */
+/* Takes a node, in its own transaction.  The server owns the claims of its former life again. */
 MUST_CHECK enum err_code store_join(struct store *s, const struct store_member *member,
                                     int64_t alive_us, struct store_seat *ret_seat, struct err *err);
 
-/* A clean stop: the node is free, others look after its claims at once.  Outside of transactions. */
+/* A clean stop: frees the node; others adopt its claims at once.  Outside of transactions. */
 void store_leave(struct store *s);
 
-/* What comes after joining has failed: it must join again. */
+/* A step after joining has failed: the server must join again. */
 void store_unseat(struct store *s);
 
-/* False: the others have taken this server for dead; it must join again, and read everything anew. */
+/* False: the others have declared this server dead; it must join again and reload everything. */
 bool store_is_member(const struct store *s);
 
-/* The servers that share the store, by node; works on a reader.  Slices are valid during the call. */
+/* The members, by node.  Works on a reader.  Slices are valid during the call. */
 struct store_peer {
     uint32_t node;
     struct slice name, host, version, url;
     int64_t pid;
     int64_t joined_at;
-    int64_t alive_until_at; /* by the database's clock; passed: it is gone */
+    int64_t alive_until_at; /* by the database's clock; in the past: dead */
 };
 
 typedef void store_peer_fn(void *ctx, const struct store_peer *peer);
@@ -66,109 +66,110 @@ MUST_CHECK enum err_code store_servers_list(struct store *s, store_peer_fn *on_p
 /* ---- transactions ---- */
 
 enum store_company {
-    STORE_BESIDE, /* others write at the same time */
-    STORE_ALONE,  /* nobody else does: for changes of queues */
+    STORE_BESIDE, /* other servers write at the same time */
+    STORE_ALONE,  /* no other server writes: for changes of queues */
 };
 
-/* What the transaction begins with. */
+/* What a transaction begins with. */
 struct store_view {
     int64_t now_at;      /* the database's clock */
-    int64_t definitions; /* their number, as store_definitions_get */
+    int64_t definitions; /* as store_definitions_get */
     int64_t changes;     /* grows with every change of a queue */
-    bool sole;           /* there is no other server, and none can join before the end */
+    bool sole;           /* the only server; none can join before the transaction ends */
 };
 
-/* Instead of store_begin. */
+/* Replaces store_begin. */
 MUST_CHECK enum err_code store_begin_shared(struct store *s, enum store_company company,
                                             struct store_view *ret_view, struct err *err);
 
-/* The last write before a commit: this member did it, is alive for so long, and gives out ids up to the mark.
- * Whether it was refused shows in the commit.  One whose outcome was lost with the connection is looked up by it,
- * inside of store_commit. */
+/* The last write before a commit: signs it, extends this member's life by alive_us, and reserves
+ * ids up to ids_mark.  A refusal shows in the commit.  When a connection is lost in a commit,
+ * store_commit finds the outcome by the signature. */
 MUST_CHECK enum err_code store_sign(struct store *s, int64_t alive_us, int64_t ids_mark,
                                     struct err *err);
 
-/* Nobody can tell whether the last commit took effect: it must not be repeated. */
+/* The outcome of the last commit is unknown for good: do not repeat it. */
 bool store_outcome_is_lost(const struct store *s);
 
-/* The server stops: a commit whose outcome is not known is asked after once more, and then given up.  Any thread. */
+/* The server stops: a commit whose outcome is not known is asked after once more, and then given
+ * up.  Any thread. */
 void store_stop_waiting(struct store *s);
 
-/* The error says that somebody else was faster: roll back, and run again. */
+/* The error is a conflict with another server: roll back and run again. */
 bool store_is_conflict(const struct store *s);
 
-/* The batch itself has found that somebody else was faster, again and again: returns an error that is such a conflict. */
+/* The batch has lost the same race repeatedly: returns an error that counts as a conflict. */
 enum err_code store_give_way(struct store *s, struct err *err);
 
-/* The error says that somebody holds a lock for too long: what does not need it may go on. */
+/* The error is a lock timeout: work that does not need the lock may continue. */
 bool store_is_busy(const struct store *s);
 
-/* How long transactions from now on wait for a lock; 0: as long as usual. */
+/* Lock timeout of the transactions that follow; 0: the default. */
 void store_set_patience(struct store *s, int patience_ms);
 
-/* How long the database took to answer when the transaction began: a link may be slow. */
+/* Round-trip time measured when the transaction began. */
 int64_t store_round_us(const struct store *s);
 
-/* A queue has changed: raises the number of changes, and tells the new one. */
+/* A queue has changed: increments the number of changes and returns it. */
 MUST_CHECK enum err_code store_queues_changed(struct store *s, int64_t *ret_changes,
                                               struct err *err);
 
 /* ---- what members do for each other ---- */
 
-/* What is there to be done, in one look. */
+/* Which work is due, in one query. */
 struct store_pulse {
     int64_t now_at;
-    int64_t due_at; /* of the next scheduled job; TIME_NEVER: none */
-    bool dead;      /* a member's time has passed */
-    int64_t
-        others_until_at; /* when the next member's time passes, by the store's clock; TIME_NEVER: none */
-    bool work;           /* chunked work is unfinished */
-    bool unsettled;      /* staged jobs are to be released or dropped */
-    bool releases;       /* waits are still to be looked at */
-    bool revivals;       /* jobs are still to be brought back */
-    bool fanouts;        /* publications or ends are still to be worked off */
-    bool ready;          /* some job is ready */
-    int64_t changes; /* as in struct store_view */
+    int64_t due_at;          /* when the next scheduled job is due; TIME_NEVER: none */
+    bool dead;               /* a member's time has passed: adopt its claims */
+    int64_t others_until_at; /* when the next member's time passes, by the store's clock;
+                                TIME_NEVER: none */
+    bool work;               /* chunked work is unfinished */
+    bool unsettled;          /* staged jobs must be released or dropped */
+    bool releases;           /* conditions must be checked */
+    bool revivals;           /* cancelled jobs must be brought back */
+    bool fanouts;            /* publications or ends are unfinished */
+    bool ready;              /* a job is ready */
+    int64_t changes;         /* as in struct store_view */
 };
 
 struct seen_worker {
     int64_t id;
     int64_t at;
-    bool is_said; /* by the beat: false of those whose rows another server was at */
+    bool is_said; /* written by the beat; false when another server had locked the row */
 };
 
-/* Says that this member lives, for so long, and when it has seen these workers; and looks around: one statement,
- * outside of transactions. */
+/* Extends this member's life by alive_us, writes when it has seen these workers, and reports which
+ * work is due: one statement, outside of transactions. */
 MUST_CHECK enum err_code store_beat(struct store *s, int64_t alive_us, struct seen_worker *workers,
                                     size_t n_workers, struct store_pulse *ret_pulse,
                                     struct err *err);
 
-/* Takes over the claims of members whose time has passed; how many claims came, and from whom: `names` has their
- * addresses with commas between, as many as fit.  In a transaction. */
+/* Adopts the claims of dead members.  Returns how many, and adds the members' addresses to `names`,
+ * separated by commas, as many as fit.  In a transaction. */
 MUST_CHECK enum err_code store_adopt(struct store *s, int64_t *ret_claims, struct buf *names,
                                      struct err *err);
 
 /* ---- news ---- */
 
-/* Tells all servers, with the commit; at most STORE_NEWS_MAX bytes of UTF-8. */
+/* Sends news to all servers, with the commit; at most STORE_NEWS_MAX bytes of UTF-8. */
 enum { STORE_NEWS_MAX = 7000 };
 MUST_CHECK enum err_code store_tell(struct store *s, struct slice news, struct err *err);
 
-struct store_listener; /* a connection of its own, for a thread of its own */
+struct store_listener; /* has its own connection; belongs to one thread */
 
-/* `news` is NULL after the connection was lost and is there again: whatever was told meanwhile was missed. */
+/* `news` is NULL after a reconnect: news sent in between was missed. */
 typedef void store_news_fn(void *ctx, const char *news);
 
-/* Never fails for want of a connection: it keeps trying while it waits. */
+/* Does not fail when the database is unreachable: store_listener_wait reconnects. */
 MUST_CHECK enum err_code store_listener_open(const struct store_config *config,
                                              struct store_listener **ret_listener, struct err *err);
 
-/* Waits for news, at most so long, or until `stop_fd` can be read; calls back for all that is there. */
+/* Waits for news until timeout_ms has passed or `stop_fd` is readable; calls back for each. */
 void store_listener_wait(struct store_listener *l, int stop_fd, int timeout_ms,
                          store_news_fn *on_news, void *ctx);
 void store_listener_close(struct store_listener *l);
 
-/* ---- rows that are judged, locked against the others ---- */
+/* ---- row locks ---- */
 
-/* Holds the job where it is, alive or ended, until the transaction ends. */
+/* Locks the job, alive or ended, until the transaction ends. */
 MUST_CHECK enum err_code store_job_lock(struct store *s, int64_t id, struct err *err);

@@ -35,7 +35,7 @@ static char *join_path(const char *dir, const char *name)
     return path;
 }
 
-/* Notes that a writer is at it; what stood there before tells how the last one ended. */
+/* Marks that a writer is running; the old mark tells how the last one stopped. */
 static enum err_code mark_running(struct store *s, struct err *err)
 {
     int64_t running = 0;
@@ -51,7 +51,7 @@ static enum err_code mark_running(struct store *s, struct err *err)
     return E_OK;
 }
 
-/* A name is on stable storage when its directory is. */
+/* A file name is on stable storage once its directory is synced. */
 static int sync_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,7 +62,7 @@ static int sync_dir(const char *dir)
     return rc;
 }
 
-/* For people, and for the next start: a line each. */
+/* One line for each loss, for people and for the next start. */
 static bool write_loss(const struct store *s, const struct wal_loss *loss)
 {
     char now[TIME_TEXT_SIZE];
@@ -70,18 +70,17 @@ static bool write_loss(const struct store *s, const struct wal_loss *loss)
 
     if (file == NULL)
         return false;
-    bool written =
-        fprintf(
-            file,
-            "%s: the write-ahead log was damaged at frame %lld: %lld frames with %lld commits behind it were lost\n",
-            time_format(clock_wall_us(), now), (long long)loss->frame, (long long)loss->frames,
-            (long long)loss->commits) > 0 &&
-        fflush(file) == 0 && fsync(fileno(file)) == 0;
+    bool written = fprintf(file,
+                           "%s: the write-ahead log was damaged at frame %lld: "
+                           "%lld frames with %lld commits behind it were lost\n",
+                           time_format(clock_wall_us(), now), (long long)loss->frame,
+                           (long long)loss->frames, (long long)loss->commits) > 0 &&
+                   fflush(file) == 0 && fsync(fileno(file)) == 0;
 
     return fclose(file) == 0 && written;
 }
 
-/* A store that cannot keep the note starts all the same: the log has it. */
+/* If the note cannot be written the store starts anyway: the loss is in the log. */
 static void keep_loss(const struct store *s, const char *dir, const struct wal_loss *loss)
 {
     log_error(
@@ -92,7 +91,7 @@ static void keep_loss(const struct store *s, const char *dir, const struct wal_l
                   strerror(errno));
 }
 
-/* Before SQLite recovers the log, and with it forgets what is behind a bad frame. */
+/* Must run before SQLite recovers the log and drops the frames behind a bad one. */
 static enum err_code look_for_losses(const struct store *s, const struct store_config *config,
                                      const char *path, bool *ret_found, struct err *err)
 {
@@ -141,7 +140,7 @@ enum err_code store_job_damaged(struct store *s, int64_t job, const char *what, 
 
 enum err_code store_queue_damaged(struct store *s, int64_t queue, struct err *err)
 {
-    return store_damaged(s, err, "queue %lld is not there, or twice", (long long)queue);
+    return store_damaged(s, err, "queue %lld is missing or duplicate", (long long)queue);
 }
 
 static enum err_code open_embedded(struct store *s, const struct store_config *config,
@@ -206,7 +205,7 @@ enum err_code store_open(const struct store_config *config, struct store **ret_s
         code = s->db->driver->migrate(s->db, &s->version, err);
     if (code == E_OK && !config->half_copied && s->version > 0)
         code = store_copy_refuse_half(s, err);
-    /* Servers of a shared store come and go, and its database looks after its own files. */
+    /* A shared store has several servers, and its database checks its own files. */
     if (code == E_OK && s->mode == STORE_WRITE && !s->shared)
         code = mark_running(s, err);
     if (code != E_OK) {
@@ -354,8 +353,7 @@ enum err_code store_backup(struct store *s, const char *dir, int64_t *ret_bytes,
     struct stat st;
 
     if (s->db->driver->backup == NULL)
-        return err_set(err, E_INVALID,
-                       "a backup of this store is its database's own business: use pg_dump");
+        return err_set(err, E_INVALID, "waybill does not back up a PostgreSQL store: use pg_dump");
     if (prepare_backup_dir(dir, err) != E_OK)
         return err->code;
     if (s->db->driver->backup(s->db, part, err) != E_OK) {

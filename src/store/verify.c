@@ -12,7 +12,7 @@ static const enum sql invariants[] = {
     SQL_VERIFY_HOLDS,  SQL_VERIFY_LEASES,
 };
 
-/* Some are of servers that share a store. */
+/* Some are only for shared stores. */
 static bool is_of(const struct store *s, enum sql sql)
 {
     return s->shared || sql_texts[sql].sqlite != NULL;
@@ -52,9 +52,9 @@ enum err_code store_verify(struct store *s, enum store_check how, store_finding_
         on_finding(ctx, damage);
     if (s->db->driver->check != NULL && s->db->driver->check(s->db, how, pass_on, &t, err) != E_OK)
         return err->code;
-    if (how == STORE_CHECK_QUICK || t.count > 0) /* tables that cannot be read are not compared */
+    if (how == STORE_CHECK_QUICK || t.count > 0) /* damaged tables are not compared */
         return E_OK;
-    /* One transaction: the tables are compared as they were at one instant. */
+    /* One transaction, so that all tables are read at the same instant. */
     if (db_begin(s->db, err) != E_OK)
         return err->code;
     enum err_code code = E_OK;

@@ -16,12 +16,12 @@ struct stored_work {
     int64_t id;
     int kind;
     struct slice args; /* JSON; valid during the callback */
-    int phase;         /* which stretch it walks: the engine's numbers */
-    int64_t cursor;    /* ids up to here are done */
-    int64_t last;      /* ids above came later and are not meant */
+    int phase;         /* numbers of the engine */
+    int64_t cursor;    /* jobs up to this id are done */
+    int64_t last;      /* jobs above this id are excluded: they came later */
     int64_t changed, refused;
     int64_t created_at;
-    int64_t finished_at; /* 0: under way */
+    int64_t finished_at; /* 0: unfinished */
 };
 
 typedef void store_work_fn(void *ctx, const struct stored_work *work);
@@ -36,9 +36,9 @@ MUST_CHECK enum err_code store_work_load(struct store *s, store_work_fn *on_work
 MUST_CHECK enum err_code store_work_find(struct store *s, int64_t id, store_work_fn *on_work,
                                          void *ctx, struct err *err);
 
-/* Shared stores: the oldest that is unfinished and that no other server is at; held until the transaction ends. */
+/* Shared stores: locks the oldest unfinished work that no other server has locked. */
 MUST_CHECK enum err_code store_work_next(struct store *s, store_work_fn *on_work, void *ctx,
                                          struct err *err);
 
-/* Forgets what finished before. */
+/* Removes work that finished earlier. */
 MUST_CHECK enum err_code store_work_remove_old(struct store *s, int64_t before_at, struct err *err);

@@ -16,7 +16,7 @@
 
 #define BUILT_IN_QUEUE "default" /* the engine makes it in a new store */
 
-/* ---- half of a copy ---- */
+/* ---- unfinished copies ---- */
 
 enum err_code store_copy_refuse_half(struct store *s, struct err *err)
 {
@@ -51,8 +51,8 @@ enum err_code copy_require_version(struct store *s, struct err *err)
         return err_set(err, E_NOT_FOUND, "there is no store");
     return err_set(
         err, E_INVALID,
-        "it is of version %d, this waybill copies version %d: start a server on it once, "
-        "which brings it up to date",
+        "it has version %d, this waybill copies version %d: start a server on it once to "
+        "migrate it",
         s->version, newest_version());
 }
 
@@ -82,10 +82,11 @@ static enum err_code require_no_server(struct store *s, struct err *err)
         return err->code;
     if (live.count == 0)
         return E_OK;
-    return err_set(err, E_UNAVAILABLE,
-                   "%s %s is at work there (%d in all): stop every server; one that was killed is "
-                   "taken for dead within a minute",
-                   "server", live.first, live.count);
+    return err_set(
+        err, E_UNAVAILABLE,
+        "server %s is running there (%d in all): stop every server; one that was killed is "
+        "declared dead within a minute",
+        live.first, live.count);
 }
 
 static enum err_code try_lock(struct store *s, bool *ret_locked, struct err *err)
@@ -101,7 +102,7 @@ static enum err_code try_lock(struct store *s, bool *ret_locked, struct err *err
 
 static enum err_code is_held(struct err *err)
 {
-    return err_set(err, E_UNAVAILABLE, "a server, or another copy, is at work there: stop it");
+    return err_set(err, E_UNAVAILABLE, "a server or another copy is running there: stop it");
 }
 
 enum err_code copy_guard(struct store *s, int64_t *ret_guard, struct err *err)
@@ -149,7 +150,7 @@ enum err_code copy_guard_target(struct store *to, struct store *from, struct err
 
 /* ---- an empty store ---- */
 
-/* What a server that is started once leaves in a new store. */
+/* Tables that a server fills when it starts on a new store. */
 static bool may_hold_something(const struct sql_table *t)
 {
     return t->read == SQL_COPY_READ_QUEUES || t->read == SQL_COPY_READ_WORKERS ||
@@ -206,7 +207,7 @@ enum err_code copy_require_empty(struct store *s, struct err *err)
     return require_no_queues(s, err);
 }
 
-/* ---- what is a shared store's alone ---- */
+/* ---- shared stores only ---- */
 
 enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * Who may be copied, and into what: nobody else is there, the source is of our version, the target
- * is empty.  And what a shared store has that an embedded one does without.
+ * Preconditions of a copy: no server is running, the source has the current version, the target is
+ * empty.  And the steps that only a shared store needs.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -8,36 +8,36 @@
 #include "base/err.h"
 #include "store/store.h"
 
-/* While it is not 0 the store is the target of a copy that has not been finished. */
+/* Not 0 while the store is the target of an unfinished copy. */
 #define META_COPYING "copying"
 
-/* E_INVALID unless the store is of the version that we write. */
+/* E_INVALID unless the store has the current version. */
 MUST_CHECK enum err_code copy_require_version(struct store *s, struct err *err);
 
-/* A shared store is held while its connection lasts: no server joins meanwhile.  E_UNAVAILABLE: one
- * is there. */
+/* Locks a shared store until the connection ends: no server can join.  E_UNAVAILABLE: one is
+ * running. */
 MUST_CHECK enum err_code copy_guard(struct store *s, int64_t *ret_guard, struct err *err);
 
-/* E_UNAVAILABLE when the connection is not that of copy_guard any more. */
+/* E_UNAVAILABLE: the connection of copy_guard was lost. */
 MUST_CHECK enum err_code copy_guard_stands(struct store *s, int64_t guard, struct err *err);
 
-/* The same; E_CONFLICT when both are one. */
+/* As copy_guard, for the target; E_CONFLICT: it is the source. */
 MUST_CHECK enum err_code copy_guard_target(struct store *to, struct store *from, struct err *err);
 
-/* E_CONFLICT when there is anything in it besides what a new store has.  In a transaction. */
+/* E_CONFLICT when it has more than a new store has.  In a transaction. */
 MUST_CHECK enum err_code copy_require_empty(struct store *s, struct err *err);
 
-/* The highest id that a server may have made; 0 for an embedded store, whose mark is among its
- * numbers. */
+/* The highest id that a server may have assigned; 0 for an embedded store, which has it in `meta`.
+ */
 MUST_CHECK enum err_code copy_ids_marks(struct store *s, int64_t *ret_mark, struct err *err);
 
-/* Copied claims are a dead server's, so that one of those who come takes them over.  In a
+/* Gives the copied claims to a dead server, so that the first server adopts them.  In a
  * transaction. */
 MUST_CHECK enum err_code copy_leave_claims(struct store *s, struct err *err);
 
-/* Makes a shared store ready for questions about what has come all at once.  In a transaction. */
+/* Updates the planner statistics of a shared store.  In a transaction. */
 MUST_CHECK enum err_code copy_analyze(struct store *s, struct err *err);
 
-/* On a shared store a running job itself tells that it has emitted something, on an embedded one
- * only its emitter does.  In a transaction. */
+/* Running jobs that have emitted something are marked on a shared store and not on an embedded one.
+ * In a transaction. */
 MUST_CHECK enum err_code copy_mark_emitters(struct store *s, struct err *err);

@@ -1,9 +1,8 @@
 /*
- * The tables of a store whole: read in the order of their keys, a bounded part at a time, summed up
- * and added.
+ * Whole tables: read by key, a bounded part at a time, summed and added to another store.
  *
- * A sum is over the values as we read them, so that two databases of different kinds can be
- * compared.  A row more or less, another order or another value gives another one.
+ * A sum covers the values as they are read, so that different databases can be compared.  Another
+ * number of rows, another order or another value gives another sum.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -27,13 +26,13 @@ struct copy_sum {
 /* A walk over one table. */
 struct copy_walk {
     const struct sql_table *table;
-    struct db_value after[COPY_KEYS_MAX]; /* the last key that was read */
+    struct db_value after[COPY_KEYS_MAX]; /* the last key read */
     struct buf after_text;
-    struct arena arena;          /* of the part */
-    VEC(struct db_value) values; /* of the part, row by row */
-    size_t n_rows;               /* of the part; 0: the table's end */
+    struct arena arena;          /* of this part */
+    VEC(struct db_value) values; /* of this part, row by row */
+    size_t n_rows;               /* of this part; 0: end of the table */
     size_t n_bytes;
-    struct copy_sum sum; /* of all parts up to now */
+    struct copy_sum sum; /* of all parts so far */
 };
 
 void copy_walk_init(struct copy_walk *w, const struct sql_table *table);
@@ -43,13 +42,13 @@ static inline void copy_walk_cleanup(struct copy_walk *w)
     copy_walk_deinit(w);
 }
 
-/* The next part.  All parts are to be read in one transaction. */
+/* Reads the next part.  All parts must be read in one transaction. */
 MUST_CHECK enum err_code copy_walk_next(struct copy_walk *w, struct db *db, struct err *err);
 
-/* Adds the part at hand to another database; in its transaction. */
+/* Adds the current part to another database, in its transaction. */
 MUST_CHECK enum err_code copy_walk_add(const struct copy_walk *w, struct db *db, struct err *err);
 
-/* The id in the last row of the part at hand. */
+/* The id in the last row of the current part. */
 int64_t copy_walk_id(const struct copy_walk *w);
 
 void copy_sum_add(struct copy_sum *sum, const struct db_value *values, size_t n);

@@ -9,7 +9,8 @@
  *         DB_NUMBER(stored_signal, id, .min = 1, .max = INT64_MAX),
  *         DB_TEXT_COLUMN(stored_signal, name),
  *     };
- *     static const struct db_table signal_table = DB_TABLE("signal", stored_signal, signal_columns);
+ *     static const struct db_table signal_table = DB_TABLE("signal", stored_signal,
+ * signal_columns);
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -86,8 +87,8 @@ struct db_table {
 bool db_row_read(const struct db_row *row, const struct db_table *table, struct arena *arena,
                  void *item);
 
-/* The row that the statement finds; all zero when there is none.  After a failure *item is undefined,
- * but after a bad row it has the number of the thing. */
+/* The row that the statement finds; all zero when there is none.  After a failure *item is
+ * undefined, but after a bad row it has the number of the thing. */
 #define db_find(db, sql_, table, arena, item, err, ...) \
     db_find_row(db, sql_, DB_ARGS(__VA_ARGS__), table, &(struct db_target){arena, item}, err)
 

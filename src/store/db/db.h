@@ -1,13 +1,13 @@
 /*
- * The seam between the store and a database: named statements, sent and received many at a time.
+ * The interface between the store and a database: named statements, many at a time.
  *
- * A call names a statement of the .sql files, its arguments and who takes its rows.  db_run carries out
- * an array of calls in order: an embedded database one after the other, a remote one in a pipeline.
- * Refusals that are expected show in `changed` or in the rows, never as SQL errors; an error means that
- * the transaction is to be rolled back.
+ * A call names a statement of the .sql files, its arguments and a function for its rows.  db_run
+ * carries out an array of calls in order: SQLite one after the other, PostgreSQL in a pipeline.
+ * Expected refusals show in `changed` or in the rows, never as SQL errors; after an error the
+ * transaction must be rolled back.
  *
- * Each database is a driver: a table of functions, and structs of its own that begin with `struct db` and
- * `struct db_row`.  A connection belongs to one thread; only `away` is read by others.
+ * Each database is a driver: a table of functions, with structs that begin with `struct db` and
+ * `struct db_row`.  A connection belongs to one thread; only `away` is read by other threads.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -26,15 +26,15 @@ struct db_driver;
 
 struct db {
     const struct db_driver *driver;
-    atomic_bool away; /* the database cannot be reached; any thread may ask */
-    bool conflict;    /* the last error says that somebody else was faster; until the next begin */
-    bool busy;        /* … that somebody holds a lock for too long; until the next begin */
-    bool refused;     /* … that the signature was; until the next begin */
+    atomic_bool away; /* the database is unreachable; any thread may read it */
+    bool conflict;    /* the last error is a conflict with another server; until the next begin */
+    bool busy;        /* … a lock timeout; until the next begin */
+    bool refused;     /* … a refused signature; until the next begin */
     bool commit_unknown;         /* the connection was lost in a commit; until the next begin */
-    struct store_damage *damage; /* told of bad rows; NULL: nobody */
-    char flaw[160];              /* of a row that its taker has refused; empty: none */
-    int64_t statements;          /* that were carried out since it was opened */
-    int64_t rounds;              /* how often their answers were waited for */
+    struct store_damage *damage; /* where bad rows are noted; may be NULL */
+    char flaw[160];              /* why a row was refused; empty: none was */
+    int64_t statements;          /* since it was opened */
+    int64_t rounds;              /* how often it waited for answers */
 };
 
 struct db_row {
@@ -53,8 +53,8 @@ struct db_value {
     const struct db_rows *rows;
 };
 
-/* An array of rows as one argument: the statement works on the whole set.  values[row * n_columns + column],
- * none of them DB_ROWS. */
+/* An array of rows as one argument: the statement works on the whole set.  Its values are
+ * values[row * n_columns + column], none of them DB_ROWS. */
 struct db_rows {
     const struct db_value *values;
     size_t n_rows;
@@ -97,17 +97,17 @@ struct db_call {
 enum db_close {
     DB_CLOSE_PLAIN,
     DB_CLOSE_CLEAN
-}; /* clean: a writer's last words, like a checkpoint */
+}; /* clean: with what a writer does last, like a checkpoint */
 
-/* Functions that a database has no use for are NULL; those who call them say what to do instead. */
+/* Functions that a database does not need are NULL. */
 struct db_driver {
     enum err_code (*run)(struct db *db, struct db_call *calls, size_t n, struct err *err);
-    /* Carries out a call of whose rows and count nobody wants to know.  An error may show only in what comes
-     * after it, at the latest in the commit. */
+    /* Carries out a call whose rows and count are not needed.  An error may show later, at the
+     * latest in the commit. */
     enum err_code (*post)(struct db *db, struct db_call *call, struct err *err);
     enum err_code (*begin)(struct db *db, struct err *err);
     enum err_code (*commit)(struct db *db, struct err *err);
-    void (*rollback)(struct db *db); /* without a transaction it does nothing */
+    void (*rollback)(struct db *db); /* does nothing outside of a transaction */
     void (*close)(struct db *db, enum db_close how);
 
     int64_t (*col_int)(const struct db_row *row, int column);
@@ -115,21 +115,21 @@ struct db_driver {
     struct slice (*col_blob)(const struct db_row *row, int column);
     bool (*col_null)(const struct db_row *row, int column);
 
-    /* Runs all migrations above the store's version; a reader none.  E_UNAVAILABLE when the store is newer
-     * than all we know. */
+    /* Runs all migrations above the store's version; a reader runs none.  E_UNAVAILABLE when the
+     * store is newer than this program. */
     enum err_code (*migrate)(struct db *db, int *ret_version, struct err *err);
-    /* E_UNAVAILABLE when the files that it writes to are not there any more.  Any thread. */
+    /* E_UNAVAILABLE when the open files were removed or replaced.  Any thread. */
     enum err_code (*in_place)(struct db *db, struct err *err);
-    /* Size, free space and path; the version is the caller's. */
+    /* Size, free space and path; the caller adds the version. */
     enum err_code (*facts)(struct db *db, struct store_facts *ret_facts, struct err *err);
-    /* The database's own check of its files, a finding a call. */
+    /* The database's own check of its files; one call for each finding. */
     enum err_code (*check)(struct db *db, enum store_check how, store_finding_fn *on_finding,
                            void *ctx, struct err *err);
     enum err_code (*backup)(struct db *db, const char *path, struct err *err);
     enum err_code (*shrink)(struct db *db, int pages, struct err *err);
 };
 
-/* Columns of the row at hand.  Texts and blobs are valid until the callback returns. */
+/* Columns of the current row.  Texts and bytes are valid until the callback returns. */
 static inline int64_t db_col_int(const struct db_row *row, int column)
 {
     return row->driver->col_int(row, column);
@@ -140,7 +140,7 @@ static inline struct slice db_col_text(const struct db_row *row, int column)
     return row->driver->col_text(row, column);
 }
 
-/* data NULL when it is NULL */
+/* data is NULL when the value is NULL */
 static inline struct slice db_col_blob(const struct db_row *row, int column)
 {
     return row->driver->col_blob(row, column);
@@ -151,8 +151,8 @@ static inline bool db_col_null(const struct db_row *row, int column)
     return row->driver->col_null(row, column);
 }
 
-/* For takers: the row is not what was ever written.  The store is damaged, and db_one fails with this (bad_row)
- * when it has handed over all rows; the transaction can go on. */
+/* For row functions: no server writes such a row, so the store is damaged.  db_query fails with
+ * this text (bad_row) after it has read all rows; the transaction can continue. */
 void db_row_refuse(const struct db_row *row, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 MUST_CHECK static inline enum err_code db_run(struct db *db, struct db_call *calls, size_t n,
@@ -167,28 +167,28 @@ MUST_CHECK enum err_code db_begin(struct db *db, struct err *err);
 MUST_CHECK enum err_code db_commit(struct db *db, struct err *err);
 void db_rollback(struct db *db);
 
-/* NULL is fine. */
+/* db may be NULL. */
 void db_close(struct db *db, enum db_close how);
 
-/* Somebody holds a lock for too long. */
+/* A lock timeout. */
 static inline bool db_is_busy(const struct db *db)
 {
     return db->busy;
 }
 
-/* Somebody else was faster: roll back and run again. */
+/* A conflict with another server: roll back and run again. */
 static inline bool db_is_conflict(const struct db *db)
 {
     return db->conflict;
 }
 
-/* The transaction must not be committed: who signs it is not a member any more. */
+/* The transaction must not be committed: its signer is no longer a member. */
 static inline bool db_is_refused(const struct db *db)
 {
     return db->refused;
 }
 
-/* The commit may have happened or not: only the database knows. */
+/* The outcome of the commit is unknown: ask the database. */
 static inline bool db_commit_is_unknown(const struct db *db)
 {
     return db->commit_unknown;

@@ -1,10 +1,10 @@
 /*
- * Databases that live in a module of their own: who does not use them does not carry their libraries.
+ * Databases in loadable modules, so that the program does not need their libraries.
  *
- * A module is a shared object NAME.so with one visible function.  It is searched in $WAYBILL_MODULES, beside
- * the running program (in a build directory: at its root), and in the directory of the installation, loaded on
- * first use and kept until the process ends.  It must be of the program's own version: the seam is no public
- * interface.  Any thread may load.
+ * A module is a shared object NAME.so with one visible function.  It is searched in
+ * $WAYBILL_MODULES, beside the running program (in a build directory: at its root) and in the
+ * installation's module directory, loaded on first use and kept until the process ends.  Its
+ * version must be the program's: the interface is not public.  Any thread may load.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -13,7 +13,7 @@
 
 #define DB_MODULE_SYMBOL "waybill_db_module"
 
-/* What the program lends to a module, which includes nothing of the store. */
+/* What a module gets from the program: it includes nothing else of the store. */
 struct db_host {
     const struct sql_text *texts;
     int n_texts;
@@ -29,16 +29,16 @@ struct db_config {
     int64_t read_limit_us; /* 0: none */
 };
 
-/* Grows with whatever the two sides share. */
+/* Changes when something that both sides share changes. */
 #define DB_SEAM (sizeof(struct db_driver) + sizeof(struct db) + sizeof(struct db_call) + SQL_COUNT)
 
 struct db_listener;
 
-/* The text is NULL after a connection that was lost is there again. */
+/* The text is NULL after a reconnect. */
 typedef void db_news_fn(void *ctx, const char *text);
 
 struct db_wait {
-    int stop_fd; /* the wait ends when it can be read; -1: none */
+    int stop_fd; /* the wait ends when it is readable; -1: none */
     int timeout_ms;
     db_news_fn *on_news;
     void *ctx;
@@ -46,10 +46,10 @@ struct db_wait {
 
 struct db_module {
     const char *version;
-    size_t seam; /* DB_SEAM: of programs and modules that were not built together */
+    size_t seam; /* DB_SEAM: tells a module that was built from other sources */
     enum err_code (*open)(const struct db_config *config, struct db **ret_db, struct err *err);
 
-    /* Never fails for want of a connection: it keeps trying while it waits. */
+    /* Does not fail when the database is unreachable: listener_wait reconnects. */
     enum err_code (*listener_open)(const struct db_config *config,
                                    struct db_listener **ret_listener, struct err *err);
     void (*listener_wait)(struct db_listener *l, const struct db_wait *wait);
@@ -58,7 +58,7 @@ struct db_module {
 
 typedef const struct db_module *db_module_fn(void);
 
-/* E_INVALID when the URL is of no database that we know, E_UNAVAILABLE when its module cannot be loaded. */
+/* E_INVALID: unknown kind of URL; E_UNAVAILABLE: the module cannot be loaded. */
 MUST_CHECK enum err_code db_module_for(const char *url, const struct db_module **ret_module,
                                        struct err *err);
 

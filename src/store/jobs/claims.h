@@ -1,5 +1,5 @@
 /*
- * Claims: one row a claim request, naming the jobs it was granted, so that a restart finds what runs.
+ * Claims: one row for each claim request, with the jobs it got, so that a restart finds what runs.
  *
  * A row names at least the jobs that still run under its token; it may be removed when none does.
  */
@@ -31,13 +31,13 @@ typedef void store_claim_fn(void *ctx, const struct stored_claim *claim);
 MUST_CHECK enum err_code store_claims_load(struct store *s, store_claim_fn *on_claim, void *ctx,
                                            struct err *err);
 
-/* The same of one server, or of one worker. */
+/* Only those of one server, or of one worker. */
 MUST_CHECK enum err_code store_claims_of_node(struct store *s, uint32_t node,
                                               store_claim_fn *on_claim, void *ctx, struct err *err);
 MUST_CHECK enum err_code store_claims_of_worker(struct store *s, int64_t worker,
                                                 store_claim_fn *on_claim, void *ctx,
                                                 struct err *err);
 
-/* The length of its leases; *ret_us stays as it is when there is no such claim. */
+/* The length of its leases; *ret_us is unchanged when there is no such claim. */
 MUST_CHECK enum err_code store_claim_lease(struct store *s, int64_t token, int64_t *ret_us,
                                            struct err *err);

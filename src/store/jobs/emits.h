@@ -1,8 +1,8 @@
 /*
- * What running jobs emit: staged jobs and whose they are, and cursors.
+ * What running jobs emit: staged jobs, the attempts that own them, and cursors.
  *
- * A staged job stands among the living, belongs to one row of `emits`, and through it to one attempt of its
- * owner.  It leaves in a set with its row: released, or dropped as if it had never been.
+ * A staged job is in `jobs`, belongs to one row of `emits`, and through it to one attempt of its
+ * owner.  The jobs of a row are released together, or dropped as if they had never existed.
  * Writes run inside the caller's transaction.
  */
 /* SPDX-License-Identifier: MIT */
@@ -19,7 +19,7 @@
 
 struct store;
 
-/* What becomes of an attempt's staged jobs.  Persisted. */
+/* What happens to an attempt's staged jobs.  Persisted. */
 enum emit_fate {
     EMIT_OPEN, /* the attempt runs */
     EMIT_RELEASE,
@@ -29,9 +29,9 @@ enum emit_fate {
 /* An attempt that has emitted something, or saved a cursor. */
 struct stored_emitter {
     int64_t owner, token;
-    int64_t seq;          /* the last that was taken */
-    int64_t visible_upto; /* visible ones are to be released up to this seq, whatever the fate */
-    int64_t staged;       /* jobs that are staged */
+    int64_t seq;          /* the last request that was accepted */
+    int64_t visible_upto; /* release visible jobs up to this seq, whatever the fate */
+    int64_t staged;       /* number of staged jobs */
     enum emit_fate fate;
 };
 
@@ -40,8 +40,8 @@ typedef void store_emitter_fn(void *ctx, const struct stored_emitter *emitter);
 MUST_CHECK enum err_code store_emitters_load(struct store *s, store_emitter_fn *on_emitter,
                                              void *ctx, struct err *err);
 
-/* Shared stores: one of them, and some with something to be settled that no other server is at; held until the
- * transaction ends. */
+/* Shared stores: one emitter, and those with unsettled jobs that no other server has locked. Locked
+ * until the transaction ends. */
 MUST_CHECK enum err_code store_emitter_find(struct store *s, int64_t owner, int64_t token,
                                             store_emitter_fn *on_emitter, void *ctx,
                                             struct err *err);
@@ -56,20 +56,20 @@ MUST_CHECK enum err_code store_emitter_remove(struct store *s, int64_t owner, in
 
 /* One request of an attempt. */
 struct stored_emit {
-    int64_t id; /* older than those of its jobs, younger than all that was made before; 0: none */
+    int64_t id; /* lower than its jobs' ids, higher than all ids made before; 0: none */
     int64_t owner, token;
     int64_t seq;
-    bool visible; /* a cursor releases them, not only the end of the attempt */
-    bool staged;  /* its jobs are staged: all of them are its own */
+    bool visible; /* a cursor releases its jobs, not only the end of the attempt */
+    bool staged;  /* its jobs are staged; false: they have been released */
     const int64_t *jobs;
-    const uint64_t *contents; /* hashes of those with a key; NULL: none has one */
+    const uint64_t *contents; /* content hashes of jobs with a key; NULL: no job has a key */
     size_t n_jobs;
 };
 
 MUST_CHECK enum err_code store_emit_add(struct store *s, const struct stored_emit *e,
                                         struct err *err);
 
-/* Each of these fills a row, its arrays in the arena; id 0 when there is none. */
+/* These read one row, with its arrays in the arena; id 0: there is none. */
 MUST_CHECK enum err_code store_emit_find(struct store *s, const struct stored_emitter *m,
                                          int64_t seq, struct arena *arena,
                                          struct stored_emit *ret_emit, struct err *err);
@@ -77,30 +77,30 @@ MUST_CHECK enum err_code store_emit_first(struct store *s, const struct stored_e
                                           struct arena *arena, struct stored_emit *ret_emit,
                                           struct err *err);
 
-/* The first that is visible, staged and to be released. */
+/* The first one that is visible, staged and due for release. */
 MUST_CHECK enum err_code store_emit_first_visible(struct store *s, const struct stored_emitter *m,
                                                   struct arena *arena, struct stored_emit *ret_emit,
                                                   struct err *err);
 
-/* Its jobs are on their own; the row stays, so that the request can be repeated. */
+/* Its jobs are no longer staged; the row stays, so that the request can be repeated. */
 MUST_CHECK enum err_code store_emit_let_go(struct store *s, int64_t id, struct err *err);
 MUST_CHECK enum err_code store_emit_remove(struct store *s, int64_t id, struct err *err);
 
-/* Whose a staged job is; 0 when it is not known. */
+/* The owner of a staged job; 0: unknown. */
 MUST_CHECK enum err_code store_emit_owner(struct store *s, int64_t job, int64_t *ret_owner,
                                           struct err *err);
 
-/* The staged jobs of a request: id, queue, state, priority, due_at, awaited, key, bill and history, in the
- * arena. */
+/* The staged jobs of a request, in the arena: id, queue, state, priority, due_at, awaited, key,
+ * bill and history. */
 MUST_CHECK enum err_code store_staged_load(struct store *s, const struct stored_emit *e,
                                            struct arena *arena, struct job **ret_jobs,
                                            size_t *ret_n, struct err *err);
 
-/* They become ready, scheduled when they are due after now_at, or held when there are holds in their row. */
+/* Makes them ready, scheduled if they are due after now_at, or held if their rows have holds. */
 MUST_CHECK enum err_code store_staged_release(struct store *s, const int64_t *ids, size_t n,
                                               int64_t now_at, struct arena *arena, struct err *err);
 
-/* They have never been. */
+/* Removes them without a trace. */
 MUST_CHECK enum err_code store_staged_drop(struct store *s, const int64_t *ids, size_t n,
                                            struct arena *arena, struct err *err);
 
@@ -108,6 +108,6 @@ MUST_CHECK enum err_code store_cursor_put(struct store *s, int64_t job, struct s
                                           struct err *err);
 MUST_CHECK enum err_code store_cursor_remove(struct store *s, int64_t job, struct err *err);
 
-/* JSON, in the arena; empty when there is none. */
+/* JSON, in the arena; empty: there is none. */
 MUST_CHECK enum err_code store_cursor_find(struct store *s, int64_t job, struct arena *arena,
                                            struct slice *ret_cursor, struct err *err);

@@ -1,5 +1,5 @@
 /*
- * When jobs ended: what retention goes by.  One row for what a batch ended in one queue and state.
+ * When jobs ended, for retention.  One row for the jobs that a batch ended in one queue and state.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -24,16 +24,16 @@ struct ending {
 
 MUST_CHECK enum err_code store_ending_add(struct store *s, const struct ending *e, struct err *err);
 
-/* The oldest of a queue and state; id 0 when there is none.  The jobs are copied into the arena. */
+/* The oldest row of a queue and state, with its jobs in the arena; id 0: there is none. */
 MUST_CHECK enum err_code store_ending_oldest(struct store *s, int64_t queue, enum job_state state,
                                              struct arena *arena, struct ending *ret_ending,
                                              struct err *err);
 
-/* The next queue number above that has endings, 0 when there is none; it may be one that was removed. */
+/* The next queue number with endings; 0: none.  The queue may have been removed. */
 MUST_CHECK enum err_code store_ending_next_queue(struct store *s, int64_t above, int64_t *ret_queue,
                                                  struct err *err);
 
-/* Forgets up to `limit` endings of a queue. */
+/* Removes at most `limit` endings of a queue. */
 MUST_CHECK enum err_code store_ending_remove_queue(struct store *s, int64_t queue, size_t limit,
                                                    size_t *ret_n, struct err *err);
 MUST_CHECK enum err_code store_ending_remove(struct store *s, int64_t id, struct err *err);

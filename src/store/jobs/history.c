@@ -4,7 +4,8 @@
 #include "base/buf.h"
 #include "base/json/json.h"
 
-/* The numbers among it, by their place in struct job.  Statements know that the holds come first. */
+/* The numbers among it, by their place in struct job.  Statements know that the holds come first.
+ */
 #define NUMBERS(X)                          \
     X("holds", holds, unsigned)             \
     X("cancelling", cancelling, bool)       \

@@ -1,9 +1,8 @@
 /*
- * The part of a job's row that most jobs never have: what happened to it besides running once.
+ * The part of a job's row that most jobs do not have: what happened besides running once.
  *
- * Kept as one JSON object, NULL when there is nothing to say, so that an ordinary job's row stays short.
- * A done job without one ended well at the first claim that finished it.  Keys are persisted: add, never
- * rename.
+ * One JSON object, NULL for most jobs, so that their rows stay short.  A done job without history
+ * succeeded in the first claim that finished it.  Keys are persisted: add keys, never rename them.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -14,16 +13,17 @@
 #include "base/slice.h"
 #include "core/job/job.h"
 
-/* There is nothing to say. */
+/* The history is empty. */
 bool history_is_plain(const struct job *j);
 
-/* Empty when there is nothing to say. */
+/* Empty for a plain job. */
 struct slice history_format(const struct job *j, struct arena *arena);
 
-/* Fills holds, cancelling, outcome, counters, exit, cause, progress, text and the place on its route of a job
- * whose state and attempt are set.  False: it is not what history_format writes, and the job is as far as it got. */
+/* Fills in holds, cancelling, outcome, counters, exit, cause, progress, text and the position on
+ * its route; the job's state and attempt must be set.  False: history_format does not write such a
+ * text; the job is filled in partly. */
 MUST_CHECK bool history_parse(struct slice json, struct arena *arena, struct job *j);
 
-/* Only what the next attempt goes on from: how often it was lost and returned, and the place on its route.
- * False as above. */
+/* Only what the next attempt needs: how often the job was lost and returned, and the position on
+ * its route.  False as above. */
 MUST_CHECK bool history_parse_claimed(struct slice json, struct job *j);

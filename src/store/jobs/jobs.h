@@ -1,8 +1,8 @@
 /*
- * Jobs in the store.  Writes run inside the caller's transaction; each is guarded by the state and the
- * token the caller judged by and says whether it took effect.
+ * Jobs in the store.  Writes run inside the caller's transaction.  Each is guarded by the state and
+ * the token that the caller has seen, and reports whether it took effect.
  *
- * Loaded texts are copied into the arena given.
+ * Loaded texts are copied into the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -17,8 +17,8 @@
 
 struct store;
 
-/* New jobs: id, queue, state, priority, due_at, awaited, the texts and what makes a history (holds, billed, step …)
- * are kept, the rest begins at 0. */
+/* Adds new jobs: id, queue, state, priority, due_at, awaited, the texts and the history (holds,
+ * billed, step …) are stored, everything else is 0. */
 MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
                                            struct err *err);
 
@@ -36,13 +36,13 @@ enum {
 /* Bytes of a value that a list shows whole; and of a bill, beyond which it is not read. */
 enum { LISTED_VALUE_MAX = 4096, LISTED_BILL_MAX = 64 << 10 };
 
-/* A job that is alive or has ended.  A server that shares the store locks it, alive, with LOAD_STATE
- * and LOAD_LIVE, until the transaction ends. */
+/* A job that is alive or has ended.  A server that shares the store locks it, alive, with
+ * LOAD_STATE and LOAD_LIVE, until the transaction ends. */
 MUST_CHECK enum err_code store_job_load(struct store *s, int64_t id, unsigned parts,
                                         struct arena *arena, struct job *ret_job, bool *ret_found,
                                         struct err *err);
 
-/* The job's options; empty when it has none. */
+/* The job's options; empty: none. */
 MUST_CHECK enum err_code store_job_options(struct store *s, int64_t id, struct arena *arena,
                                            struct slice *ret_options, struct err *err);
 
@@ -53,55 +53,54 @@ struct store_claim {
     int64_t now_at;
     int64_t lease_us;
     int64_t until_at;
-    size_t bytes_max; /* once its jobs carry so much, no more are taken; 0: no limit */
+    size_t bytes_max; /* no more jobs are taken once their payload has this size; 0: no limit */
 };
 
-/* Makes ready jobs running.  jobs[i].id says which; filled with what a worker needs and what the attempt goes on
- * from (lost, billed, step, failed_step, attempts_before).  One that is not
- * ready any more gets state JOB_NONE.  One that would be too much stays as it is: JOB_READY, with its queue
- * and priority. */
+/* Makes the ready jobs jobs[i].id running, and fills in what a worker needs and what the attempt
+ * continues from (lost, billed, step, failed_step, attempts_before).  A job that is no longer ready
+ * gets the state JOB_NONE.  A job beyond bytes_max stays JOB_READY, with its queue and priority. */
 MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
                                           struct job *jobs, size_t n, struct arena *arena,
                                           struct err *err);
 
-/* Writes everything that may change outside of a claim, except what the job carries.  `was` is what it was
- * judged by.  *ret_hit false: it has changed meanwhile and nothing was written. */
+/* Writes all that may change outside of a claim, except the payload.  `was` is the job as the
+ * caller has seen it.  *ret_hit false: it has changed since, and nothing was written. */
 MUST_CHECK enum err_code store_job_update(struct store *s, const struct job *was,
                                           const struct job *now, bool *ret_hit, struct err *err);
 
-/* New params or labels; empty ones stay as they are. */
+/* Replaces params and labels; an empty one is left unchanged. */
 MUST_CHECK enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice params,
                                                   struct slice labels, struct err *err);
 
-/* What a job carries of its route.  data NULL: stays as it is; empty otherwise: there is none any more. */
+/* Replaces the parts of a job's route.  data NULL: unchanged; otherwise empty: removed. */
 MUST_CHECK enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
                                              struct slice bill, struct slice assigned,
                                              struct err *err);
 
-/* What a step has given as the result of a job that goes on. */
+/* Stores the result of a step; the job continues. */
 MUST_CHECK enum err_code store_job_keep_result(struct store *s, int64_t id, struct slice result,
                                                struct err *err);
 
-/* Moves a live job to the ended: state, finished_at, counters, exit, cause, text, result. */
+/* Moves a live job to `ended`: state, finished_at, counters, exit, cause, text, result. */
 MUST_CHECK enum err_code store_job_end(struct store *s, const struct job *was,
                                        const struct job *now, bool *ret_hit, struct err *err);
 
 struct done_item {
     int64_t id, token;
-    int64_t queue; /* 0: not known; set for those that are hit */
-    bool hit;      /* out: it is ended as done */
+    int64_t queue; /* 0: unknown; filled in for jobs that were ended */
+    bool hit;      /* out: the job was ended */
 };
 
-/* Ends running jobs of which nothing is known but that they are done.  Ids must grow from item to item.
- * What does not run under its token, has a history or is awaited is left as it is. */
+/* Ends running jobs as done, without any further data.  Items are sorted by id.  A job that does
+ * not run under its token, has a history or is awaited is left unchanged. */
 MUST_CHECK enum err_code store_jobs_done(struct store *s, struct done_item *items, size_t n,
                                          int64_t now_at, struct arena *arena, struct err *err);
 
-/* Makes an ended job live again, as `j` says: queue, state, priority, due_at and what makes a history.  Token and
- * attempts go on; the result is forgotten, and nobody waits for it. */
+/* Makes an ended job live again, as `j` says: queue, state, priority, due_at and what makes a
+ * history.  Token and attempts go on; the result is forgotten, and nobody waits for it. */
 MUST_CHECK enum err_code store_job_revive(struct store *s, const struct job *j, struct err *err);
 
-/* Removes a job with what it carries, its record, key and log; id and state say which. */
+/* Removes a job with its payload, record, key and log.  Needs id and state. */
 MUST_CHECK enum err_code store_job_remove(struct store *s, const struct job *j, struct err *err);
 
 struct touch_status {
@@ -111,16 +110,16 @@ struct touch_status {
     bool has_done;
     struct slice unit;
     bool has_unit;
-    int64_t expected_at; /* 0: not known */
+    int64_t expected_at; /* 0: unknown */
     bool has_expected;
 };
 
 enum touch_result { TOUCH_LOST, TOUCH_HELD, TOUCH_CANCELLING };
 
-/* Extends a lease; TOUCH_LOST when the job does not run under that token. */
+/* Extends a lease.  TOUCH_LOST: the job does not run under that token. */
 MUST_CHECK enum err_code store_job_touch(struct store *s, int64_t id, int64_t token,
                                          int64_t until_at, const struct touch_status *status,
                                          enum touch_result *ret_result, struct err *err);
 
-/* The highest id of all jobs, 0 when there is none. */
+/* The highest id of all jobs; 0: there is none. */
 MUST_CHECK enum err_code store_job_newest(struct store *s, int64_t *ret_id, struct err *err);

@@ -1,8 +1,8 @@
 /*
  * Lists of jobs, in the order of their ids, a bounded stretch at a time.
  *
- * Works on readers and, for chunked work, on the writer.  What is judged row by row is judged by the
- * caller: no stretch takes longer because few rows match.
+ * Works on readers and, for chunked work, on the writer.  The caller filters the rows: a call takes
+ * no longer when few of them match.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -19,21 +19,21 @@ struct store;
 enum store_stretch {
     STRETCH_LIVE, /* jobs that have not ended */
     STRETCH_ENDED,
-    STRETCH_FAILED, /* ended in failure: has an index of its own */
+    STRETCH_FAILED, /* failed: has its own index */
     STRETCH_COUNT
 };
 
-/* Of what it carries: its key, and what the walk reads.  Texts are valid during the call. */
+/* Of the payload: the key, and what the walk reads.  Texts are valid during the call. */
 typedef void store_job_fn(void *ctx, const struct job *job);
 
-/* What is read beside the key: all of it may be large. */
+/* What is read besides the key; values may be large. */
 enum store_walk_reads { WALK_KEY, WALK_LABELS, WALK_LABELS_AND_PARAMS };
 
 struct store_walk {
     enum store_stretch which;
-    struct slice text; /* sets params_match of jobs with this in their params; empty: of none */
+    struct slice text; /* sets params_match of jobs whose params contain it; empty: none */
     enum store_walk_reads reads;
-    int limit; /* jobs a call */
+    int limit; /* maximum jobs per call */
     store_job_fn *on_job;
     void *ctx;
 };

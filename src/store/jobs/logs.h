@@ -14,20 +14,20 @@
 
 struct store;
 
-/* Bytes in the job's log so far. */
+/* Size of the job's log in bytes. */
 MUST_CHECK enum err_code store_log_size(struct store *s, int64_t job, int64_t *ret_size,
                                         struct err *err);
 
-/* Adds bytes at an offset that must be the log's size; small ones join the last piece. */
+/* Appends; `first` must be the size of the log.  Small data is added to the last piece. */
 MUST_CHECK enum err_code store_log_add(struct store *s, int64_t job, int64_t first,
                                        struct slice data, struct err *err);
 
-/* Adds marks.  Beyond a good number a job's marks are not kept. */
+/* Adds marks.  The number of marks of a job is limited; more are ignored. */
 MUST_CHECK enum err_code store_log_mark(struct store *s, int64_t job, const struct log_mark *marks,
                                         size_t n, struct err *err);
 
-/* The end of the job's log, at most `max` bytes; empty when it has none.  A log ends with a short piece now
- * and then: what comes back may be less than `max`. */
+/* The end of the job's log, at most `max` bytes; empty: no log.  It may be shorter than `max`,
+ * because it is read from the last piece only. */
 MUST_CHECK enum err_code store_log_tail(struct store *s, int64_t job, int max, struct arena *arena,
                                         struct slice *ret_tail, struct err *err);
 

@@ -1,5 +1,5 @@
 /*
- * What waits in the store: ready jobs in claiming order, and scheduled ones by the time they are due.
+ * Waiting jobs: ready ones in claiming order, scheduled ones by the time they are due.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -23,20 +23,22 @@ MUST_CHECK enum err_code store_ready_scan(struct store *s, int64_t queue, struct
                                           struct ready_ref *refs, size_t limit, size_t *ret_n,
                                           struct err *err);
 
-/* Shared stores: the first ready jobs that no other server is at; held until the transaction ends. */
+/* Shared stores: locks the first ready jobs that no other server has locked, for this transaction.
+ */
 MUST_CHECK enum err_code store_ready_lock(struct store *s, int64_t queue, struct ready_ref *refs,
                                           size_t limit, size_t *ret_n, struct err *err);
 
-/* Shared stores: reads what those carry that carry little, and that nobody else can change, for claims that follow. */
+/* Shared stores: caches small payloads of jobs that no other server can change, for the claims that
+ * follow. */
 MUST_CHECK enum err_code store_ready_fetch(struct store *s, const struct ready_ref *refs, size_t n,
                                            struct arena *arena, struct err *err);
 
-/* Shared stores: whether there are more ready jobs than those, which other servers hold. */
+/* Shared stores: whether other servers have locked further ready jobs. */
 MUST_CHECK enum err_code store_ready_others(struct store *s, int64_t queue,
                                             const struct ready_ref *refs, size_t n,
                                             struct arena *arena, bool *ret_others, struct err *err);
 
-/* Which of these jobs bring a command of their own. */
+/* Which of these jobs have their own command. */
 MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t *ids, size_t n,
                                                  bool *ret_has, struct arena *arena,
                                                  struct err *err);
@@ -45,11 +47,12 @@ MUST_CHECK enum err_code store_jobs_with_command(struct store *s, const int64_t 
 MUST_CHECK enum err_code store_due_scan(struct store *s, int64_t now_at, int64_t *ids, size_t limit,
                                         size_t *ret_n, struct err *err);
 
-/* The wall clock was set by so much: what is due a length of time after something moves with it. */
+/* The wall clock was set by step_us: moves the due time of delayed jobs with it. */
 MUST_CHECK enum err_code store_due_shift(struct store *s, int64_t step_us, struct err *err);
 
-/* The wall clock may have been set back by any amount: no scheduled job waits longer than its length from now on. */
+/* The wall clock may have been set back: limits the wait of delayed jobs to their delay from now.
+ */
 MUST_CHECK enum err_code store_due_bound(struct store *s, int64_t now_at, struct err *err);
 
-/* When the next scheduled job is due; TIME_NEVER when there is none. */
+/* When the next scheduled job is due; TIME_NEVER: none. */
 MUST_CHECK enum err_code store_due_next(struct store *s, int64_t *ret_at, struct err *err);

@@ -1,9 +1,9 @@
 /*
- * What is known of ready jobs that are as they were made, so that a claim need not read them.
+ * Ready jobs that have not changed since they were added, so that a claim need not read them.
  *
- * On a shared store this holds for the jobs that the transaction holds.  For the sole server it lasts: what it has
- * written or read stays true until it changes it itself, another server joins, or a transaction is rolled back.
- * Nothing is kept of an embedded store: reading it costs no more.
+ * For shared stores.  An entry is valid while the transaction has the job locked; for the only
+ * server it is valid until the server changes the job, another server joins, or a transaction is
+ * rolled back. The embedded store needs no cache: reading it costs no more.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,30 +20,30 @@ struct job;
 struct cached_job {
     int64_t queue;
     int priority;
-    bool known; /* what it carries is little, and here */
+    bool known; /* the payload is small, and cached */
     struct slice key, params, labels, options, bill;
-    char bytes[]; /* theirs */
+    char bytes[]; /* of the texts */
 };
 
 /* All zero: empty. */
 struct ready_cache {
     struct map jobs; /* by id */
-    size_t size;     /* bytes of all of them */
+    size_t size;     /* in bytes */
 };
 
-/* Forgets everything. */
+/* Removes all entries. */
 void ready_cache_clear(struct ready_cache *h);
 
-/* A job's id, queue, priority and what it carries, which is copied.  A body, or much, stays unknown. */
+/* Adds a job with a copy of its payload.  A job with a body or a large payload is not cached. */
 void ready_cache_put(struct ready_cache *h, const struct job *j);
 
-/* The same of a job of which nothing more was read yet. */
+/* Adds a job whose payload has not been read. */
 void ready_cache_put_place(struct ready_cache *h, int64_t id, int64_t queue, int priority);
 
-/* It has changed, or has left the ready ones. */
+/* The job has changed or is no longer ready. */
 void ready_cache_forget(struct ready_cache *h, int64_t id);
 
-/* NULL: nothing is known of it.  Valid until anything is noted or forgotten. */
+/* NULL: not cached.  Valid until an entry is added or removed. */
 static inline const struct cached_job *ready_cache_find(const struct ready_cache *h, int64_t id)
 {
     return map_find(&h->jobs, id);

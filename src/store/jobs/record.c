@@ -61,7 +61,8 @@ enum err_code store_progress_find(struct store *s, int64_t job, int64_t token,
 
 /* ---- keys ---- */
 
-/* One statement for so many; how often a key that was lost may be gone again when it is looked for. */
+/* One statement for so many; how often a key that was lost may be gone again when it is looked for.
+ */
 enum { KEY_SET = 1000, KEY_TRIES = 5 };
 
 static void on_key_row(void *ctx, const struct db_row *row)
@@ -113,7 +114,8 @@ static enum err_code add_set(struct store *s, const struct stored_key *keys, siz
     return E_OK;
 }
 
-/* Who has the keys of the set.  One that was lost to a job which is gone by now belongs to nobody: it is tried again. */
+/* Who has the keys of the set.  One that was lost to a job which is gone by now belongs to nobody:
+ * it is tried again. */
 static enum err_code settle_set(struct store *s, struct stored_key *keys, size_t n, struct err *err)
 {
     struct stored_key wanted[KEY_SET];

@@ -19,14 +19,15 @@ static bool carries_nothing(const struct job *j)
            j->options.size == 0 && j->bill.size == 0 && j->assigned.size == 0;
 }
 
-/* One statement for a set of at most so many rows, and of so many bytes but for the last row: what it borrows, and
- * what goes over a connection at once, stays small. */
+/* One statement for a set of at most so many rows, and of so many bytes but for the last row: what
+ * it borrows, and what goes over a connection at once, stays small. */
 enum { SET_ROWS = 256, SET_BYTES = 8 << 20 };
 
 enum { HOT_COLUMNS = 6, ENDED_COLUMNS = 7, PAYLOAD_COLUMNS = 9 };
 
-/* Params and bodies from this size on are stored once for jobs that follow each other with the very same bytes: those of
- * one publication, or of one end that leads to several queues.  They have bills. */
+/* Params and bodies from this size on are stored once for jobs that follow each other with the very
+ * same bytes: those of one publication, or of one end that leads to several queues.  They have
+ * bills. */
 enum { SHARED_MIN = 4096 };
 
 struct sharing {
@@ -239,7 +240,8 @@ static bool is_readable(struct slice json)
            (json_check(json, &value, &ignored) == E_OK && json_type_of(value) == JSON_T_OBJECT);
 }
 
-/* Params are in nearly every job: a look at their ends must do, unless there is more to be put into them. */
+/* Params are in nearly every job: a look at their ends must do, unless there is more to be put into
+ * them. */
 static bool params_end_well(struct slice json)
 {
     return json.size == 0 ||
@@ -407,7 +409,8 @@ static void on_done_row(void *ctx, const struct db_row *row)
     t->hits[t->n_hits++] = db_i(id);
 }
 
-/* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the store says. */
+/* Which of the wanted ones were hit: all, when as many were and nothing else is asked; else the
+ * store says. */
 static enum err_code find_hits(struct store *s, struct done_rows *t, const struct db_rows *wanted,
                                int64_t changed, struct err *err)
 {

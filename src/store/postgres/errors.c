@@ -16,15 +16,15 @@ static const struct meaning_of meanings[] = {
     {"08", {E_UNAVAILABLE, PG_LOST}, NULL},
     {"57P", {E_UNAVAILABLE, PG_LOST}, NULL}, /* shut down, crashed, not yet started */
     {"40003", {E_UNAVAILABLE, PG_LOST}, NULL},
-    {"40", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same rows"},
-    {"23505", {E_UNAVAILABLE, PG_CONFLICT}, "another server has added the same"},
+    {"40", {E_UNAVAILABLE, PG_CONFLICT}, "conflict with another server on the same rows"},
+    {"23505", {E_UNAVAILABLE, PG_CONFLICT}, "another server has added the same row"},
     {"55P03",
      {E_UNAVAILABLE, PG_BUSY},
      "another server, or somebody in the database, holds what this needs for too long: pg_locks and "
      "pg_stat_activity tell who"},
     /* Statements that guard the commit fail by a number that they cannot take. */
-    {"22012", {E_UNAVAILABLE, PG_CONFLICT}, "another server was at the same jobs"},
-    {"2201E", {E_UNAVAILABLE, PG_REFUSED}, "the others have taken this server for dead"},
+    {"22012", {E_UNAVAILABLE, PG_CONFLICT}, "conflict with another server on the same jobs"},
+    {"2201E", {E_UNAVAILABLE, PG_REFUSED}, "the other servers have declared this one dead"},
     {"57014", {E_TOO_SLOW, PG_PLAIN}, "the store took too long: narrow the request"},
     {"53100",
      {E_FULL, PG_PLAIN},
@@ -96,19 +96,20 @@ struct pg_failure pg_explain(PGconn *conn, const PGresult *result, struct err *e
     return m != NULL ? m->failure : (struct pg_failure){E_INTERNAL, PG_PLAIN};
 }
 
-/* Words of an English message, and what may help.  Where they do not occur, the message stands alone. */
+/* Words of an English message, and what may help.  Where they do not occur, the message stands
+ * alone. */
 static const struct {
     const char *word, *hint;
 } hints[] = {
     {"password authentication failed",
      "is the password in the URL, ~/.pgpass or PGPASSFILE right?"},
     {"no password supplied", "give it by ~/.pgpass, PGPASSFILE or the URL"},
-    {"pg_hba.conf", "the PostgreSQL server does not let it in from here"},
+    {"pg_hba.conf", "the PostgreSQL server does not allow connections from here"},
     {"does not exist", "create it first: createuser, createdb"},
     {"translate host name", "is the host's name right?"},
     {"Connection refused", "does PostgreSQL run there, and listen?"},
     {"No such file or directory", "does PostgreSQL run there?"},
-    {"timeout expired", "nobody answers there"},
+    {"timeout expired", "no answer from that address"},
     {"too many clients", "raise max_connections of PostgreSQL"},
     {"read-only", "is it a standby?"},
 };

@@ -1,5 +1,5 @@
 /*
- * What PostgreSQL's errors mean for those who called: a code, and words about what can be done.
+ * Translates PostgreSQL's errors: a code, and a text that says what to do.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -11,10 +11,10 @@
 
 enum pg_meaning {
     PG_PLAIN,    /* the statement failed */
-    PG_CONFLICT, /* somebody else was faster */
-    PG_BUSY,     /* somebody holds a lock for too long */
-    PG_REFUSED,  /* the statement says so: what it guards must not be committed */
-    PG_LOST,     /* the connection is of no use any more */
+    PG_CONFLICT, /* conflict with another server */
+    PG_BUSY,     /* lock timeout */
+    PG_REFUSED,  /* a guard statement forbids the commit */
+    PG_LOST,     /* the connection is lost */
 };
 
 struct pg_failure {
@@ -25,7 +25,7 @@ struct pg_failure {
 /* Fills err from a failed result; NULL: from the connection. */
 struct pg_failure pg_explain(PGconn *conn, const PGresult *result, struct err *err);
 
-/* Why a connection did not come about, in one line and with what may help. */
+/* Why connecting failed, in one line, with advice. */
 enum err_code pg_explain_connect(PGconn *conn, struct err *err);
 
 /* A message of libpq in one line. */

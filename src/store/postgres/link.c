@@ -54,7 +54,8 @@ static void ignore_notice(void *ctx, const PGresult *result)
     (void)result;
 }
 
-/* libpq quotes the URL in its complaints, password and all: only what names an option is passed on. */
+/* libpq quotes the URL in its complaints, password and all: only what names an option is passed on.
+ */
 static enum err_code check_url(const char *url, struct err *err)
 {
     char *why = NULL;
@@ -69,7 +70,7 @@ static enum err_code check_url(const char *url, struct err *err)
         pg_flatten(why, line, sizeof(line));
     PQfreemem(why);
     return err_set(err, E_INVALID,
-                   "the URL of the store cannot be understood: %s%spostgresql://USER@HOST:PORT/"
+                   "bad URL of the store: %s%spostgresql://USER@HOST:PORT/"
                    "DATABASE, with special characters as %%XX",
                    line, line[0] == '\0' ? "" : "; ");
 }
@@ -91,8 +92,8 @@ static PGconn *connect_to(const char *url, bool read_only)
 
 /* ---- the session ---- */
 
-/* Writers work by index on few rows; generic plans are made before the tables have any statistics, and must not
- * be those for small tables. */
+/* Writers work by index on few rows; generic plans are made before the tables have any statistics,
+ * and must not be those for small tables. */
 static const char writer_settings[] =
     "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off;"
     "SET enable_bitmapscan = off; SET enable_material = off; SET enable_memoize = off;"
@@ -139,11 +140,11 @@ static enum err_code check_session(PGconn *conn, const PGresult *result, struct 
         return pg_explain(conn, result, err).code;
     if (encoding == NULL || strcmp(encoding, "UTF8") != 0)
         return err_set(err, E_UNAVAILABLE,
-                       "the database keeps its texts as %s: create it with ENCODING 'UTF8'",
-                       encoding == NULL ? "nobody knows what" : encoding);
+                       "the database stores texts as %s: create it with ENCODING 'UTF8'",
+                       encoding == NULL ? "an unknown encoding" : encoding);
     if (PQgetisnull(result, 0, 0))
         return err_set(err, E_UNAVAILABLE,
-                       "no schema of search_path is there: create it, or name another");
+                       "no schema of search_path exists: create it, or name another");
     if (PQgetlength(result, 0, 0) > SCHEMA_MAX)
         return err_set(err, E_UNAVAILABLE, "the schema's name has more than %d bytes", SCHEMA_MAX);
     return E_OK;

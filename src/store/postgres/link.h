@@ -1,15 +1,18 @@
 /*
- * A connection to PostgreSQL that comes back: settings of the session, losses, and pauses between attempts.
+ * A connection to PostgreSQL that reconnects: session settings, losses, pauses between attempts.
  *
- * The URL goes to libpq as it is, so that password files, TLS and services work as they do there.  A link that
- * is lost tries again at once, then after pauses of 50 ms that double up to 1 s, each spread by chance so that
- * servers do not come back in step.  Before its time an attempt fails at once.  One thread's own.
+ * The URL goes to libpq unchanged, so that password files, TLS and services work.  A lost link
+ * reconnects at once, then after pauses of 50 ms that double up to 1 s, with random jitter so that
+ * servers do not reconnect in step.  An attempt during a pause fails at once.  Belongs to one
+ * thread.
  *
- * A writer waits for a lock no longer than 1.2 s (a deadlock shows after 1 s), and one whose server is silent within a
- * transaction for 2 s, stopped or cut off, is ended by PostgreSQL: what it holds is free for the others then.
+ * The lock timeout of a writer is 1.2 s (a deadlock shows after 1 s).  PostgreSQL ends a writer
+ * that is silent within a transaction for 2 s, because it is stopped or cut off: its locks become
+ * free.
  *
- * A lost connection may leave a backend that does not know it yet: it waits for a lock and holds others.  The next
- * session of a writer ends it in that case.  This frees the locks early and guarantees nothing.
+ * A lost connection may leave a backend that has not noticed: it waits for a lock and holds others.
+ * The next session of a writer ends that backend.  This frees the locks early; correctness does not
+ * depend on it.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -26,33 +29,32 @@ struct pg_session {
     int64_t read_limit_us; /* of a reader's statement; 0: none */
 };
 
-/* A backend of the PostgreSQL server.  Numbers are used again, so that the start belongs to it. */
+/* A backend of the PostgreSQL server.  Pids are reused, so the start time is part of it. */
 struct pg_backend {
     int64_t pid; /* 0: none */
     int64_t started_at;
 };
 
 struct pg_link {
-    PGconn *conn; /* NULL: lost, or never there */
+    PGconn *conn; /* NULL: not connected */
     char *url;
     struct pg_session session;
     struct pg_backend backend; /* of the connection */
-    struct pg_backend
-        former; /* of a connection that was lost; a writer ends it when it comes back */
+    struct pg_backend former;  /* of the lost connection; a writer ends it after reconnecting */
     struct rng rng;
     int64_t pause_us;
-    int64_t try_at; /* monotonic: not before */
-    char why[240];  /* of the last failure, for those who come before the time */
+    int64_t try_at; /* monotonic: earliest next attempt */
+    char why[240];  /* the last failure, for attempts during a pause */
 };
 
 void pg_link_init(struct pg_link *l, const char *url, const struct pg_session *session);
 void pg_link_deinit(struct pg_link *l);
 
-/* Connects unless it is connected.  E_UNAVAILABLE, E_INVALID when the URL cannot be understood. */
+/* Connects if necessary.  E_UNAVAILABLE; E_INVALID: bad URL. */
 MUST_CHECK enum err_code pg_link_up(struct pg_link *l, struct err *err);
 
-/* The connection is of no use any more; the next attempt may come at once. */
+/* The connection is lost; the next attempt may come at once. */
 void pg_link_drop(struct pg_link *l, const char *why);
 
-/* Until the next attempt may come. */
+/* Time until the next attempt. */
 int64_t pg_link_pause_us(const struct pg_link *l);

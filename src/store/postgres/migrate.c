@@ -1,6 +1,6 @@
 /*
- * The schema's version, and the way to a newer one: all migrations in one transaction, under a lock that makes
- * the others wait.
+ * The schema's version, and the way to a newer one: all migrations in one transaction, under a lock
+ * that makes the others wait.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
- * PostgreSQL behind the seam of db.h: the module postgres.so.
+ * The PostgreSQL driver (db/db.h): the module postgres.so.
  *
- * Statements are prepared on their first use in a connection.  A transaction begins with its first statement, in
- * the same round trip; several calls go in one pipeline, and what nobody waits for is not waited for.
- * A connection that is lost outside of a transaction, or before anything of it was answered, is made again at
- * once; inside of one nothing is ever repeated here.
+ * Statements are prepared on first use in a connection.  A transaction begins with its first
+ * statement, in the same round trip.  Several calls go in one pipeline; posted calls are not waited
+ * for.  A connection that is lost outside of a transaction, or before its first answer, is opened
+ * again at once; inside a transaction nothing is ever repeated.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -24,7 +24,7 @@ enum pg_tx {
     PG_TX_NONE,
     PG_TX_WANTED, /* begins with the next statement */
     PG_TX_OPEN,
-    PG_TX_LOST, /* its connection is gone: all that is left is to roll back */
+    PG_TX_LOST, /* its connection is lost: roll back */
 };
 
 struct pg_db {
@@ -34,7 +34,7 @@ struct pg_db {
     struct pg_statement *statements; /* host->n_texts */
     struct pg_params params;
     enum pg_tx tx;
-    VEC(enum sql) posted; /* sent, and not answered yet: the connection is in a pipeline */
+    VEC(enum sql) posted; /* sent, not yet answered: the connection is in pipeline mode */
 };
 
 extern const struct db_driver pg_driver;
@@ -44,22 +44,22 @@ static inline struct pg_db *pg_of(struct db *db)
     return (struct pg_db *)db;
 }
 
-/* Connects if it is time for it, and prepares for a new connection. */
+/* Connects unless a pause is running, and resets what belongs to a connection. */
 MUST_CHECK enum err_code pg_connect(struct pg_db *pg, struct err *err);
 
-/* Takes the failure in: a lost connection is dropped, a conflict marked.  Returns err's code. */
+/* Handles a failure: drops a lost connection, marks a conflict.  Returns err's code. */
 enum err_code pg_fail(struct pg_db *pg, const PGresult *result, struct err *err);
 
 enum err_code pg_run(struct db *db, struct db_call *calls, size_t n, struct err *err);
 enum err_code pg_post(struct db *db, struct db_call *call, struct err *err);
 
-/* The end of the transaction, posted as well. */
+/* Posts the commit. */
 MUST_CHECK enum err_code pg_post_commit(struct pg_db *pg, struct err *err);
 
-/* Waits for the answers to all that was posted. */
+/* Waits for the answers to all posted calls. */
 MUST_CHECK enum err_code pg_settle(struct pg_db *pg, struct err *err);
 
-/* Statements without results, as text: migrations and what surrounds them. */
+/* Statements without results, as text: for migrations. */
 MUST_CHECK enum err_code pg_script(struct pg_db *pg, const char *text, struct err *err);
 
 enum err_code pg_migrate(struct db *db, int *ret_version, struct err *err);

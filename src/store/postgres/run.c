@@ -1,8 +1,8 @@
 /*
  * Statements of PostgreSQL: prepared on first use, sent alone or in a pipeline, answered in order.
  *
- * What is posted is sent at once and not waited for: the server works on it while we go on.  Its answers are
- * taken before those of the next run, and an error among them is that run's error.
+ * What is posted is sent at once and not waited for: the server works on it while we go on.  Its
+ * answers are taken before those of the next run, and an error among them is that run's error.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
@@ -287,8 +287,8 @@ static enum err_code run_once(struct pg_db *pg, struct run *run, struct err *err
     return run_pipeline(pg, run, err);
 }
 
-/* A connection may have died while nobody looked.  What has not begun can begin again, and a reader's question
- * can be asked again. */
+/* A connection may have died while nobody looked.  What has not begun can begin again, and a
+ * reader's question can be asked again. */
 static bool may_repeat(const struct pg_db *pg, const struct run *run)
 {
     return pg->link.conn == NULL && !run->answered &&

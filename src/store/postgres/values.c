@@ -139,8 +139,8 @@ static enum err_code add_value(struct buf *b, const struct db_value *v, Oid type
     return misfit(v, type, err);
 }
 
-/* One column of the rows.  Dimensions, whether there are NULLs (nobody looks), type; then of the one
- * dimension its size and first index. */
+/* One column of the rows.  Dimensions, whether there are NULLs (nobody looks), type; then of the
+ * one dimension its size and first index. */
 static enum err_code add_column(struct buf *b, const struct db_rows *rows, size_t column, Oid type,
                                 struct err *err)
 {

@@ -1,9 +1,9 @@
 /*
- * Values on the wire, all binary: arguments into parameters, columns out of results.
+ * Values on the wire, in binary form: arguments to parameters, columns from results.
  *
- * A DB_ROWS argument of N columns becomes N array parameters in its place, one for each column, so that
- * `unnest($1, $2, …)` has the rows again.  A set without rows is N empty arrays.  What the server said a
- * parameter's type is decides how a number is sent; texts and blobs go as they are.
+ * A DB_ROWS argument of N columns becomes N array parameters, one for each column; the statement
+ * gets the rows by `unnest($1, $2, …)`.  A set without rows is N empty arrays.  The server's type
+ * of a parameter decides how a number is sent; texts and bytes are sent unchanged.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -15,11 +15,11 @@
 
 enum { PG_PARAMS_MAX = 64 };
 
-/* The parameters of one execution; used again for the next. */
+/* The parameters of one execution; reused for the next. */
 struct pg_params {
     struct buf bytes;
     size_t offsets[PG_PARAMS_MAX];
-    const char *values[PG_PARAMS_MAX]; /* NULL: is NULL */
+    const char *values[PG_PARAMS_MAX]; /* NULL for NULL */
     int lengths[PG_PARAMS_MAX];
     int formats[PG_PARAMS_MAX];
     int count;
@@ -28,12 +28,12 @@ struct pg_params {
 void pg_params_init(struct pg_params *p);
 void pg_params_deinit(struct pg_params *p);
 
-/* `types` has n_types OIDs.  E_TOO_LARGE beyond what the protocol carries, E_INTERNAL when values and types do
- * not fit together. */
+/* `types` has n_types OIDs.  E_TOO_LARGE: more than the protocol can carry; E_INTERNAL: a value
+ * does not match its type. */
 MUST_CHECK enum err_code pg_params_set(struct pg_params *p, const struct db_call *call,
                                        const Oid *types, int n_types, struct err *err);
 
-/* Gives memory back that only a large call needed. */
+/* Frees memory that only a large call needed. */
 void pg_params_rest(struct pg_params *p);
 
 struct pg_row {

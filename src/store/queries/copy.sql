@@ -32,7 +32,8 @@ SELECT set_config('idle_in_transaction_session_timeout', '0', false),
 -- name: copy_live_servers
 -- only: postgres
 SELECT name, host FROM servers
-WHERE alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) ORDER BY node;
+WHERE alive_until_at > CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)
+ORDER BY node;
 
 -- The copied claims belong to a dead server: the first server that joins adopts them, with full
 -- leases.

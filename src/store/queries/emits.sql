@@ -5,11 +5,13 @@ SELECT owner, token, seq, visible_upto, staged, fate FROM emitters ORDER BY toke
 
 -- name: emitter_find
 -- only: postgres
-SELECT owner, token, seq, visible_upto, staged, fate FROM emitters WHERE owner = $1 AND token = $2 FOR UPDATE;
+SELECT owner, token, seq, visible_upto, staged, fate FROM emitters
+WHERE owner = $1 AND token = $2 FOR UPDATE;
 
 -- name: emitter_unsettled
 -- only: postgres
-SELECT owner, token, seq, visible_upto, staged, fate FROM emitters WHERE fate <> 0 OR visible_upto > 0
+SELECT owner, token, seq, visible_upto, staged, fate FROM emitters
+WHERE fate <> 0 OR visible_upto > 0
 ORDER BY token, owner LIMIT $1 FOR UPDATE SKIP LOCKED;
 
 -- name: emitter_put
@@ -25,7 +27,8 @@ INSERT INTO emits (id, owner, token, seq, visible, staged, jobs, contents)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: emit_find
-SELECT id, seq, visible, staged, jobs, contents FROM emits WHERE owner = $1 AND token = $2 AND seq = $3;
+SELECT id, seq, visible, staged, jobs, contents FROM emits
+WHERE owner = $1 AND token = $2 AND seq = $3;
 
 -- name: emit_first
 SELECT id, seq, visible, staged, jobs, contents FROM emits WHERE owner = $1 AND token = $2
@@ -41,9 +44,10 @@ UPDATE emits SET staged = 0 WHERE id = $1;
 -- name: emit_remove
 DELETE FROM emits WHERE id = $1;
 
--- The nearest row below, of those that the same server has made.
+-- The nearest row below the id, among those of the same server.
 -- name: emit_owner
-SELECT owner FROM emits WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 ORDER BY id DESC LIMIT 1;
+SELECT owner FROM emits
+WHERE id < $1 AND (id >> 12) & 1023 = ($1 >> 12) & 1023 ORDER BY id DESC LIMIT 1;
 
 -- name: staged_load
 -- store: sqlite
@@ -56,14 +60,17 @@ FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state = 1 ORDER BY r.place FOR UPDATE OF j;
 
--- A history begins with its holds, if there are any (history.c): then the job is held, and its time stays.
+-- A history begins with the holds, if any (jobs/history.c): such a job becomes held, and keeps
+-- its due time.
 -- name: staged_release
 -- store: sqlite
-UPDATE OR ROLLBACK jobs SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
+UPDATE OR ROLLBACK jobs
+SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
        due_at = CASE WHEN due_at > $2 OR history LIKE '{"holds":%' THEN due_at ELSE 0 END
 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND state = 1;
 -- store: postgres
-UPDATE jobs SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
+UPDATE jobs
+SET state = CASE WHEN history LIKE '{"holds":%' THEN 2 WHEN due_at > $2 THEN 3 ELSE 4 END,
        due_at = CASE WHEN due_at > $2 OR history LIKE '{"holds":%' THEN due_at ELSE 0 END
 WHERE id = ANY (CAST($1 AS BIGINT[])) AND state = 1;
 
@@ -86,7 +93,8 @@ DELETE FROM progress WHERE job IN (SELECT r.c1 FROM rows($1) AS r);
 DELETE FROM progress WHERE job = ANY (CAST($1 AS BIGINT[]));
 
 -- name: cursor_put
-INSERT INTO cursors (job, cursor) VALUES ($1, $2) ON CONFLICT (job) DO UPDATE SET cursor = excluded.cursor;
+INSERT INTO cursors (job, cursor) VALUES ($1, $2)
+ON CONFLICT (job) DO UPDATE SET cursor = excluded.cursor;
 
 -- name: cursor_find
 SELECT cursor FROM cursors WHERE job = $1;

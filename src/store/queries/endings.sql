@@ -1,7 +1,7 @@
 -- name: ending_add
 INSERT INTO endings (id, queue, state, finished_at, jobs) VALUES ($1, $2, $3, $4, $5);
 
--- What another server is at is left to it.
+-- Skips what another server has locked.
 -- name: ending_oldest
 -- store: sqlite
 SELECT id, finished_at, jobs FROM endings WHERE queue = $1 AND state = $2

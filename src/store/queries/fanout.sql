@@ -1,4 +1,4 @@
--- Fan-outs that are worked off: publications, and ends that still lead somewhere.  store_fanout.c reads columns by place.
+-- Fan-outs in progress: publications, and ends whose destinations must be followed.
 
 -- name: spread_add
 INSERT INTO spreads (id, key, content, chained, priority, labels, bill, targets, place)
@@ -6,14 +6,18 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9);
 
 -- name: spread_next
 -- store: sqlite
-SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body, s.id
+SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place,
+       s.params, s.body, s.id
 FROM spreads AS p LEFT JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1;
 -- store: postgres
-SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place, s.params, s.body, s.id
-FROM spreads AS p LEFT JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1 FOR UPDATE OF p SKIP LOCKED;
+SELECT p.id, p.key, p.content, p.chained, p.priority, p.labels, p.bill, p.targets, p.place,
+       s.params, s.body, s.id
+FROM spreads AS p LEFT JOIN shared AS s ON s.id = p.id WHERE p.id > $1 ORDER BY p.id LIMIT 1
+FOR UPDATE OF p SKIP LOCKED;
 
 -- name: spread_of_key
-SELECT id, key, content, chained, priority, labels, bill, targets, place, NULL, NULL, id FROM spreads WHERE key = $1;
+SELECT id, key, content, chained, priority, labels, bill, targets, place, NULL, NULL, id
+FROM spreads WHERE key = $1;
 
 -- name: spread_targets
 SELECT targets, place FROM spreads;
@@ -25,13 +29,16 @@ UPDATE spreads SET place = $2 WHERE id = $1;
 DELETE FROM spreads WHERE id = $1;
 
 -- name: follow_add
-INSERT INTO follows (id, job, queue, state, step, whole, dests, place) VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+INSERT INTO follows (id, job, queue, state, step, whole, dests, place)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: follow_next
 -- store: sqlite
-SELECT id, job, queue, state, step, whole, dests, place FROM follows WHERE id > $1 ORDER BY id LIMIT 1;
+SELECT id, job, queue, state, step, whole, dests, place FROM follows
+WHERE id > $1 ORDER BY id LIMIT 1;
 -- store: postgres
-SELECT id, job, queue, state, step, whole, dests, place FROM follows WHERE id > $1 ORDER BY id LIMIT 1
+SELECT id, job, queue, state, step, whole, dests, place FROM follows
+WHERE id > $1 ORDER BY id LIMIT 1
 FOR UPDATE SKIP LOCKED;
 
 -- name: follow_of_job

@@ -1,13 +1,13 @@
--- Jobs: live ones in `jobs`, ended ones in `ended`, what they carry in `payload`.  store_jobs.c reads columns
--- by place.  State numbers stand in the text because partial indexes need them there: 3 scheduled, 4 ready,
--- 5 running, 7 failed.
+-- Jobs: live ones in `jobs`, ended ones in `ended`, what they carry in `payload`.  State numbers
+-- are written out because partial indexes need them: 3 scheduled, 4 ready, 5 running, 7 failed.
 --
--- On SQLite, OR ROLLBACK spares a statement journal: an error undoes the whole batch anyway.  A set is rows($1)
--- there, an array for each of its columns in PostgreSQL.  Its plans are made once, maybe while the tables are
--- empty and any index looks cheap: where rows are found by their ids, `state + 0` hides the partial ones.
+-- On SQLite OR ROLLBACK avoids a statement journal: an error undoes the whole batch anyway.  A
+-- set is rows($1) on SQLite, and an array for each column on PostgreSQL.  PostgreSQL makes its
+-- plans once, possibly on empty tables where any index looks cheap: where rows are found by id,
+-- `state + 0` hides the partial indexes.
 
--- What a claim fills in later gets the id as a wide stand-in: see the schema.  On PostgreSQL the arrays are taken
--- apart row by row; `FROM unnest($1, $2, …)` would put each into a table of its own first.
+-- Columns that a claim fills in later get the id: see the schema.  On PostgreSQL the arrays are
+-- taken apart row by row; `FROM unnest($1, $2, …)` would build a table for each first.
 -- name: jobs_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -32,7 +32,7 @@ FROM (SELECT unnest(CAST($1 AS BIGINT[])) AS c1, unnest(CAST($2 AS BYTEA[])) AS 
              unnest(CAST($3 AS TEXT[])) AS c3, unnest(CAST($4 AS BYTEA[])) AS c4,
              unnest(CAST($5 AS TEXT[])) AS c5, unnest(CAST($6 AS TEXT[])) AS c6) AS r;
 
--- The same when some are on a route or held: most sets are spared the columns.
+-- The same for sets with jobs on a route or held; most sets do not need these columns.
 -- name: jobs_insert_routed
 -- store: sqlite
 INSERT OR ROLLBACK INTO jobs (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -45,7 +45,7 @@ SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c1, 0, 0, r.c6
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
             CAST($5 AS BIGINT[]), CAST($6 AS TEXT[])) AS r(c1, c2, c3, c4, c5, c6);
 
--- Jobs that have ended as they are made.
+-- Jobs that end as they are added.
 -- name: ended_insert
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -56,7 +56,8 @@ INSERT INTO ended (id, queue, state, priority, due_at, token, prev_token, starte
                    finished_at, worker, attempt, history)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c1, r.c1, r.c1, r.c7, 0, 0, r.c6
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[])) AS r(c1, c2, c3, c4, c5, c6, c7);
+            CAST($5 AS BIGINT[]), CAST($6 AS TEXT[]), CAST($7 AS BIGINT[]))
+    AS r(c1, c2, c3, c4, c5, c6, c7);
 
 -- name: payload_insert_routed
 -- store: sqlite
@@ -66,7 +67,8 @@ SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9 FROM rows($1) AS r;
 INSERT INTO payload (id, key, params, body, labels, options, bill, assigned, shared)
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8, r.c9
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[]), CAST($3 AS TEXT[]), CAST($4 AS BYTEA[]),
-            CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]), CAST($9 AS BIGINT[]))
+            CAST($5 AS TEXT[]), CAST($6 AS TEXT[]), CAST($7 AS TEXT[]), CAST($8 AS TEXT[]),
+            CAST($9 AS BIGINT[]))
     AS r(c1, c2, c3, c4, c5, c6, c7, c8, c9);
 
 -- name: shared_add
@@ -75,7 +77,7 @@ INSERT OR ROLLBACK INTO shared (id, params, body) VALUES ($1, $2, $3);
 -- store: postgres
 INSERT INTO shared (id, params, body) VALUES ($1, $2, $3);
 
--- Params of its own count before shared ones.
+-- Its own params take precedence over shared ones.
 -- name: payload_change
 INSERT INTO payload (id, params, labels, result) VALUES ($1, $2, $3, $4)
 ON CONFLICT (id) DO UPDATE SET params = COALESCE(excluded.params, payload.params),
@@ -85,10 +87,11 @@ ON CONFLICT (id) DO UPDATE SET params = COALESCE(excluded.params, payload.params
 -- name: payload_forget_result
 UPDATE payload SET result = NULL WHERE id = $1 AND result IS NOT NULL;
 
--- What stays as it is has a 0 before it.
+-- $2, $4 and $6 are 0 for what stays unchanged.
 -- name: payload_set_route
 INSERT INTO payload (id, options, bill, assigned) VALUES ($1, $3, $5, $7)
-ON CONFLICT (id) DO UPDATE SET options = CASE WHEN $2 = 1 THEN excluded.options ELSE payload.options END,
+ON CONFLICT (id)
+DO UPDATE SET options = CASE WHEN $2 = 1 THEN excluded.options ELSE payload.options END,
        bill = CASE WHEN $4 = 1 THEN excluded.bill ELSE payload.bill END,
        assigned = CASE WHEN $6 = 1 THEN excluded.assigned ELSE payload.assigned END;
 
@@ -133,9 +136,9 @@ SELECT {live_row} FROM jobs AS j WHERE j.id = $1 FOR UPDATE;
 -- name: ended_state
 SELECT {ended_row} FROM ended AS j WHERE j.id = $1;
 
--- A claim is two statements over its set: RETURNING would build a table of its own.  Only a job with a history
--- can have a cursor or a log: the others do not look for them.  Rows come in the order of the set; what another
--- server holds is passed over.
+-- A claim is two statements over its set: RETURNING would build a temporary table.  Only a job
+-- with a history can have a cursor or a log, so only then are they read.  Rows come in the order
+-- of the set; jobs that another server has locked are skipped.
 -- part: claimed
 j.id, j.queue, j.attempt + 1, j.priority, p.key, {params}, {body}, p.labels, p.options,
 CASE WHEN j.history IS NOT NULL THEN (SELECT c.cursor FROM cursors AS c WHERE c.job = j.id) END,
@@ -154,14 +157,16 @@ FROM unnest(CAST($1 AS BIGINT[])) WITH ORDINALITY AS r(c1, place)
 JOIN jobs AS j ON j.id = r.c1 LEFT JOIN payload AS p ON p.id = j.id
 WHERE j.state + 0 = 4 ORDER BY r.place FOR UPDATE OF j SKIP LOCKED;
 
--- Options are canonical: a member `command` is written in one way, and no other value of theirs can hold it.
+-- Options are canonical: `"command":` is written in one way and occurs in no other value.
 -- name: jobs_with_command
 -- store: sqlite
-SELECT p.id FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c1 WHERE p.options LIKE '%"command":%';
+SELECT p.id FROM rows($1) AS r CROSS JOIN payload AS p ON p.id = r.c1
+WHERE p.options LIKE '%"command":%';
 -- store: postgres
 SELECT id FROM payload WHERE id = ANY (CAST($1 AS BIGINT[])) AND options LIKE '%"command":%';
 
--- PostgreSQL is not waited for: when one of the set is not ready after all, the statement fails (SQLSTATE 22012).
+-- Posted on PostgreSQL: if a job of the set is no longer ready, the statement fails (SQLSTATE
+-- 22012).
 -- name: jobs_claim
 -- store: sqlite
 UPDATE OR ROLLBACK jobs SET state = 5, prev_token = token, token = $2, started_at = $3,
@@ -173,10 +178,12 @@ WITH claimed AS (UPDATE jobs SET state = 5, prev_token = token, token = $2, star
                  WHERE id = ANY (CAST($1 AS BIGINT[])) AND state + 0 = 4 RETURNING 1)
 SELECT 1 / CAST(COUNT(*) = CARDINALITY(CAST($1 AS BIGINT[])) AS INTEGER) FROM claimed;
 
--- Whatever may change outside of the claim; guarded by the state and the token it was judged by.
+-- All that may change outside of a claim; guarded by the state and the token that the caller has
+-- seen.
 -- name: job_update
 -- store: sqlite
-UPDATE OR ROLLBACK jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
+UPDATE OR ROLLBACK jobs
+SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
 WHERE id = $1 AND state = $2 AND token = $3;
 -- store: postgres
 UPDATE jobs SET queue = $4, state = $5, priority = $6, due_at = $7, attempt = $8, history = $9
@@ -190,7 +197,7 @@ WHERE id = $1 AND token = $2 AND state = 5;
 UPDATE jobs SET lease_until_at = $3, history = $4
 WHERE id = $1 AND token = $2 AND state = 5;
 
--- Ending is two statements on SQLite: the row goes over, then it leaves.  PostgreSQL moves it in one.
+-- Ending a job is two statements on SQLite: insert, then delete.  PostgreSQL does it in one.
 -- name: job_end
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -206,9 +213,9 @@ SELECT id, queue, CAST($4 AS BIGINT), priority, due_at, token, prev_token, start
        CAST($5 AS BIGINT), worker, attempt - $6, CAST($7 AS TEXT)
 FROM gone;
 
--- The ending that most jobs have, over a set: done, and there is nothing to tell.  PostgreSQL moves the rows, and
--- tells which; SQLite copies them, and has to be asked.  Ids grow, so that the place of each, and by it its token,
--- is found by halves.
+-- The end of most jobs, over a set: done, without further data.  PostgreSQL moves the rows and
+-- returns which; SQLite copies them and is asked afterwards.  Ids are sorted, so that a binary
+-- search finds the token of each.
 -- name: jobs_done
 -- store: sqlite
 INSERT OR ROLLBACK INTO ended (id, queue, state, priority, due_at, token, prev_token, started_at,
@@ -219,7 +226,8 @@ FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
 WHERE j.state = 5 AND j.token = r.c2 AND j.history IS NULL AND j.awaited = 0;
 -- store: postgres
 WITH gone AS (DELETE FROM jobs AS j
-              WHERE j.id = ANY (CAST($1 AS BIGINT[])) AND j.state = 5 AND j.history IS NULL AND j.awaited = 0
+              WHERE j.id = ANY (CAST($1 AS BIGINT[])) AND j.state = 5 AND j.history IS NULL
+                AND j.awaited = 0
                 AND j.token = (CAST($2 AS BIGINT[]))[WIDTH_BUCKET(j.id, CAST($1 AS BIGINT[]))]
               RETURNING j.id, j.queue, j.priority, j.due_at, j.token, j.prev_token, j.started_at,
                         j.worker, j.attempt)
@@ -229,7 +237,7 @@ SELECT id, queue, 6, priority, due_at, token, prev_token, started_at, CAST($3 AS
        attempt, NULL
 FROM gone RETURNING id, queue;
 
--- The same guard finds out which ones it hit.
+-- The same guard tells which jobs were ended.
 -- name: jobs_done_judge
 -- only: sqlite
 SELECT j.id, j.queue FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1
@@ -258,11 +266,11 @@ FROM ended WHERE id = $1;
 -- name: ended_remove
 DELETE FROM ended WHERE id = $1;
 
--- The newest one of all.
 -- name: job_newest
 SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs UNION ALL SELECT MAX(id) FROM ended) AS newest;
 
--- On PostgreSQL it tells whether they are as they were made; on SQLite all of it is in the index.
+-- On PostgreSQL it tells whether a job is unchanged since it was added; on SQLite the index has
+-- all.
 -- name: ready_scan
 -- store: sqlite
 SELECT priority, id FROM jobs
@@ -273,18 +281,19 @@ SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs
 WHERE state = 4 AND queue = $1 AND (priority < $2 OR (priority = $2 AND id > $3))
 ORDER BY priority DESC, id LIMIT $4;
 
--- The same for one batch, in which nobody else gets them.
+-- The same, locked for one batch.
 -- name: ready_lock
 -- only: postgres
-SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs WHERE state = 4 AND queue = $1
+SELECT priority, id, token = id AND attempt = 0 AND history IS NULL FROM jobs
+WHERE state = 4 AND queue = $1
 ORDER BY priority DESC, id LIMIT $2 FOR UPDATE SKIP LOCKED;
 
--- Whether others hold some that are ready: a scan that passes over them has not seen the queue empty.
+-- Whether other servers have locked ready jobs: a scan that skips them has not seen an empty queue.
 -- name: ready_others
 -- only: postgres
 SELECT 1 FROM jobs WHERE state = 4 AND queue = $2 AND NOT (id = ANY (CAST($1 AS BIGINT[]))) LIMIT 1;
 
--- What those carry that carry little, once they are held: what another server has changed before is seen.
+-- Small payloads of locked jobs; changes that another server has committed before are seen.
 -- name: payload_light
 -- only: postgres
 SELECT id, key, params, labels, options, bill FROM payload
@@ -292,7 +301,7 @@ WHERE id = ANY (CAST($1 AS BIGINT[])) AND body IS NULL AND assigned IS NULL AND 
   AND COALESCE(OCTET_LENGTH(params), 0) + COALESCE(OCTET_LENGTH(labels), 0)
       + COALESCE(OCTET_LENGTH(options), 0) + COALESCE(OCTET_LENGTH(bill), 0) < 2000;
 
--- What another server is at is left to it.
+-- Skips what another server has locked.
 -- name: due_scan
 -- store: sqlite
 SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2;
@@ -300,7 +309,8 @@ SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIM
 SELECT id, due_at FROM jobs WHERE state = 3 AND due_at <= $1 ORDER BY due_at LIMIT $2
 FOR UPDATE SKIP LOCKED;
 
--- A delay is a length: its job's history tells it.  The key occurs nowhere else, as quotes in texts are escaped.
+-- A delay is a length of time, in the job's history.  Its key occurs in no text: quotes are
+-- escaped.
 -- name: due_shift
 -- only: sqlite
 UPDATE OR ROLLBACK jobs SET due_at = due_at + $1 WHERE due_at > 0 AND history LIKE '%"delay":%';
@@ -367,8 +377,8 @@ SELECT {ended_row}, {preview_sqlite} FROM ended AS j {with_shared};
 -- store: postgres
 SELECT {ended_row}, {preview_postgres} FROM ended AS j {with_shared};
 
--- Lists are judged row by row.  What a job carries may be large: labels ($2 = 1) and params ($2 = 2)
--- are read on demand only, and the text $1 is searched in the params inside the database.
+-- Lists are judged row by row.  What a job carries may be large: labels ($2 = 1) and params ($2 =
+-- 2) are read on demand only, and the text $1 is searched in the params inside the database.
 -- part: listed
 p.key, CASE WHEN $2 = 2 THEN {params} END, NULL, CASE WHEN $2 >= 1 THEN p.labels END,
 NULL, NULL, NULL, NULL,
@@ -421,8 +431,8 @@ SELECT outcome FROM progress WHERE job = $1 AND token = $2;
 -- name: progress_remove
 DELETE FROM progress WHERE job = $1;
 
--- Keys are looked up and added in sets.  OFFSET 0 keeps PostgreSQL at one look into the index for each key, whatever
--- the table was like when the plan was made.
+-- Keys are looked up and added in sets.  OFFSET 0 makes PostgreSQL look into the index for each
+-- key, whatever the size of the table when the plan was made.
 -- name: keys_find
 -- store: sqlite
 SELECT r.c1, k.job, k.content FROM rows($1) AS r CROSS JOIN keys AS k ON k.key = r.c2;
@@ -431,7 +441,7 @@ SELECT r.c1, k.job, k.content
 FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BYTEA[])) AS r(c1, c2)
 CROSS JOIN LATERAL (SELECT job, content FROM keys WHERE keys.key = r.c2 OFFSET 0) AS k;
 
--- A key that another server has inserted and not committed is waited for; who commits it has it.
+-- Waits for another server that has inserted the same key; the first commit gets it.
 -- name: keys_add
 -- store: sqlite
 INSERT INTO keys (key, job, content) SELECT r.c1, r.c2, r.c3 FROM rows($1) AS r WHERE TRUE

@@ -1,6 +1,6 @@
--- What ties jobs together: waits, signals, joins.  store_waits.c and store_links.c read columns by place.
+-- Links between jobs: waits, signals, joins.
 
--- Those of the jobs that nobody else holds, and those that are there at all.
+-- Locks those jobs that no other server has locked; and tells which jobs exist.
 -- name: waiters_hold
 -- only: postgres
 SELECT id, 1 FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR UPDATE SKIP LOCKED;
@@ -15,10 +15,11 @@ INSERT OR ROLLBACK INTO waits (waiter, seq, kind, target, step, upon, level, tak
 SELECT r.c1, r.c2, r.c3, r.c4, r.c5, r.c6, r.c7, r.c8 FROM rows($1) AS r;
 -- store: postgres
 INSERT INTO waits (waiter, seq, kind, target, step, upon, level, take)
-SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]), CAST($4 AS BIGINT[]),
-                     CAST($5 AS BIGINT[]), CAST($6 AS BIGINT[]), CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]));
+SELECT * FROM unnest(CAST($1 AS BIGINT[]), CAST($2 AS BIGINT[]), CAST($3 AS BIGINT[]),
+                     CAST($4 AS BIGINT[]), CAST($5 AS BIGINT[]), CAST($6 AS BIGINT[]),
+                     CAST($7 AS BIGINT[]), CAST($8 AS BIGINT[]));
 
--- In PostgreSQL without an equality, by which it could as well walk over all waiters in their order.
+-- On PostgreSQL without an equality: with one, it could choose to walk all waiters in order.
 -- name: waits_on
 -- store: sqlite
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
@@ -31,7 +32,8 @@ WHERE (target, waiter) > ($1, $2) AND target <= $1 ORDER BY target, waiter, seq 
 -- store: sqlite
 SELECT level FROM waits WHERE target = $1 AND kind = 2 ORDER BY level LIMIT 1;
 -- store: postgres
-SELECT level FROM waits WHERE (target, level) > ($1, 0) AND target <= $1 AND kind = 2 ORDER BY target, level LIMIT 1;
+SELECT level FROM waits
+WHERE (target, level) > ($1, 0) AND target <= $1 AND kind = 2 ORDER BY target, level LIMIT 1;
 
 -- name: waits_on_step
 SELECT waiter, seq, kind, target, step, upon, level, take FROM waits
@@ -54,7 +56,7 @@ DELETE FROM waits WHERE waiter = $1;
 -- name: waiters_count
 SELECT COUNT(DISTINCT waiter) FROM waits WHERE target = $1;
 
--- What another server is about to end is waited for: then it is among the ended, which are asked after.
+-- Waits for a job that another server is ending: it is then found in `ended`, which is read next.
 -- name: await_look
 -- store: sqlite
 SELECT j.id, j.state FROM rows($1) AS r CROSS JOIN jobs AS j ON j.id = r.c1;
@@ -63,7 +65,8 @@ SELECT id, state FROM jobs WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR
 
 -- name: await_mark
 -- store: sqlite
-UPDATE OR ROLLBACK jobs SET awaited = 1 WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND awaited = 0;
+UPDATE OR ROLLBACK jobs SET awaited = 1
+WHERE id IN (SELECT r.c1 FROM rows($1) AS r) AND awaited = 0;
 -- store: postgres
 UPDATE jobs SET awaited = 1 WHERE id = ANY (CAST($1 AS BIGINT[])) AND awaited = 0;
 
@@ -90,7 +93,8 @@ SELECT target FROM releases LIMIT 1;
 -- store: sqlite
 SELECT target, state, cursor FROM releases WHERE target > $1 ORDER BY target LIMIT 1;
 -- store: postgres
-SELECT target, state, cursor FROM releases WHERE target > $1 ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
+SELECT target, state, cursor FROM releases
+WHERE target > $1 ORDER BY target LIMIT 1 FOR UPDATE SKIP LOCKED;
 
 -- name: undone_put
 INSERT INTO undone (waiter, target) VALUES ($1, $2)
@@ -121,25 +125,27 @@ SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1;
 -- name: signal_load
 SELECT id, name, level, changed_at, 0 FROM signals WHERE id = $1;
 
--- Whoever raises it, takes from it, clears it or waits for it from now on.
+-- For raising it, taking from it, clearing it, or waiting for it.
 -- name: signal_hold
 -- store: sqlite
 SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1;
 -- store: postgres
 SELECT id, name, level, changed_at, 0 FROM signals WHERE name = $1 FOR UPDATE;
 
--- Those that no other server holds.
+-- Those that no other server has locked.
 -- name: signals_hold
 -- store: sqlite
 SELECT s.id, s.level FROM rows($1) AS r CROSS JOIN signals AS s ON s.id = r.c1;
 -- store: postgres
-SELECT id, level FROM signals WHERE id = ANY (CAST($1 AS BIGINT[])) ORDER BY id FOR UPDATE SKIP LOCKED;
+SELECT id, level FROM signals WHERE id = ANY (CAST($1 AS BIGINT[]))
+ORDER BY id FOR UPDATE SKIP LOCKED;
 
 -- name: signals_absent
 -- store: sqlite
 SELECT r.c1, 0 FROM rows($1) AS r LEFT JOIN signals AS s ON s.id = r.c1 WHERE s.id IS NULL;
 -- store: postgres
-SELECT r.id, 0 FROM unnest(CAST($1 AS BIGINT[])) AS r (id) LEFT JOIN signals AS s ON s.id = r.id WHERE s.id IS NULL;
+SELECT r.id, 0 FROM unnest(CAST($1 AS BIGINT[])) AS r (id) LEFT JOIN signals AS s ON s.id = r.id
+WHERE s.id IS NULL;
 
 -- name: signal_put
 INSERT INTO signals (id, name, level, changed_at) VALUES ($1, $2, $3, $4)
@@ -164,15 +170,18 @@ ON CONFLICT (id) DO UPDATE SET definition = excluded.definition, fired = exclude
 -- name: join_fired
 UPDATE joins SET fired = fired + $2, fired_at = $3 WHERE id = $1;
 
--- Arrivals hold their key alone, and the join together.
+-- Arrivals lock their key exclusively and the join in shared mode.
 -- name: join_hold_key
 -- only: postgres
-SELECT pg_advisory_xact_lock_shared(hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT))),
-       pg_advisory_xact_lock(hashtextextended('waybill.key.' || current_schema() || '.' || $2, CAST($1 AS BIGINT)));
+SELECT pg_advisory_xact_lock_shared(
+           hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT))),
+       pg_advisory_xact_lock(
+           hashtextextended('waybill.key.' || current_schema() || '.' || $2, CAST($1 AS BIGINT)));
 
 -- name: join_hold
 -- only: postgres
-SELECT pg_advisory_xact_lock(hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT)));
+SELECT pg_advisory_xact_lock(
+           hashtextextended('waybill.join.' || current_schema(), CAST($1 AS BIGINT)));
 
 -- name: join_remove
 DELETE FROM joins WHERE id = $1;
@@ -185,7 +194,8 @@ SELECT join_id, key, n, first_at, jobs FROM arrivals WHERE join_id = $1 AND key 
 
 -- name: arrivals_put
 INSERT INTO arrivals (join_id, key, n, first_at, jobs) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (join_id, key) DO UPDATE SET n = excluded.n, first_at = excluded.first_at, jobs = excluded.jobs;
+ON CONFLICT (join_id, key)
+DO UPDATE SET n = excluded.n, first_at = excluded.first_at, jobs = excluded.jobs;
 
 -- name: arrivals_remove
 DELETE FROM arrivals WHERE join_id = $1 AND key = $2;
@@ -193,7 +203,7 @@ DELETE FROM arrivals WHERE join_id = $1 AND key = $2;
 -- name: arrivals_clear
 DELETE FROM arrivals WHERE join_id = $1;
 
--- A key may be empty: whether the one to begin behind is one of them is told.
+-- A key may be empty: $3 tells whether to begin with the first.
 -- name: arrivals_list
 SELECT join_id, key, n, first_at, jobs FROM arrivals
 WHERE join_id = $1 AND key >= $2 AND (key > $2 OR $3 = 1) ORDER BY key LIMIT $4;

@@ -1,7 +1,7 @@
 -- name: log_size
 SELECT first + LENGTH(data) FROM logs WHERE job = $1 ORDER BY first DESC LIMIT 1;
 
--- A log comes in small pieces: they are put together, so that it is few rows.
+-- Small pieces of a log are joined, so that it has few rows.
 -- name: log_extend
 -- store: sqlite
 UPDATE logs SET data = CAST(data || $2 AS BLOB)
@@ -15,13 +15,15 @@ INSERT INTO logs (job, first, data) VALUES ($1, $2, $3);
 
 -- name: log_read
 SELECT first, data FROM logs
-WHERE job = $1 AND first >= COALESCE((SELECT MAX(first) FROM logs WHERE job = $1 AND first <= $2), 0)
+WHERE job = $1
+  AND first >= COALESCE((SELECT MAX(first) FROM logs WHERE job = $1 AND first <= $2), 0)
   AND first < $3
 ORDER BY first;
 
 -- The end of a log, at most $2 bytes of its last piece.
 -- name: log_tail
-SELECT SUBSTR(data, CASE WHEN LENGTH(data) > CAST($2 AS INTEGER) THEN LENGTH(data) - CAST($2 AS INTEGER) + 1 ELSE 1 END)
+SELECT SUBSTR(data, CASE WHEN LENGTH(data) > CAST($2 AS INTEGER)
+                         THEN LENGTH(data) - CAST($2 AS INTEGER) + 1 ELSE 1 END)
 FROM logs WHERE job = $1 ORDER BY first DESC LIMIT 1;
 
 -- name: log_remove
@@ -35,10 +37,11 @@ WHERE job = $1 AND seq = (SELECT MAX(seq) FROM log_times WHERE job = $1) AND LEN
 UPDATE log_times SET marks = marks || $2
 WHERE job = $1 AND seq = (SELECT MAX(seq) FROM log_times WHERE job = $1) AND LENGTH(marks) < $3;
 
--- The row behind the last one, if so many are allowed.
+-- Adds a row unless there are too many.
 -- name: log_times_add
 INSERT INTO log_times (job, seq, marks)
-SELECT $1, last.seq + 1, $2 FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM log_times WHERE job = $1) AS last
+SELECT $1, last.seq + 1, $2
+FROM (SELECT COALESCE(MAX(seq), 0) AS seq FROM log_times WHERE job = $1) AS last
 WHERE last.seq < $3;
 
 -- name: log_times_read

@@ -5,7 +5,7 @@ SELECT value FROM meta WHERE key = $1;
 INSERT INTO meta (key, value) VALUES ($1, $2)
 ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 
--- Whatever has an id of the generator as its key.
+-- Over all tables whose key is an id of the common generator.
 -- name: meta_ids_around
 SELECT (SELECT MAX(id) FROM (SELECT MAX(id) AS id FROM jobs WHERE id <= $1
         UNION ALL SELECT MAX(id) FROM ended WHERE id <= $1

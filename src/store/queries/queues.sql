@@ -10,7 +10,7 @@ UPDATE queues SET state = $2, definition = $3, streak = CASE WHEN $4 < 0 THEN st
        changed_at = $5, restarts = $6
 WHERE id = $1;
 
--- Failures in a row, as all servers see them.
+-- Consecutive failures, counted over all servers.
 -- name: queue_streak_lock
 -- only: postgres
 SELECT streak FROM queues WHERE id = $1 FOR UPDATE;
@@ -25,15 +25,17 @@ DELETE FROM queues WHERE id = $1;
 -- name: queue_next_ready
 SELECT id FROM jobs WHERE state = 4 AND queue = $1 ORDER BY priority DESC, id LIMIT 1;
 
--- Only over the instance that the caller knows of: another server may have let in one since.
+-- Replaces only the instance that the caller knows: another server may have accepted a new one.
 -- name: worker_put
-INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at,
+INSERT INTO workers (id, name, host, pid, version, queues, seen_at, described, slots, broken,
+                     instance, boot, since_at,
                      lease_us)
 VALUES ($7, $1, $2, $3, $4, $5, $6, $8, $9, $10, $11, $12, $13, $14)
 ON CONFLICT (name) DO UPDATE SET host = excluded.host, pid = excluded.pid,
        version = excluded.version, queues = excluded.queues, seen_at = excluded.seen_at,
        described = excluded.described, slots = excluded.slots, broken = excluded.broken,
-       instance = excluded.instance, boot = excluded.boot, since_at = excluded.since_at, lease_us = excluded.lease_us
+       instance = excluded.instance, boot = excluded.boot, since_at = excluded.since_at,
+       lease_us = excluded.lease_us
 WHERE workers.instance IS NOT DISTINCT FROM $15 OR workers.instance = excluded.instance
 RETURNING id;
 
@@ -44,11 +46,13 @@ UPDATE workers SET seen_at = $2 WHERE id = $1 AND seen_at < $2;
 DELETE FROM workers WHERE id = $1 AND seen_at <= $2;
 
 -- name: worker_find
-SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at, lease_us
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
+       since_at, lease_us
 FROM workers WHERE id = $1;
 
 -- name: worker_load
-SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot, since_at, lease_us
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
+       since_at, lease_us
 FROM workers ORDER BY name;
 
 -- name: queue_log_last

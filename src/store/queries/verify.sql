@@ -1,7 +1,12 @@
--- What must hold between tables; each statement returns the violations, as text.
+-- Invariants between tables.  Each statement returns violations as texts, at most 100.
+
+-- part: no_job
+NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = t.job)
+  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = t.job) LIMIT 100
 
 -- name: verify_counts
-SELECT 'queue ' || queue || ', state ' || state || ': kept ' || SUM(kept) || ', counted ' || SUM(counted)
+SELECT 'queue ' || queue || ', state ' || state || ': kept ' || SUM(kept) || ', counted '
+       || SUM(counted)
 FROM (SELECT queue, state, n AS kept, 0 AS counted FROM counts
       UNION ALL SELECT queue, state, 0, COUNT(*) FROM jobs GROUP BY queue, state
       UNION ALL SELECT queue, state, 0, COUNT(*) FROM ended GROUP BY queue, state) AS sides
@@ -16,7 +21,8 @@ WHERE state < 6 OR state > 9
 LIMIT 100;
 
 -- name: verify_twice
-SELECT 'job ' || jobs.id || ' is both alive and ended' FROM jobs JOIN ended ON ended.id = jobs.id LIMIT 100;
+SELECT 'job ' || jobs.id || ' is both alive and ended'
+FROM jobs JOIN ended ON ended.id = jobs.id LIMIT 100;
 
 -- name: verify_queues
 SELECT 'job ' || id || ' is in queue ' || queue || ', which does not exist' FROM jobs
@@ -25,19 +31,20 @@ UNION ALL
 SELECT 'ended job ' || id || ' is of queue ' || queue || ', which does not exist' FROM ended
 WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = ended.queue) LIMIT 100;
 
+-- The key of a staged job is added when the job is released.
 -- name: verify_keys
 SELECT 'key of job ' || keys.job || ' has no job' FROM keys
 WHERE NOT EXISTS (SELECT 1 FROM payload WHERE payload.id = keys.job AND payload.key = keys.key)
 UNION ALL
 SELECT 'job ' || id || ' has a key that is not known' FROM payload
-WHERE key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM keys WHERE keys.key = payload.key AND keys.job = payload.id)
-  AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id AND jobs.state = 1) -- known from its release on
+WHERE key IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM keys WHERE keys.key = payload.key AND keys.job = payload.id)
+  AND NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id AND jobs.state = 1)
 LIMIT 100;
 
 -- name: verify_payload
-SELECT 'payload of job ' || id || ' has no job' FROM payload
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = payload.id)
-  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = payload.id) LIMIT 100;
+SELECT 'payload of job ' || t.job || ' has no job' FROM (SELECT id AS job FROM payload) AS t
+WHERE {no_job};
 
 -- name: verify_shared
 SELECT 'job ' || p.id || ' shares params ' || p.shared || ', which are not there' FROM payload AS p
@@ -48,30 +55,32 @@ WHERE NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.shared = s.id)
   AND NOT EXISTS (SELECT 1 FROM spreads AS p WHERE p.id = s.id) LIMIT 100;
 
 -- name: verify_fanouts
-SELECT 'publication ' || p.id || ' is at target ' || p.place || ' of ' || (LENGTH(p.targets) / 16) FROM spreads AS p
+SELECT 'publication ' || p.id || ' is at target ' || p.place || ' of ' || (LENGTH(p.targets) / 16)
+FROM spreads AS p
 WHERE p.place < 0 OR p.place >= LENGTH(p.targets) / 16
 UNION ALL
 SELECT 'what publication ' || p.id || ' brings is not there' FROM spreads AS p
 WHERE NOT EXISTS (SELECT 1 FROM shared AS s WHERE s.id = p.id)
 UNION ALL
-SELECT 'the end of job ' || f.job || ' leads on, and the job is gone' FROM follows AS f
-WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = f.job)
-  AND NOT EXISTS (SELECT 1 FROM ended AS j WHERE j.id = f.job) LIMIT 100;
+SELECT 'the end of job ' || t.job || ' leads on, and the job is gone' FROM follows AS t
+WHERE {no_job};
 
 -- name: verify_claims
 SELECT 'job ' || id || ' runs under claim ' || token || ', which is not recorded' FROM jobs
 WHERE state = 5 AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.token = jobs.token) LIMIT 100;
 
--- Claims change hands in the commit that buries a server.  A lease that has ended long ago while servers were there
--- has been judged by none; how long they may take is a guess on the safe side: they give full periods after outages.
+-- Claims are adopted in the commit that marks a server as dead.  If a lease ended long ago while
+-- servers were running, no server has judged it.  The limit is generous: servers give full
+-- periods after outages.
 -- name: verify_leases
 -- only: postgres
-SELECT 'claim ' || token || ' is of server ' || node || ', which does not exist: nobody looks after its jobs'
+SELECT 'claim ' || token || ' is of server ' || node
+       || ', which does not exist: nobody looks after its jobs'
 FROM claims
 WHERE NOT EXISTS (SELECT 1 FROM servers AS s WHERE s.node = claims.node AND s.alive_until_at > 0)
 UNION ALL
-SELECT 'job ' || j.id || ' runs, and its lease ended ' || (clock.now_at - j.lease_until_at) / 1000000
-       || ' s ago: no server looks after it'
+SELECT 'job ' || j.id || ' runs, and its lease ended '
+       || (clock.now_at - j.lease_until_at) / 1000000 || ' s ago: no server looks after it'
 FROM jobs AS j JOIN claims AS c ON c.token = j.token,
      (SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT) AS now_at) AS clock
 WHERE j.state = 5 AND j.lease_until_at + GREATEST(3 * c.lease_us, 600000000) < clock.now_at
@@ -81,23 +90,17 @@ WHERE j.state = 5 AND j.lease_until_at + GREATEST(3 * c.lease_us, 600000000) < c
 LIMIT 100;
 
 -- name: verify_logs
-SELECT DISTINCT 'log of job ' || job || ' has no job' FROM logs
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = logs.job)
-  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = logs.job) LIMIT 100;
+SELECT DISTINCT 'log of job ' || t.job || ' has no job' FROM logs AS t WHERE {no_job};
 
 -- name: verify_queue_log
 SELECT DISTINCT 'log of queue ' || queue || ', which does not exist' FROM queue_log
 WHERE NOT EXISTS (SELECT 1 FROM queues WHERE queues.id = queue_log.queue) LIMIT 100;
 
 -- name: verify_log_times
-SELECT DISTINCT 'log times of job ' || job || ' have no job' FROM log_times
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = log_times.job)
-  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = log_times.job) LIMIT 100;
+SELECT DISTINCT 'log times of job ' || t.job || ' have no job' FROM log_times AS t WHERE {no_job};
 
 -- name: verify_progress
-SELECT 'progress of job ' || job || ' has no job' FROM progress
-WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = progress.job)
-  AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = progress.job) LIMIT 100;
+SELECT 'progress of job ' || t.job || ' has no job' FROM progress AS t WHERE {no_job};
 
 -- name: verify_staged
 SELECT 'job ' || id || ' is staged and belongs to nobody' FROM jobs
@@ -119,10 +122,12 @@ FROM emitters AS m
 WHERE m.fate = 0 AND NOT EXISTS (SELECT 1 FROM jobs AS j
                                  WHERE j.id = m.owner AND j.state = 5 AND j.token = m.token)
 UNION ALL
-SELECT 'job ' || m.owner || ' has ' || m.staged || ' staged jobs by its row, ' || staged.n || ' by its emits'
+SELECT 'job ' || m.owner || ' has ' || m.staged || ' staged jobs by its row, ' || staged.n
+       || ' by its emits'
 FROM emitters AS m JOIN (
     SELECT m2.owner, m2.token, COALESCE(SUM(LENGTH(e.jobs) / 8), 0) AS n
-    FROM emitters AS m2 LEFT JOIN emits AS e ON e.owner = m2.owner AND e.token = m2.token AND e.staged = 1
+    FROM emitters AS m2
+    LEFT JOIN emits AS e ON e.owner = m2.owner AND e.token = m2.token AND e.staged = 1
     GROUP BY m2.owner, m2.token) AS staged ON staged.owner = m.owner AND staged.token = m.token
 WHERE staged.n <> m.staged
 UNION ALL
@@ -137,49 +142,42 @@ SELECT 'cursor of job ' || job || ' has no job that may go on with it' FROM curs
 WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE jobs.id = cursors.job)
   AND NOT EXISTS (SELECT 1 FROM ended WHERE ended.id = cursors.job AND ended.state <> 6) LIMIT 100;
 
--- A history begins with the holds, if there are any: 2 is `after`, 8 the end of a step that is to be followed.
+-- A history begins with the holds, if any: 2 is `after`, 8 the end of a step that must be followed.
+-- part: holds_findings
+SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
+WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND j.state = 1)
+  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = w.waiter AND h.holds & 2 <> 0)
+UNION ALL
+SELECT 'job ' || h.id || ' is held and waits for nothing' FROM held AS h
+WHERE h.holds & 2 <> 0 AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = h.id)
+UNION ALL
+SELECT 'job ' || h.id || ' is held for the end of a step, and none is to be followed' FROM held AS h
+WHERE h.holds & 8 <> 0 AND NOT EXISTS (SELECT 1 FROM follows AS f WHERE f.job = h.id)
+UNION ALL
+SELECT 'the end of a step of job ' || j.id || ' is to be followed, and the job is not held for it'
+FROM follows AS f JOIN jobs AS j ON j.id = f.job
+WHERE f.whole = 0 AND f.step > 0
+  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = j.id AND h.holds & 8 <> 0)
+LIMIT 100
+
 -- name: verify_holds
 -- store: sqlite
 WITH held AS (SELECT id, CAST(SUBSTR(history, 10) AS INTEGER) AS holds FROM jobs
               WHERE state = 2 AND history LIKE '{"holds":%')
-SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
-WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND j.state = 1)
-  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = w.waiter AND h.holds & 2 <> 0)
-UNION ALL
-SELECT 'job ' || h.id || ' is held and waits for nothing' FROM held AS h
-WHERE h.holds & 2 <> 0 AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = h.id)
-UNION ALL
-SELECT 'job ' || h.id || ' is held for the end of a step, and none is to be followed' FROM held AS h
-WHERE h.holds & 8 <> 0 AND NOT EXISTS (SELECT 1 FROM follows AS f WHERE f.job = h.id)
-UNION ALL
-SELECT 'the end of a step of job ' || j.id || ' is to be followed, and the job is not held for it'
-FROM follows AS f JOIN jobs AS j ON j.id = f.job
-WHERE f.whole = 0 AND f.step > 0 AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = j.id AND h.holds & 8 <> 0)
-LIMIT 100;
+{holds_findings};
 -- store: postgres
-WITH held AS (SELECT id, CAST(SUBSTRING(history FROM '^[{]"holds":([0-9]{1,9})') AS BIGINT) AS holds FROM jobs
-              WHERE state = 2)
-SELECT 'job ' || w.waiter || ' waits and is not held for it' FROM waits AS w
-WHERE NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.waiter AND j.state = 1)
-  AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = w.waiter AND h.holds & 2 <> 0)
-UNION ALL
-SELECT 'job ' || h.id || ' is held and waits for nothing' FROM held AS h
-WHERE h.holds & 2 <> 0 AND NOT EXISTS (SELECT 1 FROM waits AS w WHERE w.waiter = h.id)
-UNION ALL
-SELECT 'job ' || h.id || ' is held for the end of a step, and none is to be followed' FROM held AS h
-WHERE h.holds & 8 <> 0 AND NOT EXISTS (SELECT 1 FROM follows AS f WHERE f.job = h.id)
-UNION ALL
-SELECT 'the end of a step of job ' || j.id || ' is to be followed, and the job is not held for it'
-FROM follows AS f JOIN jobs AS j ON j.id = f.job
-WHERE f.whole = 0 AND f.step > 0 AND NOT EXISTS (SELECT 1 FROM held AS h WHERE h.id = j.id AND h.holds & 8 <> 0)
-LIMIT 100;
+WITH held AS (SELECT id, CAST(SUBSTRING(history FROM '^[{]"holds":([0-9]{1,9})') AS BIGINT) AS holds
+              FROM jobs WHERE state = 2)
+{holds_findings};
 
 -- name: verify_waits
-SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told' FROM waits AS w
+SELECT 'job ' || w.waiter || ' waits for job ' || w.target || ', whose end will not be told'
+FROM waits AS w
 WHERE w.kind = 1 AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.target AND j.awaited = 1)
   AND NOT EXISTS (SELECT 1 FROM releases AS r WHERE r.target = w.target)
 UNION ALL
-SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist' FROM waits AS w
+SELECT 'job ' || w.waiter || ' waits for signal ' || w.target || ', which does not exist'
+FROM waits AS w
 WHERE w.kind = 2 AND NOT EXISTS (SELECT 1 FROM signals AS s WHERE s.id = w.target)
 LIMIT 100;
 
@@ -192,7 +190,8 @@ WHERE NOT EXISTS (SELECT 1 FROM ended AS j WHERE j.id = u.waiter AND j.state = 8
 SELECT 'arrivals of join ' || a.join_id || ', which does not exist' FROM arrivals AS a
 WHERE NOT EXISTS (SELECT 1 FROM joins AS n WHERE n.id = a.join_id)
 UNION ALL
-SELECT 'join ' || join_id || ' has ' || n || ' arrivals and ' || (LENGTH(jobs) / 8) || ' jobs' FROM arrivals
+SELECT 'join ' || join_id || ' has ' || n || ' arrivals and ' || (LENGTH(jobs) / 8) || ' jobs'
+FROM arrivals
 WHERE n < 1 OR LENGTH(jobs) > 8 * n
 LIMIT 100;
 
@@ -202,6 +201,7 @@ SELECT 'job ' || j.id || ' is at a step and has no route' FROM jobs AS j
 WHERE j.history LIKE '%"step":%'
   AND NOT EXISTS (SELECT 1 FROM payload AS p WHERE p.id = j.id AND p.bill LIKE '{"steps":%')
 UNION ALL
-SELECT 'job ' || j.id || ' has a route and is at no step' FROM jobs AS j JOIN payload AS p ON p.id = j.id
+SELECT 'job ' || j.id || ' has a route and is at no step'
+FROM jobs AS j JOIN payload AS p ON p.id = j.id
 WHERE p.bill LIKE '{"steps":%' AND (j.history IS NULL OR j.history NOT LIKE '%"step":%')
 LIMIT 100;

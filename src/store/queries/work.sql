@@ -3,12 +3,14 @@ INSERT INTO work (id, kind, args, phase, cursor, last, changed, refused, created
 VALUES ($1, $2, $3, 0, 0, $4, 0, 0, $5, 0);
 
 -- name: work_load
-SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at FROM work ORDER BY id;
+SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at
+FROM work ORDER BY id;
 
 -- name: work_find
-SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at FROM work WHERE id = $1;
+SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at
+FROM work WHERE id = $1;
 
--- The oldest that nobody is at.
+-- The oldest that no other server has locked.
 -- name: work_next
 -- only: postgres
 SELECT id, kind, args, phase, cursor, last, changed, refused, created_at, finished_at FROM work

@@ -13,10 +13,10 @@
 struct sqlite_statement {
     sqlite3_stmt *stmt;
     int n_args;
-    int *places; /* of $1, $2, …: SQLite numbers names in the order in which they occur */
+    int *places; /* positions of $1, $2, …: SQLite numbers names in order of appearance */
 };
 
-/* Which file a name stood for. */
+/* The file that a name refers to. */
 struct file_mark {
     dev_t dev;
     ino_t ino;
@@ -27,11 +27,11 @@ struct log_writer;
 struct sqlite_db {
     struct db base; /* must be first */
     sqlite3 *handle;
-    struct log_writer *log_writer; /* a writer's */
+    struct log_writer *log_writer; /* writers only */
     char *path;
     bool marks_files;
-    struct file_mark marks[2]; /* a writer's: the database and its log; .ino 0: not looked after */
-    int dir_fd;                /* where they are; -1: they are not looked after */
+    struct file_mark marks[2]; /* writers only: the database and its log; .ino 0: not watched */
+    int dir_fd;                /* their directory; -1: not watched */
     char log_name[NAME_MAX + 1];
     struct sqlite_statement statements[SQL_COUNT];
     bool read_only;
@@ -56,12 +56,12 @@ MUST_CHECK enum err_code sqlite_exec(struct sqlite_db *db, const char *sql, stru
 MUST_CHECK enum err_code sqlite_ask_int(struct sqlite_db *db, const char *sql, int64_t *ret,
                                         struct err *err);
 
-/* ---- care: sqlite/maintenance.c ---- */
+/* ---- sqlite/maintenance.c ---- */
 
-/* Notes which files the writer has open. */
+/* Remembers which files the writer has open. */
 void sqlite_mark_files(struct sqlite_db *db);
 
-/* E_UNAVAILABLE when one of them was removed or replaced: what is written to it now is lost. */
+/* E_UNAVAILABLE when one of them was removed or replaced: further writes would be lost. */
 enum err_code sqlite_in_place(struct db *base, struct err *err);
 
 enum err_code sqlite_check(struct db *base, enum store_check how, store_finding_fn *on_finding,

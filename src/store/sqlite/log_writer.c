@@ -9,8 +9,8 @@
 #include "base/compiler.h"
 
 enum {
-    ROOM =
-        0x1ffff, /* bytes: what SQLite's own VFS takes at once; a page with its head is half of it at most */
+    ROOM = 0x1ffff, /* bytes: what SQLite's own VFS takes at once; a page with its head is half of
+                       it at most */
     NAME_SIZE = 40,
 };
 

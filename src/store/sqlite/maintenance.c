@@ -1,5 +1,5 @@
 /*
- * What an embedded database has besides statements: files to be checked, copied, shrunk and measured.
+ * The files of an embedded database: watched, checked, copied, shrunk and measured.
  */
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include "store/damage.h"
 #include "store/sqlite/internal.h"
 
-/* Of the database by its whole path; of its log by its name in that directory, which is in place
- * while the database is.  All of it is asked at each commit: a walk along a path is what costs.
+/* The database by its whole path, its log by its name in the same directory.  Called at each
+ * commit: the walk along a path is the expensive part.
  *
- * Nothing but the inode number is asked for: after somebody has read the times of a file, Linux gives
- * its next write a new time, and the sync of that commit may have to write the inode as well. */
+ * Asks for the inode number only: once the times of a file have been read, Linux updates them with
+ * the next write, and the sync of that commit may have to write the inode as well. */
 static struct file_mark mark_of(const struct sqlite_db *db, size_t file)
 {
     struct statx st;

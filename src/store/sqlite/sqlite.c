@@ -311,8 +311,8 @@ static enum err_code require_wal(struct sqlite_db *db, struct err *err)
                               "its file system takes no write-ahead log: use a local one");
 }
 
-/* Frames behind the end of a damaged log would be found again after the next crash.  A reader may keep it from being
- * emptied: then they are. */
+/* Frames behind the end of a damaged log would be found again after the next crash.  A reader may
+ * keep it from being emptied: then they are. */
 static enum err_code empty_log(struct sqlite_db *db, struct err *err)
 {
     int rc = sqlite3_wal_checkpoint_v2(db->handle, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
@@ -351,8 +351,8 @@ static enum err_code configure(struct sqlite_db *db, const struct sqlite_config 
     return config->empty_log ? empty_log(db, err) : E_OK;
 }
 
-/* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them costs a
- * lock for each allocation.  Refused (and no harm) when a test has used SQLite before. */
+/* Before SQLite's first use in the process: nobody reads its memory statistics, and keeping them
+ * costs a lock for each allocation.  Refused (and no harm) when a test has used SQLite before. */
 static void configure_process(void)
 {
     (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

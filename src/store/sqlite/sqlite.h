@@ -1,5 +1,5 @@
 /*
- * SQLite behind the seam of db.h, with what an embedded database has besides: files, checks, backups.
+ * The SQLite driver (db/db.h), with the files, checks and backups of an embedded database.
  *
  * WAL with synchronous=FULL: a commit that returned is on stable storage.
  */

@@ -78,7 +78,8 @@ static bool read_at(struct scan *s, void *to, size_t bytes, sqlite3_int64 at)
     return s->rc == SQLITE_OK;
 }
 
-/* A header that is damaged makes all of the log so: what its frames say of each other is left to go by. */
+/* A header that is damaged makes all of the log so: what its frames say of each other is left to go
+ * by. */
 static bool read_header(struct scan *s)
 {
     unsigned char header[HEADER_BYTES];
@@ -98,8 +99,8 @@ static bool read_header(struct scan *s)
     return true;
 }
 
-/* Where sectors are not safe from their neighbours, SQLite fills the last one with repetitions of a transaction's last
- * frame. */
+/* Where sectors are not safe from their neighbours, SQLite fills the last one with repetitions of a
+ * transaction's last frame. */
 static bool is_repetition(const struct scan *s)
 {
     return memcmp(s->now.head, s->before.head, 8) == 0 &&

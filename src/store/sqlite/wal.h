@@ -1,16 +1,16 @@
 /*
- * What SQLite does not tell: that it has thrown away commits.
+ * Finds commits that SQLite would drop silently.
  *
- * After a crash SQLite takes its write-ahead log up to the first frame whose checksum is wrong, and forgets the rest.
- * That is right for the transaction that was being written.  But a byte that has gone bad in the middle takes all later
- * commits with it, and nobody hears of it.
+ * After a crash SQLite reads its write-ahead log up to the first frame with a wrong checksum and
+ * ignores the rest.  That is right for an unfinished transaction.  But one bad byte in the middle
+ * of the log also drops all later commits, without a message.
  *
- * Checksums are chained: each frame's continues that of the frame before, as it stands in that frame's header.  So
- * behind a bad frame it can still be told whether one frame was written right after another.  A frame that continues
- * one that ended a transaction is proof: a transaction is begun only when the one before is on stable storage and
- * was answered.  Behind the end of a log that was only cut off there is at most one transaction, and remains of ones
- * that failed, which nothing continues.  The last transaction of all, if it alone is damaged, cannot be told from one
- * that was cut off.
+ * Checksums are chained: each frame's checksum continues the one in the header of the frame before.
+ * So it is possible to tell, even behind a bad frame, whether one frame was written right after
+ * another.  A frame that continues the last frame of a transaction proves a loss: a transaction
+ * begins only after the one before is on stable storage and acknowledged.  Behind the end of a
+ * truncated log there is at most one transaction, and remains of failed ones, which no frame
+ * continues.  If only the very last transaction is damaged, it looks like an unfinished one.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -20,12 +20,12 @@
 #include "base/err.h"
 
 struct wal_loss {
-    int64_t frame;   /* number of the first bad one, from 1 */
-    int64_t frames;  /* of this log from there on */
-    int64_t commits; /* that they end; 0: nothing was lost */
+    int64_t frame;   /* number of the first bad frame, from 1 */
+    int64_t frames;  /* frames from there to the end */
+    int64_t commits; /* commits among them; 0: nothing was lost */
 };
 
-/* Looks at the log of the database at `path`, which nobody has open; `vfs` as for SQLite.  No log is no loss.
- * E_UNAVAILABLE when it cannot be read. */
+/* Scans the log of the database at `path`, which no process may have open; `vfs` as for SQLite.  No
+ * log is no loss.  E_UNAVAILABLE: it cannot be read. */
 MUST_CHECK enum err_code sqlite_wal_scan(const char *path, const char *vfs,
                                          struct wal_loss *ret_loss, struct err *err);
