@@ -6,7 +6,7 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 def is_usable():
-    """The thread sanitizer does not see the locks of a process whose waits libfaketime has taken over."""
+    """The thread sanitizer cannot see the locks of a process that waits through libfaketime."""
     return os.path.exists(LIBRARY) and "TSAN_OPTIONS" not in os.environ
 
 

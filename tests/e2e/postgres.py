@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """PostgreSQL in the tests: clusters of tools/postgres, and places in the one that a run has.
 
-WAYBILL_TEST_STORE is the URL of that one.  When it is set every server that a test makes keeps its jobs there, in
-a schema of its own: to make a database takes longer than most tests, to fill a schema as long as some.
+WAYBILL_TEST_STORE is the URL of that one.  When it is set every server that a test makes keeps its
+jobs there, in a schema of its own: to make a database takes longer than most tests, to fill a
+schema as long as some.
 """
 import itertools
 import os
@@ -38,12 +39,13 @@ def new_store():
 
 
 def give_back(url):
-    """Nobody uses it any more.  It is as new when all rows are gone but the schema's version; one that has grown is dropped."""
+    """Nobody uses it any more: deletes all rows but the schema's version; drops it when it has
+    grown."""
     name = url.rpartition("%3D")[2]
     with tool.session_of(url) as session:
         session.ask("SET client_min_messages = error; SET lock_timeout = '10s'")
-        tables = session.ask("SELECT tablename, pg_relation_size(quote_ident(tablename)::regclass) FROM pg_tables"
-                             f" WHERE schemaname = '{name}'")
+        tables = session.ask("SELECT tablename, pg_relation_size(quote_ident(tablename)::regclass) "
+                             f"FROM pg_tables WHERE schemaname = '{name}'")
         if not tables or max(int(size) for _, size in tables) > REUSED_BYTES:
             session.ask(f"DROP SCHEMA {name} CASCADE")
             return

@@ -76,7 +76,7 @@ def every():
 
 
 def of_place(place):
-    """All that belongs to what is under a directory: by command line, environment or where it is."""
+    """All processes of a directory: by command line, environment or working directory."""
     mark = str(place)
     raw = mark.encode()
     found = []

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A way to the server that can be cut at the worst moment: between a request and its reply, or before."""
+"""A proxy that can cut a connection before a request or between it and its reply."""
 import select
 import socket
 import threading
 
 
 class Proxy:
-    """Forwards TCP connections.  One on which a marked request comes is cut at once, or when the reply
-    comes, as often as was asked for."""
+    """Forwards TCP connections.  One on which a marked request comes is cut at once, or when the
+    reply comes, as often as was asked for."""
 
     def __init__(self, port):
         self.target = ("127.0.0.1", port)
@@ -26,7 +26,7 @@ class Proxy:
         return f"http://127.0.0.1:{self.port}"
 
     def cut(self, mark, times=1, unheard=False):
-        """The next replies to requests that contain the mark, or the requests, are not delivered."""
+        """Drops the next replies to requests that contain the mark, or those requests."""
         with self.lock:
             self.mark, self.cuts_left, self.cuts, self.unheard = mark, times, 0, unheard
 

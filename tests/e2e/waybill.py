@@ -29,8 +29,9 @@ queues:
 
 # What must not come in from the environment of whoever runs the tests.
 FOREIGN = ("WAYBILL_URL", "WAYBILL_DATA", "WAYBILL_STORE", "WAYBILL_TOKEN", "WAYBILL_FAULT",
-           "XDG_STATE_HOME", "XDG_DATA_HOME", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "http_proxy",
-           "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
+           "XDG_STATE_HOME", "XDG_DATA_HOME", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID",
+           "LISTEN_FDNAMES", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+           "all_proxy")
 
 
 def plain_env(**more):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`waybill worker` as a process, and a server with programs to run: what the tests of programs use."""
+"""`waybill worker` as a process, and a server with programs to run: for tests of programs."""
 import signal
 import subprocess
 from urllib.parse import quote

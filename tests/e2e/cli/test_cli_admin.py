@@ -17,8 +17,9 @@ pytestmark = pytest.mark.embedded("about files and words, not jobs")
 
 VERBS = ["serve", "add", "list", "show", "log", "wait", "cancel", "retry", "hold", "release",
          "clone", "now", "move", "rm",
-         "queue", "workers", "worker", "apply", "check", "backup", "store", "prune", "status", "top",
-         "bench", "completion", "version", "progress", "emit", "set", "done", "fail", "resend"]
+         "queue", "workers", "worker", "apply", "check", "backup", "store", "prune",
+         "status", "top", "bench", "completion", "version", "progress", "emit", "set", "done",
+         "fail", "resend"]
 
 
 def good(server, *args, **named):
@@ -116,11 +117,13 @@ def test_check_of_a_file_needs_no_server(tmp_path):
     ran = run_waybill("check", tmp_path / "good.yaml")
     assert ran.status == 0 and ran.err == "", ran
     ran = run_waybill("check", tmp_path / "wrong.yaml")
-    assert ran.status == 2 and "wrong.yaml:2" in ran.err + ran.out and "retry" in ran.err + ran.out, ran
+    assert ran.status == 2 and "wrong.yaml:2" in ran.err + ran.out and \
+        "retry" in ran.err + ran.out, ran
 
 
 @pytest.mark.parametrize("command, words", [
-    ("{x} foo", "a text that begins with { must stand in quotes as a whole"), ("{x}", "not an object (put it in quotes)"),
+    ("{x} foo", "a text that begins with { must stand in quotes as a whole"),
+    ("{x}", "not an object (put it in quotes)"),
     ("@x", "a text that begins with @ must stand in quotes")])
 def test_a_command_that_needs_quotes_is_told_so(tmp_path, command, words):
     path = tmp_path / "q.yaml"
@@ -151,8 +154,8 @@ def test_check_tells_every_mistake_at_once(tmp_path):
     path = tmp_path / "q.yaml"
     path.write_text("queues:\n  a: {slots: 0, on_success: [b]}\n  b: {on_success: [nowhere]}\n"
                     "  c: {subscribe: ['']}\n  d: {retry: 3}\n"
-                    "joins:\n  x: {count: 1, then: [{join: y}]}\n  y: {count: 1, then: [{join: x}]}\n"
-                    "server: {token_file: nothing, url: y}\n")
+                    "joins:\n  x: {count: 1, then: [{join: y}]}\n"
+                    "  y: {count: 1, then: [{join: x}]}\nserver: {token_file: nothing, url: y}\n")
     ran = run_waybill("check", path)
     lines = ran.err.splitlines()
     assert ran.status == 2 and ran.out == "" and len(lines) == 7, ran
@@ -163,16 +166,18 @@ def test_check_tells_every_mistake_at_once(tmp_path):
     assert sum(len(json.loads(line)["errors"]) for line in errors) == 7, errors
 
 
-MISTAKEN = ("queues:\n  a: {slots: 0, on_success: [b, nowhere]}\n  b: {on_failure: [{join: gone}]}\n"
-            "  c:\n    retry: 3\n    on_failure: lost\n")
-MISTAKES = ((2, "slots"), (2, "no queue 'nowhere'"), (3, "no join 'gone'"), (5, "{max: 3}"), (6, "no queue 'lost'"))
+MISTAKEN = ("queues:\n  a: {slots: 0, on_success: [b, nowhere]}\n"
+            "  b: {on_failure: [{join: gone}]}\n  c:\n    retry: 3\n    on_failure: lost\n")
+MISTAKES = ((2, "slots"), (2, "no queue 'nowhere'"), (3, "no join 'gone'"), (5, "{max: 3}"),
+            (6, "no queue 'lost'"))
 
 
 def told_all(ran, mistakes):
     lines = [line for line in ran.err.splitlines() if "q.yaml:" in line]
     assert len(lines) == len(mistakes), ran
     for line, words in mistakes:
-        assert any(f"q.yaml:{line}: " in said and words in said for said in lines), (line, words, ran)
+        assert any(f"q.yaml:{line}: " in said and words in said for said in lines), \
+            (line, words, ran)
 
 
 def test_check_judges_the_names_of_a_queue_with_another_mistake(tmp_path):
@@ -199,11 +204,13 @@ def test_apply_tells_every_mistake_at_once(server, client, tmp_path):
 
 def test_apply_tells_every_name_that_leads_nowhere(server, tmp_path):
     path = tmp_path / "q.yaml"
-    path.write_text("queues:\n  a: {on_success: [x, work, y]}\njoins:\n  j: {count: 2, then: [z]}\n")
+    path.write_text("queues:\n  a: {on_success: [x, work, y]}\njoins:\n"
+                    "  j: {count: 2, then: [z]}\n")
     ran = server.cli("apply", path)
     assert ran.status == 4
     told_all(ran, ((2, "no queue 'x'"), (2, "no queue 'y'"), (4, "no queue 'z'")))
-    reply = server.unix().request("POST", "/v1/definitions", {"queues": {"a": {"on_success": ["x", "y"]}}})
+    reply = server.unix().request("POST", "/v1/definitions",
+                                  {"queues": {"a": {"on_success": ["x", "y"]}}})
     assert reply.status == 422 and len(reply.json["error"]["detail"]["errors"]) == 2, reply
 
 
@@ -221,7 +228,8 @@ def test_serve_tells_every_mistake_at_once(tmp_path):
     ran = run_waybill(*serve)
     assert ran.status == 2
     told_all(ran, (*MISTAKES, (7, "server.url"), (7, "server.token_file")))
-    path.write_text("queues:\n  a: {on_success: [x, default, y]}\njoins:\n  j: {count: 2, then: [z]}\n")
+    path.write_text("queues:\n  a: {on_success: [x, default, y]}\njoins:\n"
+                    "  j: {count: 2, then: [z]}\n")
     ran = run_waybill(*serve)
     assert ran.status == 2
     told_all(ran, ((2, "no queue 'x'"), (2, "no queue 'y'"), (4, "no queue 'z'")))
@@ -238,13 +246,15 @@ def test_reloading_tells_every_mistake_at_once(servers, tmp_path):
         server.process.send_signal(signal.SIGHUP)
         for line, words in mistakes:
             eventually(lambda place=f"q.yaml:{line}: ", words=words: any(
-                place in said and words in said for said in server.log_text().splitlines()), f"{line}: {words}")
+                place in said and words in said for said in server.log_text().splitlines()),
+                f"{line}: {words}")
     assert "the old ones stay" in server.log_text()
 
 
 def test_check_refuses_what_serve_would(tmp_path):
     path, token = tmp_path / "q.yaml", tmp_path / "token"
-    for text, words in (("server: {listen: '0.0.0.0:6769'}", [":1: server.listen", "needs a token"]),
+    for text, words in (("server: {listen: '0.0.0.0:6769'}",
+                         [":1: server.listen", "needs a token"]),
                         (f"server: {{token_file: {token}}}", [":1: server.token_file", "16 to"]),
                         ("joins: {x: {count: 1, then: [{join: x}]}}", [":1: ", "back to itself"])):
         path.write_text(text + "\n")
@@ -262,7 +272,8 @@ def test_check_refuses_what_serve_would(tmp_path):
 
 def test_apply_says_what_only_serve_reads(server, tmp_path):
     path = tmp_path / "q.yaml"
-    path.write_text("queues: {fresh: {}}\nserver: {url: 'http://x'}\ntriggers: {t: {from: [10.0.0.0/8]}}\n")
+    path.write_text("queues: {fresh: {}}\nserver: {url: 'http://x'}\n"
+                    "triggers: {t: {from: [10.0.0.0/8]}}\n")
     ran = server.cli("apply", path)
     assert ran.status == 0 and "queue fresh  added" in ran.out, ran
     assert f"{path}: the section 'server' is ignored: only 'serve -c' reads it" in ran.err, ran
@@ -385,7 +396,8 @@ def test_help_lists_every_verb():
         for verb in VERBS:
             assert re.search(rf"^\s+{verb}\b", ran.out, re.M), verb
     ran = run_waybill()
-    assert ran.status == 2 and "waybill help" in ran.err + ran.out or "add" in ran.err + ran.out, ran
+    assert ran.status == 2 and "waybill help" in ran.err + ran.out or \
+        "add" in ran.err + ran.out, ran
 
 
 @pytest.mark.parametrize("shell, check",

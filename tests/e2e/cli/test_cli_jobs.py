@@ -206,13 +206,15 @@ def test_log_and_its_tail(server, client):
 
 @pytest.mark.parametrize("args", [(), ("--attempt", "1"), ("--json",)])
 def test_a_log_is_whole_behind_a_pager_that_stood_still(servers, args):
-    server = servers(definitions="queues: {work: {keep: {log: 10M}}}\n", args=["--client-stall", "1s"]).start()
+    server = servers(definitions="queues: {work: {keep: {log: 10M}}}\n",
+                     args=["--client-stall", "1s"]).start()
     client = server.unix()
     job_id = client.submit()
     job = client.take()
     text = b"".join(b"line %d\n" % n for n in range(400000))
     for at in range(0, len(text), 1 << 20):
-        client.ok("POST", f"/v1/jobs/{job_id}/log?lease={job['lease']}&offset={at}", text[at:at + (1 << 20)])
+        client.ok("POST", f"/v1/jobs/{job_id}/log?lease={job['lease']}&offset={at}",
+                  text[at:at + (1 << 20)])
     env = plain_env(HOME=str(server.dir), WAYBILL_DATA=str(server.data))
     with subprocess.Popen([BIN, "log", job_id, *args], stdout=subprocess.PIPE, env=env) as shown:
         out = shown.stdout.read(1 << 10)
@@ -352,7 +354,8 @@ def on_a_terminal(server, *args, **more):
     """What a command writes when its output is a terminal."""
     master, terminal = pty.openpty()
     env = plain_env(WAYBILL_DATA=str(server.data), TERM="xterm", **more)
-    child = subprocess.Popen([BIN, *args], stdin=terminal, stdout=terminal, stderr=terminal, env=env)
+    child = subprocess.Popen([BIN, *args], stdin=terminal, stdout=terminal,
+                             stderr=terminal, env=env)
     os.close(terminal)
     text = b""
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The command line over routes, conditions, chains, topics, signals and joins; and the words of programs on the way."""
+"""The command line over routes, conditions, chains, topics, signals and joins."""
 import json
 import re
 
@@ -93,7 +93,8 @@ def test_an_array_of_jobs_that_name_each_other_is_one_request(shop):
 
 
 @pytest.mark.parametrize("args, word", [
-    (["add"], "--job"), (["add", "--job", "{"], "--job"), (["add", "--job", "7"], "an array of jobs"),
+    (["add"], "--job"), (["add", "--job", "{"], "--job"),
+    (["add", "--job", "7"], "an array of jobs"),
     (["add", "--job", "@/nowhere/x"], "/nowhere/x"),
     (["add", "--job", "[]", "-p", "a=b"], "with an array"),
     (["add", "--job", "[]", "--wait"], "one job"),
@@ -131,7 +132,8 @@ def test_a_dry_run_prints_the_plan_and_adds_nothing(shop):
     assert re.fullmatch(r" +1  extract  shelf  stop +tar xf 'a b.tar'", first), first
     assert re.match(r" +2  main     shelf  continue  .*found", second), second
     assert re.match(r" +3  log      shelf  final +.*logger done", third), third
-    assert first.index("tar") == titles.index("COMMAND") == third.index(third.split("final")[1].strip())
+    assert first.index("tar") == titles.index("COMMAND") == \
+        third.index(third.split("final")[1].strip())
     plan = good(shop, "add", "--job", json.dumps(route), "-n", "--json").json["plan"]
     assert [one["name"] for one in plan[0]["steps"]] == ["extract", "main", "log"]
     assert len(good(shop, "list", "--all", "--ids").out.split()) == before
@@ -200,7 +202,8 @@ def test_show_of_a_job_on_its_way_says_what_is_to_come(shop):
 
 def test_show_knows_the_steps_that_came_with_a_status(shop):
     manual = shop.queue()
-    job_id = add_route(shop, step("a", "echo a"), {"name": "b", "queue": manual}, step("c", "echo c"),
+    job_id = add_route(shop, step("a", "echo a"), {"name": "b", "queue": manual},
+                       step("c", "echo c"),
                        step("d", "echo d"), progress=[{"number": 1, "status": 0, "text": "before"},
                                                       {"number": 3, "status": 2}])
     assert [row[3:] for row in rows(good(shop, "show", job_id).out, "steps")] == [
@@ -236,7 +239,8 @@ def test_a_job_waits_for_jobs_steps_and_signals(shop):
 
 
 def test_chains_lead_to_queues_topics_and_signals(shop):
-    queue, good_one, bad_one = shop.queue("exit $1", ["{status}"]), shop.queue("true"), shop.queue("true")
+    queue = shop.queue("exit $1", ["{status}"])
+    good_one, bad_one = shop.queue("true"), shop.queue("true")
     done = add(shop, queue, "-p", "status=0", "--on-success", good_one, "--on-success",
                "signal:chain:4", "--on-failure", bad_one)
     failed = add(shop, queue, "-p", "status=1", "--on-failure", f"topic:{bad_one}")
@@ -269,7 +273,8 @@ def test_signals_are_raised_listed_and_cleared(shop):
     assert good(shop, "signal", "raise", "a level", "7").out == "a level  7\n"
     assert re.search(r"a level +7 +0 +\d+s ago\n", good(shop, "signal").out)
     assert "a level" in good(shop, "signal", "list", "--names").out.split("\n")
-    assert good(shop, "signal", "raise", "a level", "--json").json == {"name": "a level", "count": 8}
+    assert good(shop, "signal", "raise", "a level", "--json").json == \
+        {"name": "a level", "count": 8}
     assert good(shop, "signal", "clear", "a level").out == "a level  0\n"
     assert "a level" not in good(shop, "signal").out
 

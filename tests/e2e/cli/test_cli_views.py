@@ -77,10 +77,12 @@ def test_the_last_line_of_a_failed_route_is_that_of_the_step_that_failed(server,
     for state, text in (("done", b"first\n"), ("failed", b"REAL ERROR\n"), ("done", b"clean\n")):
         job = client.take()
         size = client.get(f"/v1/jobs/{route}/log").body
-        assert client.post(f"/v1/jobs/{route}/log?lease={job['lease']}&offset={len(size)}", text).status == 200
+        assert client.post(f"/v1/jobs/{route}/log?lease={job['lease']}&offset={len(size)}",
+                           text).status == 200
         client.end(job, state, exit=9 if state == "failed" else 0)
     shown = client.show(route)
-    assert (shown["state"], shown["failed_step"], shown["last_line"]) == ("failed", 2, "REAL ERROR"), shown
+    assert (shown["state"], shown["failed_step"], shown["last_line"]) == \
+        ("failed", 2, "REAL ERROR"), shown
     assert server.cli("show", route).out.startswith(f"job {route}  failed at step 2, bad\n")
 
 
@@ -110,7 +112,8 @@ def test_at_80_columns_there_is_room_for_what_it_is_about(server, client):
     terminal.close()
     assert "TRY" not in lines[0] and all(len(line) <= 80 for line in lines), lines
     about = lines[0].index("ABOUT")
-    assert 80 - about >= 26 and any("exit 7: connect to example" in line[about:] for line in lines), lines
+    assert 80 - about >= 26 and \
+        any("exit 7: connect to example" in line[about:] for line in lines), lines
     assert "TRY" in server.cli("list").out.splitlines()[0]
 
 
@@ -211,9 +214,12 @@ def test_a_dry_run_of_an_action_changes_nothing(server, client):
     assert jobs[0] not in ran.out, ran
     plan = server.cli("rm", "--queue", "work", "--dry-run", "--json").json
     assert (plan["jobs"], plan["more"], len(plan["examples"])) == (8, False, 5), plan
-    assert server.cli("retry", "--state", "done", "--dry-run").out.startswith("1 job would be retried")
-    assert server.cli("queue", "empty", "work", "--dry-run").out.startswith("7 jobs would be deleted")
-    assert server.cli("prune", "--older", "0s", "--dry-run").out.startswith("1 job would be deleted")
+    assert server.cli("retry", "--state", "done",
+                      "--dry-run").out.startswith("1 job would be retried")
+    assert server.cli("queue", "empty", "work",
+                      "--dry-run").out.startswith("7 jobs would be deleted")
+    assert server.cli("prune", "--older", "0s",
+                      "--dry-run").out.startswith("1 job would be deleted")
     assert client.counts()["work"] == {"ready": 7, "done": 1}
     ran = server.cli("cancel", jobs[7], "--dry-run")
     assert ran.status == 2 and client.state(jobs[7]) == "ready", ran
@@ -286,7 +292,9 @@ def edited(server, job, script, **env):
 def test_a_waiting_job_is_changed_in_the_editor(server, client, tmp_path):
     job = client.submit(params={"url": "https://a: b/#c", "n": 1.5, "list": [1, None, "x\ny"]},
                         labels={"site": "x"}, delay="1h")
-    ran = edited(server, job, r"""'s/priority: 0/priority: 7/; s/"n": 1.5/"n": 2/; s/due_at: .*/due_at: null/'""",
+    ran = edited(server, job,
+                 r"""'s/priority: 0/priority: 7/; s/"n": 1.5/"n": 2/; """
+                 r"""s/due_at: .*/due_at: null/'""",
                  TMPDIR=str(tmp_path))
     assert ran.status == 0 and ran.out == f"{job}  ready\n" and ran.err == "", ran
     shown = client.show(job)
@@ -295,7 +303,8 @@ def test_a_waiting_job_is_changed_in_the_editor(server, client, tmp_path):
     assert list(tmp_path.iterdir()) == []
     ran = server.cli("edit", job, env={"EDITOR": "true"})
     assert ran.status == 0 and "nothing has changed" in ran.out, ran
-    ran = edited(server, job, r"'s/labels:.*/labels: {a: b}/; /\"site\"/d; s/^due_at.*/due_at: 2999-01-01T00:00:00Z/'")
+    ran = edited(server, job, r"'s/labels:.*/labels: {a: b}/; /\"site\"/d; "
+                              r"s/^due_at.*/due_at: 2999-01-01T00:00:00Z/'")
     assert ran.status == 2, ran  # a brace too many is left over: that is a mistake of YAML
     assert client.show(job)["labels"] == {"site": "x"}
 
@@ -337,7 +346,8 @@ def editor_script(tmp_path, text):
 def test_keys_that_send_signals_are_the_editors(server, client, tmp_path, key):
     job = client.submit(params={"n": 1})
     env = editor_script(tmp_path, f"trap 'echo caught' INT QUIT; echo ready; cd {tmp_path}\n"
-                        "until [ -e go ]; do sleep 0.1; done; sed -i -e 's/priority: 0/priority: 9/' \"$1\"\n")
+                        "until [ -e go ]; do sleep 0.1; done; "
+                        "sed -i -e 's/priority: 0/priority: 9/' \"$1\"\n")
     terminal = Terminal("edit", job, "--data", server.data, env=env)
     try:
         terminal.until("ready")
@@ -362,7 +372,8 @@ def test_what_cannot_be_read_after_editing_is_kept(server, client, tmp_path):
 def test_mistakes_in_the_editor_change_nothing(server, client):
     job = client.submit(params={"n": 1})
     for script, word in (("'s/priority: 0/priority: high/'", "priority"),
-                         ("'s/priority/prioritty/'", "only priority"), ("'s/params:/params: [/'", "line")):
+                         ("'s/priority/prioritty/'", "only priority"),
+                         ("'s/params:/params: [/'", "line")):
         ran = edited(server, job, script)
         assert ran.status == 2 and "what you wrote is in" in ran.err, ran
     ran = server.cli("edit", job, env={"EDITOR": "false"})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`add --wait`, `wait`, `log -f`: what they say about a job that waits, fails or is left alone; attempts of a log."""
+"""`add --wait`, `wait`, `log -f`: what they print for a waiting, failed or abandoned job."""
 import os
 import pty
 import re
@@ -25,8 +25,8 @@ class Watching:
     def __init__(self, shop, *args, **env):
         self.err_path = shop.place("said")
         with self.err_path.open("wb") as err:
-            self.child = subprocess.Popen([BIN, *map(str, args)], stdout=subprocess.PIPE, stderr=err, bufsize=0,
-                                          env={**environment(shop), **env})
+            self.child = subprocess.Popen([BIN, *map(str, args)], stdout=subprocess.PIPE,
+                                          stderr=err, bufsize=0, env={**environment(shop), **env})
 
     def printed(self, count):
         """The next bytes of its output."""
@@ -36,7 +36,8 @@ class Watching:
         return data
 
     def said(self, words):
-        eventually(lambda: words in self.err_path.read_text(), f"{words!r} on standard error", DEADLINE_S)
+        eventually(lambda: words in self.err_path.read_text(),
+                   f"{words!r} on standard error", DEADLINE_S)
         return self
 
     def end(self):
@@ -51,8 +52,8 @@ class Watching:
 def on_terminal(shop, *args):
     """Everything that it prints on a terminal, which is both of its outputs."""
     ours, theirs = pty.openpty()
-    child = subprocess.Popen([BIN, *map(str, args)], stdin=theirs, stdout=theirs, stderr=theirs, close_fds=True,
-                             env={**environment(shop), "TERM": "xterm"})
+    child = subprocess.Popen([BIN, *map(str, args)], stdin=theirs, stdout=theirs, stderr=theirs,
+                             close_fds=True, env={**environment(shop), "TERM": "xterm"})
     os.close(theirs)
     text = b""
     try:
@@ -81,7 +82,8 @@ def add(shop, *args):
 def test_why_a_job_failed_is_told(shop, script, status, why):
     ran = shop.server.cli("add", "--wait", "--", "sh", "-c", script)
     last = ran.err.splitlines()[-1]
-    assert ran.status == status and re.fullmatch(rf"waybill: job \w{{13}} {re.escape(why)}", last), ran
+    assert ran.status == status and \
+        re.fullmatch(rf"waybill: job \w{{13}} {re.escape(why)}", last), ran
     job_id = last.split()[2]
     for verb in (["wait", job_id], ["log", "-f", job_id]):
         ran = shop.server.cli(*verb)
@@ -92,7 +94,8 @@ def test_so_is_a_program_that_cannot_be_started_and_a_timeout(shop):
     ran = shop.server.cli("add", "--wait", "--", "/no/such/program")
     assert ran.status == 1 and "failed: start: " in ran.err and "/no/such/program" in ran.err, ran
     ran = shop.server.cli("add", "--wait", "--timeout", "50ms", "--", "sleep", "60")
-    assert ran.status != 0 and "failed: timeout" in ran.err and "took longer than 50ms" in ran.err, ran
+    assert ran.status != 0 and "failed: timeout" in ran.err and \
+        "took longer than 50ms" in ran.err, ran
 
 
 def test_a_cancelled_job_is_told(shop):
@@ -103,7 +106,8 @@ def test_a_cancelled_job_is_told(shop):
     assert ran.status == 1 and f"job {job_id} was cancelled" in ran.err, ran
 
 
-@pytest.mark.parametrize("script, why", [("trap 'exit 2' TERM", "exit 2"), ("", "signal 15 (TERM)")])
+@pytest.mark.parametrize("script, why",
+                         [("trap 'exit 2' TERM", "exit 2"), ("", "signal 15 (TERM)")])
 def test_how_a_cancelled_program_ended_is_told_once(shop, script, why):
     job_id = add(shop, "--", "sh", "-c", f"{script}\necho begun; while :; do sleep 0.05; done")
     watching = Watching(shop, "wait", job_id)
@@ -116,8 +120,10 @@ def test_how_a_cancelled_program_ended_is_told_once(shop, script, why):
     assert f"about      {why}\n" in shop.server.cli("show", job_id).out
 
 
-@pytest.mark.parametrize("script, why", [("exit 2", "exit 2"), ("kill -9 $$", "signal 9 (KILL): killed, perhaps out of memory"),
-                                         ("kill -TERM $$", "signal 15 (TERM)")])
+@pytest.mark.parametrize("script, why",
+                         [("exit 2", "exit 2"),
+                          ("kill -9 $$", "signal 9 (KILL): killed, perhaps out of memory"),
+                          ("kill -TERM $$", "signal 15 (TERM)")])
 def test_the_log_of_a_queue_says_it_once_as_well(shop, script, why):
     queue = shop.queue(script, stop_after=1)
     job_id = shop.run(queue)["id"]
@@ -149,7 +155,8 @@ def test_of_a_paused_queue_it_is_told_why_and_what_to_do(shop, verb):
     queue = shop.queue("echo ran")
     shop.admin.ok("POST", f"/v1/queues/{queue}/pause", {})
     watching = Watching(shop, *verb, queue if verb[0] == "add" else add(shop, queue))
-    watching.said(f"queue {queue} is on pause, by request: it starts no jobs until 'waybill queue resume {queue}'")
+    watching.said(f"queue {queue} is on pause, by request: it starts no jobs until 'waybill queue "
+                  f"resume {queue}'")
     ran = watching.interrupt()
     assert re.search(r"job \w+ stays in the queue; ", ran.err) and "continues" not in ran.err, ran
 
@@ -165,7 +172,8 @@ def test_each_reason_is_told(shop, verb):
                           (add(shop, broken), f"is ready: queue {broken} is broken on "),
                           (held, "is held: held by hand"),
                           (first, "is scheduled: not due yet, in "),
-                          (add(shop, "--after", first, "--", "true"), f"is held: waits for job {first}")):
+                          (add(shop, "--after", first, "--", "true"),
+                           f"is held: waits for job {first}")):
         watching = Watching(shop, *verb, job_id).said(words)
         ran = watching.interrupt()
         assert ran.err.count(words) == 1, ran
@@ -196,7 +204,8 @@ def test_a_server_that_is_restarted_is_waited_for(shops, verb, ends):
     place.touch()
     shop.start()
     ran = watching.end()
-    assert ran.status == 0 and ran.err.count("trying again") == 1 and "continues" not in ran.err, ran
+    assert ran.status == 0 and ran.err.count("trying again") == 1 and \
+        "continues" not in ran.err, ran
     assert ran.out.endswith("ended\n"), ran
     if ends == "kill":
         assert ") was lost; trying again" in ran.err and "outstanding" not in ran.err, ran
@@ -232,7 +241,8 @@ def test_wait_goes_on_after_a_restart_of_the_server(shops):
     assert ran.status == 1 and "cancelled" in ran.out and ran.err.count("trying again") == 1, ran
 
 
-@pytest.mark.parametrize("verb", [["add", "--wait"], ["add", "--wait", "--json"], ["wait"], ["log", "-f"]])
+@pytest.mark.parametrize("verb",
+                         [["add", "--wait"], ["add", "--wait", "--json"], ["wait"], ["log", "-f"]])
 def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
     shop = shops().start()
     queue = shop.queue(HOLDS.format(shop.place("never")))
@@ -257,14 +267,17 @@ def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_watcher_says_that_the_job_goes_on(shop, verb, number):
     place = shop.place("go")
-    job_id = add(shop, "--", "sh", "-c", f"echo begun; until [ -e {place} ]; do sleep 0.05; done; echo ended")
+    job_id = add(shop, "--",
+                 "sh", "-c", f"echo begun; until [ -e {place} ]; do sleep 0.05; done; echo ended")
     shop.logged(job_id, b"begun")
     watching = Watching(shop, *verb, job_id)
     if verb[0] == "log":
         assert watching.printed(6) == b"begun\n"
     else:
-        eventually(lambda: "SigCgt:\t" in (text := open(f"/proc/{watching.child.pid}/status").read()) and
-                   int(text.split("SigCgt:\t")[1].split()[0], 16) & (1 << (number - 1)), "the handler")
+        eventually(
+            lambda: "SigCgt:\t" in (text := open(f"/proc/{watching.child.pid}/status").read()) and
+            int(text.split("SigCgt:\t")[1].split()[0], 16) & (1 << (number - 1)),
+            "the handler")
     ran = watching.interrupt(number)
     assert ran.status == -number, "the shell sees a signal"
     assert f"job {job_id} continues" in ran.err and f"waybill log -f {job_id}" in ran.err, ran
@@ -289,8 +302,9 @@ def test_so_does_an_interrupted_add_though_the_job_waited_before(shop):
 # ---- attempts
 
 def three_attempts(shop, **more):
-    queue = shop.queue("echo \"this is $WAYBILL_ATTEMPT\"; [ \"$WAYBILL_ATTEMPT\" != 2 ] || printf half; "
-                       "[ \"$WAYBILL_ATTEMPT\" = 3 ]", retry={"max": 2, "first": "10ms", "jitter": 0}, **more)
+    queue = shop.queue("echo \"this is $WAYBILL_ATTEMPT\"; [ \"$WAYBILL_ATTEMPT\" != 2 ] || "
+                       "printf half; [ \"$WAYBILL_ATTEMPT\" = 3 ]",
+                       retry={"max": 2, "first": "10ms", "jitter": 0}, **more)
     job = shop.run(queue)
     assert job["attempt"] == 3
     return job["id"]
@@ -298,7 +312,8 @@ def three_attempts(shop, **more):
 
 def test_one_attempt_of_a_log(shop):
     job_id = three_attempts(shop)
-    assert shop.server.cli("log", job_id).out == "this is 1\nthis is 2\nhalfthis is 3\n", "byte for byte in a pipe"
+    assert shop.server.cli("log", job_id).out == "this is 1\nthis is 2\nhalfthis is 3\n", \
+        "byte for byte in a pipe"
     for attempt, text in ((1, "this is 1\n"), (2, "this is 2\nhalf"), (3, "this is 3\n")):
         ran = shop.server.cli("log", job_id, "--attempt", attempt)
         assert (ran.status, ran.out) == (0, text), ran
@@ -306,7 +321,8 @@ def test_one_attempt_of_a_log(shop):
     assert ran.status == 3 and "no attempt 4" in ran.err, ran
     ran = shop.server.cli("log", "-f", job_id, "--attempt", "2")
     assert (ran.status, ran.out) == (0, "this is 2\nhalfthis is 3\n"), ran
-    assert shop.client.ok("GET", f"/v1/jobs/{job_id}/log?times=1")["attempts"] == [[1, 0], [2, 10], [3, 24]]
+    assert shop.client.ok("GET", f"/v1/jobs/{job_id}/log?times=1")["attempts"] == \
+        [[1, 0], [2, 10], [3, 24]]
 
 
 def test_an_attempt_that_printed_nothing_has_nothing(shop):
@@ -319,7 +335,8 @@ def test_an_attempt_that_printed_nothing_has_nothing(shop):
 
 def test_on_a_terminal_attempts_are_set_apart(shop):
     job_id = three_attempts(shop)
-    wanted = "── attempt 1 ──\nthis is 1\n── attempt 2 ──\nthis is 2\nhalf\n── attempt 3 ──\nthis is 3\n"
+    wanted = ("── attempt 1 ──\nthis is 1\n── attempt 2 ──\nthis is 2\nhalf\n"
+              "── attempt 3 ──\nthis is 3\n")
     assert on_terminal(shop, "log", job_id) == wanted
     assert on_terminal(shop, "log", "-f", job_id).replace("\r", "") == wanted
     once = shop.carry_out("echo only")["id"]
@@ -338,7 +355,8 @@ def test_with_redo_only_the_new_attempt_is_printed(shop):
 
 def test_times_can_be_followed(shop):
     place = shop.place("go")
-    job_id = add(shop, "--", "sh", "-c", f"echo one; printf tw; until [ -e {place} ]; do sleep 0.05; done; echo o; echo three")
+    job_id = add(shop, "--", "sh", "-c", f"echo one; printf tw; until [ -e {place} ]; "
+                                         "do sleep 0.05; done; echo o; echo three")
     shop.logged(job_id, b"tw")
     watching = Watching(shop, "log", "-f", "--times", job_id)
     first = watching.printed(40)
@@ -346,7 +364,8 @@ def test_times_can_be_followed(shop):
     place.touch()
     ran = watching.end()
     text = first.decode() + ran.out
-    assert ran.status == 0 and re.fullmatch(rf"{TIME} +one\n{TIME} +two\n{TIME} +three\n", text), text
+    assert ran.status == 0 and \
+        re.fullmatch(rf"{TIME} +one\n{TIME} +two\n{TIME} +three\n", text), text
     assert shop.server.cli("log", "--times", job_id).out == text
 
 

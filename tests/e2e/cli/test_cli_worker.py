@@ -71,7 +71,8 @@ def test_the_data_directory_of_a_worker_is_not_its_server(shops, workers, tmp_pa
     one = workers(shop.server, "w", data=tmp_path)
     one.url = None
     one.spawn()
-    told = f"no server at unix:{tmp_path}/waybill.sock: start one with 'waybill serve', or name another with --server URL"
+    told = (f"no server at unix:{tmp_path}/waybill.sock: start one with 'waybill serve', "
+            "or name another with --server URL")
     eventually(lambda: told in one.log_text(), "what is wrong")
     assert "WAYBILL_URL" not in one.log_text()
     one.kill()
@@ -130,7 +131,8 @@ def test_add_and_wait_is_like_running_the_program(shop, program, status, out):
 
 
 def test_a_job_with_its_own_command_can_be_waited_for(shop):
-    ran = shop.server.cli("add", "default", "--wait", "--", "sh", "-c", "echo $1; exit 3", "x", "y z")
+    ran = shop.server.cli("add", "default", "--wait", "--",
+                          "sh", "-c", "echo $1; exit 3", "x", "y z")
     assert ran.status == 3 and ran.out == "y z\n", ran
     ran = shop.server.cli("add", "default", "--wait", "--", "/nowhere/program")
     assert ran.status == 1 and ran.out == "", ran
@@ -210,7 +212,8 @@ def test_a_queues_log_is_in_the_order_of_time(shop):
     lines = good(shop, "queue", "log", queue).out.splitlines()
     times = [line.split()[0] for line in lines[1:]]
     assert lines[0].split() == ["AT", "WHAT", "TEXT"] and times == sorted(times) and len(times) >= 3
-    rows = [json.loads(line) for line in good(shop, "queue", "log", queue, "--json").out.splitlines()]
+    rows = [json.loads(line)
+            for line in good(shop, "queue", "log", queue, "--json").out.splitlines()]
     assert {"at", "what", "text"} <= set(rows[0]) and len(rows) == len(times)
     assert len(good(shop, "queue", "log", queue, "-n", "1", "--json").out.splitlines()) == 1
     ran = shop.server.cli("queue", "log", "nothing")

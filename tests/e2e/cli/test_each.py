@@ -43,7 +43,8 @@ def ran(each):
 
 
 def test_each_line_is_one_argument(each):
-    lines = ["plain", "two words", "it's", '"quoted" $HOME `id` *', "", "-n", "ünïcode €", "{}", "a\\b"]
+    lines = ["plain", "two words", "it's", '"quoted" $HOME `id` *', "", "-n", "ünïcode €",
+             "{}", "a\\b"]
     done = each.run("-k", "--", "printf", "<%s>\n", "{}", lines=lines)
     assert done.status == 0, done
     assert done.out.splitlines() == [f"<{line}>" for line in lines]
@@ -57,19 +58,22 @@ def test_braces_may_stand_anywhere_and_several_times(each):
 def test_without_columns_the_first_one_is_the_line(each):
     words = ["printf", "<%s|%s>", "{1}", "a{1}b"]
     dry = each.run("--dry-run", "--", *words, lines=["it's", "2"])
-    assert dry.out.splitlines() == ["""printf '<%s|%s>' 'it'\\''s' 'ait'\\''sb'""", "printf '<%s|%s>' 2 a2b"], dry
+    assert dry.out.splitlines() == ["""printf '<%s|%s>' 'it'\\''s' 'ait'\\''sb'""",
+                                    "printf '<%s|%s>' 2 a2b"], dry
     done = each.run("-k", "--", *words, lines=["two words", ""])
     assert (done.status, done.out) == (0, "<two words|atwo wordsb><|ab>"), done
 
 
 def test_the_shells_own_braces_are_left_to_it(each):
     script = 'n=${1%.wav}; x=${#n}; echo "$n.flac ${x:-0} ${2:+two}" {a,b}'
-    done = each.run("-k", "--", "bash", "-c", script, "bash", "{}", lines=["a.wav", "some song.wav"])
+    done = each.run("-k", "--", "bash", "-c", script, "bash", "{}",
+                    lines=["a.wav", "some song.wav"])
     assert (done.status, done.out) == (0, "a.flac 1  a b\nsome song.flac 9  a b\n"), done
 
 
 LITERAL = ["${1%.wav}", "${}", "$${x}", "{{.Names}}", "{a,b}", "{1..3}", '{"k":{"j":[{ }]}}',
-           "BEGIN{n=0}{n+=$1}END{print n}", "{", "}", "{{", "}}", "${", "{x}", "{line}", "{id}", "{now:-x}", "{01}", "{1,}", "{2,2}"]
+           "BEGIN{n=0}{n+=$1}END{print n}", "{", "}", "{{", "}}", "${", "{x}", "{line}", "{id}",
+           "{now:-x}", "{01}", "{1,}", "{2,2}"]
 
 
 def test_all_other_braces_are_literal(each):
@@ -93,19 +97,22 @@ def test_what_is_not_of_gnu_parallel_is_not_told(each, word):
 
 def test_parts_of_the_line_are_those_of_gnu_parallel(each):
     lines = ["a/b.c/d.tar.gz", "x.wav", "/x", "a/.b", "no.dir/f", ""]
-    done = each.run("-k", "--", "printf", "<%s|%s|%s|%s|%s>\n", "{.}", "{/}", "{//}", "{/.}", "{#}", lines=lines)
+    done = each.run("-k", "--", "printf", "<%s|%s|%s|%s|%s>\n", "{.}", "{/}", "{//}", "{/.}", "{#}",
+                    lines=lines)
     assert done.out.splitlines() == [
         "<a/b.c/d.tar|d.tar.gz|a/b.c|d.tar|1>", "<x|x.wav|.|x|2>", "</x|x|/|x|3>", "<a/|.b|a||4>",
         "<no.dir/f|f|no.dir|f|5>", "<||.||6>"], done
 
 
 @pytest.mark.parametrize("words", [
-    ["printf", "%s|", *LITERAL, "a{}b"], ["printf", "%s|", "{.}", "{/}", "{//}", "{/.}", "{#}", "{}"], ["printf", "%s|"]])
+    ["printf", "%s|", *LITERAL, "a{}b"],
+    ["printf", "%s|", "{.}", "{/}", "{//}", "{/.}", "{#}", "{}"], ["printf", "%s|"]])
 def test_dry_run_prints_exactly_what_runs(each, words):
     """What it prints, given to a shell, does what the run does."""
     lines = ["it's", '"$HOME" `id` *', "a/b.c d", "", "ünï\\n"]
     dry = each.run("--dry-run", "--", *words, lines=lines)
-    pasted = subprocess.run(["sh"], input=dry.out, cwd=each.dir, capture_output=True, text=True, check=True)
+    pasted = subprocess.run(["sh"], input=dry.out, cwd=each.dir, capture_output=True,
+                            text=True, check=True)
     done = each.run("-k", "--", *words, lines=lines)
     assert (done.status, done.out) == (0, pasted.stdout), done
 
@@ -113,7 +120,8 @@ def test_dry_run_prints_exactly_what_runs(each, words):
 def test_several_lines_a_command(each):
     done = each.run("-k", "-N", "3", "--", "echo", "a", "{}", "b", lines=7)
     assert (done.status, done.out) == (0, "a 1 2 3 b\na 4 5 6 b\na 7 b\n"), done
-    done = each.run("-k", "-N", "2", "--", "printf", "%s+%s=%s\n", "{1}", "x{2}", "{#}", lines=["a b", "c", "d"])
+    done = each.run("-k", "-N", "2", "--", "printf", "%s+%s=%s\n", "{1}", "x{2}", "{#}",
+                    lines=["a b", "c", "d"])
     assert (done.status, done.out) == (0, "a b+xc=1\nd+x=2\n"), done
     assert each.run("--dry-run", "-N", "2", "--", "cat", lines=3).out == "cat 1 2\ncat 3\n"
     done = each.run("-N", "2", "--", "echo", lines=["a", "b", "c"])
@@ -146,7 +154,8 @@ def test_without_braces_the_line_comes_last(each):
 def test_columns(each):
     done = each.run("-k", "--colsep", r"\t", "--", "echo", "{2}-{1}", lines=["a\tb\tc", "1 2\t\t"])
     assert (done.status, done.out) == (0, "b-a\n-1 2\n"), done
-    assert each.run("--colsep", ", ", "--", "echo", "{3}", "{}", lines=["x, y, z"]).out == "z x, y, z\n"
+    assert each.run("--colsep", ", ", "--", "echo", "{3}", "{}", lines=["x, y, z"]).out == \
+        "z x, y, z\n"
 
 
 def test_a_line_with_too_few_columns_is_told_by_its_number(each):
@@ -215,11 +224,16 @@ def test_the_line_may_name_the_program(each):
     (["--", "sh", "-c", "echo {}"], "sh -c 'echo \"$1\"' sh {}"),
     (["--", "sh", "{}"], "'{}': the line is in what a shell runs as a script"),
     (["--", "sh"], "the line at the end: it is in what a shell runs as a script"),
-    (["--", "ssh", "host", "rm {}"], "'rm {}' is run by a shell on the other side, where the line would be code"),
-    (["--", "ssh", "host", "rm {}"], """sh -c 'printf "%s\\0" "$1" | ssh host "xargs -0 rm --"' sh {}"""),
-    (["-N", "2", "--", "ssh", "host", "cp", "{}", "to {2}"], "'{}' is run by a shell on the other side"),
-    (["--colsep", ",", "--", "ssh", "{1}", "rm", "{2}"], "'{2}' is run by a shell on the other side"),
-    (["--", "watch", "ls {1}"], "'ls {1}': the line is in words that are joined and run by a shell"),
+    (["--", "ssh", "host", "rm {}"], "'rm {}' is run by a shell on the other side, where the line "
+                                     "would be code"),
+    (["--", "ssh", "host", "rm {}"],
+     """sh -c 'printf "%s\\0" "$1" | ssh host "xargs -0 rm --"' sh {}"""),
+    (["-N", "2", "--", "ssh", "host", "cp", "{}", "to {2}"],
+     "'{}' is run by a shell on the other side"),
+    (["--colsep", ",", "--", "ssh", "{1}", "rm", "{2}"],
+     "'{2}' is run by a shell on the other side"),
+    (["--", "watch", "ls {1}"],
+     "'ls {1}': the line is in words that are joined and run by a shell"),
     (["--again", "--failed", "--", "true"], "--again"),
     (["-j", "0", "--", "true"], "jobs"),
     (["-N", "2", "--", "echo", "x{}"], "a separate word"),
@@ -230,7 +244,8 @@ def test_the_line_may_name_the_program(each):
     (["--halt", "now,success=1", "--", "true"], "--halt"),
     (["-N", "2", "--", "echo", "{3}"], "2 lines"),
     (["-N", "2", "--colsep", ",", "--", "echo"], "exclude each other"),
-    (["--", "echo", "{2}"], "{2}: a line is one value: give --colsep or -N (in a pattern write {2,2})"),
+    (["--", "echo", "{2}"], "{2}: a line is one value: give --colsep or -N (in a pattern write "
+                            "{2,2})"),
     (["-N", "1", "--", "echo", "{1000}"], "{1000}: a line is one value"),
     (["-P", "3", "--", "echo"], "programs at once: -j N"),
     (["--max-procs=3", "--", "echo"], "programs at once: -j N"),
@@ -278,7 +293,8 @@ def test_hints_for_other_tools_leave_the_command_alone(each):
 def test_results_that_are_no_directory_are_told_before_anything_runs(each):
     (each.dir / "file").write_text("")
     done = each.run("--results", "file", "--", appending(each), lines=["a"])
-    assert done.status == 4 and "--results file: Not a directory" in done.err and ran(each) == [], done
+    assert done.status == 4 and "--results file: Not a directory" in done.err and \
+        ran(each) == [], done
 
 
 @pytest.mark.parametrize("program, words", [("no-such-program-here", "no program"),
@@ -329,7 +345,8 @@ def test_large_output_that_has_to_wait_is_read_back(each):
 
 
 def test_a_reader_that_is_slow_loses_nothing(each):
-    child = each.start("-j", "2", "-k", "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x", "sh")
+    child = each.start("-j", "2", "-k", "--", "sh", "-c", "head -c 200000 /dev/zero | tr '\\0' x",
+                       "sh")
     child.stdin.write(as_bytes(60))
     child.stdin.close()
     child.stdin = None
@@ -376,7 +393,8 @@ def test_json_is_a_document_a_line(each):
     assert base64.b64decode(found[0]["output_base64"]) == b"1\377"
     assert (found[1]["exit"], found[1]["cause"], found[0]["exit"]) == (7, "exit", 0)
     (shown,) = documents(each.run("--json", "--show", "--", program).out)
-    assert (shown["line"], shown["exit"], shown["output_base64"]) == (2, 7, found[1]["output_base64"])
+    assert (shown["line"], shown["exit"], shown["output_base64"]) == \
+        (2, 7, found[1]["output_base64"])
     done = each.run("--json", "--dry-run", "--", "echo", "{} {}", lines=["a b"])
     assert documents(done.out) == [["echo", "a b a b"]]
 
@@ -396,21 +414,23 @@ def test_standard_error_is_kept_apart(each):
 
 def test_in_one_pipe_a_programs_errors_stand_behind_its_output(each):
     program = each.script("both.sh", 'echo "err $1" >&2; echo "out $1"\n')
-    ran_ = subprocess.run(["sh", "-c", f"seq 4 | {BIN} each -k -j 2 -- {program} 2>&1"], cwd=each.dir, env=each.env(),
-                          capture_output=True, text=True, check=True)
+    ran_ = subprocess.run(["sh", "-c", f"seq 4 | {BIN} each -k -j 2 -- {program} 2>&1"],
+                          cwd=each.dir, env=each.env(), capture_output=True, text=True, check=True)
     assert ran_.stdout.startswith("".join(f"out {n}\nerr {n}\n" for n in range(1, 5))), ran_
 
 
 def test_errors_that_were_not_printed_before_a_kill_are_kept_apart_as_well(each):
     """The reader takes nothing: all of it is read back by the next run."""
-    program = each.script("both.sh", 'echo "err $1 $WAYBILL_ATTEMPT" >&2; head -c 100000 /dev/zero | tr "\\0" x; echo; '
+    program = each.script("both.sh", 'echo "err $1 $WAYBILL_ATTEMPT" >&2; head -c 100000 /dev/zero '
+                                     '| tr "\\0" x; echo; '
                           '[ "$1" != 3 ] || [ "$WAYBILL_ATTEMPT" = 2 ]\n')
     child = each.start("-k", "-j", "2", "--retry", "1", "--", program)
     child.stdin.write(as_bytes(30))
     child.stdin.close()
     child.stdin = None
     client = each.client()
-    eventually(lambda: client.counts().get("each", {}).get("done") == 30, "all ends", 3 * DEADLINE_S)
+    eventually(lambda: client.counts().get("each", {}).get("done") == 30, "all ends",
+               3 * DEADLINE_S)
     child.kill()
     child.wait()
     done = each.run("-k", "-j", "2", "--retry", "1", "--results", "res", "--", program, lines=30)
@@ -420,39 +440,47 @@ def test_errors_that_were_not_printed_before_a_kill_are_kept_apart_as_well(each)
     assert errors[-1] == "err 30 1" and len(errors) == len(lines), done.err
     for place in (each.dir / "res").iterdir():
         wanted = f"err {place.name} {2 if place.name == '3' else 1}\n"
-        assert (place / "stderr").read_text() == wanted and len((place / "stdout").read_text()) == 100_001
+        assert (place / "stderr").read_text() == wanted and \
+            len((place / "stdout").read_text()) == 100_001
 
 
 def test_errors_alone_are_not_lost_by_a_kill(each):
     """Nobody takes them: a line without other output is not printed before they are out."""
-    program = each.script("errors.sh", '{ echo "err $1"; head -c 50000 /dev/zero | tr "\\0" x; echo; } >&2\n')
+    program = each.script("errors.sh",
+                          '{ echo "err $1"; head -c 50000 /dev/zero | tr "\\0" x; echo; } >&2\n')
     child = each.start("-k", "-j", "2", "--", program)
     child.stdin.write(as_bytes(10))
     child.stdin.close()
     child.stdin = None
     client = each.client()
-    eventually(lambda: client.counts().get("each", {}).get("done") == 10, "all ends", 3 * DEADLINE_S)
+    eventually(lambda: client.counts().get("each", {}).get("done") == 10, "all ends",
+               3 * DEADLINE_S)
     child.kill()
     seen = child.stderr.read().decode()
     child.wait()
     done = each.run("-k", "-j", "2", "--", program, lines=10)
     assert done.status == 0, done.err
     whole = re.compile(r"err (\d+)\nx{50000}\n")
-    assert sorted(map(int, set(whole.findall(seen)) | set(whole.findall(done.err)))) == list(range(1, 11))
+    assert sorted(map(int, set(whole.findall(seen)) | set(whole.findall(done.err)))) == \
+        list(range(1, 11))
 
 
 def test_much_on_standard_error_loses_its_middle_and_stops_nobody(each):
-    program = each.script("much.sh", 'head -c 9000000 /dev/zero | tr "\\0" e >&2; echo last >&2; echo out\n')
+    program = each.script("much.sh", 'head -c 9000000 /dev/zero | tr "\\0" e >&2; echo last >&2; '
+                                     'echo out\n')
     done = each.run("--", program, lines=1)
-    assert (done.status, done.out) == (0, "out\n") and "bytes are left out here" in done.err and "last\n" in done.err
+    assert (done.status, done.out) == (0, "out\n") and "bytes are left out here" in done.err and \
+        "last\n" in done.err
 
 
 def test_results_in_files(each):
     program = each.script("both.sh", 'echo "err $1" >&2; echo "out $1"; [ "$1" != 2 ]\n')
     done = each.run("--results", "res", "--", program, lines=3)
     assert done.status == 1 and sorted(done.out.splitlines()) == ["out 1", "out 2", "out 3"], done
-    found = {str(path.relative_to(each.dir / "res")): path.read_text() for path in (each.dir / "res").rglob("std*")}
-    assert found == {f"{n}/std{kind}": f"{kind} {n}\n" for n in (1, 2, 3) for kind in ("out", "err")}
+    found = {str(path.relative_to(each.dir / "res")): path.read_text()
+             for path in (each.dir / "res").rglob("std*")}
+    assert found == {f"{n}/std{kind}": f"{kind} {n}\n" for n in (1, 2, 3)
+                     for kind in ("out", "err")}
     done = each.run("--results", "/no/such/place", "--", program, lines=3)
     assert done.status == 4 and "/no/such/place" in done.err, done
 
@@ -461,7 +489,8 @@ def test_results_in_files(each):
 
 
 def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
-    program = appending(each, 'case $1 in 2) exit 3;; 1) until [ -e go ]; do sleep 0.02; done; echo out of 1;; esac\n')
+    program = appending(each, 'case $1 in 2) exit 3;; 1) until [ -e go ]; do sleep 0.02; done; '
+                              'echo out of 1;; esac\n')
     child = each.start("-j", "2", "--halt", "soon", "--", program)
     child.stdin.write(as_bytes(200))
     child.stdin.close()
@@ -471,7 +500,8 @@ def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
     (each.dir / "go").touch()
     done = each.end(child)
     assert done.status == 1 and "out of 1" in done.out, done
-    assert "1 failed" in done.err and "line 2: 2  (exit 3)" in done.err and "continues from here" in done.err, done
+    assert "1 failed" in done.err and "line 2: 2  (exit 3)" in done.err and \
+        "continues from here" in done.err, done
     assert len(ran(each)) < 20, "no more was started"
     done = each.run("-j", "2", "--", program, lines=200)
     assert done.status == 1 and "199 done, 1 failed" in done.err, done
@@ -479,17 +509,20 @@ def test_halt_soon_starts_no_more_and_lets_end_what_runs(each):
 
 
 def test_halt_now_ends_what_runs(each):
-    program = appending(each, '[ "$1" != 2 ] || { until grep -qx 1 ran; do sleep 0.02; done; exit 3; }\n'
-                              '[ "$1" != 1 ] || [ -e again ] || sleep 60\n')
+    program = appending(each, '[ "$1" != 2 ] || { until grep -qx 1 ran; do sleep 0.02; done; '
+                              'exit 3; }\n[ "$1" != 1 ] || [ -e again ] || sleep 60\n')
     begin = time.monotonic()
     done = each.run("-j", "2", "--halt", "now,fail=1", "--", program, lines=50)
-    assert done.status == 1 and "(exit 3)" in done.err and time.monotonic() - begin < 30 * PATIENCE, done
+    assert done.status == 1 and "(exit 3)" in done.err and \
+        time.monotonic() - begin < 30 * PATIENCE, done
     (each.dir / "again").touch()
     done = each.run("-j", "2", "--", program, lines=50)
-    assert "49 done, 1 failed" in done.err and ran(each).count("1") == 2, "what was ended is run again"
+    assert "49 done, 1 failed" in done.err and ran(each).count("1") == 2, \
+        "what was ended is run again"
 
 
-@pytest.mark.parametrize("halt, status, started", [("soon,fail=3", 1, 3), ("soon,fail=30%", 1, 6), ("now,fail=4", 1, 4)])
+@pytest.mark.parametrize("halt, status, started",
+                         [("soon,fail=3", 1, 3), ("soon,fail=30%", 1, 6), ("now,fail=4", 1, 4)])
 def test_halt_after_several_failures(each, halt, status, started):
     """One after the other, every one fails: 30% of 20 lines are 6."""
     program = appending(each, "exit 1\n")
@@ -604,7 +637,8 @@ def test_an_interrupted_run_stops_cleanly_and_goes_on(each, number):
     assert ran(each) == ["1", "2", "3"]
     (each.dir / "go").touch()
     done = each.run("-j", "1", "--", program, lines=8)
-    assert done.status == 0 and "8 done" in done.err and "2 lines have already ended" in done.err, done
+    assert done.status == 0 and "8 done" in done.err and \
+        "2 lines have already ended" in done.err, done
     assert ran(each) == ["1", "2", "3", "3", "4", "5", "6", "7", "8"]
     assert done.out == "".join(f"out {i}\n" for i in range(3, 9)), "nothing is printed twice"
 
@@ -660,10 +694,13 @@ def test_a_line_that_has_changed_is_an_error(each):
     lines = list(range(1, 9))
     lines[4] = "five"
     done = each.run("-j", "1", "--", program, lines=lines)
-    assert done.status == 4 and "line 5 differs from the input this run started with" in done.err and "five" in done.err, done
+    assert done.status == 4 and \
+        "line 5 differs from the input this run started with" in done.err and \
+        "five" in done.err, done
     assert "--again" in done.err and "continues" not in done.err, done
     done = each.run("-j", "1", "--", program, lines=4)
-    assert done.status == 4 and "ends after line 4" in done.err and "continues" not in done.err, done
+    assert done.status == 4 and "ends after line 4" in done.err and \
+        "continues" not in done.err, done
     done = each.run("-j", "1", "--again", "--", program, lines=lines)
     assert done.status == 0 and ran(each)[-8:] == [str(line) for line in lines], done
 
@@ -777,8 +814,8 @@ def count_lines(path):
 
 
 def test_a_run_that_is_killed_three_times_ends_complete(each):
-    """Every line ran; twice only those that ran when a kill came, as their record says, and those whose
-    end was not with the server yet."""
+    """Every line ran; twice only those that ran when a kill came, as their record says, and those
+    whose end was not with the server yet."""
     if KILLED_LINES > 10_000:
         signal.alarm(1800)
     seed = random.randrange(1 << 32)
@@ -851,8 +888,9 @@ def test_much_input_does_not_fill_the_memory(each):
 
 def test_a_terminal_shows_the_bar(each):
     master, slave = pty.openpty()
-    child = subprocess.Popen([BIN, "each", "-j", "1", "--", "sh", "-c", "sleep 0.3", "sh"], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, stderr=slave, cwd=each.dir, env=each.env())
+    child = subprocess.Popen([BIN, "each", "-j", "1", "--", "sh", "-c", "sleep 0.3", "sh"],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=slave,
+                             cwd=each.dir, env=each.env())
     each.started.append(child)
     child.stderr = None
     os.close(slave)
@@ -881,7 +919,8 @@ def killed_halfway(each, program, lines=40):
     child.stdin.close()
     child.stdin = None
     client = each.client()
-    eventually(lambda: sum(client.counts().get("each", {}).values()) == lines and len(ran(each)) >= 4, "half of a run")
+    eventually(lambda: sum(client.counts().get("each", {}).values()) == lines and
+               len(ran(each)) >= 4, "half of a run")
     child.kill()
     child.wait()
     eventually(lambda: not each.processes(), "the end of all of it", 2 * DEADLINE_S)
@@ -892,7 +931,8 @@ def test_with_another_input_nothing_of_the_old_one_runs(each):
     killed_halfway(each, program)
     before = ran(each)
     done = each.run("-j", "2", "--", program, lines=[*range(1, 40), "other"])
-    assert done.status == 4 and "line 40 differs from the input this run started with" in done.err, done
+    assert done.status == 4 and \
+        "line 40 differs from the input this run started with" in done.err, done
     assert ran(each) == before, "a stored line ran before the input had confirmed it"
     done = each.run("-j", "2", "--", program, lines=10)
     assert done.status == 4 and "the input ends after line 10" in done.err, done
@@ -903,7 +943,7 @@ def test_with_another_input_nothing_of_the_old_one_runs(each):
 
 
 def test_a_slow_input_confirms_what_it_has(each):
-    """The lines come one by one: what is stored runs when all of it was seen, and what comes later as it comes."""
+    """Lines arrive one by one: the stored ones run once all were seen, later ones on arrival."""
     program = appending(each, "[ -e go ] || sleep 0.2\n")
     killed_halfway(each, program, lines=8)
     before = ran(each)
@@ -912,8 +952,10 @@ def test_a_slow_input_confirms_what_it_has(each):
     client = each.client()
     for n in range(1, 9):
         if n == 8:  # a worker is there, and the queue is held back
-            eventually(lambda: [w for w in client.ok("GET", "/v1/workers")["workers"] if w["live"]], "the worker")
-            eventually(lambda: client.ok("GET", "/v1/queues/each")["state"] == "pause", "the queue that waits")
+            eventually(lambda: [w for w in client.ok("GET", "/v1/workers")["workers"] if w["live"]],
+                       "the worker")
+            eventually(lambda: client.ok("GET", "/v1/queues/each")["state"] == "pause",
+                       "the queue that waits")
             assert ran(each) == before, "a stored line ran before the input had confirmed it"
         child.stdin.write(f"{n}\n".encode())
         child.stdin.flush()
@@ -935,7 +977,8 @@ def test_unfinished_runs_are_listed(each):
     killed_halfway(each, program)
     done = each.run("--list")
     (line,) = done.out.splitlines()[1:]
-    assert "interrupted" in line and str(each.dir) in line and program in line and "ago" in line, done
+    assert "interrupted" in line and str(each.dir) in line and program in line and \
+        "ago" in line, done
     (run,) = documents(each.run("--list", "--json").out)
     assert (run["directory"], run["command"], run["running"]) == (str(each.dir), [program], False)
     assert 0 < run["printed"] < 40, run

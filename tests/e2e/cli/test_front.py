@@ -237,7 +237,8 @@ def test_another_expectation_fails(shared_server):
     (b"POST /v1/nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000000\r\n\r\n", 404),
     (b"POST /v1/backup HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n", 403),
     (b"GET /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500000\r\n\r\n", 413),
-    (b"POST /v1/nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", 404),
+    (b"POST /v1/nowhere HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+     b"5\r\n", 404),
 ])
 def test_a_refusal_does_not_wait_for_the_body(shared_server, head, status):
     with shared_server.wire() as wire:
@@ -391,7 +392,8 @@ def test_a_log_is_read_only_as_fast_as_it_is_taken(servers):
     job = client.take()
     piece = b"x" * (MIB - 1) + b"\n"
     for n in range(20):
-        reply = client.post(f"/v1/jobs/{job['id']}/log?offset={n * MIB}&lease={job['lease']}", piece)
+        reply = client.post(f"/v1/jobs/{job['id']}/log?offset={n * MIB}&lease={job['lease']}",
+                            piece)
         assert reply.status == 200, reply.body
     wires = [small_window(server) for _ in range(5)]
     for wire in wires:

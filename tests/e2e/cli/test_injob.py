@@ -216,7 +216,8 @@ def test_a_worker_that_is_gone_is_told(tmp_path):
     desk.close()
 
 
-VERBS = [["progress", "1/2"], ["emit", "q"], ["set", "a=b"], ["done"], ["fail", "x"], ["resend", "5s"]]
+VERBS = [["progress", "1/2"], ["emit", "q"], ["set", "a=b"], ["done"], ["fail", "x"],
+         ["resend", "5s"]]
 
 
 @pytest.mark.parametrize("args", VERBS)

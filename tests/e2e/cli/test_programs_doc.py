@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/programs.md: its examples run as they stand there, and a program finds what it is told to find."""
+"""docs/programs.md: its examples run unchanged, and a program finds what the page promises."""
 import json
 import re
 from pathlib import Path
@@ -67,7 +67,8 @@ def test_the_resident_answers_for_one_job_after_the_other(shop):
 def test_a_program_finds_what_the_page_lists(shop):
     names = set(re.findall(r"`(WAYBILL_[A-Z_]+)`", PAGE.split("## How it ends")[0]))
     assert {"WAYBILL_ID", "WAYBILL_URL", "WAYBILL_CURSOR"} < names
-    queue = shop.queue('[ -n "$WAYBILL_CURSOR" ] || { echo "cursor 1" >&3; read -r ok <&4; exit 1; }\n'
+    queue = shop.queue('[ -n "$WAYBILL_CURSOR" ] || { echo "cursor 1" >&3; read -r ok <&4; '
+                       'exit 1; }\n'
                        "env -0; cat; cat $WAYBILL_JOB_FILE; ls -A", retry={"max": 1, "first": 0})
     job = shop.run(queue, params={"a b": {"c": [1]}, "d": "e\nf"}, body="the body")
     assert job["state"] == "done", job

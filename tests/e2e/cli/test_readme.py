@@ -16,7 +16,8 @@ PAGES = [README, ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").glob("*.md"))
 
 
 def four_lines():
-    block = re.search(r"<!-- four lines: begin -->\n```sh\n(.*?)```\n<!-- four lines: end -->", README.read_text(), re.S)
+    block = re.search(r"<!-- four lines: begin -->\n```sh\n(.*?)```\n<!-- four lines: end -->",
+                      README.read_text(), re.S)
     assert block, "README.md has lost the marks around its four lines"
     return block[1].splitlines()
 
@@ -38,7 +39,8 @@ def test_the_four_lines_submit_claim_finish_and_list(server, shell):
     assert len(lines) == 4 and all("curl " in line for line in lines), lines
     script = "\n".join(lines).replace("localhost:6769", f"127.0.0.1:{server.port}")
     ran = subprocess.run([shell, "-eu", "-c", script], env=plain_env(), stdin=subprocess.DEVNULL,
-                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S, check=False)
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE_S,
+                         check=False)
     assert (ran.returncode, ran.stderr) == (0, b""), ran
     submitted, finished, listed = documents(ran.stdout.decode())
     assert finished == {"results": [{"id": submitted["id"], "ok": True}]}
@@ -50,7 +52,8 @@ def test_the_four_lines_submit_claim_finish_and_list(server, shell):
 
 def test_the_two_commands_stand_at_the_top():
     text = README.read_text()
-    assert text.index("make demo") < text.index("make test") < text.index("\n## "), "they come before all sections"
+    assert text.index("make demo") < text.index("make test") < text.index("\n## "), \
+        "they come before all sections"
 
 
 def test_every_page_is_in_the_index():
@@ -64,7 +67,8 @@ def test_metrics_that_the_pages_name_are_there(client, admin):
     admin.ok("POST", "/v1/definitions", {"joins": {"meet": {"count": 2, "then": ["default"]}}}, 200)
     client.ok("POST", "/v1/signals/dump", {}, 200)
     shown = client.get("/metrics").body.decode()
-    named = {name for page in PAGES for name in re.findall(r"\bwaybill_[a-z_]+\b", page.read_text())}
+    named = {name for page in PAGES
+             for name in re.findall(r"\bwaybill_[a-z_]+\b", page.read_text())}
     assert named, "no page names a metric"
     assert not {name for name in named if not re.search(rf"^{name}[ {{]", shown, re.M)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a terminal gets to see: nothing from outside that it would obey, except the colours of a log."""
+"""Output to a terminal: no control codes from outside, except the colours of a log."""
 import json
 import re
 import subprocess
@@ -12,12 +12,14 @@ from waybill import BIN, plain_env
 
 pytestmark = pytest.mark.embedded("about the screen")
 
-# Title, link, clear, answer back, colours by C1, right-to-left, bell, other marks of direction, a line's end, a tag.
+# Title, link, clear, answer back, colours by C1, right-to-left, bell, other marks of direction,
+# the end of a line, a tag.
 HOSTILE = ("\x1b]0;owned\x07\x1b]8;;http://evil\x1b\\x\x1b[2J\x1b[6n\x9b31m\u202egnp\u2066\x7f\b"
            "\u200f\u061c\u2028\ufeff\U000e0041")
 # Our own: colours, a line drawn again, the page of `top`.
 OWN = re.compile(r"\x1b\[(0|1|2|7|31|32|33|34)m|\x1b\[[KJH]|\x1b\[2J|\x1b\[\?(1049|25|7)[hl]|\r")
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd"
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffd"
                     "\U000e0000-\U000e007f]")
 
 
@@ -164,7 +166,8 @@ def exact(server, *args):
 def test_a_log_in_a_pipe_is_exact(shop):
     job = shop.run(printing(shop))
     ran = shop.server.cli("log", job["id"], "--json")
-    assert "".join(json.loads(line)["latin1"] for line in ran.out.splitlines()).encode("latin1") == LOG
+    assert "".join(json.loads(line)["latin1"]
+                   for line in ran.out.splitlines()).encode("latin1") == LOG
     assert exact(shop.server, "log", job["id"]) == LOG
     assert exact(shop.server, "log", "-f", job["id"]) == LOG
 
@@ -172,8 +175,8 @@ def test_a_log_in_a_pipe_is_exact(shop):
 def test_each_keeps_colours_on_a_terminal_and_every_byte_in_a_pipe(directory):
     each = Each(directory)
     program = each.script("say.sh", "printf '" + "".join(f"\\{byte:03o}" for byte in LOG) + "'\n")
-    terminal = Terminal("each", "--", program, "{}", env={"WAYBILL_DATA": str(each.data)}, cwd=each.dir,
-                        size=(50, 200))
+    terminal = Terminal("each", "--", program, "{}", env={"WAYBILL_DATA": str(each.data)},
+                        cwd=each.dir, size=(50, 200))
     terminal.press("one\n\x04")
     assert terminal.wait() == 0, terminal.text
     text = terminal.text.replace("\r\n", "\n")

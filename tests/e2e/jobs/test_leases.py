@@ -93,8 +93,8 @@ def test_a_touch_moves_the_deadline(client):
     before = parse_time(client.show(job_id)["lease_until"])
 
     def moved():
-        """The allowance for slow commits, which a lease has on top, may have shrunk by more than the time
-        between both: then a later touch moves the deadline."""
+        """The allowance for slow commits, which a lease has on top, may have shrunk by more than
+        the time between both: then a later touch moves the deadline."""
         client.touch(job)
         after = parse_time(client.show(job_id)["lease_until"])
         return after > before and after
@@ -133,7 +133,7 @@ def test_a_stale_worker_is_fenced(client):
 
 
 def forgeries(mine, other):
-    """What somebody who knows its own lease, and all about the other job but its lease, can make up."""
+    """Guesses of a client that knows its own lease and all of the other job but its lease."""
     fence, token, proof = mine["lease"].split(".")
     yield mine["lease"]
     yield other["id"]

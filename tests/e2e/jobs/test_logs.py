@@ -143,7 +143,8 @@ def test_a_log_is_followed_until_the_job_has_ended(server, client, job):
 
 def test_a_follower_sees_each_piece_when_it_is_written(server, client, job):
     with server.wire() as wire:
-        wire.send(f"GET /v1/jobs/{job['id']}/log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wire.send(
+            f"GET /v1/jobs/{job['id']}/log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         received = Background(_collect, wire, 3)
         size = 0
         for word in (b"first.", b"second.", b"third."):
@@ -196,7 +197,8 @@ def test_a_log_goes_with_its_job(client, admin, job):
 
 def test_a_follower_that_leaves_harms_nobody(server, client, job):
     with server.wire() as wire:
-        wire.send(f"GET /v1/jobs/{job['id']}/log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        wire.send(
+            f"GET /v1/jobs/{job['id']}/log?follow=1 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         assert wire.file.readline().startswith(b"HTTP/1.1 200")
     added(client, job, b"text", 0, 4)
     eventually(lambda: read(client, job).body == b"text")

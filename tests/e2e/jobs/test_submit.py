@@ -44,7 +44,8 @@ def test_a_job_without_params_has_empty_ones(client):
 
 
 def test_params_come_back_as_they_were_sent(client):
-    text = '{"n":1.50,"big":9223372036854775807,"small":-9223372036854775808,"e":1e3,"u":"\\u00e4\\n"}'
+    text = ('{"n":1.50,"big":9223372036854775807,"small":-9223372036854775808,'
+            '"e":1e3,"u":"\\u00e4\\n"}')
     reply = client.post("/v1/jobs", f'{{"queue":"work","params":{text}}}')
     assert reply.status == 201
     claimed = client.post("/v1/claim", {"worker": "w", "queues": {"work": 1}})

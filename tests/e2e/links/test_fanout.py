@@ -18,7 +18,8 @@ def server(servers):
 
 
 def jobs_in(client, prefix):
-    return {queue: sum(states.values()) for queue, states in client.counts().items() if queue.startswith(prefix)}
+    return {queue: sum(states.values()) for queue, states in client.counts().items()
+            if queue.startswith(prefix)}
 
 
 def test_a_publish_to_many_queues_reaches_each_once_across_a_kill(server):

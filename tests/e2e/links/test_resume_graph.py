@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A graph that failed is resumed in order: what was cancelled because of a job comes back with it."""
+"""A failed graph resumes in order: jobs cancelled because of a job come back with it."""
 import pytest
 
 from waiting import eventually

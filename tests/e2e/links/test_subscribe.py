@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`worker --subscribe`: each worker has a durable queue of its own, and gets all that is published."""
+"""`worker --subscribe`: each worker has its own durable queue and gets everything published."""
 import json
 import subprocess
 

@@ -172,7 +172,8 @@ def test_a_body_that_is_too_large_is_refused(client):
 
 def test_a_body_that_says_it_is_too_large_is_refused(shared_server):
     with shared_server.wire() as wire:
-        wire.send(b"POST /v1/touch HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n{")
+        wire.send(b"POST /v1/touch HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Content-Length: 99999999999\r\n\r\n{")
         reply = wire.reply()
         assert reply is None or reply.error(413, "too_large")
 
@@ -191,8 +192,8 @@ def test_bad_idempotency_keys_are_refused(client):
 
 def test_an_empty_line_or_a_line_of_garbage_harms_no_other(servers):
     client = servers().start().tcp()
-    body = b'{"queue":"work"}\n\xff\xfe\n{"queue":"work","params":{"a":1e999}}\n[1]\n' + DEEP.encode() + \
-        b'\n{"queue":"work","x":1}\n{"queue":"work"}\n'
+    body = b'{"queue":"work"}\n\xff\xfe\n{"queue":"work","params":{"a":1e999}}\n[1]\n' + \
+        DEEP.encode() + b'\n{"queue":"work","x":1}\n{"queue":"work"}\n'
     reply = client.post("/v1/jobs", body, headers={"Content-Type": "application/x-ndjson"})
     lines = reply.lines
     assert [line.get("line") for line in lines] == [None, 2, 3, 4, 5, 6, None]

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.skipif(not faketime.is_usable(),
 
 
 class Clock:
-    """The wall clock of a server: set(offset) takes effect at once, whoever waits goes on waiting."""
+    """The wall clock of a server: set(offset) takes effect at once; waits continue."""
 
     def __init__(self, directory):
         self.file = os.path.join(directory, "clock")
@@ -102,14 +102,16 @@ def test_a_delay_lasts_its_length_when_the_clock_is_set_back_or_forward(servers,
         long = admin.submit("work", delay="1h")
         began = time.monotonic()
         clock.set(offset)
-        eventually(lambda: admin.ok("GET", f"/v1/jobs/{job}")["state"] == "ready", "the delayed job")
+        eventually(lambda: admin.ok("GET", f"/v1/jobs/{job}")["state"] == "ready",
+                   "the delayed job")
         assert time.monotonic() - began > 1.5, f"too early after {offset}"
         assert admin.ok("GET", f"/v1/jobs/{long}")["state"] == "scheduled", offset
         admin.ok("POST", f"/v1/jobs/{job}/cancel")
 
 
 def test_a_retry_starts_after_its_pause_when_the_clock_is_set_back(servers, clock):
-    server = servers(definitions="queues: {again: {retry: {max: 2, first: 1s, factor: 1, jitter: 0}}}")
+    server = servers(definitions="queues: {again: {retry: {max: 2, first: 1s, factor: 1, jitter: "
+                                 "0}}}")
     server.start(clock.env())
     admin = server.unix()
     admin.submit("again")
@@ -132,7 +134,8 @@ def test_a_delay_is_not_stretched_by_a_clock_set_back_while_the_server_was_down(
 def test_a_step_of_more_than_a_minute_is_logged_once(servers, clock):
     server = servers().start(clock.env())
     admin = server.unix()
-    for offset, line in (("+1h", "the clock was set forward by 1h"), ("-2h", "the clock was set back by 3h")):
+    for offset, line in (("+1h", "the clock was set forward by 1h"),
+                         ("-2h", "the clock was set back by 3h")):
         clock.set(offset)
         for _ in range(3):
             admin.submit("work")

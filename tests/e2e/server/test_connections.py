@@ -147,7 +147,8 @@ def test_a_chunked_body_is_understood(server):
     chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + 7]), body[i:i + 7]) for i in range(0,
             len(body), 7)) + b"0\r\n\r\n"
     with server.wire() as wire:
-        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
+        wire.send(b"POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Transfer-Encoding: chunked\r\n\r\n" +
                   chunks + GET)
         assert wire.reply().status == 201
         assert wire.reply().json["counts"]["work"]["ready"] == 1

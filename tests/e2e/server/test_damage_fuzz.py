@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Damage of any kind, by a seed: pages of the file, and rows that no server has written.  Whatever it is, the server
-answers or refuses to start with a message; it is never ended by a signal, and never silent."""
+"""Damage of any kind, by a seed: pages of the file, and rows that no server has written.  Whatever
+it is, the server answers or refuses to start with a message; it is never ended by a signal, and
+never silent."""
 import contextlib
 import http.client
 import os
@@ -26,10 +27,11 @@ joins:
   both: {key: "{on}", count: 3, then: [work]}
 """
 NONSENSE_TEXT = [
-    "", "x", "{", "[]", "{]}", "null", '{"a":', '"\\u', '{"text":7}', '{"at":"x","exit":{}}', '{"holds":-5}', '{"holds":99}',
-    '{"outcome":99,"cause":4711}', '{"failures":-3,"lost":99999999999}', '{"step":77,"billed":1}', '{"steps":{}}',
-    '{"steps":[7,{"number":"x","name":3}],"parent":"x"}', '{"after":7,"options":[]}', '{"retry":[],"timeout":{}}',
-    '{"command":7}', "\\" * 9, '{"a":1,"a":2}', "[" * 200,
+    "", "x", "{", "[]", "{]}", "null", '{"a":', '"\\u', '{"text":7}', '{"at":"x","exit":{}}',
+    '{"holds":-5}', '{"holds":99}', '{"outcome":99,"cause":4711}',
+    '{"failures":-3,"lost":99999999999}', '{"step":77,"billed":1}', '{"steps":{}}',
+    '{"steps":[7,{"number":"x","name":3}],"parent":"x"}', '{"after":7,"options":[]}',
+    '{"retry":[],"timeout":{}}', '{"command":7}', "\\" * 9, '{"a":1,"a":2}', "[" * 200,
 ]
 NONSENSE_NUMBER = [0, -1, 1, 6, 99, 2**31, -2**31, 2**62, -2**63, 2**63 - 1]
 NONSENSE_BYTES = [0, 1, 7, 8, 9, 64, 4096]
@@ -38,13 +40,16 @@ NONSENSE_BYTES = [0, 1, 7, 8, 9, 64, 4096]
 def fill(server):
     """A store with a row in about every table."""
     admin = server.unix()
-    admin.submit_many([{"queue": "work", "params": {"n": n}, "labels": {"k": str(n % 3)}} for n in range(40)])
-    admin.submit_many([{"queue": "again", "params": {"n": n}, "key": f"k{n}", "retry": {"max": 3}} for n in range(10)])
+    admin.submit_many([{"queue": "work", "params": {"n": n}, "labels": {"k": str(n % 3)}}
+                       for n in range(40)])
+    admin.submit_many([{"queue": "again", "params": {"n": n}, "key": f"k{n}", "retry": {"max": 3}}
+                       for n in range(10)])
     admin.submit_many([{"queue": "other", "delay": "1s"} for _ in range(5)])
     admin.submit("other", delay="1h")
     admin.act(admin.submit("other"), "hold")
     for _ in range(3):
-        admin.ok("POST", "/v1/jobs", {"steps": [{"name": "one", "queue": "other"}, {"name": "two", "queue": "work"}]}, 201)
+        admin.ok("POST", "/v1/jobs", {"steps": [{"name": "one", "queue": "other"},
+                                                {"name": "two", "queue": "work"}]}, 201)
     first = admin.submit("rules")
     admin.submit("rules", after=first)
     admin.submit("rules", after={"signal": "go"})
@@ -71,17 +76,22 @@ def scripted_load(admin, ids, running):
             yield "POST", path, body
 
     yield "GET", "/readyz", None
-    for path in ("/v1/jobs?limit=1000", "/v1/jobs?state=failed", "/v1/jobs?label=k:1", "/v1/queues", "/v1/workers",
-                 "/v1/counts", "/v1/server", "/v1/signals", "/v1/joins", "/v1/topics", "/v1/bulk", "/metrics",
-                 "/v1/queues/work", "/v1/queues/work/log"):
+    for path in ("/v1/jobs?limit=1000", "/v1/jobs?state=failed", "/v1/jobs?label=k:1", "/v1/queues",
+                 "/v1/workers", "/v1/counts", "/v1/server", "/v1/signals", "/v1/joins",
+                 "/v1/topics", "/v1/bulk", "/metrics", "/v1/queues/work", "/v1/queues/work/log"):
         yield "GET", path, None
-    yield from all_of("/v1/jobs", {"queue": "work", "params": {"a": 1}}, {"queue": "again", "key": "k1"},
-                      {"queue": "other", "after": ids[0]}, {"queue": "rules", "after": {"signal": "go"}})
-    yield from all_of("/v1/claim", *({"worker": f"w{n}", "queues": {"work": 9, "other": 9, "again": 9, "rules": 9}, "max": 9}
-                                     for n in range(4)))
+    yield from all_of("/v1/jobs", {"queue": "work", "params": {"a": 1}},
+                      {"queue": "again", "key": "k1"}, {"queue": "other", "after": ids[0]},
+                      {"queue": "rules", "after": {"signal": "go"}})
+    yield from all_of("/v1/claim",
+                      *({"worker": f"w{n}",
+                         "queues": {"work": 9, "other": 9, "again": 9, "rules": 9}, "max": 9}
+                        for n in range(4)))
     for job in running:
-        yield "POST", "/v1/touch", {"touch": [{"id": job["id"], "lease": job["lease"], "text": "x"}]}
-        yield "POST", "/v1/finish", {"finish": [{"id": job["id"], "lease": job["lease"], "state": "done"}]}
+        yield "POST", "/v1/touch", {"touch": [{"id": job["id"], "lease": job["lease"],
+                                               "text": "x"}]}
+        yield "POST", "/v1/finish", {"finish": [{"id": job["id"], "lease": job["lease"],
+                                                 "state": "done"}]}
     for place, job in enumerate(ids):
         yield "GET", f"/v1/jobs/{job}", None
         yield "GET", f"/v1/jobs/{job}/log", None
@@ -90,7 +100,8 @@ def scripted_load(admin, ids, running):
     yield "POST", "/v1/signals/go", {}
     yield "POST", "/v1/joins/both", {"params": {"on": "a"}}
     yield from all_of("/v1/bulk", {"action": "retry", "filter": {"state": ["failed"]}},
-                      {"action": "cancel", "filter": {"queue": "other"}}, {"action": "delete", "filter": {"queue": "again"}})
+                      {"action": "cancel", "filter": {"queue": "other"}},
+                      {"action": "delete", "filter": {"queue": "again"}})
     yield "POST", "/v1/check", {"full": True}
     yield "GET", "/v1/counts", None
     yield "GET", "/readyz", None
@@ -99,7 +110,8 @@ def scripted_load(admin, ids, running):
 def ended_by_itself(server):
     """Asserts that nothing ended it by a signal."""
     status = server.process.poll()
-    assert status is None or status >= 0, f"signal {signal.Signals(-status).name}:\n{server.log_text()[-3000:]}"
+    assert status is None or status >= 0, \
+        f"signal {signal.Signals(-status).name}:\n{server.log_text()[-3000:]}"
 
 
 def run_on(server, ids, running, what):
@@ -119,7 +131,8 @@ def run_on(server, ids, running, what):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 server.process.wait(5)
             ended_by_itself(server)
-            raise AssertionError(f"{what}: {method} {path}: {error}\n{server.log_text()[-3000:]}") from error
+            raise AssertionError(f"{what}: {method} {path}: {error}\n"
+                                 f"{server.log_text()[-3000:]}") from error
         assert reply.status, (what, path)
     admin.close()
     ended_by_itself(server)
@@ -205,12 +218,15 @@ def columns_of(server):
     """[(table, column, kind)]"""
     if server.store:
         name = server.store.rpartition("%3D")[2]
-        rows = postgres.ask(server.store, "SELECT table_name, column_name, data_type FROM information_schema.columns "
+        rows = postgres.ask(server.store, "SELECT table_name, column_name, data_type "
+                                          "FROM information_schema.columns "
                                           f"WHERE table_schema = '{name}' ORDER BY 1, 2")
-        return [(table, column, {"bigint": "i", "integer": "i", "bytea": "b"}.get(kind, "t")) for table, column, kind in rows
+        return [(table, column, {"bigint": "i", "integer": "i", "bytea": "b"}.get(kind, "t"))
+                for table, column, kind in rows
                 if table not in ("meta", "servers")]
     with sqlite3.connect(server.data / "waybill.db") as db:
-        tables = [name for name, in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+        tables = [name for name, in db.execute("SELECT name FROM sqlite_schema "
+                                               "WHERE type = 'table' ORDER BY name")
                   if not name.startswith("sqlite_") and name != "meta"]
         found = [(table, row[1], {"INTEGER": "i", "BLOB": "b"}.get(row[2], "t"))
                  for table in tables for row in db.execute(f"PRAGMA table_info({table})")]
@@ -222,7 +238,8 @@ def change(server, table, column, value):
     """True: the database took it."""
     if server.store:
         literal = ("NULL" if value is None else str(value) if isinstance(value, int) else
-                   f"'\\x{value.hex()}'" if isinstance(value, bytes) else "'" + value.replace("'", "''") + "'")
+                   f"'\\x{value.hex()}'" if isinstance(value, bytes) else
+                   "'" + value.replace("'", "''") + "'")
         try:
             postgres.ask(server.store, f"UPDATE {table} SET {column} = {literal} WHERE ctid IN "
                                        f"(SELECT ctid FROM {table} ORDER BY random() LIMIT 5)")
@@ -234,7 +251,8 @@ def change(server, table, column, value):
         keys = [row[1] for row in db.execute(f"PRAGMA table_info({table})") if row[5]] or ["rowid"]
         key = ", ".join(keys)
         changed = db.execute(f"UPDATE {table} SET {column} = ? WHERE ({key}) IN "
-                             f"(SELECT {key} FROM {table} ORDER BY random() LIMIT 5)", [value]).rowcount
+                             f"(SELECT {key} FROM {table} ORDER BY random() LIMIT 5)",
+                             [value]).rowcount
         db.commit()
         return changed > 0
     except (sqlite3.Error, OverflowError):
@@ -269,7 +287,8 @@ def spoil_rows(server, rng):
     for _ in range(200):
         table, column, kind = rng.choice(columns)
         value = rng.choice([None, *NONSENSE_TEXT]) if kind == "t" else \
-            rng.choice([None, *NONSENSE_NUMBER]) if kind == "i" else rng.randbytes(rng.choice(NONSENSE_BYTES))
+            rng.choice([None, *NONSENSE_NUMBER]) if kind == "i" else \
+            rng.randbytes(rng.choice(NONSENSE_BYTES))
         if change(server, table, column, value):
             done.append(f"{table}.{column} = {value!r:.60}")
         if len(done) == 8:

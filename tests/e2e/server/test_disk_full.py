@@ -165,8 +165,8 @@ def test_a_start_on_a_full_disk_says_so(directory):
     """The store cannot even be made."""
     data = os.path.join(directory, "tiny")
     os.mkdir(data)
-    script = ('mount -t tmpfs -o size=8k,mode=0700 none "$1" && head -c 4096 /dev/zero >"$1/x" && shift && '
-              'exec "$@"')
+    script = ('mount -t tmpfs -o size=8k,mode=0700 none "$1" && head -c 4096 /dev/zero >"$1/x" && '
+              'shift && exec "$@"')
     ran = subprocess.run(["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", data,
                           BIN, "serve",
                           "--data", data, "--listen", "127.0.0.1:0", "-j", "0"],

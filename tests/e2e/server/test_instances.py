@@ -58,7 +58,8 @@ def test_a_stranger_that_says_all_strips_nobody(client):
 
 def test_who_tells_no_instance_may_share_a_name(client):
     client.submit_many([{"queue": "work"}] * 2)
-    assert len(claimed(client, "w")["jobs"]) == 1 and len(claimed(client, {"name": "w"})["jobs"]) == 1
+    assert len(claimed(client, "w")["jobs"]) == 1 and \
+        len(claimed(client, {"name": "w"})["jobs"]) == 1
 
 
 def test_an_instance_that_is_away_for_its_lease_is_followed_by_another(client):
@@ -89,7 +90,8 @@ def test_one_that_says_goodbye_is_followed_at_once(client):
 
 def test_who_comes_after_it_on_the_same_machine_and_boot_comes_at_once(client):
     claimed(client, worker(A, boot="one"), lease="60s")
-    for other in (worker(B, boot="two", previous=A), worker(B, previous=A), worker(B, boot="one", previous=C),
+    for other in (worker(B, boot="two", previous=A), worker(B, previous=A),
+                  worker(B, boot="one", previous=C),
                   {**worker(B, boot="one", previous=A), "host": "clone"}, worker(B, boot="one")):
         refused(client, other)
     claimed(client, worker(B, boot="one", previous=A), lease="60s")
@@ -111,8 +113,9 @@ def test_a_name_is_kept_over_a_restart_of_the_server(server, client):
     claimed(client, worker(A), lease="60s")
 
 
-@pytest.mark.parametrize("fields", [{"instance": ""}, {"instance": 5}, {"instance": "x" * 15}, {"instance": "x" * 65}, {"boot": "b"},
-                                    {"previous": A}, {"leaves": True}, {"instance": A, "leaves": 1}])
+@pytest.mark.parametrize("fields", [{"instance": ""}, {"instance": 5}, {"instance": "x" * 15},
+                                    {"instance": "x" * 65}, {"boot": "b"}, {"previous": A},
+                                    {"leaves": True}, {"instance": A, "leaves": 1}])
 def test_a_bad_instance_is_invalid(client, fields):
     client.refused(422, "invalid", "POST", "/v1/claim", asked(worker={"name": "w", **fields}))
 
@@ -170,7 +173,8 @@ def test_two_workers_of_one_name_run_a_job_once(shops, workers, tmp_path):
     assert second.running() and second.log_text().count("is taken") == 1
     place.touch()
     eventually(lambda: shop.client.state(job_id) == "done", "the end")
-    assert shop.client.show(job_id)["lost"] == 0 and place.with_suffix(".runs").read_text() == "run\n"
+    assert shop.client.show(job_id)["lost"] == 0 and \
+        place.with_suffix(".runs").read_text() == "run\n"
 
 
 def test_the_second_takes_over_when_the_first_stops(shops, workers, tmp_path):
@@ -180,7 +184,8 @@ def test_the_second_takes_over_when_the_first_stops(shops, workers, tmp_path):
     second = workers(shop.server, "w", data=tmp_path).spawn()
     eventually(lambda: "is taken" in second.log_text(), "the refusal")
     assert first.stop() == 0
-    eventually(lambda: "the name w is accepted now" in second.log_text(), "the second one", 2 * DEADLINE_S)
+    eventually(lambda: "the name w is accepted now" in second.log_text(), "the second one",
+               2 * DEADLINE_S)
     eventually(second.is_shown, "its queues")
     assert shop.run(queue)["state"] == "done"
 

@@ -24,8 +24,8 @@ idle = 0
 while sent < jobs or idle < 3:
     if sent < jobs:
         n = min(rng.choice([1, 1, 5, 20]), jobs - sent)
-        items = [{"queue": "work", "key": f"{name}-{sent + i}", "params": {"by": name, "n": sent + i}}
-                 for i in range(n)]
+        items = [{"queue": "work", "key": f"{name}-{i}", "params": {"by": name, "n": i}}
+                 for i in range(sent, sent + n)]
         ids = client.ok("POST", "/v1/jobs", items)["ids"]
         if rng.random() < 0.2:
             assert client.ok("POST", "/v1/jobs", items)["ids"] == ids
@@ -41,7 +41,8 @@ while sent < jobs or idle < 3:
         item = {"id": job["id"], "lease": job["lease"], "state": state}
         finish.append({**item, "delay": 0} if state == "later" else item)
     if finish:
-        for item, result in zip(finish, client.ok("POST", "/v1/finish", {"finish": finish})["results"]):
+        results = client.ok("POST", "/v1/finish", {"finish": finish})["results"]
+        for item, result in zip(finish, results):
             assert result.get("ok") and "again" not in result, result
             if item["state"] == "done":
                 ended.append(item["id"])

@@ -182,8 +182,8 @@ def test_head_answers_like_get_without_a_body(shared_server, document):
     "/v1/jobs//log", "/v1/groups",
     "/v1/workflows", "/v1/flows", "/v1/resources", "/v1/signals/", "/v1/joins/", "/v1/schedules",
     "/v1/topics/", "/v1/topics/x", "/v1/joins/x",
-    "/job_start?job_name=x", "/job_start/x", "/v1/jobs/0000000000001/attachments/x", "/../etc/passwd",
-    "/v1/../metrics", "//metrics",
+    "/job_start?job_name=x", "/job_start/x", "/v1/jobs/0000000000001/attachments/x",
+    "/../etc/passwd", "/v1/../metrics", "//metrics",
 ])
 def test_a_path_that_is_not_there_is_not_found(shared_server, path):
     reply = shared_server.tcp().get(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rights travel with jobs: what a program emits, and who may change what a job's own command is run with."""
+"""Rights travel with jobs: what a program emits, and who may change a job's own command."""
 import json
 import os
 import pwd
@@ -98,7 +98,8 @@ def test_and_under_its_limits_and_those_of_the_queue_it_is_in(shop):
     line = json.dumps({"queue": target, "command": "id -u; ulimit -n; nice"})
     emitting(shop, [f"emit! {line}"], may_emit={"command": True}, limits={"files": 77, "nice": 5})
     niceness = min(os.nice(0) + 5, 19)
-    assert shop.log(waiting_for(shop, target)).decode().split() == [str(NOBODY), "55", str(niceness)]
+    assert shop.log(waiting_for(shop, target)).decode().split() == \
+        [str(NOBODY), "55", str(niceness)]
 
 
 @needs_root
@@ -271,11 +272,12 @@ def test_a_claimer_without_rights_sets_nothing_for_a_later_command(client, admin
 
 @pytest.mark.parametrize("fields", [{"workdir": "/tmp"}, {"env": {"LD_PRELOAD": "/tmp/x.so"}}])
 def test_they_are_for_those_who_may_bring_a_command(shop, fields):
-    """A job for the command of a queue, which may be another user's, cannot say where and with what it runs."""
+    """A job for a queue's command, perhaps another user's, cannot set where it runs."""
     queue = shop.queue("env")
     for job in ({"queue": queue, **fields}, {"queue": "default", "command": ["env"], **fields}):
         assert shop.client.request("POST", "/v1/jobs", job).status == 403
     reply = shop.admin.request("POST", "/v1/jobs", {"queue": queue, **fields})
     assert reply.status == 422 and "command" in reply.json["error"]["message"], reply.json
-    job = shop.carry_out(f"echo 'emit! {json.dumps({'queue': queue, **fields})}' >&3; read -r a <&4; echo \"$a\"")
+    job = shop.carry_out(f"echo 'emit! {json.dumps({'queue': queue, **fields})}' >&3; "
+                         "read -r a <&4; echo \"$a\"")
     assert b"fail" in shop.log(job) and shop.client.list(f"queue={queue}") == []

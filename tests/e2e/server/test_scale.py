@@ -92,7 +92,8 @@ def test_what_is_too_old_is_removed_by_itself(client, admin):
 
 
 @pytest.mark.parametrize("state", [
-    "done", "failed", pytest.param("later", marks=pytest.mark.embedded("goes the way of a failure"))])
+    "done", "failed",
+    pytest.param("later", marks=pytest.mark.embedded("goes the way of a failure"))])
 def test_ten_thousand_finishes_in_one_request(client, state):
     client.submit_many([{"queue": "work"}] * 10000)
     finish = [{"id": job["id"], "lease": job["lease"], "state": state, "delay": "1h"}

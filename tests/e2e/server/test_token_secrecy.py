@@ -75,7 +75,8 @@ def own_address():
     return address
 
 
-@pytest.mark.parametrize("verb", [["status"], ["list"], ["worker", "-j", "1"], ["add", "work"], ["top"]])
+@pytest.mark.parametrize("verb",
+                         [["status"], ["list"], ["worker", "-j", "1"], ["add", "work"], ["top"]])
 def test_a_token_is_not_sent_in_the_clear(listeners, verb, tmp_path):
     address = own_address()
     listener = listeners(address)
@@ -123,7 +124,8 @@ while [ ! -e "$1" ]; do sleep 0.02; done
 def test_a_worker_with_a_token_cannot_be_looked_into_and_still_ends_what_jobs_start(
         shops, tmp_path):
     (tmp_path / "token").write_text(TOKEN + "\n")
-    shop = shops(slots=0, definitions=f'{QUEUES}server: {{token_file: "{tmp_path}/token"}}\n').start()
+    shop = shops(slots=0,
+                 definitions=f'{QUEUES}server: {{token_file: "{tmp_path}/token"}}\n').start()
     os.chmod(shop.server.dir.parent, 0o755)
     os.chmod(shop.server.dir, 0o777)
     state = shop.server.dir / "nobody"
@@ -132,9 +134,10 @@ def test_a_worker_with_a_token_cannot_be_looked_into_and_still_ends_what_jobs_st
     place = shop.place()
     queue = shop.queue(DAEMON, [str(place)])
     worker = subprocess.Popen(
-        [BIN, "worker", "--server", f"http://127.0.0.1:{shop.server.port}", "--data", str(state), "--name",
-         "w", "-j", "1"], user=NOBODY, group=NOBODY, extra_groups=[], cwd="/",
-        env=plain_env(WAYBILL_TOKEN=TOKEN, HOME=str(state)), stderr=(shop.server.dir / "worker.log").open("wb"))
+        [BIN, "worker", "--server", f"http://127.0.0.1:{shop.server.port}",
+         "--data", str(state), "--name", "w", "-j", "1"], user=NOBODY, group=NOBODY,
+        extra_groups=[], cwd="/", env=plain_env(WAYBILL_TOKEN=TOKEN, HOME=str(state)),
+        stderr=(shop.server.dir / "worker.log").open("wb"))
     try:
         job_id = shop.submit(queue)
         noted(f"{place}.pid")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The short forms of tests/crash/chaos.py and postgres_chaos.py: everything killed at random, under load."""
+"""The short forms of tests/crash/chaos.py and postgres_chaos.py: random kills under load."""
 import json
 import os
 import subprocess
@@ -16,8 +16,9 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(360 * PATIENCE),
 
 def chaos(script, seconds, load="runs"):
     """The verdict, which must be a good one, and the whole output."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / script), "--seconds", seconds,
-                          "--load", load], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "crash" / script),
+                          "--seconds", seconds, "--load", load], check=False,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          timeout=float(seconds) + 290 * PATIENCE)
     text = ran.stdout.decode()
     assert ran.returncode == 0, text

@@ -198,7 +198,8 @@ def test_a_queue_that_one_pauses_starts_nothing_at_the_other(a, b, queue):
     assert b.take(queue)["id"] == job_id
 
 
-def test_a_claim_that_waits_at_a_paused_queue_is_served_when_the_other_lets_it_go(both, a, b, queue):
+def test_a_claim_that_waits_at_a_paused_queue_is_served_when_the_other_lets_it_go(
+        both, a, b, queue):
     act_on_queue(a, queue, "pause")
     job_id = b.submit(queue)
     call = Background(both[1].unix().claim, queue, wait="30s")
@@ -287,7 +288,8 @@ def fail_all(client, worker, queues, backwards):
     while jobs := client.claim({name: 3 for name in queues}, worker=worker, max=6)["jobs"]:
         jobs.sort(key=lambda job: job["queue"], reverse=backwards)
         client.ok("POST", "/v1/finish", {"finish": [
-            {"id": job["id"], "lease": job["lease"], "state": "failed", "exit": 1} for job in jobs]})
+            {"id": job["id"], "lease": job["lease"], "state": "failed", "exit": 1}
+            for job in jobs]})
 
 
 def test_servers_whose_jobs_fail_do_not_wait_for_each_other(both, a):
@@ -308,9 +310,11 @@ def test_servers_whose_jobs_fail_do_not_wait_for_each_other(both, a):
 
 REVIVED = """
 BEGIN;
-INSERT INTO jobs SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, history
+INSERT INTO jobs
+SELECT id, queue, 4, priority, 0, token, prev_token, started_at, id, worker, attempt, history
 FROM ended WHERE id = {0};
-INSERT INTO counts SELECT queue, 4, 0, 1 FROM ended WHERE id = {0} UNION ALL SELECT queue, 6, 0, -1 FROM ended WHERE id = {0};
+INSERT INTO counts SELECT queue, 4, 0, 1 FROM ended WHERE id = {0}
+UNION ALL SELECT queue, 6, 0, -1 FROM ended WHERE id = {0};
 DELETE FROM ended WHERE id = {0}"""
 
 
@@ -329,7 +333,8 @@ def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
         other.ask(REVIVED.format(number))
         deleting = Background(a.ok, "DELETE", f"/v1/jobs/{job_id}")
         eventually(lambda: waits_at(look, "SELECT 1 FROM ended"), "the delete waits for the job")
-        pause.ask("BEGIN; LOCK TABLE claims IN EXCLUSIVE MODE")  # between its judgement and its writing
+        # Between its check and its write.
+        pause.ask("BEGIN; LOCK TABLE claims IN EXCLUSIVE MODE")
         other.ask("COMMIT")
         eventually(lambda: waits_at(look, "DELETE FROM claims"), "the delete is about to write")
         taken = look.ask(f"SELECT id FROM jobs WHERE id = {number} FOR UPDATE SKIP LOCKED")
@@ -339,12 +344,14 @@ def test_a_job_that_comes_back_while_it_is_judged_is_held(both, a, queue):
 
 
 def test_a_dead_server_is_taken_over_and_that_is_logged(both):
-    """How soon: it is taken for alive for 14 s at most, and tests/unit/engine/test_engine_shared.c has what the others do then."""
+    """It counts as alive for at most 14 s; tests/unit/engine/test_engine_shared.c tests what the
+    others do then."""
     third = Server(f"{both[0].dir}-third", store=both[0].cluster.url(), definitions="").start()
     url = f"http://127.0.0.1:{third.port}"
     third.kill()
     with both[0].cluster.session() as look:
-        ((left,),) = look.ask("SELECT alive_until_at - CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+        ((left,),) = look.ask("SELECT alive_until_at - "
+                              "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
                               f" FROM servers WHERE url = '{url}'")
     assert int(left) <= 14_000_000
     eventually(lambda: any(f"taken over from {url}" in server.log_text() for server in both),

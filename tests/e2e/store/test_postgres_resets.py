@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A connection to PostgreSQL that is reset while a commit is under way: a backend that nobody hears goes on alone."""
+"""A PostgreSQL connection reset during a commit: the backend continues unheard."""
 import itertools
 import select
 import socket
@@ -19,16 +19,16 @@ BLOCKED_S = 30 * PATIENCE
 WAITS = {
     "a lock": ("SELECT 1", "BEGIN; LOCK TABLE counts IN SHARE MODE"),
     "its own": ("CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS"
-                " $$BEGIN WHILE NOT pg_try_advisory_xact_lock_shared(7) LOOP PERFORM pg_sleep(0.005); END LOOP;"
-                " RETURN NULL; END$$;"
+                " $$BEGIN WHILE NOT pg_try_advisory_xact_lock_shared(7) "
+                "LOOP PERFORM pg_sleep(0.005); END LOOP; RETURN NULL; END$$;"
                 "CREATE TRIGGER pause BEFORE INSERT OR UPDATE ON counts EXECUTE FUNCTION pause()",
                 "BEGIN; SELECT pg_advisory_xact_lock(7)"),
 }
 
 
 class Proxy:
-    """Forwards TCP to the socket of a cluster.  reset() closes the near side of every connection; the far side
-    stays open, as behind a firewall that has forgotten it."""
+    """Forwards TCP to the socket of a cluster.  reset() closes the near side of every connection;
+    the far side stays open, as behind a firewall that has forgotten it."""
 
     def __init__(self, path):
         self.path = str(path)
@@ -101,12 +101,13 @@ def a_proxy(cluster):
 
 def backends(cluster, database, which):
     return {pid for pid, in ask(cluster.url(database),
-                                "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+                                "SELECT pid FROM pg_stat_activity "
+                                "WHERE datname = current_database()"
                                 f" AND application_name = 'waybill' AND {which}")}
 
 
 def writers(cluster, database):
-    """Those in a transaction that have got as far as the counts, which come before the signature."""
+    """Backends in a transaction that reached the counts, which come before the signature."""
     return backends(cluster, database, "state = 'active' AND query LIKE '%INTO counts%'")
 
 
@@ -116,18 +117,20 @@ def workers(cluster, database):
 
 
 def reset_in_commit(cluster, proxy, database, wait, call):
-    """What the call returns when the server's connection is reset while its batch is in front of the signature, and
-    the lock is released after the server has come back.  It must have made such a call before: statements that are
-    not prepared would wait for those in front of them."""
+    """What the call returns when the server's connection is reset while its batch is in front of
+    the signature, and the lock is released after the server has come back.  It must have made such
+    a call before: statements that are not prepared would wait for those in front of them."""
     prepare, hold = WAITS[wait]
     with cluster.session(database) as holder:
         holder.ask(prepare)
         holder.ask(hold)
         running = Background(call)
-        eventually(lambda: writers(cluster, database), "the batch is in front of its signature", BLOCKED_S)
+        eventually(lambda: writers(cluster, database),
+                   "the batch is in front of its signature", BLOCKED_S)
         before = workers(cluster, database)
         proxy.reset()
-        eventually(lambda: workers(cluster, database) - before, "the server is back and at work", BLOCKED_S)
+        eventually(lambda: workers(cluster, database) - before,
+                   "the server is back and at work", BLOCKED_S)
         holder.ask("ROLLBACK")
     value = running.result(BLOCKED_S)
     eventually(lambda: not writers(cluster, database), "nobody is at it any more", BLOCKED_S)
@@ -138,12 +141,14 @@ def reset_in_commit(cluster, proxy, database, wait, call):
 def test_what_was_submitted_once_is_there_once(cluster, database, proxy, servers, wait):
     client = servers(store=proxy.url(database)).start().tcp()
     client.submit("default", params={"n": 0})
-    reset_in_commit(cluster, proxy, database, wait, lambda: client.submit("default", params={"n": 1}))
+    reset_in_commit(cluster, proxy, database, wait,
+                    lambda: client.submit("default", params={"n": 1}))
     assert ask(cluster.url(database), "SELECT count(*) FROM jobs") == [["2"]]
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_no_job_is_granted_in_a_commit_that_nobody_knows_of(cluster, database, proxy, servers, wait):
+def test_no_job_is_granted_in_a_commit_that_nobody_knows_of(
+        cluster, database, proxy, servers, wait):
     client = servers(store=proxy.url(database)).start().tcp()
     client.submit("default")
     client.take("default")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Servers that share a PostgreSQL: how they are told of it, what they tell each other, what they do without it."""
+"""Servers that share a PostgreSQL: its configuration, their notices, its loss."""
 import http.client
 import itertools
 import os
@@ -468,7 +468,8 @@ def test_a_waiting_claim_is_served_after_an_outage_that_nobody_else_noticed(own_
 def test_a_program_runs_through_an_outage_and_its_end_is_told_afterwards(own_cluster, servers,
                                                                          directory):
     gate = Path(directory) / "gate"
-    queues = f"queues: {{gate: {{command: 'while [ ! -e {gate} ]; do sleep 0.05; done; echo through'}}}}\n"
+    script = f"while [ ! -e {gate} ]; do sleep 0.05; done; echo through"
+    queues = f"queues: {{gate: {{command: '{script}'}}}}\n"
     server = servers(store=new_database(own_cluster), definitions=queues, slots=1).start()
     job_id = server.tcp().submit("gate")
     eventually(lambda: server.tcp().state(job_id) == "running", "the start")
@@ -564,7 +565,7 @@ def backends_of(server):
 
 
 def test_nobody_waits_for_a_database_that_does_not_let_us_in(own_cluster, servers):
-    """Each try to connect takes seconds; the engine is at it, and requests are answered all the same."""
+    """Each attempt to connect takes seconds; requests are answered meanwhile."""
     server = servers(store=new_database(own_cluster)).start()
     client = server.tcp()
     job_id, backends = client.submit(), backends_of(server)

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.embedded("it has stores of both kinds itself")
 NUMBERS = itertools.count(1)
 LARGE = {"text": "x" * 5000}  # stored once for the jobs of one publication
 MANY = 3000
-UNSETTLED = {"releases", "revivals", "spreads", "follows"}  # tables that are empty when all is worked off
+# Tables that are empty when no work is left.
+UNSETTLED = {"releases", "revivals", "spreads", "follows"}
 KEY = "first\nsecond \t ü"
 BYTES = bytes(range(256)) * 40
 DEFINITIONS = """
@@ -150,13 +151,16 @@ class Rich:
     def ties(self, client, admin):
         both = {"subscribe": ["pair"]}
         admin.ok("POST", "/v1/definitions", {"queues": {"left": both, "right": both},
-                                             "joins": {"meet": {"count": 2, "then": ["other"]}}}, 200)
+                                             "joins": {"meet": {"count": 2, "then": ["other"]}}},
+                 200)
         self.pair = client.ok("POST", "/v1/topics/pair", {"params": LARGE}, 202)["ids"]
         client.ok("POST", "/v1/joins/meet", {"params": {}}, 200)
         client.ok("POST", "/v1/signals/dump", {"count": 4}, 200)
         self.waits = client.submit("ties", after=[{"signal": "dump", "count": 5}])
         assert client.state(client.submit("ties", after=[self.failed])) == "cancelled"
-        self.routed = client.ok("POST", "/v1/jobs", {"steps": [{"queue": "ties"}, {"name": "last", "queue": "ties"}]}, 201)["id"]
+        self.routed = client.ok("POST", "/v1/jobs",
+                                {"steps": [{"queue": "ties"}, {"name": "last", "queue": "ties"}]},
+                                201)["id"]
         client.end(client.take("ties"), set={"x": 1})
 
     def bulk(self, server, admin):
@@ -223,13 +227,14 @@ def files_of(server):
 
 
 def rows_of(server, tmp_path):
-    """{table: rows}, read off a copy of the files; which node has made them is nobody's business."""
+    """{table: rows}, read from a copy of the files; the node that wrote them is left out."""
     place = tmp_path / f"rows{next(NUMBERS)}"
     place.mkdir()
     for path in server.data.glob("waybill.db*"):
         shutil.copy(path, place)
     with sqlite3.connect(place / "waybill.db") as db:
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        names = [name for (name,) in tables]
         found = {name: all_of(db, name) for name in names}
     found["meta"] = [row for row in found["meta"] if row[0] != b"running"]
     return found
@@ -248,7 +253,8 @@ def test_everything_goes_into_postgresql_and_back(embedded, cluster, tmp_path):
     before = files_of(rich.server)
     first, second, back = new_database(cluster), new_database(cluster), embedded("back")
     counts = copied(rich.server.data, first)
-    assert all(n for table, n in counts.items() if table not in UNSETTLED), [t for t in counts if not counts[t]]
+    assert all(n for table, n in counts.items() if table not in UNSETTLED), \
+        [t for t in counts if not counts[t]]
     assert copied(first, second) == counts
     assert copied(second, back.data) == counts
     assert files_of(rich.server) == before
@@ -425,7 +431,8 @@ def test_a_copy_that_was_killed_can_be_repeated(embedded, servers, database, com
 
 @pytest.mark.parametrize("fault", ["commit.cut", "commit.lost"])
 @pytest.mark.parametrize("commits", [1, 3, 5])
-def test_a_copy_that_lost_its_connection_can_be_repeated(embedded, servers, database, fault, commits):
+def test_a_copy_that_lost_its_connection_can_be_repeated(
+        embedded, servers, database, fault, commits):
     source = embedded().start()
     source.tcp().submit_many([{"queue": "work", "params": {"n": n}} for n in range(MANY)])
     source.stop()
@@ -447,7 +454,8 @@ def test_an_interrupt_ends_a_copy_and_harms_nothing(embedded, database):
     source.stop()
     before = files_of(source)
     with subprocess.Popen([BIN, "store", "copy", "--from", source.data, "--to", database],
-                          env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                          env=plain_env(), stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
         process.send_signal(signal.SIGINT)
         assert process.wait(10) in (-signal.SIGINT, 0)
     assert files_of(source) == before

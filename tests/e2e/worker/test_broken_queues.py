@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that cannot be started: the queue is broken on that worker, the job stays and is not counted."""
+"""Programs that cannot be started: the queue breaks on that worker; the attempt is not counted."""
 import os
 
 import pytest
@@ -209,5 +209,6 @@ def test_a_resident_that_cannot_be_started_breaks_its_queue(shop):
     job_id = shop.submit(queue)
     is_broken(shop, queue, job_id, str(path))
     shop.program(PYTHON + "import json, os, sys\nfor line in sys.stdin:\n"
-                 "    os.write(3, (json.loads(line)['job']['id'] + ' done\\n').encode())", path.name)
+                 "    os.write(3, (json.loads(line)['job']['id'] + ' done\\n').encode())",
+                 path.name)
     works_again(shop, queue, job_id)

@@ -103,7 +103,8 @@ def test_a_jobs_own_time_out_counts_instead_of_its_queues(shop):
 
 
 def test_done_said_before_the_time_out_and_a_clean_exit_is_done(shop):
-    job = shop.carry_out("trap 'exit 0' TERM; echo 'done in time' >&3; while :; do sleep 0.02; done",
+    job = shop.carry_out("trap 'exit 0' TERM; echo 'done in time' >&3; while :; "
+                         "do sleep 0.02; done",
                          timeout="1s")
     assert (job["state"], job["text"]) == ("done", "in time")
 
@@ -133,7 +134,8 @@ def test_a_cancelled_program_may_tidy_up(shop):
 
 
 def test_a_job_that_ends_well_before_it_hears_of_its_cancel_is_not_run_again(shop):
-    queue = shop.queue("trap 'echo done >&3; exit 0' TERM; echo ready; while :; do sleep 0.02; done",
+    queue = shop.queue("trap 'echo done >&3; exit 0' TERM; echo ready; while :; "
+                       "do sleep 0.02; done",
                        retry=RETRY)
     job_id = shop.submit(queue)
     shop.logged(job_id, b"ready")
@@ -234,8 +236,8 @@ def test_the_log_is_live_and_has_times(shop):
 
 
 def test_the_logs_of_attempts_follow_each_other(shop):
-    job = shop.carry_out("echo attempt $WAYBILL_ATTEMPT; head -c 50000 /dev/zero | tr '\\0' x; echo; "
-                         "exit 1", retry={**RETRY, "max": 2})
+    job = shop.carry_out("echo attempt $WAYBILL_ATTEMPT; head -c 50000 /dev/zero | tr '\\0' x; "
+                         "echo; exit 1", retry={**RETRY, "max": 2})
     log = shop.log(job)
     assert [line for line in log.split(b"\n") if line.startswith(b"a")] == [
         b"attempt 1", b"attempt 2", b"attempt 3"]

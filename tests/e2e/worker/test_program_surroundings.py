@@ -124,13 +124,16 @@ status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read()
 fds = sorted(int(n) for n in os.listdir("/proc/self/fd"))
 print(json.dumps({
     "fds": [n for n in fds if os.path.exists(f"/proc/self/fd/{n}") or n < 5],
-    "links": {n: os.readlink(f"/proc/self/fd/{n}") for n in fds if os.path.lexists(f"/proc/self/fd/{n}")},
+    "links": {n: os.readlink(f"/proc/self/fd/{n}") for n in fds
+              if os.path.lexists(f"/proc/self/fd/{n}")},
     "umask": int(status["Umask"], 8), "blocked": int(status["SigBlk"], 16),
     "caught": int(status["SigCgt"], 16), "ignored": int(status["SigIgn"], 16),
     "group": os.getpgid(0), "pid": os.getpid(), "session": os.getsid(0),
     "files": resource.getrlimit(resource.RLIMIT_NOFILE), "nice": os.nice(0),
-    "uid": os.getuid(), "gid": os.getgid(), "groups": os.getgroups(), "home": os.environ.get("HOME"),
-    "data": resource.getrlimit(resource.RLIMIT_DATA), "cpu": resource.getrlimit(resource.RLIMIT_CPU),
+    "uid": os.getuid(), "gid": os.getgid(), "groups": os.getgroups(),
+    "home": os.environ.get("HOME"),
+    "data": resource.getrlimit(resource.RLIMIT_DATA),
+    "cpu": resource.getrlimit(resource.RLIMIT_CPU),
 }))
 """
 
@@ -197,7 +200,8 @@ def test_open_files_are_limited(shop):
 
 
 def test_memory_is_limited(shop):
-    job = shop.carry_out(PYTHON + "print('before', flush=True)\nx = bytearray(400 << 20)\nprint('after')",
+    job = shop.carry_out(PYTHON + "print('before', flush=True)\nx = bytearray(400 << 20)\n"
+                                  "print('after')",
                          limits={"memory": "100M"})
     assert job["state"] == "failed" and shop.log(job).startswith(b"before\n")
     assert b"after" not in shop.log(job)
@@ -215,7 +219,8 @@ def test_a_program_of_another_user_is_wholly_his(shop):
     seen = surroundings(shop, limits={"user": "nobody"})
     assert (seen["uid"], seen["gid"]) == (nobody.pw_uid, nobody.pw_gid)
     assert 0 not in seen["groups"] and seen["home"] == nobody.pw_dir
-    job = shop.carry_out("id -un; touch mine; ls -A; cat \"$WAYBILL_JOB_FILE\" >/dev/null && echo read; "
+    job = shop.carry_out("id -un; touch mine; ls -A; cat \"$WAYBILL_JOB_FILE\" >/dev/null && "
+                         "echo read; "
                          "stat -c '%U %a' .; echo 'done as nobody' >&3", limits={"user": "nobody"})
     assert (job["state"], job["text"]) == ("done", "as nobody")
     assert shop.log(job).decode().split("\n")[:4] == ["nobody", "mine", "read", "nobody 700"]

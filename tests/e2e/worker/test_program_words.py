@@ -79,7 +79,8 @@ while [ -e "$1" ]; do sleep 0.01; done""", [str(hold)])
     hold.unlink()
     assert shop.ended(job_id)["state"] == "done"
     made = jobs_of(shop, sink)
-    assert sorted((job["params"]["n"], job["state"]) for job in made) == [(1, "ready"), (2, "ready")]
+    assert sorted((job["params"]["n"], job["state"]) for job in made) == \
+        [(1, "ready"), (2, "ready")]
 
 
 @pytest.mark.parametrize("end", ["exit 1", "kill -KILL $$", "echo 'err no' >&3",

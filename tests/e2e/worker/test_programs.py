@@ -318,7 +318,8 @@ def test_a_program_that_deletes_its_directory_harms_nobody(shop):
 
 
 def test_a_program_that_deletes_the_place_of_all_slots_harms_nobody(shop):
-    assert shop.carry_out("d=$(dirname \"$(dirname \"$PWD\")\"); cd /; rm -rf \"$d\"")["state"] == "done"
+    assert shop.carry_out("d=$(dirname \"$(dirname \"$PWD\")\"); cd /; rm -rf \"$d\"")["state"] == \
+        "done"
     for _ in range(6):
         assert_works(shop)
 

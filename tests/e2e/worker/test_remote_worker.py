@@ -41,7 +41,8 @@ def test_a_worker_with_a_token_file_says_that_it_is_connected(far, workers):
 
 def test_a_token_file_that_others_can_write_is_refused(far, workers, servers):
     far.token_file.chmod(0o606)
-    worker = workers(far, "w", url=f"http://127.0.0.1:{far.port}", args=["--token-file", far.token_file]).spawn()
+    worker = workers(far, "w", url=f"http://127.0.0.1:{far.port}",
+                     args=["--token-file", far.token_file]).spawn()
     assert worker.wait_exit() != 0 and "the token file" in worker.log_text(), worker.log_text()
     server = servers("other", listen="0.0.0.0:0", args=["--token-file", far.token_file])
     with pytest.raises(AssertionError, match="the token file"):
@@ -52,7 +53,8 @@ def test_a_worker_that_is_refused_names_the_token(far, workers, tmp_path):
     wrong = tmp_path / "wrong"
     wrong.write_text("another-token-0123456789\n")
     for args in ([], ["--token-file", wrong]):
-        worker = workers(far, f"w{len(args)}", url=f"http://127.0.0.1:{far.port}", args=args).spawn()
+        worker = workers(far, f"w{len(args)}", url=f"http://127.0.0.1:{far.port}",
+                         args=args).spawn()
         eventually(lambda: "WAYBILL_TOKEN" in worker.log_text(), "the refusal in its log")
         line = next(line for line in worker.log_text().splitlines() if "WAYBILL_TOKEN" in line)
         assert "refuses this worker" in line and "--token-file" in line, line
@@ -68,8 +70,8 @@ def test_a_worker_says_that_its_server_does_not_answer(far, workers):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         worker = workers(far, "w", url=url, args=["--token-file", far.token_file]).spawn()
-        eventually(lambda: f"{url} has not answered for 10 s; waiting for it" in worker.log_text(), "the warning",
-                   20 * PATIENCE)
+        eventually(lambda: f"{url} has not answered for 10 s; waiting for it" in worker.log_text(),
+                   "the warning", 20 * PATIENCE)
         worker.kill()
 
 

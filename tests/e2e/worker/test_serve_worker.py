@@ -233,7 +233,8 @@ def test_the_worker_and_its_programs_die_with_a_killed_server(shops):
     shop.start()
     job = shop.ended(job_id, 30)
     assert (job["state"], job["attempt"], job["lost"]) == ("done", 2, 1)
-    assert [entry["state"] for entry in job["progress"]] == ["lost", "done"], "as after a kill of the worker"
+    assert [entry["state"] for entry in job["progress"]] == ["lost", "done"], \
+        "as after a kill of the worker"
 
 
 def test_a_stopped_worker_does_not_hold_up_the_stop(shops):
@@ -251,7 +252,8 @@ def test_the_worker_has_a_group_of_its_own_and_none_of_our_descriptors(shops):
     worker = process_of(shop)
     eventually(lambda: shop.client.ok("GET", "/v1/workers")["workers"], "the worker's first word")
     assert os.getpgid(worker.pid) == worker.pid
-    held = {os.readlink(f"/proc/{worker.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{worker.pid}/fd")}
+    held = {os.readlink(f"/proc/{worker.pid}/fd/{fd}")
+            for fd in os.listdir(f"/proc/{worker.pid}/fd")}
     assert not [name for name in held if "waybill.db" in name or "waybill.lock" in name], held
     out = os.readlink(f"/proc/{shop.server.process.pid}/fd/1")
     assert out not in held, held

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a worker tells the server besides finishing: definitions it knows, who it is, when it woke."""
+"""What a worker reports besides ends: known definitions, its identity, when it woke."""
 from client import waiting_claim
 from waiting import Background, now, parse_time
 

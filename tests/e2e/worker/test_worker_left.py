@@ -17,7 +17,8 @@ pytestmark = pytest.mark.embedded("the worker alone decides it")
 
 # A daemon by the book: another session, no parent, no environment, no directory, no descriptors.
 DAEMON = """cd /
-env -i setsid sh -c 'setsid sh -c "echo \\$\\$ > \\"$1.daemon\\"; exec sleep 1000" sh "$1" & exit' sh "$1" \\
+env -i setsid \\
+    sh -c 'setsid sh -c "echo \\$\\$ > \\"$1.daemon\\"; exec sleep 1000" sh "$1" & exit' sh "$1" \\
     </dev/null >/dev/null 2>&1 3>&- 4>&-
 echo $$ > "$1.pid"
 while [ ! -e "$1" ]; do sleep 0.02; done
@@ -70,7 +71,8 @@ def test_serve_spares_children_that_it_did_not_start(directory, shops, killed):
         assert child.stdout.readline().startswith(b"ready ")
         worker = eventually(lambda: workers_of(child.pid, other), "a worker")
         worker.send(signal.SIGKILL)
-        eventually(lambda: (workers_of(child.pid, other) or worker).pid != worker.pid, "another worker")
+        eventually(lambda: (workers_of(child.pid, other) or worker).pid != worker.pid,
+                   "another worker")
         assert other.alive()
     finally:
         child.send_signal(signal.SIGTERM)
@@ -161,8 +163,9 @@ def test_a_resident_has_a_group_as_well(shops, workers, cgroup_root, killed):
 import json, os, subprocess, sys
 for line in sys.stdin:
     job = json.loads(line)["job"]
-    subprocess.Popen(["setsid", "sh", "-c", "echo $$ > '{place}.daemon'; exec sleep 1000"], env={{}}, cwd="/",
-                     stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen(["setsid", "sh", "-c", "echo $$ > '{place}.daemon'; exec sleep 1000"],
+                     env={{}}, cwd="/", stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
+                     stderr=subprocess.DEVNULL)
     os.write(3, (job["id"] + " done\\n").encode())
 """
     queue = shop.queue(text, resident=True)

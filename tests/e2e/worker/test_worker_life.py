@@ -9,8 +9,9 @@ from processes import Process, must_end, noted, of_place
 from waiting import DEADLINE_S, PATIENCE, eventually
 from worker import worker_named
 
-# Runs until it may end; tells its pid, and in a file that each run appends to that it began and ended.
-HOLD = """echo $$ > "$1.pid.new"; echo "begin $WAYBILL_ATTEMPT" >> "$1.runs"; mv "$1.pid.new" "$1.pid"
+# Writes its pid, runs until $1.go exists, and appends its begin and its end to $1.runs.
+HOLD = """echo $$ > "$1.pid.new"; echo "begin $WAYBILL_ATTEMPT" >> "$1.runs"
+mv "$1.pid.new" "$1.pid"
 while ! [ -e "$1.go" ]; do sleep 0.01; done
 echo "end $WAYBILL_ATTEMPT" >> "$1.runs"; echo printed"""
 
@@ -348,7 +349,8 @@ def test_the_finish_of_a_program_that_ended_while_its_worker_hung_too_long_is_re
     workers(shop.server, "other", args=["--lease", "2s"]).start()
     new = held.another(old)
     hung.resume()
-    eventually(lambda: "was not accepted" in hung.log_text() or "belongs to another worker" in hung.log_text(),
+    eventually(lambda: "was not accepted" in hung.log_text() or
+               "belongs to another worker" in hung.log_text(),
                "the refusal in its log")
     assert held.show()["state"] == "running" and new.alive()
     held.go()

@@ -54,7 +54,8 @@ def test_an_emit_whose_reply_was_lost_makes_one_job(shop, workers, proxy):
     workers(shop.server, "w", url=proxy.url).start()
     sink = shop.queue()
     queue = shop.queue(f"echo 'emit! {{\"queue\":\"{sink}\"}}' >&3; read -r answer <&4; "
-                       "echo \"$answer\"; echo 'cursor 5' >&3; read -r answer <&4; echo \"$answer\"")
+                       "echo \"$answer\"; echo 'cursor 5' >&3; read -r answer <&4; "
+                       "echo \"$answer\"")
     proxy.cut(b"/v1/emit", times=2)
     job = shop.run(queue)
     assert job["state"] == "done" and proxy.cuts == 2

@@ -108,7 +108,7 @@ def test_a_resident_that_answers_before_it_has_read_gets_no_torn_line(shop):
 # ---- servers that do not behave ----
 
 class FakeServer:
-    """Speaks what a worker needs; `answer(body)` says what comes of a claim: a reply, or a status."""
+    """Serves what a worker needs; `answer(body)` returns the reply to a claim, or a status."""
 
     def __init__(self, answer, queues=None):
         self.answer = answer
