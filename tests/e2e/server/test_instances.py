@@ -153,7 +153,7 @@ def test_a_worker_that_was_stopped_is_shown_so_at_once(shops, workers):
     assert not worker_named(shop.admin, "w")["live"]
     ran = shop.server.cli("workers")
     assert "w " in ran.out and re.search(r"stopped \d+\w* ago", ran.out), ran
-    assert re.search(r"stopped \d+\w* ago", shop.server.cli("status").out)
+    assert re.search(r"stopped \d+\w* ago", shop.server.cli("status", "--all").out)
     job = shop.client.submit(queue)
     assert shop.client.show(job)["reason"]["code"] == "no_worker"
 
