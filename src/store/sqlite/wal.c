@@ -13,6 +13,7 @@ enum {
     HEADER_BYTES = 32,
     FRAME_HEADER_BYTES = 24,
     SALTS_BYTES = 8,
+    PAGE_SIZE_AT = 16, /* in the header of the database */
     PAGE_LEAST = 512,
     PAGE_MOST = 65536,
 };
@@ -30,6 +31,7 @@ struct frame {
 
 struct scan {
     sqlite3_file *file;
+    sqlite3_file *database; /* without methods: it cannot be read */
     sqlite3_int64 size;
     uint32_t page_bytes;
     bool big_endian;
@@ -78,8 +80,39 @@ static bool read_at(struct scan *s, void *to, size_t bytes, sqlite3_int64 at)
     return s->rc == SQLITE_OK;
 }
 
-/* A header that is damaged makes all of the log so: what its frames say of each other is left to go
- * by. */
+/* The page size as the database itself says, for a log whose header does not; 0 when neither
+ * does. */
+static uint32_t page_bytes_of(const struct scan *s)
+{
+    unsigned char size[2] = {0};
+
+    if (s->database->pMethods == NULL ||
+        s->database->pMethods->xRead(s->database, size, sizeof(size), PAGE_SIZE_AT) != SQLITE_OK)
+        return 0;
+    uint32_t bytes = (uint32_t)size[0] << 8 | size[1];
+
+    return bytes == 1 ? PAGE_MOST : bytes; /* 65536 does not fit into two bytes */
+}
+
+static bool is_page_size(uint32_t bytes)
+{
+    return bytes >= PAGE_LEAST && bytes <= PAGE_MOST && (bytes & (bytes - 1)) == 0;
+}
+
+/* The salts of the newest log of which frames are left: the first salt grows whenever SQLite starts
+ * its log again. */
+static void find_salts(struct scan *s)
+{
+    unsigned char salts[SALTS_BYTES];
+    sqlite3_int64 step = (sqlite3_int64)FRAME_HEADER_BYTES + s->page_bytes;
+
+    for (sqlite3_int64 at = HEADER_BYTES; at + step <= s->size; at += step)
+        if (read_at(s, salts, SALTS_BYTES, at + 8) && big32(salts) > big32(s->salts))
+            memcpy(s->salts, salts, SALTS_BYTES);
+}
+
+/* A damaged header makes all of the log unreadable to SQLite: what its frames say of each other is
+ * left to go by.  Without a magic number the byte order is that of this machine. */
 static bool read_header(struct scan *s)
 {
     unsigned char header[HEADER_BYTES];
@@ -87,15 +120,20 @@ static bool read_header(struct scan *s)
     if (s->size < HEADER_BYTES + FRAME_HEADER_BYTES || !read_at(s, header, sizeof(header), 0))
         return false;
     s->page_bytes = big32(header + 8);
-    if ((big32(header) & ~1U) != MAGIC || s->page_bytes < PAGE_LEAST || s->page_bytes > PAGE_MOST ||
-        (s->page_bytes & (s->page_bytes - 1)) != 0)
-        return false;
-    s->big_endian = (big32(header) & 1) != 0;
+    s->big_endian = (big32(header) & ~1U) == MAGIC ? (big32(header) & 1) != 0
+                                                   : __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
     s->sums = (struct sums){big32(header + 24), big32(header + 28)};
-    s->sound = are_sums(sum(s, (struct sums){0, 0}, header, 24), header + 24);
-    memcpy(s->salts, header + 16, SALTS_BYTES);
-    if (!s->sound && !read_at(s, s->salts, SALTS_BYTES, HEADER_BYTES + 8))
+    s->sound = (big32(header) & ~1U) == MAGIC && is_page_size(s->page_bytes) &&
+               are_sums(sum(s, (struct sums){0, 0}, header, 24), header + 24);
+    if (s->sound) {
+        memcpy(s->salts, header + 16, SALTS_BYTES);
+        return true;
+    }
+    if (!is_page_size(s->page_bytes) || page_bytes_of(s) != 0)
+        s->page_bytes = page_bytes_of(s);
+    if (!is_page_size(s->page_bytes))
         return false;
+    find_salts(s);
     return true;
 }
 
@@ -163,6 +201,13 @@ static void scan_frames(struct scan *s)
     free(s->before.page);
 }
 
+static void close_file(sqlite3_file *file)
+{
+    if (file->pMethods != NULL)
+        file->pMethods->xClose(file);
+    free(file);
+}
+
 enum err_code sqlite_wal_scan(const char *path, const char *vfs, struct wal_loss *ret_loss,
                               struct err *err)
 {
@@ -180,14 +225,18 @@ enum err_code sqlite_wal_scan(const char *path, const char *vfs, struct wal_loss
         !there)
         return E_OK;
     s.file = mem_zalloc((size_t)files->szOsFile);
+    s.database = mem_zalloc((size_t)files->szOsFile);
     s.rc = files->xOpen(files, name, s.file, SQLITE_OPEN_READONLY | SQLITE_OPEN_WAL, NULL);
     if (s.rc == SQLITE_OK)
         s.rc = s.file->pMethods->xFileSize(s.file, &s.size);
-    if (s.rc == SQLITE_OK)
+    if (s.rc == SQLITE_OK) {
+        /* Whether it can be read shows when its page size is asked for. */
+        (void)files->xOpen(files, path, s.database, SQLITE_OPEN_READONLY | SQLITE_OPEN_MAIN_DB,
+                           NULL);
         scan_frames(&s);
-    if (s.file->pMethods != NULL)
-        s.file->pMethods->xClose(s.file);
-    free(s.file);
+    }
+    close_file(s.database);
+    close_file(s.file);
     if (s.rc != SQLITE_OK)
         return err_set(err, E_UNAVAILABLE, "read %s: %s", name, sqlite3_errstr(s.rc));
     *ret_loss = s.loss;

@@ -56,7 +56,14 @@ def ready(server):
     return server.unix().get("/readyz")
 
 
-@pytest.mark.parametrize("where", ["page", "checksum", "header of the log"])
+def blank(path, first, last):
+    with open(path, "r+b") as file:
+        file.seek(first)
+        file.write(bytes(last - first))
+
+
+@pytest.mark.parametrize("where", ["page", "checksum", "salt of the log", "magic of the log",
+                                   "page size of the log", "header gone", "first block gone"])
 def test_commits_behind_a_bad_frame_are_reported_until_a_full_check(server, where):
     admin = server.unix()
     for _ in range(10):
@@ -65,8 +72,12 @@ def test_commits_behind_a_bad_frame_are_reported_until_a_full_check(server, wher
     ends = commits_in(wal_of(server))
     assert len(ends) >= 10
     bad = ends[-6] + 1
-    flip(wal_of(server), {"page": 32 + bad * FRAME + 24 + 100, "checksum": 32 + bad * FRAME + 17,
-                          "header of the log": 17}[where])
+    if where.endswith("gone"):
+        blank(wal_of(server), 0, {"header gone": 32, "first block gone": 4096}[where])
+    else:
+        flip(wal_of(server), {"page": 32 + bad * FRAME + 24 + 100,
+                              "checksum": 32 + bad * FRAME + 17, "salt of the log": 17,
+                              "magic of the log": 0, "page size of the log": 10}[where])
     server.start()
     reply = ready(server)
     assert reply.status == 503 and b"damaged" in reply.body, reply.body
