@@ -848,7 +848,7 @@ static void a_source_of_another_version_is_refused(void **state)
     int64_t version = raw_number("PRAGMA user_version");
 
     raw_sql("PRAGMA user_version = 2");
-    is_refused(E_INVALID, "it is of version 2");
+    is_refused(E_INVALID, "it has version 2");
     raw_sql("PRAGMA user_version = 99");
     is_refused(E_UNAVAILABLE, "use the newer waybill");
     assert_int_equal(powercut_size(target, "/copy/waybill.db"), -1); /* nothing was begun */
@@ -912,16 +912,16 @@ static void a_shared_store_is_not_copied_while_somebody_is_there(void **state)
         skip();
     fill();
     ok(store_begin_shared(fx.store, STORE_BESIDE, &view, &err));
-    is_refused(E_UNAVAILABLE, "the source: a server, or another copy");
+    is_refused(E_UNAVAILABLE, "the source: a server or another copy");
     store_rollback(fx.store);
     raw_sql("INSERT INTO servers VALUES (3, 'm', 1, 0, 7, 9000000000000000000, 0, 0, 'h', 5, '1', "
             "'u', 0)");
-    is_refused(E_UNAVAILABLE, "the source: server m on h is at work there");
+    is_refused(E_UNAVAILABLE, "the source: server m on h is running there");
     raw_sql("UPDATE servers SET alive_until_at = 1, ids_mark = 1000000");
     make_new_target(
         "INSERT INTO servers VALUES (3, 'm', 1, 0, 7, 9000000000000000000, 0, 0, 'h', 5, "
         "'1', 'u', 0)");
-    is_refused(E_UNAVAILABLE, "the target: server m on h is at work there");
+    is_refused(E_UNAVAILABLE, "the target: server m on h is running there");
     (void)target_number("UPDATE servers SET alive_until_at = 0");
     copies_well();
     assert_int_equal(target_number("SELECT value FROM meta WHERE key = 'ids'"), 1000000);

@@ -333,7 +333,7 @@ def test_a_database_in_use_is_refused_at_either_end(embedded, servers, cluster, 
     refused(5, "the source: server", database, new_database(cluster))
     refused(5, "the target: server", plain.data, database)
     used.kill()  # it may be taken for alive for a while
-    assert "taken for dead" in refused(5, "the source: server", database, new_database(cluster))
+    assert "declared dead" in refused(5, "the source: server", database, new_database(cluster))
     used.start()
     used.stop()
     copied(database, new_database(cluster))
@@ -370,7 +370,7 @@ def test_the_same_place_twice_is_refused(embedded, database):
     refused(4, "it is the source", database, f"{database}&application_name=other")
 
 
-@pytest.mark.parametrize("version, words", [(2, "of version 2"), (99, "version 99")])
+@pytest.mark.parametrize("version, words", [(2, "has version 2"), (99, "version 99")])
 def test_another_version_is_refused(embedded, cluster, database, version, words):
     server = embedded().start()
     server.stop()
