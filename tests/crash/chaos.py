@@ -5,11 +5,11 @@
   chaos.py [--load runs|links] [--seconds N] [--seed N] [--keep]
 
 One server with its own worker and two separate workers carry out jobs of many kinds while things
-happen to all of them, and to the connections of one.  In the end everything is started again and the backlog is worked off.  Then:
-every job ran and is done (or was lost six times, which its record tells), none is there that nobody
-handed in, none ran at the same time as itself or as something that an earlier run had left, what was
-emitted is there exactly once, no process of ours is left, and the store passes its check.  The last
-line is the verdict as JSON.
+happen to all of them, and to the connections of one.  In the end everything is started again and
+the backlog is worked off.  Then: every job ran and is done (or was lost six times, which its record
+tells), none is there that nobody handed in, none ran at the same time as itself or as something
+that an earlier run had left, what was emitted is there exactly once, no process of ours is left,
+and the store passes its check.  The last line is the verdict as JSON.
 """
 import random
 import signal
@@ -66,7 +66,8 @@ class Chaos(Turmoil):
         if worker.running():
             worker.kill()
             longer = self.rng.random() < 0.15
-            self.after(self.LEASE_S + 2 if longer else self.pause(), lambda: self.start_worker(worker))
+            self.after(self.LEASE_S + 2 if longer else self.pause(),
+                       lambda: self.start_worker(worker))
 
     def worker_told_to_end(self):
         worker = self.rng.choice(self.workers)

@@ -96,7 +96,8 @@ class Judge:
     def _kept_counts(self):
         kept = self.client.counts()
         if kept != counted(self.jobs.values()):
-            self.broken.append(f"the kept counts are {kept}, counted are {counted(self.jobs.values())}")
+            self.broken.append(f"the kept counts are {kept}, counted are "
+                               f"{counted(self.jobs.values())}")
 
     def counts(self):
         states = Counter(job["state"] for job in self.jobs.values())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The load of a chaos: programs that tell of their runs, and those who hand in jobs for them.
 
-Each run appends `begin ID LEASE STEP` and `end ID LEASE STEP` to one file, and holds a lock of its job's id, which
-all that it starts inherits: whoever finds it taken runs at the same time as its own job, or as
-something that an earlier run of it has left.
+Each run appends `begin ID LEASE STEP` and `end ID LEASE STEP` to one file, and holds a lock of its
+job's id, which all that it starts inherits: whoever finds it taken runs at the same time as its own
+job, or as something that an earlier run of it has left.
 """
 import json
 import threading
@@ -28,7 +28,8 @@ say() {
 }
 
 leaf() {
-    echo "{\\"queue\\":\\"leaf\\",\\"params\\":{\\"kind\\":\\"leaf\\",\\"seconds\\":\\"0\\",\\"parent\\":\\"$WAYBILL_ID\\",\\"n\\":$1}}"
+    printf '{"queue":"leaf","params":{"kind":"leaf","seconds":"0","parent":"%s","n":%s}}\\n' \\
+        "$WAYBILL_ID" "$1"
 }
 
 case $2 in
@@ -58,7 +59,8 @@ verbs)
 raiser) say 'raise dump 3' ;;
 adder) say 'step {"name":"added","queue":"third","params":{"kind":"setter","seconds":"0"}}' ;;
 teller)
-    say "emit {\\"topic\\":\\"news\\",\\"params\\":{\\"kind\\":\\"plain\\",\\"seconds\\":\\"0\\",\\"from\\":\\"$WAYBILL_ID/$WAYBILL_STEP\\"}}"
+    from=$WAYBILL_ID/$WAYBILL_STEP
+    say 'emit {"topic":"news","params":{"kind":"plain","seconds":"0","from":"'"$from"'"}}'
     ;;
 bad)
     sleep "$3"
@@ -128,7 +130,7 @@ def write_programs(directory, place, definitions=DEFINITIONS):
 
 
 class Submitter:
-    """Hands in jobs of some kinds for as long as it is told; repeats with the same key what was not answered."""
+    """Submits jobs of some kinds until told to stop; repeats unanswered ones with the same key."""
 
     def __init__(self, make_client, rng, backlog, kinds=None):
         self.make_client = make_client

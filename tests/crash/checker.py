@@ -44,7 +44,7 @@ class Checker:
         self.client.close()
 
     def check_store(self):
-        """A server that was killed checks its store when it starts, and does one check at a time."""
+        """A killed server checks its store when it starts, one check at a time."""
         def asked():
             reply = self.client.post("/v1/check", {"full": True})
             return None if reply.status == 503 else reply
@@ -230,8 +230,8 @@ class Checker:
             if shown and shown["state"] == "running" and job.state in ("ready", "soon"):
                 now = self.client.show(job.id)
                 if now["state"] != "ready" or now["attempt"] != job.attempt:
-                    self.lost.append(f"job {job.id} was handed back and is {now['state']} in attempt "
-                                     f"{now['attempt']}")
+                    self.lost.append(f"job {job.id} was handed back and is {now['state']} in "
+                                     f"attempt {now['attempt']}")
                 job.due, job.text = None, ""
                 job.wait()
 

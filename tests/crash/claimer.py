@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who claims and finishes jobs over HTTP during a chaos, and what may be said of them all together."""
+"""Claims and finishes jobs over HTTP during a chaos; judges all claimers together."""
 import fcntl
 import threading
 import time
@@ -8,8 +8,8 @@ import time
 class Claimer:
     """Claims jobs of queue `hands` and finishes them until it is told to stop.
 
-    It holds the lock of a job, as the programs of chaos_load.py do, for as long as it can know its lease to be
-    live.  Every answer is written down.
+    It holds the lock of a job, as the programs of chaos_load.py do, for as long as it can know its
+    lease to be live.  Every answer is written down.
     """
 
     def __init__(self, name, client, rng, place, lease_s):
@@ -36,7 +36,8 @@ class Claimer:
         if reply.status == 200:
             return reply.json
         if reply.status != 503 or reply.headers.get("Retry-After") is None:
-            self.faults.append(f"{path}: {reply.status} {reply.headers.items()} {reply.body[:300]!r}")
+            self.faults.append(f"{path}: {reply.status} {reply.headers.items()} "
+                               f"{reply.body[:300]!r}")
         return None
 
     def _run(self):

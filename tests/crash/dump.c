@@ -82,7 +82,8 @@ static const struct {
 } partly[] = {
     {"claims",
      "SELECT * FROM claims WHERE token IN (SELECT token FROM jobs WHERE state = 5) ORDER BY 1"},
-    /* Its text names jobs by ids that differ from run to run, and counts what was not worth a line. */
+    /* Its text names jobs by ids that differ from run to run, and counts what was not worth a
+     * line. */
     {"queue_log", "SELECT queue, seq, at, what FROM queue_log ORDER BY 1, 2"},
     {"work", "SELECT * FROM work WHERE finished_at = 0 ORDER BY 1"},
     {"endings",

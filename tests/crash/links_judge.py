@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The judgement on a chaos with the load of links_load.py.
 
-From how each job and each step has ended follows all that must be there besides: jobs of chains and topics, arrivals, levels,
-who was released.  It is there once, or it is a fault.
+From how each job and each step has ended follows all that must be there besides: jobs of chains and
+topics, arrivals, levels, who was released.  It is there once, or it is a fault.
 """
 from collections import Counter, defaultdict
 
@@ -41,7 +41,8 @@ class LinksJudge(Judge):
         self.arrived = defaultdict(list)  # (join, key): ids of those who did
         self.raised = Counter()
         self.released = self.fired = 0
-        self.first_begin, self.last_begin = {}, {}  # (id, step), (id, None): place in the file of runs
+        # (id, step) and (id, None): the line in the file of runs.
+        self.first_begin, self.last_begin = {}, {}
         self.step_ends = Counter()
         self.ids = {}  # ref: id
 
@@ -95,7 +96,8 @@ class LinksJudge(Judge):
         if found != wanted:
             self.broken.append(f"{job['id']} has steps {found}, not {wanted}")
         if job["state"] != route.state:
-            self.lost.append(f"{job['id']} is {job['state']} {job.get('reason')}, not {route.state}")
+            self.lost.append(f"{job['id']} is {job['state']} {job.get('reason')}, not "
+                             f"{route.state}")
         least, most = (sum(submitter.retried[job["id"], known] for submitter in self.links)
                        for known in (True, False))
         if not least <= len(route.starts) - 1 <= least + most:
@@ -111,7 +113,8 @@ class LinksJudge(Judge):
             self.broken.append(f"{job['id']} step {number} is done and never ran to its end")
         elif step["queue"] == "resident" or step["params"]["kind"] in SETTERS:
             if job.get("set", {}).get(f"s{number}") != number:
-                self.broken.append(f"{job['id']} step {number} has set it, and there is {job.get('set')}")
+                self.broken.append(f"{job['id']} step {number} has set it, and there is "
+                                   f"{job.get('set')}")
 
     def _order(self, job, route):
         """In the record, and in what the programs told."""
@@ -124,9 +127,11 @@ class LinksJudge(Judge):
             self.broken.append(f"{job['id']} has a record out of order: {record}")
         went = [group[0]["number"] for group in route.groups] if len(route.starts) == 1 else []
         for earlier, later in zip(went, went[1:]):
-            begun, last = self.first_begin.get((job["id"], later)), self.last_begin.get((job["id"], earlier))
+            begun = self.first_begin.get((job["id"], later))
+            last = self.last_begin.get((job["id"], earlier))
             if begun is not None and last is not None and begun < last:
-                self.broken.append(f"{job['id']}: step {later} ran before the last run of {earlier}")
+                self.broken.append(f"{job['id']}: step {later} ran before the last run of "
+                                   f"{earlier}")
 
     # ---- who waited
 
@@ -156,8 +161,8 @@ class LinksJudge(Judge):
                                    f"waited for never came: {conditions}")
             return False
         if job["state"] == "cancelled":
-            self.broken.append(f"{job['id']} is cancelled ({job.get('text')}), and all it waited for "
-                               f"has come: {conditions}")
+            self.broken.append(f"{job['id']} is cancelled ({job.get('text')}), and all it waited "
+                               f"for has come: {conditions}")
             return False
         self.released += 1
         begun = self.first_begin.get((job["id"], None))
@@ -264,7 +269,8 @@ class LinksJudge(Judge):
             fired = sum(len(met[name, key]) for key in keys)
             self.fired += fired
             if shown["fired"] != fired:
-                self.broken.append(f"join {name} says that it fired {shown['fired']} times, not {fired}")
+                self.broken.append(f"join {name} says that it fired {shown['fired']} times, not "
+                                   f"{fired}")
             for key in keys:
                 self._meeting(name, key, met[name, key], waiting.get(key))
             for one in join["then"]:
@@ -306,7 +312,8 @@ class LinksJudge(Judge):
 
     def counts(self):
         routes = self.routes.values()
-        return {**super().counts(), "routes": len(routes), "steps": sum(len(r.groups) for r in routes),
+        return {**super().counts(), "routes": len(routes),
+                "steps": sum(len(r.groups) for r in routes),
                 "retried": sum(len(r.starts) - 1 for r in routes if r.starts),
                 "made": sum(self.wanted.values()), "fired": self.fired, "released": self.released,
                 "raised": sum(self.raised.values())}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The load of a chaos in which ends lead on: routes, graphs, chains, joins, signals, topics.
 
-The programs are those of chaos_load.py.  Whatever an end leads to is told apart by `way` in the params of its destination, so
-that links_judge.py can say of each job what has made it.
+The programs are those of chaos_load.py.  Whatever an end leads to is told apart by `way` in the
+params of its destination, so that links_judge.py can say of each job what has made it.
 """
 import json
 from collections import Counter
@@ -65,7 +65,8 @@ def worker_options(subscribed):
 
 
 class LinksSubmitter(Submitter):
-    CASES = {"_route": 5, "_chain": 5, "_graph": 4, "_fan": 1, "_crowd": 0.1, "_signals": 3, "_told": 2}
+    CASES = {"_route": 5, "_chain": 5, "_graph": 4, "_fan": 1, "_crowd": 0.1,
+             "_signals": 3, "_told": 2}
 
     def __init__(self, make_client, rng, backlog):
         super().__init__(make_client, rng, backlog)
@@ -95,7 +96,9 @@ class LinksSubmitter(Submitter):
     def _jobs(self):
         jobs = []
         for _ in range(self.rng.randrange(1, 4)):
-            case = self.rng.choices(list(self.CASES), self.CASES.values())[0] if self.cases else "_crowd"
+            case = "_crowd"
+            if self.cases:
+                case = self.rng.choices(list(self.CASES), self.CASES.values())[0]
             self.cases[case] += 1
             made = getattr(self, case)()
             if case == "_route":
@@ -121,7 +124,8 @@ class LinksSubmitter(Submitter):
         steps = [self._step(n, kinds, on_error=self.rng.choice(["stop", "continue"]))
                  for n in range(1, self.rng.randrange(3, 6))]
         for _ in range(self.rng.randrange(3)):
-            steps.append(self._step(len(steps) + 1, ["plain", "setter", "setter", "bad"], final=True))
+            steps.append(self._step(len(steps) + 1, ["plain", "setter", "setter", "bad"],
+                                    final=True))
         return [self._one(None, steps=steps, on_success=[lead("noted", "job"), {"join": "all"}],
                           on_failure=[lead("sorry", "job")])]
 
@@ -135,7 +139,8 @@ class LinksSubmitter(Submitter):
 
     def _condition(self, target):
         """On an earlier job of the same request."""
-        condition = {"job": target["ref"], "on": self.rng.choice(["success"] * 4 + ["failure", "end"])}
+        condition = {"job": target["ref"],
+                     "on": self.rng.choice(["success"] * 4 + ["failure", "end"])}
         if "steps" in target and self.rng.random() < 0.6:
             condition["step"] = self.rng.choice(target["steps"])["number"]
         return condition
@@ -159,7 +164,8 @@ class LinksSubmitter(Submitter):
         return [first, *middle, self._one("graph", after=[job["ref"] for job in middle])]
 
     def _crowd(self):
-        """More than one commit can release: all of them are cancelled, as the first one does well; then the last one runs."""
+        """More than one commit can release: all of them are cancelled, as the first one does well;
+        then the last one runs."""
         first = self._one("graph")
         crowd = [self._one("graph", after=[{"job": first["ref"], "on": "failure"}])
                  for _ in range(self.rng.randrange(1100, 1600))]

@@ -2,25 +2,29 @@
 """What the record of a routed job says, step by step, against the rules of routes."""
 from chaos_judge import LOSSES_MAX
 
-ADDED = {"queue": "third", "params": {"kind": "setter", "seconds": "0"}}  # by programs of kind `adder`
+# Added by programs of kind `adder`.
+ADDED = {"queue": "third", "params": {"kind": "setter", "seconds": "0"}}
 
 
 def failure_fault(last, entries):
-    """Why it may not have failed for good like this; None: it said so, or its worker was lost too often."""
+    """Why this final failure is wrong; None: the program said so, or lost its worker too often."""
     losses = sum(entry.get("cause") == "lost" for entry in entries)
     if last.get("cause") == "lost":
         return f"failed as lost after {losses} losses: {entries}" if losses != LOSSES_MAX else None
-    return None if last.get("text") == "it is bad" else f"failed: {last.get('cause')} {last.get('text')}"
+    return None if last.get("text") == "it is bad" else \
+        f"failed: {last.get('cause')} {last.get('text')}"
 
 
 class Route:
-    """The steps as they were handed in, those added since, and how it went: once, and again for each retry by hand."""
+    """The steps as they were handed in, those added since, and how it went: once, and again for
+    each retry by hand."""
 
     def __init__(self, handed_in, record):
         self.steps = list(handed_in)
         self.groups = []  # entries of each time that a step was begun
         for entry in record:
-            if entry["attempt"] == 1 or not self.groups or self.groups[-1][0]["number"] != entry["number"]:
+            if entry["attempt"] == 1 or not self.groups or \
+                    self.groups[-1][0]["number"] != entry["number"]:
                 self.groups.append([])
             self.groups[-1].append(entry)
         self.faults = []
@@ -75,7 +79,8 @@ class Route:
                 self.state = "failed" if failed else "done"
                 self.ends.append((None, self.state))
         if wanted is not None or not self.groups:
-            self.faults.append(f"has not come to its end: {[group[0]['number'] for group in self.groups]}")
+            self.faults.append("has not come to its end: "
+                               f"{[group[0]['number'] for group in self.groups]}")
 
     def _judge(self, step, entries):
         where, last = f"step {step['number']}", entries[-1]

@@ -4,12 +4,13 @@
 
   postgres_chaos.py [--load runs|links] [--seconds N] [--seed N] [--keep] [--servers N]
 
-Six workers, two at each server, carry out programs; others claim and finish over HTTP, at any server.  Servers and workers are killed with
--9 and come back, workers sometimes at another server; PostgreSQL is restarted every 5 to 15 s, in order or as in a crash, and
-its backends are terminated.  In the end everything is started again and the backlog is worked off.  Then: every acknowledged job
-has ended, none is there that nobody handed in, none had two live leases, none was done twice, after each restart work went on
-within 5 s of PostgreSQL taking connections, no process is left, and the store passes its check.  The last line is the verdict
-as JSON.
+Six workers, two at each server, carry out programs; others claim and finish over HTTP, at any
+server.  Servers and workers are killed with -9 and come back, workers sometimes at another server;
+PostgreSQL is restarted every 5 to 15 s, in order or as in a crash, and its backends are terminated.
+In the end everything is started again and the backlog is worked off.  Then: every acknowledged job
+has ended, none is there that nobody handed in, none had two live leases, none was done twice, after
+each restart work went on within 5 s of PostgreSQL taking connections, no process is left, and the
+store passes its check.  The last line is the verdict as JSON.
 """
 import random
 import shutil
@@ -56,7 +57,8 @@ class PostgresChaos(Turmoil):
     @staticmethod
     def add_options(parser):
         parser.add_argument("--servers", type=int, default=3)
-        parser.add_argument("--log-statements", action="store_true", help="by PostgreSQL, for --keep")
+        parser.add_argument("--log-statements", action="store_true",
+                            help="by PostgreSQL, for --keep")
 
     def __init__(self, args):
         super().__init__(args)
@@ -86,7 +88,8 @@ class PostgresChaos(Turmoil):
     def make_load(self):
         for n in range(WORKERS_A_SERVER * len(self.servers)):
             server = self.servers[n % len(self.servers)]
-            self.workers.append(Worker(server, f"w{n}", url=self.url_of(server), data=self.dir / f"w{n}",
+            self.workers.append(Worker(server, f"w{n}", url=self.url_of(server),
+                                       data=self.dir / f"w{n}",
                                        args=self.worker_options(n < SUBSCRIBED)))
             self.workers[-1].start()
         self.submitters = [self.load.submitter(self.anywhere, self.luck(), BACKLOG),
@@ -169,10 +172,12 @@ class PostgresChaos(Turmoil):
             self.start_postgres()
         self.all_goes_on()
         self.later = []
-        for server in self.servers:  # those that live go on with what they have in memory: it is judged, too
+        # Live servers continue with what they have in memory: that is judged, too.
+        for server in self.servers:
             if not server.running():
                 server.start()
-        eventually(lambda: self.recovery_times()[-1:] != [float("inf")], "a finish that is accepted", 60)
+        eventually(lambda: self.recovery_times()[-1:] != [float("inf")],
+                   "a finish that is accepted", 60)
         for worker in self.workers:
             if not worker.running():
                 worker.spawn()
@@ -196,7 +201,7 @@ class PostgresChaos(Turmoil):
                         for seconds in self.recoveries if seconds > RECOVERS_WITHIN_S]
 
     def recovery_times(self):
-        """From each instant at which it took connections again to the next finish that was accepted."""
+        """From each time PostgreSQL took connections again to the next accepted finish."""
         accepted = sorted(entry[3] for claimer in self.claimers for entry in claimer.accepted)
         return sorted(next((at - since for at in accepted if at > since), float("inf"))
                       for since in self.accepting_from)

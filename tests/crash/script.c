@@ -12,8 +12,8 @@
 
 #define BEGIN_AT (INT64_C(1760000000) * US_PER_S)
 
-/* Longer than the engine rests after a failure.  Nothing falls due by itself in a step with a request, which
- * may run in such a rest when it is repeated. */
+/* Longer than the engine rests after a failure.  Nothing falls due by itself in a step with a
+ * request, which may run in such a rest when it is repeated. */
 #define STEP_US (2 * US_PER_S)
 
 static void on_done(struct op *op)
@@ -274,8 +274,8 @@ enum err_code script_step(struct script *s, size_t number, enum script_try which
         return run_request(s, step, err);
     struct now now = s->now;
 
-    /* After a failure the engine rests for a while, and leases get a full period.  The wall stands still meanwhile, and
-     * the sleep that is taken back says that nobody has set it. */
+    /* After a failure the engine rests for a while, and leases get a full period.  The wall stands
+     * still meanwhile, and the sleep that is taken back says that nobody has set it. */
     if (which == SCRIPT_AGAIN) {
         int64_t rest_us = step->after_us == 0 ? STEP_US : step->after_us;
 

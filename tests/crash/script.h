@@ -1,9 +1,9 @@
 /*
  * A fixed script of engine operations of every kind, one batch each.
  *
- * Run twice from the start it does the same: the clock is the script's own, pauses have no jitter.  Steps
- * find their jobs by what earlier steps were answered, so that a step may be repeated, as a client does
- * after an error.
+ * Run twice from the start it does the same: the clock is the script's own, pauses have no jitter.
+ * Steps find their jobs by what earlier steps were answered, so that a step may be repeated, as a
+ * client does after an error.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -44,8 +44,8 @@ MUST_CHECK enum err_code script_open(struct script *s, const char *vfs, struct e
 enum script_end { SCRIPT_STOP, SCRIPT_DROP };
 void script_close(struct script *s, enum script_end how);
 
-/* Runs a step.  E_OK when it was answered as it should be; else the error it was answered with.  The clock
- * goes on with the first try of a step only. */
+/* Runs a step.  E_OK when it was answered as it should be; else the error it was answered with.
+ * The clock goes on with the first try of a step only. */
 enum script_try { SCRIPT_FIRST, SCRIPT_AGAIN };
 enum err_code script_step(struct script *s, size_t number, enum script_try which, struct err *err);
 

@@ -3,8 +3,9 @@
 
 #include "base/compiler.h"
 
-#define WORK_DEFINITION \
-    "{\"retry\":{\"max\":2,\"first\":\"100s\",\"jitter\":0},\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
+#define WORK_DEFINITION                                       \
+    "{\"retry\":{\"max\":2,\"first\":\"100s\",\"jitter\":0}," \
+    "\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
 #define OTHER_DEFINITION "{\"keep\":{\"done\":\"1h\",\"failed\":\"2h\"}}"
 
 /* ---- submit ---- */

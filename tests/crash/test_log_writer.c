@@ -1,5 +1,6 @@
 /*
- * The log writer over a disk that can be cut off: few writes, and the promises of SQLite as without it.
+ * The log writer over a disk that can be cut off: few writes, and the promises of SQLite as without
+ * it.
  */
 /* SPDX-License-Identifier: MIT */
 #include <setjmp.h>
@@ -143,7 +144,8 @@ static void a_commit_survives_every_power_cut(void **state)
     sqlite3_close(db);
 }
 
-/* Pages that the cache cannot keep go into the log before the commit, and are read again from there. */
+/* Pages that the cache cannot keep go into the log before the commit, and are read again from
+ * there. */
 static void a_transaction_larger_than_the_cache_is_whole(void **state)
 {
     (void)state;

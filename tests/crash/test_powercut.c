@@ -1,9 +1,11 @@
 /*
- * The engine when the power is cut, the process is killed, or the disk fails, at every point of a script.
+ * The engine when the power is cut, the process is killed, or the disk fails, at every point of a
+ * script.
  *
- * The state after each step is known from a run in which nothing goes wrong.  Whatever happens within a
- * step, the store must then be exactly as after the step before or as after this one; once the step was
- * answered, only the latter.  Nothing acknowledged is lost, nothing is half done, nothing else appears.
+ * The state after each step is known from a run in which nothing goes wrong.  Whatever happens
+ * within a step, the store must then be exactly as after the step before or as after this one; once
+ * the step was answered, only the latter.  Nothing acknowledged is lost, nothing is half done,
+ * nothing else appears.
  *
  * `make test` takes a sample of the points; WAYBILL_TORTURE=1 takes all, with more seeds.
  */
@@ -264,8 +266,8 @@ struct fault {
     int64_t times;
 };
 
-/* A step met the fault and was answered with an error: nothing of it is there.  A crash may still bring it
- * to light as a whole, if only its sync failed; then the client's repetition succeeds. */
+/* A step met the fault and was answered with an error: nothing of it is there.  A crash may still
+ * bring it to light as a whole, if only its sync failed; then the client's repetition succeeds. */
 static void check_refused(struct powercut *disk, struct script *s, size_t step,
                           const struct err *err)
 {

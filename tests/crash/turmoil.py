@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What chaos.py and postgres_chaos.py have in common: things happen at random under load, then calm, then judgement.
+"""What chaos.py and postgres_chaos.py have in common: random faults under load,
+then calm, then judgement.
 
-Who derives from Turmoil makes `servers`, `workers` and `submitters`, has a method for each of its HAPPENINGS (name: weight), and
-brings everything back in calm().  What is carried out meanwhile is one of LOADS.
+Who derives from Turmoil makes `servers`, `workers` and `submitters`, has a method for each of its
+HAPPENINGS (name: weight), and brings everything back in calm().  What is carried out meanwhile is
+one of LOADS.
 """
 import argparse
 import faulthandler
@@ -79,9 +81,11 @@ class Turmoil:
     def await_subscribers(self):
         """What is published from now on goes to all of them."""
         topic = self.load.topic
-        wanted = {f"{topic}@{worker.name}" for worker in self.workers if "--subscribe" in worker.args}
+        wanted = {f"{topic}@{worker.name}"
+                  for worker in self.workers if "--subscribe" in worker.args}
         client = self.servers[0].tcp()
-        eventually(lambda: not wanted or wanted <= set(client.ok("GET", f"/v1/topics/{topic}")["queues"]),
+        eventually(lambda: not wanted or
+                   wanted <= set(client.ok("GET", f"/v1/topics/{topic}")["queues"]),
                    "the subscriptions")
 
     # ---- what happens
@@ -229,7 +233,8 @@ def main(kind, about):
                                      formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--load", choices=LOADS, default="runs", help="what is carried out meanwhile")
+    parser.add_argument("--load", choices=LOADS, default="runs",
+                        help="what is carried out meanwhile")
     parser.add_argument("--keep", action="store_true", help="leave everything, also after success")
     kind.add_options(parser)
     args = parser.parse_args()

@@ -3,17 +3,17 @@
 
 A history is a list of operations, one JSON object a line.  Common to all:
 
-  op        what was asked for (below), or `fault` for what the nemesis did, or `rules` for what was defined
+  op        the request (below), `fault` for an act of the nemesis, or `rules` for definitions
   client    who asked, and `server`: the number of the server that was asked
   t0, t1    when it was invoked and when its outcome was known, in seconds on one monotonic clock
   outcome   ok: acknowledged · fail: surely without effect · unknown: anything may have happened
 
   submit    jobs [{name, queue, key?, after?, kind?}], outcomes [one a job], ids [one a job or null]
-  claim     worker, period (of the leases, in seconds), grants [{id, lease, name, attempt, left}]; left: how many seconds of
-            it there were when the reply came, by the deadline in it
+  claim     worker, period (of the leases, in seconds), grants [{id, lease, name, attempt, left}];
+            left: the seconds until the deadline in the reply, when the reply came
   touch     id, lease, lost (the reply said that the lease is)
-  finish    id, lease, state, mark (its text), result?, emits [names], raises {signal: n}, code (of a refusal),
-            ended (the state that the job has got instead of done)
+  finish    id, lease, state, mark (its text), result?, emits [names], raises {signal: n},
+            code (of a refusal), ended (the state that the job has got instead of done)
   emit      id, lease, seq, names, visible, page (with a cursor) or null
   cancel    id, state (of the reply)            retry    id
   raise     signal, count                       arrive   join, key
@@ -22,9 +22,9 @@ A history is a list of operations, one JSON object a line.  Common to all:
             0: it has not happened)
   rules     on_success {queue: [{queue, way} | {join} | {signal}]}, joins {name: count}, patience
 
-The name of a job is in its params.  A job that another's end has made has the name of that one, and `way` beside it.  The
-final state is what the API shows when all is healed and drained: {jobs: [all, with progress], signals: {name: level},
-joins: {name: {key: waiting}}}.
+The name of a job is in its params.  A job that another's end has made has the name of that one, and
+`way` beside it.  The final state is what the API shows when all is healed and drained: {jobs: [all,
+with progress], signals: {name: level}, joins: {name: {key: waiting}}}.
 """
 import json
 from collections import defaultdict
@@ -46,7 +46,8 @@ class Grant:
         self.lives_until = self.t0 + self.period  # for certain, unless it is given back
 
     def __repr__(self):
-        return f"lease {self.lease} of {self.worker} at server {self.server}, {self.t0:.3f}-{self.t1:.3f}"
+        return (f"lease {self.lease} of {self.worker} at server {self.server}, "
+                f"{self.t0:.3f}-{self.t1:.3f}")
 
     def certain(self):
         """The time in which it was live, whatever the clocks and delays were."""
@@ -60,7 +61,8 @@ class Book:
         for op in self.ops:
             self.of[op["op"]].append(op)
         self.rules = self.of["rules"][0] if self.of["rules"] else {}
-        self.patience = self.rules.get("patience", 1)  # how many times slower than usual everything may be
+        # How many times slower than usual everything may be.
+        self.patience = self.rules.get("patience", 1)
         self.faults = self.of["fault"]
         self.jobs = {job["id"]: job for job in final["jobs"]}
         self.signals, self.joins = final["signals"], final["joins"]

@@ -34,8 +34,8 @@ class Claimer(Recorder):
     def claim(self):
         server, period = self.server(), self.rng.choice(PERIODS_S)
         most = self.rng.randrange(1, 4)
-        body = {"worker": self.name, "queues": dict.fromkeys(QUEUES, most), "max": most, "lease": f"{period}s",
-                "wait": self.rng.choice(["0s", "300ms", "1s"])}
+        body = {"worker": self.name, "queues": dict.fromkeys(QUEUES, most), "max": most,
+                "lease": f"{period}s", "wait": self.rng.choice(["0s", "300ms", "1s"])}
         asked = self.ask(server, "POST", "/v1/claim", body)
         jobs = asked[0].document["jobs"] if asked[0].outcome == "ok" else []
         now = datetime.now(timezone.utc)
@@ -90,8 +90,9 @@ class Claimer(Recorder):
             body["cursor"] = page + 1
         for _ in range(TRIES):
             server = self.server()
-            reply = self.note("emit", server, self.ask(server, "POST", "/v1/emit", body), id=job["id"],
-                              lease=job["lease"], seq=seq, names=names, visible=visible, page=page)
+            reply = self.note("emit", server, self.ask(server, "POST", "/v1/emit", body),
+                              id=job["id"], lease=job["lease"], seq=seq, names=names,
+                              visible=visible, page=page)
             if reply.outcome == "ok" or reply.code == "stale_lease":
                 return reply.outcome == "ok"
             self.pause(0.1)
@@ -99,7 +100,8 @@ class Claimer(Recorder):
 
     def touch(self, job):
         server = self.server()
-        asked = self.ask(server, "POST", "/v1/touch", {"touch": [{"id": job["id"], "lease": job["lease"]}]})
+        asked = self.ask(server, "POST", "/v1/touch",
+                         {"touch": [{"id": job["id"], "lease": job["lease"]}]})
         lost = asked[0].outcome == "ok" and bool(asked[0].document["lost"])
         self.note("touch", server, asked, id=job["id"], lease=job["lease"], lost=lost)
 
@@ -151,6 +153,8 @@ class Reader(Recorder):
             if self.rng.random() < 0.2:
                 reply, _, _ = self.ask(self.rng.randrange(self.world.servers), "GET", "/v1/counts")
                 if reply.outcome == "ok":
-                    self.world.backlog = sum(n for states in reply.document["counts"].values() for state, n in
-                                             states.items() if state in ("ready", "running", "scheduled"))
+                    self.world.backlog = sum(
+                        n for states in reply.document["counts"].values()
+                        for state, n in states.items()
+                        if state in ("ready", "running", "scheduled"))
             self.pause(self.rng.uniform(0, 0.1))

@@ -4,9 +4,10 @@
 
   judge.py HISTORY FINAL
 
-Knows nothing of the server's code and books.  Each property is a function over a Book (book.py) that gives what
-speaks against it; links.py has those of jobs that lead to, make or wait for others.  An interval is counted against
-the server only as far as it is certain: from a reply to the next request.
+Knows nothing of the server's code and books.  Each property is a function over a Book (book.py)
+that gives what speaks against it; links.py has those of jobs that lead to, make or wait for others.
+An interval is counted against the server only as far as it is certain: from a reply to the next
+request.
 """
 import json
 import sys
@@ -16,14 +17,15 @@ from collections import Counter
 import links
 from book import ENDED, Book, read
 
-LEASE_SLACK_S = 1.0   # between the commit of a grant and its reply, without faults, on a busy machine
+# Between the commit of a grant and its reply, without faults, on a busy machine.
+LEASE_SLACK_S = 1.0
 SILENCE_S = 3.0       # the longest pause of servers that nothing was done to
 RETRY_S = 0.5         # who was refused asks again within this
 BUSY = {None, "unavailable", "too_slow"}  # codes of refusals while the store is out of reach
 GENTLE = {"slow_link", "very_slow_link"}  # faults in which a reply comes later by round trips only
 # What is done to one server only, and to its connections; the others must go on.
-ALONE = {"stop_short", "stop_long", "slow_link", "very_slow_link", "lossy_link", "drop_out", "drop_in", "drop_both",
-         "reset_near", "reset_far", "backend_frozen"}
+ALONE = {"stop_short", "stop_long", "slow_link", "very_slow_link", "lossy_link", "drop_out",
+         "drop_in", "drop_both", "reset_near", "reset_far", "backend_frozen"}
 
 
 # ---- jobs
@@ -45,7 +47,8 @@ def lost(book):
 def duplicated(book):
     """One attempt makes one job at most; a key never makes two."""
     for name, jobs in book.own.items():
-        places = Counter(job["queue"] for job in jobs) if name in book.published else {None: len(jobs)}
+        places = Counter(job["queue"] for job in jobs) if name in book.published else \
+            {None: len(jobs)}
         for place, count in places.items():
             if count > 1:
                 yield f"{name} is there {count} times{f' in {place}' if place else ''}: " + \
@@ -112,7 +115,8 @@ def overlapping(book):
 
 
 def fence(book):
-    """Leases of a job never repeat, and their fence, the number they begin with, grows with each grant."""
+    """Leases of a job never repeat, and their fence, the number they begin with, grows with each
+    grant."""
     for job_id, grants in book.grants.items():
         for lease, count in Counter(grant.lease for grant in grants).items():
             if count > 1:
@@ -131,13 +135,15 @@ def lease_short(book):
                 continue
             slack = LEASE_SLACK_S * book.patience
             if first.left < first.period - slack:
-                yield f"{job_id}: {first} for {first.period} s had {first.left:.3f} s left when it came"
+                yield (f"{job_id}: {first} for {first.period} s had {first.left:.3f} s left "
+                       "when it came")
             until = first.t1 + first.period - slack
             for second in grants[number + 1:]:
                 if first.t1 <= second.t0 and second.t1 < min(until, first.released_at):
                     yield f"{job_id}: {first} for {first.period} s, then {second}"
             for op in book.finishes[job_id, first.lease]:
-                if op.get("code") == "stale_lease" and op["t1"] < until and op["t0"] <= first.released_at:
+                if op.get("code") == "stale_lease" and op["t1"] < until and \
+                        op["t0"] <= first.released_at:
                     yield f"{job_id}: {first} for {first.period} s was stale at {op['t1']:.3f}"
 
 
@@ -149,7 +155,8 @@ def stale(book):
             continue
         for later in book.grants[op["id"]]:
             if grant.t1 <= later.t0 and later.t1 < op["t0"] and not _said_before(book, op, later):
-                yield f"{op['id']}: {op['op']} under {grant} was accepted at {op['t1']:.3f}, after {later}"
+                yield (f"{op['id']}: {op['op']} under {grant} was accepted "
+                       f"at {op['t1']:.3f}, after {later}")
 
 
 def _said_before(book, op, later):
@@ -165,8 +172,8 @@ def _said_before(book, op, later):
 # ---- ends
 
 def finality(book):
-    """An end that was acknowledged stays, with its result, unless somebody retries the job: after the
-    first finish with that lease, as a repeated one is told of the end that there was."""
+    """An end that was acknowledged stays, with its result, unless somebody retries the job: after
+    the first finish with that lease, as a repeated one is told of the end that there was."""
     tried = {}
     for op in book.of["finish"]:
         tried[op["id"], op["lease"]] = min(op["t0"], tried.get((op["id"], op["lease"]), op["t0"]))
@@ -218,7 +225,8 @@ def _shrunk(job_id, reads):
     for number, (_, t1, first) in enumerate(reads):
         for t0, _, second in reads[number + 1:number + 4]:
             if t1 <= t0 and [_short(e) for e in second[:len(first)]] != [_short(e) for e in first]:
-                yield f"{job_id}: the record had {len(first)} entries at {t1:.3f}, and is another at {t0:.3f}"
+                yield (f"{job_id}: the record had {len(first)} entries at {t1:.3f}, "
+                       f"and is another at {t0:.3f}")
 
 
 def _short(entry):
@@ -238,16 +246,19 @@ def reads(book):
             continue
         if op.get("job") is None:
             if made.get(op["id"], float("inf")) < op["t0"]:
-                yield f"{op['id']} was made before {op['t0']:.3f}, and not found by server {op['server']}"
-        elif op["id"] in ended and ended[op["id"]][0] < op["t0"] and op["job"]["state"] != ended[op["id"]][1]:
-            yield (f"{op['id']} was {ended[op['id']][1]} before {op['t0']:.3f}, and {op['job']['state']} "
-                   f"by server {op['server']}")
+                yield (f"{op['id']} was made before {op['t0']:.3f}, "
+                       f"and not found by server {op['server']}")
+        elif op["id"] in ended and ended[op["id"]][0] < op["t0"] and \
+                op["job"]["state"] != ended[op["id"]][1]:
+            yield (f"{op['id']} was {ended[op['id']][1]} before {op['t0']:.3f}, and "
+                   f"{op['job']['state']} by server {op['server']}")
 
 
 # ---- servers
 
 def silences(book):
-    """(length, server, fault): how long servers were asked in vain while something was done to another one only."""
+    """(length, server, fault): how long servers were asked in vain while something was done to
+    another one only."""
     asked = {}  # server: writes
     for op in sorted(book.ops, key=lambda op: op["t0"]):
         if "outcome" in op and op["op"] != "read":
@@ -268,9 +279,11 @@ def _is_answered(op):
 
 
 def _longest_pause(ops, start, end):
-    """The longest time within these in which requests were asked and none was answered.  While nobody asks, nobody is
-    kept waiting: clients may all be waiting for the server that has the fault."""
-    answers = [start, *sorted(op["t1"] for op in ops if _is_answered(op) and start < op["t1"] < end), end]
+    """The longest time within these in which requests were asked and none was answered.  While
+    nobody asks, nobody is kept waiting: clients may all be waiting for the server that has the
+    fault."""
+    answers = [start,
+               *sorted(op["t1"] for op in ops if _is_answered(op) and start < op["t1"] < end), end]
     longest = 0.0
     for before, after in zip(answers, answers[1:]):
         if after - before > longest:
@@ -298,9 +311,9 @@ def silence(book):
 
 
 PROPERTIES = {
-    "lost": lost, "duplicated": duplicated, "unexpected": unexpected, "refused": refused, "hanging": hanging,
-    "overlapping": overlapping, "fence": fence, "lease_short": lease_short, "stale": stale,
-    "finality": finality, "progress": progress, "reads": reads, "silence": silence,
+    "lost": lost, "duplicated": duplicated, "unexpected": unexpected, "refused": refused,
+    "hanging": hanging, "overlapping": overlapping, "fence": fence, "lease_short": lease_short,
+    "stale": stale, "finality": finality, "progress": progress, "reads": reads, "silence": silence,
     **links.PROPERTIES,
 }
 
@@ -311,8 +324,8 @@ def judge(operations, final):
     against = {name: list(find(book)) for name, find in PROPERTIES.items()}
     outcomes = Counter(op["outcome"] for op in book.ops if "outcome" in op)
     verdict = {
-        "attempted": sum(outcomes.values()), "acknowledged": outcomes["ok"], "unknown": outcomes["unknown"],
-        "refusals": outcomes["fail"], "jobs": len(book.jobs),
+        "attempted": sum(outcomes.values()), "acknowledged": outcomes["ok"],
+        "unknown": outcomes["unknown"], "refusals": outcomes["fail"], "jobs": len(book.jobs),
         "grants": sum(map(len, book.grants.values())),
         "lost": len(against["lost"]), "duplicated": len(against["duplicated"]),
         "unexpected": len(against["unexpected"]),

@@ -6,7 +6,7 @@ FOR_EVER = float("inf")
 
 
 def emits(book):
-    """What an attempt emitted is there once if it was done, else not; what was visible is there at once."""
+    """Jobs that an attempt emitted exist once if it was done, else not; visible ones at once."""
     for name, ops in book.emits.items():
         there = len(book.own[name])
         if any(op.get("page") is not None for op in ops):
@@ -16,9 +16,11 @@ def emits(book):
         hidden = [op for op in ops if not op.get("visible")]
         done = [op for op in hidden if book.done_by(op["id"], op["lease"])]
         if any(op["outcome"] == "ok" for op in done) and there == 0:
-            yield f"{name} was emitted by an attempt of {done[0]['id']} that was done, and is not there"
+            yield (f"{name} was emitted by an attempt of {done[0]['id']} that "
+                   f"was done, and is not there")
         if hidden and not done and there:
-            yield f"{name} was emitted by an attempt of {hidden[0]['id']} that was not done, and is there"
+            yield (f"{name} was emitted by an attempt of {hidden[0]['id']} that "
+                   f"was not done, and is there")
 
 
 def pages(book):
@@ -28,7 +30,8 @@ def pages(book):
         done = [job for job in book.own[name] if job["state"] == "done"]
         for page in range(wanted if done else 0):
             if len(book.own[f"{name}/{page}"]) != 1:
-                yield f"{name} is done, and page {page} is there {len(book.own[f'{name}/{page}'])} times"
+                yield (f"{name} is done, and "
+                       f"page {page} is there {len(book.own[f'{name}/{page}'])} times")
 
 
 def _leads(book, job):
@@ -48,7 +51,8 @@ def chains(book):
         for lead in _leads(book, job):
             made = book.made[job["id"], lead["way"]] if "way" in lead else None
             if made is not None and len(made) != wanted:
-                yield f"{job['id']} was done {wanted} times and made {len(made)} jobs as {lead['way']}"
+                yield (f"{job['id']} was done {wanted} times and "
+                       f"made {len(made)} jobs as {lead['way']}")
     for (cause, way), jobs in book.made.items():
         if jobs and cause not in book.jobs:
             yield f"{jobs[0]['id']} was made as {way} by {cause}, which is not there"
@@ -70,8 +74,8 @@ def joins(book):
         arrived = fired * count + left
         least = certain[join, key]
         if not least <= arrived <= least + doubtful[join, key] or left >= count:
-            yield (f"{join} {key} has fired {fired} times for {count} each and {left} wait, after {least} "
-                   f"arrivals and {doubtful[join, key]} in doubt")
+            yield (f"{join} {key} has fired {fired} times for {count} each and {left} wait, after "
+                   f"{least} arrivals and {doubtful[join, key]} in doubt")
 
 
 def _raises(book):
@@ -113,8 +117,8 @@ def signals(book):
     for name in {*most, *book.signals}:
         level = book.signals.get(name, 0)
         if not least[name] <= level + taken[name] <= most[name]:
-            yield (f"signal {name} is at {level}, {taken[name]} were taken, and it was raised by {least[name]} to "
-                   f"{most[name]}")
+            yield (f"signal {name} is at {level}, {taken[name]} were taken, and it was raised by "
+                   f"{least[name]} to {most[name]}")
 
 
 def waiting(book):
@@ -136,7 +140,8 @@ def waiting(book):
         for at, count in sorted(takes):
             total += count
             if total > _sum(raised, name, at):
-                yield f"signal {name}: {total} were taken by {at:.3f}, and it was not yet raised by as much"
+                yield (f"signal {name}: {total} were taken by {at:.3f}, "
+                       f"and it was not yet raised by as much")
                 break
 
 
@@ -151,7 +156,8 @@ def _after_job(book, job, condition, first):
     if target is None:
         yield f"{job['id']} waits for {condition['name']}, which is not there"
         return
-    ends = [op["t0"] for op in book.finished[target["id"]] if op["outcome"] != "fail" and op["state"] == "done"]
+    ends = [op["t0"] for op in book.finished[target["id"]] if op["outcome"] != "fail" and
+            op["state"] == "done"]
     if first and first.t1 < min(ends, default=FOR_EVER):
         yield f"{job['id']} waited for {target['id']}, and was granted too early: {first}"
     if book.retries[target["id"]] or book.retries[job["id"]]:
@@ -160,7 +166,8 @@ def _after_job(book, job, condition, first):
     if target["state"] == "done" and given_up:
         yield f"{job['id']} was cancelled, though {target['id']}, for which it waited, was done"
     if target["state"] in ("failed", "cancelled") and job["state"] != "cancelled":
-        yield f"{job['id']} is {job['state']}, though {target['id']}, for which it waited, is {target['state']}"
+        yield (f"{job['id']} is {job['state']}, though {target['id']}, "
+               f"for which it waited, is {target['state']}")
 
 
 PROPERTIES = {"emits": emits, "pages": pages, "chains": chains, "joins": joins, "signals": signals,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is done to servers, links and PostgreSQL during a history: one fault at a time, each healed before the next.
+"""Faults of servers, links and PostgreSQL during a history: one at a time, each healed first.
 
 A method of Nemesis is a fault; its name is the kind in the history.  It returns when the fault is
 healed, and its value is its effect: how many packets, connections, backends or processes it hit.
@@ -26,10 +26,11 @@ FREEZE_TRIES = 100
 EPOLL_WAITS = {"232", "281", "441"}  # epoll_wait, epoll_pwait, epoll_pwait2 on x86-64
 SHORT_S, LONG_S = 1.5, 6.0  # below and above the longest lease
 SLOW_S, VERY_SLOW_S = 0.05, 0.13  # one way: about 100 and 300 ms there and back
-BOTH = ["kill9", "stop_short", "stop_long", "term", "request_lost", "reply_lost", "clients_lossy", "clients_reset",
-        "clock_off", "commit_before", "commit_after"]
-SHARED = ["drop_out", "drop_in", "drop_both", "reset_near", "reset_far", "reset_both", "slow_link", "very_slow_link",
-          "lossy_link", "store_crash", "store_restart", "backend_terminated", "backend_killed", "backend_frozen",
+BOTH = ["kill9", "stop_short", "stop_long", "term", "request_lost", "reply_lost", "clients_lossy",
+        "clients_reset", "clock_off", "commit_before", "commit_after"]
+SHARED = ["drop_out", "drop_in", "drop_both", "reset_near", "reset_far", "reset_both", "slow_link",
+          "very_slow_link", "lossy_link", "store_crash", "store_restart", "backend_terminated",
+          "backend_killed", "backend_frozen",
           "tables_locked", "locked_and_reset", "commit_cut", "commit_lost"]
 EMBEDDED = ["disk_full"]
 TARGETLESS = {"store_crash", "store_restart", "tables_locked", "backend_killed"}
@@ -61,7 +62,8 @@ class Nemesis:
     def wait_recovered(self, since):
         """Each server acknowledges writes again.  A cut connection may recover seconds after it was
         healed, when TCP sends again: the next fault must not be blamed for that."""
-        eventually(lambda: min(self.run.world.acknowledged) > since, "writes at all servers", READY_S)
+        eventually(lambda: min(self.run.world.acknowledged) > since,
+                   "writes at all servers", READY_S)
 
     def wait_ready(self):
         """Who has given up because its store was away is started again."""
@@ -253,8 +255,10 @@ class Nemesis:
     def backends(self, target, which="TRUE"):
         """Pids of the connections of a server, busy ones first."""
         with self.cluster.session() as session:
-            rows = session.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND "
-                               f"client_addr = '{link_address(target)}' AND {which} ORDER BY (state <> 'idle') DESC")
+            rows = session.ask("SELECT pid FROM pg_stat_activity WHERE "
+                               "backend_type = 'client backend' AND "
+                               f"client_addr = '{link_address(target)}' AND {which} "
+                               "ORDER BY (state <> 'idle') DESC")
         return [int(row[0]) for row in rows]
 
     def backend_terminated(self, target):
@@ -278,7 +282,8 @@ class Nemesis:
             signal_all(pids, signal.SIGCONT)
             pids = self.backends(target)
             signal_all(pids, signal.SIGSTOP)
-            if pids and all(map(waits_outside, pids)) and self.backends(target, "xact_start IS NOT NULL"):
+            if pids and all(map(waits_outside, pids)) and \
+                    self.backends(target, "xact_start IS NOT NULL"):
                 break
         else:
             while not all(map(waits_outside, pids)):
@@ -294,7 +299,8 @@ class Nemesis:
         """A session that holds one of the tables, or all of them."""
         session = self.cluster.session()
         if self.tables is None:
-            self.tables = [row[0] for row in session.ask("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+            self.tables = [row[0] for row in session.ask("SELECT tablename FROM pg_tables "
+                                                         "WHERE schemaname = 'public'")]
         chosen = self.rng.choice([self.tables, [self.rng.choice(self.tables)]])
         try:
             session.ask("SET lock_timeout = '3s'")
@@ -320,7 +326,7 @@ class Nemesis:
             return self.kept_waiting(2.5)
 
     def locked_and_reset(self, target):
-        """The server's end of its connections goes while its backends wait for a lock; then they get it."""
+        """Closes the server's end while its backends wait for a lock; then they get it."""
         met = 0
         for _ in range(2):
             with self.locking():
@@ -370,8 +376,9 @@ def was_killed(server):
 
 
 def waits_outside(pid):
-    """Whether a stopped backend waits for its client or for a lock.  One that is stopped anywhere else, say as it syncs
-    the WAL, may hold what all of PostgreSQL needs: no server could go on, whatever it does."""
+    """Whether a stopped backend waits for its client or for a lock.  One that is stopped anywhere
+    else, say as it syncs the WAL, may hold what all of PostgreSQL needs: no server could go on,
+    whatever it does."""
     try:
         return Path(f"/proc/{pid}/syscall").read_text().split()[0] in EPOLL_WAITS
     except OSError:
@@ -380,7 +387,8 @@ def waits_outside(pid):
 
 def is_ready(number):
     try:
-        with urllib.request.urlopen(f"http://{server_address(number)}:{HTTP_PORT}/readyz", timeout=2) as reply:
+        with urllib.request.urlopen(f"http://{server_address(number)}:{HTTP_PORT}/readyz",
+                                    timeout=2) as reply:
             return reply.status == 200
     except (OSError, urllib.error.URLError):
         return False

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Network namespaces for run.py: one for each server, one for PostgreSQL, and a hub with a bridge where the clients are.
+"""Network namespaces for run.py: one for each server, one for PostgreSQL, and a hub with
+a bridge for the clients.
 
-Their names have the pid of whoever made them; what a dead one has left is removed before new ones are made.  The addresses
-are seen in these namespaces only.
+Their names have the pid of whoever made them; what a dead one has left is removed before new ones
+are made.  The addresses are seen in these namespaces only.
 """
 import ctypes
 import os
@@ -128,7 +129,8 @@ class Net:
     def _make(self, node, address):
         self._add(node)
         hub, name = self.name("hub"), self.name(node)
-        run("ip", "-n", hub, "link", "add", f"to-{node}", "type", "veth", "peer", "name", "eth0", "netns", name)
+        run("ip", "-n", hub, "link", "add", f"to-{node}", "type", "veth", "peer", "name", "eth0",
+            "netns", name)
         run("ip", "-n", hub, "link", "set", f"to-{node}", "master", "bridge0", "up")
         run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
         run("ip", "-n", name, "link", "set", "eth0", "up")

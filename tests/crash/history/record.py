@@ -21,9 +21,11 @@ QUEUES = {
                                {"signal": "ended"}]},
     "noted": {}, "met": {}, "news": {}, "audit": {"subscribe": ["news"]},
 }
-JOINS = {"meet": {"key": "{group}", "count": 3, "then": [{"queue": "met", "params": {"way": "join"}}]}}
+JOINS = {"meet": {"key": "{group}", "count": 3,
+                  "then": [{"queue": "met", "params": {"way": "join"}}]}}
 RULES = {"op": "rules", "t0": 0, "patience": PATIENCE, "joins": {"meet": 3},
-         "on_success": {"chained": [{"queue": "noted", "way": "chain"}, {"join": "meet"}, {"signal": "ended"}]}}
+         "on_success": {"chained": [{"queue": "noted", "way": "chain"}, {"join": "meet"},
+                                    {"signal": "ended"}]}}
 
 
 class World:
@@ -64,7 +66,8 @@ def outcome_of(status, code):
     """What the reply promises: docs/http.md says that 4xx, 503 and 507 changed nothing."""
     if status < 300:
         return "ok"
-    if status < 500 or status == 503 and code in ("unavailable", "queue_down", "too_slow") or status == 507:
+    if status < 500 or status == 503 and code in ("unavailable", "queue_down", "too_slow") or \
+            status == 507:
         return "fail"
     return "unknown"
 
@@ -92,7 +95,8 @@ class Recorder(threading.Thread):
         client = self.clients[server]
         t0 = time.monotonic()
         if client.connection is None:
-            client.connection = http.client.HTTPConnection(*client.address, timeout=REPLIES_WITHIN_S)
+            client.connection = http.client.HTTPConnection(*client.address,
+                                                           timeout=REPLIES_WITHIN_S)
             try:
                 client.connection.connect()
             except OSError:
@@ -108,7 +112,8 @@ class Recorder(threading.Thread):
 
     def _judge(self, path, answer):
         if "ndjson" in (answer.headers.get("Content-Type") or ""):
-            return Reply("ok", answer.status, [json.loads(line) for line in answer.body.decode().splitlines()])
+            return Reply("ok", answer.status,
+                         [json.loads(line) for line in answer.body.decode().splitlines()])
         document = json.loads(answer.body)
         reply = Reply("ok", answer.status, document)
         reply.outcome = outcome_of(answer.status, reply.code)
@@ -122,7 +127,8 @@ class Recorder(threading.Thread):
         if kind != "read" and reply.outcome == "ok":
             self.world.acknowledged[server] = max(t0, self.world.acknowledged[server])
         self.world.add({"op": kind, "client": self.name, "server": server, "t0": t0, "t1": t1,
-                        "outcome": reply.outcome, **({"code": reply.code} if reply.code else {}), **fields})
+                        "outcome": reply.outcome,
+                        **({"code": reply.code} if reply.code else {}), **fields})
         return reply
 
     def read(self, job_id):

@@ -1,12 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Servers in network namespaces, clients that record all they ask and are told, faults of every kind, and a judge.
+"""Servers in network namespaces, clients that record requests and replies, faults, and a judge.
 
   run.py [--store postgres|sqlite] [--seconds N] [--seed N] [--kinds KIND,…] [--keep]
 
-Three servers on one PostgreSQL, or one on the embedded store.  Every kind of fault happens at least once, however short
-the time.  In the end everything is healed and worked off, the final state is read over HTTP, and judge.py
-judges.  The last line is the verdict as JSON.  Exit status 77: this machine cannot do it, the last line says why.
+Three servers on one PostgreSQL, or one on the embedded store.  Every kind of fault happens at least
+once, however short the time.  In the end everything is healed and worked off, the final state is
+read over HTTP, and judge.py judges.  The last line is the verdict as JSON.  Exit status 77: this
+machine cannot do it, the last line says why.
 """
 import argparse
 import faulthandler
@@ -59,11 +60,13 @@ class Run:
         number = 3 if self.shared else 1
         if self.shared:
             self._start_store(number)
-        definitions = {"queues": QUEUES, "joins": JOINS, "server": {"token_file": str(self.dir / "token")}}
+        definitions = {"queues": QUEUES, "joins": JOINS,
+                       "server": {"token_file": str(self.dir / "token")}}
         (self.dir / "token").write_text(TOKEN + "\n")
         os.chmod(self.dir / "token", 0o600)
         for n in range(number):
-            server = Server(self.dir / f"s{n}", definitions=json.dumps(definitions), store=self._store_of(n),
+            server = Server(self.dir / f"s{n}", definitions=json.dumps(definitions),
+                            store=self._store_of(n),
                             listen=f"{net.server_address(n)}:{net.HTTP_PORT}")
             self.servers.append(server)
         if not self.shared:
@@ -87,7 +90,8 @@ class Run:
         with self.net.inside("pg"):
             self.cluster.start()
         command = [sys.executable, str(Path(__file__).with_name("wire.py")), str(servers)]
-        self.links = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        self.links = subprocess.Popen(command, stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True,
                                       preexec_fn=tool.die_with_parent)
         assert self.links.stdout.readline() == "ok\n", "the links do not start"
 
@@ -141,9 +145,11 @@ class Run:
 
         def is_drained():
             reply, _, _ = helper.ask(0, "GET", "/v1/counts")
-            if reply.outcome != "ok" or any(t.is_alive() for t in self.threads if isinstance(t, Submitter)):
+            if reply.outcome != "ok" or \
+                    any(t.is_alive() for t in self.threads if isinstance(t, Submitter)):
                 return False
-            left = {state for states in reply.document["counts"].values() for state, n in states.items() if n} - ENDED
+            left = {state for states in reply.document["counts"].values()
+                    for state, n in states.items() if n} - ENDED
             if "held" in left:
                 self._raise_all(helper)
             return not left
@@ -168,14 +174,18 @@ class Run:
         """As the API shows it; each job by any of the servers."""
         jobs, cursor = [], ""
         while cursor is not None:
-            page = self._must(client, 0, f"/v1/jobs?limit=1000{f'&cursor={cursor}' if cursor else ''}")
+            page = self._must(client, 0,
+                              f"/v1/jobs?limit=1000{f'&cursor={cursor}' if cursor else ''}")
             jobs += page["jobs"]
             cursor = page["cursor"]
-        shown = [self._must(client, n % len(self.servers), f"/v1/jobs/{job['id']}") for n, job in enumerate(jobs)]
+        shown = [self._must(client, n % len(self.servers), f"/v1/jobs/{job['id']}")
+                 for n, job in enumerate(jobs)]
         signals = self._must(client, 0, "/v1/signals?limit=1000")["signals"]
-        arrivals = {name: self._must(client, 0, f"/v1/joins/{name}?limit=1000")["arrivals"] for name in JOINS}
+        arrivals = {name: self._must(client, 0, f"/v1/joins/{name}?limit=1000")["arrivals"]
+                    for name in JOINS}
         return {"jobs": shown, "signals": {one["name"]: one["count"] for one in signals},
-                "joins": {name: {one["key"]: one["count"] for one in keys} for name, keys in arrivals.items()}}
+                "joins": {name: {one["key"]: one["count"] for one in keys}
+                          for name, keys in arrivals.items()}}
 
     @staticmethod
     def _must(client, server, path):
@@ -195,8 +205,8 @@ class Run:
         for text in self.world.faults[:SHOWN] + self.broken:
             print(f"broken: {text}")
         missing = sorted(set(self.chosen()) - set(verdict["faults"]))
-        return {**verdict, "broken": len(self.world.faults) + len(self.broken), "missing_faults": missing,
-                "store": self.args.store, "seed": self.args.seed}
+        return {**verdict, "broken": len(self.world.faults) + len(self.broken),
+                "missing_faults": missing, "store": self.args.store, "seed": self.args.seed}
 
     def close(self):
         """All of it, whatever has happened."""
@@ -213,7 +223,8 @@ class Run:
             self.links.kill()
             self.links.wait()
         if self.mounted:
-            shutil.copytree(self.mounted, self.dir / "store", ignore=shutil.ignore_patterns("*.sock", "filler"))
+            shutil.copytree(self.mounted, self.dir / "store",
+                            ignore=shutil.ignore_patterns("*.sock", "filler"))
             net.run("umount", "-l", str(self.mounted))
         self.net.close()
 
@@ -244,12 +255,14 @@ def carry_out(run):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--store", choices=["postgres", "sqlite"], default="postgres")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--kinds", help="only these faults")
-    parser.add_argument("--keep", action="store_true", help="the history and the logs, also of a good run")
+    parser.add_argument("--keep", action="store_true",
+                        help="the history and the logs, also of a good run")
     args = parser.parse_args()
     args.seed = args.seed if args.seed is not None else random.randrange(1 << 31)
     faulthandler.register(signal.SIGUSR1)

@@ -2,8 +2,9 @@
 """A small history in which everything is right, for test_history_judge.py to bend."""
 
 PERIOD_S = 4.0
-RULES = {"op": "rules", "t0": 0, "on_success": {"chained": [{"queue": "noted", "way": "chain"}, {"join": "meet"},
-                                                            {"signal": "ended"}]},
+RULES = {"op": "rules", "t0": 0,
+         "on_success": {"chained": [{"queue": "noted", "way": "chain"}, {"join": "meet"},
+                                    {"signal": "ended"}]},
          "joins": {"meet": 3}}
 
 
@@ -20,8 +21,8 @@ class Sample:
 
     def op(self, kind, outcome="ok", server=0, **fields):
         self.now += 0.02
-        self.ops.append({"op": kind, "client": "c", "server": server, "t0": self.now, "t1": self.now + 0.01,
-                         "outcome": outcome, **fields})
+        self.ops.append({"op": kind, "client": "c", "server": server, "t0": self.now,
+                         "t1": self.now + 0.01, "outcome": outcome, **fields})
         return self.ops[-1]
 
     def pass_time(self, seconds):
@@ -29,30 +30,34 @@ class Sample:
 
     def job(self, queue, **params):
         job_id = f"J{len(self.jobs):03}"
-        self.jobs[job_id] = {"id": job_id, "queue": queue, "state": "ready", "params": params, "progress": []}
+        self.jobs[job_id] = {"id": job_id, "queue": queue, "state": "ready", "params": params,
+                             "progress": []}
         return job_id
 
     def submit(self, name, queue="work", outcome="ok", known=None, **fields):
         job_id = known or (None if outcome == "fail" else self.job(queue, name=name, group="g"))
-        self.op("submit", outcome, jobs=[{"name": name, "queue": queue, **fields}], outcomes=[outcome],
-                ids=[job_id if outcome == "ok" else None])
+        self.op("submit", outcome, jobs=[{"name": name, "queue": queue, **fields}],
+                outcomes=[outcome], ids=[job_id if outcome == "ok" else None])
         return job_id
 
     def claim(self, job_id, server=0):
         self.leases += 1
         lease = f"{self.leases}.L"
         self.op("claim", server=server, worker="w", period=PERIOD_S, grants=[
-            {"id": job_id, "lease": lease, "name": self.jobs[job_id]["params"]["name"], "attempt": 1}])
+            {"id": job_id, "lease": lease, "name": self.jobs[job_id]["params"]["name"],
+             "attempt": 1}])
         return lease
 
     def finish(self, job_id, lease, state="done", outcome="ok", **fields):
-        self.op("finish", outcome, id=job_id, lease=lease, state=state, mark=f"{state} {lease}", **fields)
+        self.op("finish", outcome, id=job_id, lease=lease, state=state,
+                mark=f"{state} {lease}", **fields)
         job = self.jobs[job_id]
         entry = {"state": state, "attempt": 1, "text": f"{state} {lease}"}
         if outcome != "fail" and entry not in job["progress"]:
             job["progress"].append(entry)
             if state in ("done", "cancelled"):
-                job.update(state=state, **({"result": fields["result"]} if "result" in fields else {}))
+                job.update(state=state,
+                           **({"result": fields["result"]} if "result" in fields else {}))
 
     def work_off(self, job_id, **fields):
         self.finish(job_id, self.claim(job_id), **fields)
@@ -60,14 +65,16 @@ class Sample:
     def read(self, job_id, server=1):
         job = self.jobs[job_id]
         return self.op("read", server=server, id=job_id,
-                       job={"state": job["state"], "progress": [dict(entry) for entry in job["progress"]]})
+                       job={"state": job["state"],
+                            "progress": [dict(entry) for entry in job["progress"]]})
 
     def final(self):
         return {"jobs": list(self.jobs.values()), "signals": self.signals, "joins": self.joins}
 
 
 def _attempts(sample):
-    """plain, keyed, refused, taken over after a lost worker, failed and tried again, cancelled, retried by hand."""
+    """plain, keyed, refused, taken over after a lost worker, failed and tried again, cancelled,
+    retried by hand."""
     plain = sample.submit("plain")
     sample.read(plain)
     sample.work_off(plain, result="one")
@@ -80,7 +87,8 @@ def _attempts(sample):
     late = sample.claim(taken)
     sample.pass_time(PERIOD_S + 0.5)
     lease = sample.claim(taken, server=1)
-    sample.op("finish", "fail", id=taken, lease=late, state="done", mark=f"done {late}", code="stale_lease")
+    sample.op("finish", "fail", id=taken, lease=late, state="done", mark=f"done {late}",
+              code="stale_lease")
     sample.finish(taken, lease, result="two")
     sample.finish(taken, lease, result="two")
     failing = sample.submit("failing")
@@ -106,7 +114,8 @@ def _links(sample):
             waiter = sample.submit("waiter", after=[{"name": "chained0"}])
         sample.work_off(job_id)
         cause = {"id": job_id}
-        sample.work_off(sample.job("noted", name=f"chained{number}", group="g", way="chain", cause=cause))
+        sample.work_off(sample.job("noted", name=f"chained{number}", group="g", way="chain",
+                                   cause=cause))
         if number == 2:
             sample.work_off(sample.job("met", name="chained2", group="g", way="join", cause=cause,
                                        join={"name": "meet", "key": "g", "jobs": []}))
@@ -140,7 +149,8 @@ def _emits(sample):
     lister = sample.submit("lister", pages=2)
     lease = sample.claim(lister)
     for page in range(2):
-        sample.op("emit", id=lister, lease=lease, seq=page + 1, names=[f"lister/{page}"], visible=True, page=page)
+        sample.op("emit", id=lister, lease=lease, seq=page + 1, names=[f"lister/{page}"],
+                  visible=True, page=page)
     sample.finish(lister, lease)
     for name in ("seen", "kept", "with it", "lister/0", "lister/1"):
         sample.work_off(sample.job("work", name=name))

@@ -6,8 +6,8 @@ from record import Recorder
 
 BACKLOG = 150
 GROUPS = 5
-CASES = {"submit_one": 6, "submit_array": 3, "submit_lines": 2, "repeat_keyed": 4, "raise_signal": 3, "arrive": 2,
-         "publish": 1, "cancel": 1, "retry": 1.5, "read_known": 4}
+CASES = {"submit_one": 6, "submit_array": 3, "submit_lines": 2, "repeat_keyed": 4,
+         "raise_signal": 3, "arrive": 2, "publish": 1, "cancel": 1, "retry": 1.5, "read_known": 4}
 KINDS = ["plain"] * 6 + ["emits"] * 2 + ["pages"]
 PAUSE_S = 0.03
 
@@ -33,7 +33,8 @@ class Submitter(Recorder):
         name = self.new_name()
         kind = self.rng.choice(KINDS)
         queue = "work" if kind != "plain" else self.rng.choice(["work", "work", "once", "chained"])
-        job = {"name": name, "queue": queue, "kind": kind, "group": f"g{self.rng.randrange(GROUPS)}"}
+        job = {"name": name, "queue": queue, "kind": kind,
+               "group": f"g{self.rng.randrange(GROUPS)}"}
         if self.rng.random() < 0.5:
             job["key"] = f"key {name}"
         if kind == "pages":
@@ -51,9 +52,11 @@ class Submitter(Recorder):
             target = self.rng.choice(list(self.world.known))
             job["after"] = [{"name": target["name"], "id": target["id"]}]
         elif luck < 0.22:
-            job["after"] = [{"signal": f"taken{self.rng.randrange(3)}", "count": self.rng.randrange(1, 4), "take": True}]
+            job["after"] = [{"signal": f"taken{self.rng.randrange(3)}",
+                             "count": self.rng.randrange(1, 4), "take": True}]
         elif luck < 0.26:
-            job["after"] = [{"signal": f"level{self.rng.randrange(3)}", "count": self.rng.randrange(1, 9), "take": False}]
+            job["after"] = [{"signal": f"level{self.rng.randrange(3)}",
+                             "count": self.rng.randrange(1, 9), "take": False}]
         return job
 
     @staticmethod
@@ -64,9 +67,11 @@ class Submitter(Recorder):
             if name in job:
                 sent[name] = job[name]
         if "leads" in job:
-            sent["on_success"] = [{"queue": lead["queue"], "params": {"way": lead["way"]}} for lead in job["leads"]]
+            sent["on_success"] = [{"queue": lead["queue"], "params": {"way": lead["way"]}}
+                                  for lead in job["leads"]]
         if "after" in job:
-            sent["after"] = [{"job": one.get("ref") or one["id"]} if "name" in one else one for one in job["after"]]
+            sent["after"] = [{"job": one.get("ref") or one["id"]} if "name" in one else one
+                             for one in job["after"]]
         return sent
 
     def noted(self, server, asked, jobs, outcomes, ids):
@@ -117,7 +122,8 @@ class Submitter(Recorder):
         jobs = [self.new_job() for _ in range(self.rng.randrange(3, 9))]
         text = "".join(json.dumps(self.as_sent(job)) + "\n" for job in jobs)
         server = self.server()
-        asked = self.ask(server, "POST", "/v1/jobs", text, headers={"Content-Type": "application/x-ndjson"})
+        asked = self.ask(server, "POST", "/v1/jobs", text,
+                         headers={"Content-Type": "application/x-ndjson"})
         reply = asked[0]
         lines = reply.document if isinstance(reply.document, list) else []
         outcomes = [self._line_outcome(line) for line in lines[:len(jobs)]]
@@ -130,7 +136,8 @@ class Submitter(Recorder):
     def _line_outcome(line):
         if "id" in line:
             return "ok"
-        return "fail" if line["error"]["code"] in ("unavailable", "queue_down", "full", "invalid") else "unknown"
+        refusals = ("unavailable", "queue_down", "full", "invalid")
+        return "fail" if line["error"]["code"] in refusals else "unknown"
 
     def raise_signal(self):
         name = f"{self.rng.choice(['taken', 'level'])}{self.rng.randrange(3)}"
@@ -138,13 +145,15 @@ class Submitter(Recorder):
 
     def raise_it(self, name, count, server=None):
         server = self.server() if server is None else server
-        self.note("raise", server, self.ask(server, "POST", f"/v1/signals/{name}", {"count": count}),
+        self.note("raise", server,
+                  self.ask(server, "POST", f"/v1/signals/{name}", {"count": count}),
                   signal=name, count=count)
 
     def arrive(self):
         group, server = f"g{self.rng.randrange(GROUPS)}", self.server()
         body = {"params": {"group": group, "name": f"arrived {self.new_name()}"}}
-        self.note("arrive", server, self.ask(server, "POST", "/v1/joins/meet", body), join="meet", key=group)
+        self.note("arrive", server, self.ask(server, "POST", "/v1/joins/meet", body),
+                  join="meet", key=group)
 
     def publish(self):
         name, server = self.new_name(), self.server()
@@ -154,7 +163,8 @@ class Submitter(Recorder):
 
     def known(self):
         """A job of which nothing special is expected, or None."""
-        jobs = [job for job in list(self.world.known)[-60:] if "after" not in job and job["kind"] == "plain"]
+        jobs = [job for job in list(self.world.known)[-60:] if "after" not in job and
+                job["kind"] == "plain"]
         return self.rng.choice(jobs)["id"] if jobs else None
 
     def cancel(self):
@@ -167,7 +177,8 @@ class Submitter(Recorder):
     def retry(self):
         job_id, server = self.known(), self.server()
         if job_id:
-            self.note("retry", server, self.ask(server, "POST", f"/v1/jobs/{job_id}/retry", {}), id=job_id)
+            self.note("retry", server, self.ask(server, "POST", f"/v1/jobs/{job_id}/retry", {}),
+                      id=job_id)
 
     def read_known(self):
         if self.world.known:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The judge of histories sees: a good one is valid, and each way of bending it is found by the property meant for it."""
+"""A good history is valid, and the property meant for it finds each way of bending it."""
 import copy
 import random
 import sys
@@ -34,7 +34,8 @@ class Bent:
                     queue in (None, job["queue"]))
 
     def submit(self, name, outcome="ok"):
-        return next(op for op in self.ops if op["op"] == "submit" and op["jobs"][0]["name"] == name and
+        return next(op for op in self.ops if op["op"] == "submit" and
+                    op["jobs"][0]["name"] == name and
                     op["outcome"] == outcome)
 
     def claims(self, name):
@@ -47,8 +48,8 @@ class Bent:
         self.final["jobs"].append({**copy.deepcopy(self.job(name, queue)), "id": "again"})
 
     def add(self, kind, t0, **fields):
-        self.ops.append({"op": kind, "client": "c", "server": 0, "t0": t0, "t1": t0 + 0.001, "outcome": "ok",
-                         **fields})
+        self.ops.append({"op": kind, "client": "c", "server": 0, "t0": t0, "t1": t0 + 0.001,
+                         "outcome": "ok", **fields})
 
 
 def a_job_is_lost(bent):
@@ -72,7 +73,8 @@ def a_job_is_listed_twice(bent):
 
 
 def a_key_makes_two_jobs(bent):
-    bent.add("submit", 101, jobs=[{"name": "keyed", "queue": "work", "key": "k"}], outcomes=["ok"], ids=["J000"])
+    bent.add("submit", 101, jobs=[{"name": "keyed", "queue": "work", "key": "k"}], outcomes=["ok"],
+             ids=["J000"])
 
 
 def a_publication_comes_twice_to_a_queue(bent):
@@ -80,11 +82,13 @@ def a_publication_comes_twice_to_a_queue(bent):
 
 
 def a_job_that_nobody_made(bent):
-    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done", "params": {"name": "nobody"}})
+    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done",
+                               "params": {"name": "nobody"}})
 
 
 def a_refused_submit_makes_a_job(bent):
-    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done", "params": {"name": "refused"}})
+    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done",
+                               "params": {"name": "refused"}})
 
 
 def a_refused_finish_is_in_the_record(bent):
@@ -141,8 +145,8 @@ def a_lease_is_half_over_when_it_comes(bent):
 
 def a_lease_is_stale_before_its_time(bent):
     first = bent.claims("taken")[0]["grants"][0]
-    bent.add("finish", bent.claims("taken")[0]["t1"] + 0.5, id=first["id"], lease=first["lease"], state="done",
-             mark="early", code="stale_lease")
+    bent.add("finish", bent.claims("taken")[0]["t1"] + 0.5, id=first["id"], lease=first["lease"],
+             state="done", mark="early", code="stale_lease")
     bent.ops[-1]["outcome"] = "fail"
 
 
@@ -152,8 +156,8 @@ def a_stale_finish_is_accepted(bent):
 
 def a_stale_emit_is_accepted(bent):
     first, second = (claim["grants"][0] for claim in bent.claims("maker"))
-    bent.add("emit", bent.claims("maker")[1]["t1"] + 0.002, id=second["id"], lease=first["lease"], seq=9, names=[],
-             visible=True, page=None)
+    bent.add("emit", bent.claims("maker")[1]["t1"] + 0.002, id=second["id"], lease=first["lease"],
+             seq=9, names=[], visible=True, page=None)
 
 
 def a_done_job_runs_again(bent):
@@ -182,7 +186,8 @@ def an_end_is_in_the_record_twice(bent):
 
 
 def a_record_has_shrunk_between_reads(bent):
-    bent.op("read", id=bent.job("plain")["id"])["job"]["progress"] = [{"state": "lost", "attempt": 1}]
+    read = bent.op("read", id=bent.job("plain")["id"])
+    read["job"]["progress"] = [{"state": "lost", "attempt": 1}]
 
 
 def a_new_job_is_not_found(bent):
@@ -214,7 +219,8 @@ def an_emit_with_the_finish_is_lost(bent):
 
 
 def an_emit_of_a_failed_attempt_is_there(bent):
-    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done", "params": {"name": "dropped"}})
+    bent.final["jobs"].append({"id": "X", "queue": "work", "state": "done",
+                               "params": {"name": "dropped"}})
 
 
 def a_page_is_missing(bent):
@@ -285,19 +291,22 @@ BENT = {
     "duplicated": [a_job_is_there_twice, a_job_is_listed_twice, a_key_makes_two_jobs,
                    a_publication_comes_twice_to_a_queue],
     "unexpected": [a_job_that_nobody_made, a_job_is_lost],
-    "refused": [a_refused_submit_makes_a_job, a_refused_finish_is_in_the_record, a_refused_emit_makes_a_job],
+    "refused": [a_refused_submit_makes_a_job, a_refused_finish_is_in_the_record,
+                a_refused_emit_makes_a_job],
     "hanging": [a_job_is_left_running, a_job_is_held_for_ever],
     "overlapping": [two_leases_are_live, a_touched_lease_is_taken],
     "fence": [a_lease_is_repeated, a_later_lease_is_smaller, a_fence_is_repeated],
-    "lease_short": [a_lease_ends_before_its_time, a_lease_is_half_over_when_it_comes, a_lease_is_stale_before_its_time],
+    "lease_short": [a_lease_ends_before_its_time, a_lease_is_half_over_when_it_comes,
+                    a_lease_is_stale_before_its_time],
     "stale": [a_stale_finish_is_accepted, a_stale_emit_is_accepted],
-    "finality": [a_done_job_runs_again, a_done_job_has_failed, a_result_is_another, a_cancelled_job_is_done],
+    "finality": [a_done_job_runs_again, a_done_job_has_failed, a_result_is_another,
+                 a_cancelled_job_is_done],
     "progress": [an_end_is_missing_in_the_record, an_end_is_in_the_record_twice,
                  a_record_has_shrunk_between_reads],
     "reads": [a_new_job_is_not_found, a_done_job_is_shown_as_running],
     "silence": [the_other_servers_are_mute],
-    "emits": [a_visible_emit_is_lost, an_emit_of_a_done_attempt_is_lost, an_emit_with_the_finish_is_lost,
-              an_emit_of_a_failed_attempt_is_there],
+    "emits": [a_visible_emit_is_lost, an_emit_of_a_done_attempt_is_lost,
+              an_emit_with_the_finish_is_lost, an_emit_of_a_failed_attempt_is_there],
     "pages": [a_page_is_missing, a_page_is_there_twice],
     "chains": [a_chain_is_doubled, a_chain_is_missing],
     "joins": [a_join_has_fired_too_often, a_join_has_not_fired, an_arrival_is_forgotten],
@@ -313,7 +322,8 @@ def test_a_finish_that_is_repeated_after_a_retry_tells_of_the_end_before_it():
     first = bent.op("finish", state="done", id=bent.job("plain")["id"])
     bent.add("retry", first["t1"] + 0.001, id=first["id"])
     bent.add("finish", first["t1"] + 0.005, **{name: first[name] for name in
-                                               ("id", "lease", "state", "mark")}, result="of the first")
+                                               ("id", "lease", "state", "mark")},
+             result="of the first")
     bent.job("plain")["result"] = "of the second"
     assert "finality" not in judge(bent.ops, bent.final)[0]["violations"]
     bent.ops.remove(bent.op("retry", id=first["id"]))
@@ -370,7 +380,8 @@ def test_every_property_has_a_history_that_it_finds():
     assert set(BENT) == set(PROPERTIES)
 
 
-@pytest.mark.parametrize("name, bend", [(name, bend) for name, bends in BENT.items() for bend in bends],
+@pytest.mark.parametrize("name, bend",
+                         [(name, bend) for name, bends in BENT.items() for bend in bends],
                          ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_a_bent_history_is_found(name, bend):
     bent = Bent()

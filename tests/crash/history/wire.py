@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The links between servers and PostgreSQL, as a process of its own: each can be slow, or reset at one end only.
+"""The links between servers and PostgreSQL, as a process: each can be slow, or reset at one end.
 
   wire.py SERVERS      reads commands from standard input, one a line; answers each with `ok COUNT`
 
   delay NUMBER SECONDS     of the link of that server, each way, with up to a third of jitter;
                            COUNT: pieces that were held back by the delay before
-  reset NUMBER near|far    the server's end, or PostgreSQL's, of all its connections; the other end stays for a while, and gets
-                           what was under way; COUNT: connections
+  reset NUMBER near|far    the server's end, or PostgreSQL's, of all its connections; the other end
+                           stays for a while and gets what was under way; COUNT: connections
 """
 import asyncio
 import random
