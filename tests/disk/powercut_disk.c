@@ -191,7 +191,8 @@ void disk_sync_names(struct disk *d)
 
 /* ---- the end of a process, and of all ---- */
 
-/* The handles keep the old file, which is dead; the disk goes on with a new one that has the content. */
+/* The handles keep the old file, which is dead; the disk goes on with a new one that has the
+ * content. */
 static struct disk_file *reborn(struct disk_file *old)
 {
     struct disk_file *f = mem_zalloc(sizeof(*f));

@@ -1,9 +1,10 @@
 /*
  * A disk in memory that knows what is on stable storage: below powercut_vfs.c, for nobody else.
  *
- * Each file has two images: `now`, what a reader sees, and `stable`, what a power cut leaves for sure.
- * Between them stand the writes and truncations since the last sync, in order.  Names are the same one
- * level up: a file that was created or deleted is so for sure only after its directory was synced.
+ * Each file has two images: `now`, what a reader sees, and `stable`, what a power cut leaves for
+ * sure. Between them stand the writes and truncations since the last sync, in order.  Names are the
+ * same one level up: a file that was created or deleted is so for sure only after its directory was
+ * synced.
  *
  * A killed process leaves `now`; a power cut leaves `stable` and any part of what stands between.
  * Either takes the files away from those who hold them open: these keep an empty one of no name.
@@ -54,8 +55,8 @@ void disk_deinit(struct disk *d);
 /* The live file of that name or NULL.  The reference stays the disk's. */
 struct disk_file *disk_find(const struct disk *d, const char *name);
 
-/* An empty file of that name, which must not exist; NULL for one without a name.  The caller holds a
- * reference. */
+/* An empty file of that name, which must not exist; NULL for one without a name.  The caller holds
+ * a reference. */
 struct disk_file *disk_create(struct disk *d, const char *name);
 
 void disk_file_ref(struct disk_file *f);
@@ -69,7 +70,8 @@ size_t disk_read(const struct disk_file *f, int64_t offset, void *data, size_t s
 
 void disk_sync(struct disk_file *f);
 
-/* A sync that failed: the system forgets some of what it should have written, though readers see it. */
+/* A sync that failed: the system forgets some of what it should have written, though readers see
+ * it. */
 void disk_sync_lost(struct disk_file *f, struct rng *rng);
 
 void disk_delete(struct disk *d, struct disk_file *f);

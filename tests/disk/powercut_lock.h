@@ -1,8 +1,8 @@
 /*
  * Locks and shared memory of the files of powercut_vfs.c, among the connections of one process.
  *
- * The lock levels are SQLite's.  Shared memory belongs to those who mapped it: the last one to leave
- * takes it along, and whoever comes after a kill or a power cut finds none.
+ * The lock levels are SQLite's.  Shared memory belongs to those who mapped it: the last one to
+ * leave takes it along, and whoever comes after a kill or a power cut finds none.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

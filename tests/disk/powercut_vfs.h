@@ -1,10 +1,10 @@
 /*
  * A SQLite VFS wholly in memory that can lose its power, kill its process and break its disk.
  *
- * A power cut leaves of every file what was synced and any part of what was not, torn at sectors; it may
- * undo creations and deletions whose directory was not synced.  A kill leaves everything that was
- * written.  After either, connections that are still open get errors and change nothing: close them,
- * then open new ones.  The same seeds give the same bytes.
+ * A power cut leaves of every file what was synced and any part of what was not, torn at sectors;
+ * it may undo creations and deletions whose directory was not synced.  A kill leaves everything
+ * that was written.  After either, connections that are still open get errors and change nothing:
+ * close them, then open new ones.  The same seeds give the same bytes.
  *
  * WAL with shared memory, rollback journals, locks and several connections in one process (also in
  * several threads) work as on a real disk.  The functions below are for one thread at a time.
@@ -19,7 +19,8 @@ struct powercut;
 
 enum powercut_io {
     POWERCUT_WRITE,
-    POWERCUT_GROW, /* a write or a truncation that needs new room; counted apart from WRITE as well */
+    /* a write or a truncation that needs new room; counted apart from WRITE as well */
+    POWERCUT_GROW,
     POWERCUT_SYNC,
     POWERCUT_TRUNCATE,
     POWERCUT_DELETE,
@@ -44,8 +45,8 @@ void powercut_cut(struct powercut *p, uint64_t seed);
 int64_t powercut_count(const struct powercut *p, enum powercut_io io);
 
 /* From now on, the nth (from 1) of that kind and the `times - 1` after it fail with an SQLite code.
- * A write that fails may have arrived in part.  What a failed sync should have made stable is partly
- * lost for good, though readers see it: so Linux does.  One plan at a time. */
+ * A write that fails may have arrived in part.  What a failed sync should have made stable is
+ * partly lost for good, though readers see it: so Linux does.  One plan at a time. */
 struct powercut_plan {
     enum powercut_io io;
     int64_t nth;
@@ -59,8 +60,8 @@ void powercut_fail(struct powercut *p, const struct powercut_plan *plan);
 void powercut_heal(struct powercut *p);
 int64_t powercut_failed(const struct powercut *p); /* how many the plan has failed */
 
-/* Called before each write, sync, truncation and deletion takes effect, with no lock held.  It may kill
- * the process or cut the power: then the operation does not take effect. */
+/* Called before each write, sync, truncation and deletion takes effect, with no lock held.  It may
+ * kill the process or cut the power: then the operation does not take effect. */
 typedef void powercut_watch_fn(void *ctx, enum powercut_io io);
 void powercut_watch(struct powercut *p, powercut_watch_fn *fn, void *ctx);
 

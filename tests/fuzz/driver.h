@@ -1,9 +1,9 @@
 /*
  * Fuzzing without a special compiler: a seeded generator of broken inputs in front of a target.
  *
- * A target is a file that defines `fuzz_target`: inputs to start from, words worth inserting, and one
- * function that runs the code under test and calls fuzz_fail when something does not hold.  Each
- * input is a function of seed and number alone, so that a failure is replayed at once:
+ * A target is a file that defines `fuzz_target`: inputs to start from, words worth inserting, and
+ * one function that runs the code under test and calls fuzz_fail when something does not hold.
+ * Each input is a function of seed and number alone, so that a failure is replayed at once:
  *
  *     fuzz_json 200000 1        so many inputs of seed 1
  *     fuzz_json 30s 1           for 30 seconds

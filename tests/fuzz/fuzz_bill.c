@@ -1,6 +1,7 @@
 /*
- * Steps, records, conditions and destinations as they come from outside: what is refused says where, what is
- * taken is kept in a form that reads back as itself, and a route always comes to its end.
+ * Steps, records, conditions and destinations as they come from outside: what is refused says
+ * where, what is taken is kept in a form that reads back as itself, and a route always comes to its
+ * end.
  */
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
@@ -14,18 +15,17 @@ static const struct slice seeds[] = {
     SLICE("{\"steps\":[{\"number\":1,\"process name\":\"extract\",\"queue name\":\"shelf\","
           "\"command line\":\"echo {one}\"},{\"number\":2,\"name\":\"main\",\"queue\":\"shelf\"}],"
           "\"progress\":[{\"number\":1,\"status\":0,\"start time\":\"2026-11-15T21:30:00Z\"}]}"),
-    SLICE(
-        "{\"steps\":[{\"name\":\"a\",\"command\":[\"./x\",\"{y}\"],\"params\":{ \"z\" : [1, \" \"] },"
-        "\"timeout\":\"5m\",\"retry\":{\"max\":2,\"exits\":{\"75\":\"later\"}}},"
-        "{\"name\":\"b\",\"on_error\":\"continue\",\"on_success\":[\"c\",{\"join\":\"j\"}]},"
-        "{\"name\":\"f\",\"final\":true},{\"name\":\"g\",\"number\":9,\"final\":true}],"
-        "\"add\":[{\"name\":\"x\"},{\"name\":\"y\",\"number\":20,\"final\":true}]}"),
+    SLICE("{\"steps\":[{\"name\":\"a\",\"command\":[\"./x\",\"{y}\"],"
+          "\"params\":{ \"z\" : [1, \" \"] },"
+          "\"timeout\":\"5m\",\"retry\":{\"max\":2,\"exits\":{\"75\":\"later\"}}},"
+          "{\"name\":\"b\",\"on_error\":\"continue\",\"on_success\":[\"c\",{\"join\":\"j\"}]},"
+          "{\"name\":\"f\",\"final\":true},{\"name\":\"g\",\"number\":9,\"final\":true}],"
+          "\"add\":[{\"name\":\"x\"},{\"name\":\"y\",\"number\":20,\"final\":true}]}"),
     SLICE("{\"steps\":{\"name\":\"a\"},\"add\":{\"name\":\"b\"},\"progress\":[]}"),
     SLICE("{\"after\":[\"0D3N7Q8R2S4T6\",\"ref\",{\"job\":\"a\",\"step\":\"main\",\"on\":\"end\"},"
           "{\"signal\":\"dump\",\"count\":10,\"take\":true},{\"job\":\"b\",\"step\":4}]}"),
-    SLICE(
-        "{\"dests\":[\"a\",{\"queue\":\"b\",\"params\":{\"x\":1}},{\"topic\":\"t.u\"},{\"join\":\"j\"},"
-        "{\"signal\":\"s\",\"count\":3}]}"),
+    SLICE("{\"dests\":[\"a\",{\"queue\":\"b\",\"params\":{\"x\":1}},{\"topic\":\"t.u\"},"
+          "{\"join\":\"j\"},{\"signal\":\"s\",\"count\":3}]}"),
     SLICE("{\"join\":{\"key\":\"{date:-none}\",\"count\":10,\"then\":[\"summary\"]}}"),
 };
 

@@ -1,8 +1,9 @@
 /*
  * The JSON checker beside jansson.
  *
- * What it takes jansson takes, and the other way round but for depth and NUL; a walk over the checked
- * text finds exactly what jansson's tree has; what the writer makes of it is the same document.
+ * What it takes jansson takes, and the other way round but for depth and NUL; a walk over the
+ * checked text finds exactly what jansson's tree has; what the writer makes of it is the same
+ * document.
  */
 /* SPDX-License-Identifier: MIT */
 #include <jansson.h>
@@ -23,11 +24,12 @@ static const struct slice seeds[] = {
     SLICE("{\"finish\":[{\"id\":\"0HB3XKQ2M1R00\",\"lease\":17,\"state\":\"done\",\"exit\":0},"
           "{\"id\":\"0HB3XKQ2M1R01\",\"lease\":18,\"state\":\"failed\",\"text\":\"no\\nroute\"}]}"),
     SLICE(" { \"a\" : [ { \"b\" : [ [ ] , { } ] } ] , \"c\" : \"d\" } \r\n"),
-    SLICE(
-        "[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\uDE00\",\"ä€😀 and plain text of some length\"]"),
+    SLICE("[\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\uDE00\",\"ä€😀 and plain text of some "
+          "length\"]"),
     SLICE("[9223372036854775807,-9223372036854775808,1.7976931348623157e308,4.9e-324,0,-0,-0.0]"),
     SLICE(
-        "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9,\"j\":10,\"k\":11,"
+        "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9,\"j\":10,"
+        "\"k\":11,"
         "\"l\":12,\"m\":13,\"n\":14,\"o\":15,\"p\":16,\"q\":17,\"r\":18,\"s\":{\"a\":1,\"b\":2}}"),
     SLICE("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["
           "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"),

@@ -1,10 +1,10 @@
 /*
- * What clients send: heads, chunks and targets of requests, jobs, claims, finishes, touches, emits, filters and
- * definitions of queues.
+ * What clients send: heads, chunks and targets of requests, jobs, claims, finishes, touches, emits,
+ * filters and definitions of queues.
  *
- * Whatever comes, the parsers answer with a job or with an error that says something, and what they take
- * holds to the contract of the engine: slices lie in the input or in the arena, JSON stays JSON, numbers
- * stay in their bounds.  Where the bytes of a request were split makes no difference.
+ * Whatever comes, the parsers answer with a job or with an error that says something, and what they
+ * take holds to the contract of the engine: slices lie in the input or in the arena, JSON stays
+ * JSON, numbers stay in their bounds.  Where the bytes of a request were split makes no difference.
  */
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
@@ -32,15 +32,15 @@
 #define HELD "\"id\":\"0AHY0AM680000\",\"lease\":\"0AHY0AM800001\""
 
 static const struct slice seeds[] = {
-    SLICE(
-        "{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/\"},\"labels\":{\"a\":\"b\"},"
-        "\"key\":\"k\",\"delay\":\"10s\",\"priority\":5,\"body\":\"text\"}"),
+    SLICE("{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/\"},"
+          "\"labels\":{\"a\":\"b\"},"
+          "\"key\":\"k\",\"delay\":\"10s\",\"priority\":5,\"body\":\"text\"}"),
     SLICE("[{\"queue\":\"a\",\"due_at\":\"2030-01-31T12:00:00Z\",\"body_base64\":\"AAH/\"},"
           "{\"queue\":\"b\",\"timeout\":5,\"retry\":{\"max\":3,\"exits\":{\"75\":\"later\"}},"
           "\"command\":[\"ls\",\"-l\"]}]"),
     SLICE(
-        "{\"worker\":{\"name\":\"w\",\"host\":\"h\",\"pid\":1},\"queues\":{\"fetch\":4,\"parse\":1},"
-        "\"max\":10,\"wait\":\"30s\",\"lease\":\"60s\",\"all\":true,\"finish\":[{" HELD
+        "{\"worker\":{\"name\":\"w\",\"host\":\"h\",\"pid\":1},\"queues\":{\"fetch\":4,"
+        "\"parse\":1},\"max\":10,\"wait\":\"30s\",\"lease\":\"60s\",\"all\":true,\"finish\":[{" HELD
         ",\"state\":\"done\",\"exit\":0,\"set\":{\"a\":1},\"result\":[1]}],\"touch\":[{" HELD
         "}]}"),
     SLICE("{\"finish\":[{" HELD
@@ -156,7 +156,8 @@ static void check_json(struct slice text, enum json_type type, const char *what)
         fuzz_fail("%s: is no JSON of its type: %.*s", what, (int)text.size, text.data);
 }
 
-/* A bill says the same when it is read and written again, and the job begins where its route does. */
+/* A bill says the same when it is read and written again, and the job begins where its route
+ * does. */
 static void check_bill(const struct submit_item *item)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;

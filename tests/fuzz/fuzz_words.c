@@ -242,7 +242,8 @@ static void run_lines(struct slice text)
 
 /* ---- output ---- */
 
-/* Whatever is printed: the pieces are JSON, and all that is kept within the cap is what was printed. */
+/* Whatever is printed: the pieces are JSON, and all that is kept within the cap is what was
+ * printed. */
 static void run_output(struct slice text)
 {
     struct output *o = output_new(&(struct output_config){.cap = 100000});

@@ -15,10 +15,10 @@ static const struct slice seeds[] = {
     SLICE("queues:\n  fetch:\n    command: [./fetch.sh, \"{url}\"]\n    slots: 4\n    timeout: 5m\n"
           "    retry: {max: 5, first: 10s, factor: 2, cap: 1h, jitter: 0.1,\n"
           "            exits: {75: later, 64-74: never}}\n    stop_after: 20\n    strict: false\n"),
-    SLICE(
-        "queues:\n  a b:\n    resident: true\n    idle: 90\n    own_command: true\n"
-        "    limits: {memory: 512M, cpu: 60s, files: 256, nice: 10, user: nobody}\n"
-        "    keep: {done: 30d, failed: 90d, log: 1M}\n    description: >-\n      some\n      text\n"),
+    SLICE("queues:\n  a b:\n    resident: true\n    idle: 90\n    own_command: true\n"
+          "    limits: {memory: 512M, cpu: 60s, files: 256, nice: 10, user: nobody}\n"
+          "    keep: {done: 30d, failed: 90d, log: 1M}\n"
+          "    description: >-\n      some\n      text\n"),
     SLICE("server: {listen: 127.0.0.1:6769, url: \"http://whatever.com:6769\",\n"
           "  names: [whatever.com], token_file: token}\n"),
     SLICE("queues:\n  a: &x {slots: 1, retry: &r {max: 3}}\n  b: *x\n  c:\n    retry: *r\n"),
@@ -31,7 +31,8 @@ static const struct slice seeds[] = {
     SLICE(
         "queues:\n  a:\n    on_success: [parse, {join: report}, {signal: s, count: 3}]\n"
         "    on_failure: {topic: alarm, params: {x: [1, y]}}\n    subscribe: [crawl, \"site.*\"]\n"
-        "joins:\n  report: {key: \"{date}\", count: 10, then: [summary]}\n  one: {count: 1, then: a}\n"),
+        "joins:\n  report: {key: \"{date}\", count: 10, then: [summary]}\n"
+        "  one: {count: 1, then: a}\n"),
     SLICE("triggers:\n  import: {from: [10.0.0.0/8, '::1']}\n  b:\n    from: 192.0.2.0/25\n"),
 };
 
@@ -136,7 +137,8 @@ static void make_again(struct slice definitions, canonical_fn *canonical, struct
     }
 }
 
-/* As the server does it with a request: the text is checked, each definition is made canonical again. */
+/* As the server does it with a request: the text is checked, each definition is made canonical
+ * again. */
 static void check_canonical(struct slice json)
 {
     CLEANUP(buf) struct buf again = BUF_INIT((size_t)16 << 20);

@@ -17,7 +17,8 @@ static char difference[3000];
 
 /* ---- jobs ---- */
 
-/* The server that opened the store found a delay longer than its length: the clock was set back meanwhile. */
+/* The server that opened the store found a delay longer than its length: the clock was set back
+ * meanwhile. */
 static bool is_bounded(const struct sim *s, const struct model_job *j, const struct job *row)
 {
     int64_t opened_at = s->at->opened_wall_at;
@@ -66,7 +67,8 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     if (!bounded && (row->due_at < j->due_at || row->due_at > j->due_max))
         return DIFFER("job %lld is due at %lld, it should be between %lld and %lld", id,
                       (long long)row->due_at, (long long)j->due_at, (long long)j->due_max);
-    /* The batch that may be there is judged by the delay as it was before the store was opened again. */
+    /* The batch that may be there is judged by the delay as it was before the store was opened
+     * again. */
     if (!bounded || !s->judging_crash)
         j->due_at = j->due_max = row->due_at;
     /* The model knows the longest that jitter allows, and rounds a pause of nothing up to 1. */
@@ -237,7 +239,8 @@ static void take_entry(void *ctx, const struct progress_entry *e)
     r->n++;
 }
 
-/* Attempts stand in the record; the last one of an ended job without a route may stand in its own row instead. */
+/* Attempts stand in the record; the last one of an ended job without a route may stand in its own
+ * row instead. */
 static void check_record(struct sim *s, const struct model_job *j)
 {
     struct record r = {.s = s, .job = j};

@@ -57,7 +57,8 @@ struct slice client_text(struct req *r, const char *fmt, ...)
 
 /* ---- choices ---- */
 
-/* Jobs that retention may take in this very run are nobody's target: either answer would be right. */
+/* Jobs that retention may take in this very run are nobody's target: either answer would be
+ * right. */
 bool is_target(const struct sim *s, const struct model_job *j)
 {
     return !model_expired(&s->model, j, s->now.wall_at + US_PER_MIN);
@@ -261,8 +262,8 @@ static struct req *make_act(struct sim *s)
     return r;
 }
 
-/* Those who were cancelled with it come back at the end of the batch: it is the only request of its own, so that nobody asks
- * meanwhile in which state they are. */
+/* Those who were cancelled with it come back at the end of the batch: it is the only request of its
+ * own, so that nobody asks meanwhile in which state they are. */
 struct req *client_resume(struct sim *s)
 {
     static const unsigned ended = 1U << JOB_DONE | 1U << JOB_FAILED | 1U << JOB_CANCELLED;

@@ -67,7 +67,8 @@ static bool all_ended(const struct sim *s)
            s->model.links.n_promised + s->model.links.n_notes == 0;
 }
 
-/* No queue leads anywhere any more: what is done makes nothing new, but for what jobs themselves lead to. */
+/* No queue leads anywhere any more: what is done makes nothing new, but for what jobs themselves
+ * lead to. */
 static struct req *unlink_queue(struct sim *s, int queue)
 {
     struct req *r = client_nothing(s, OP_DEFINE);
@@ -103,7 +104,8 @@ static void finish_all(struct sim *s)
         else if ((r = raise_signal(s)) != NULL)
             sim_run(s, r);
         else
-            /* Retries, other workers' leases, and instants from before which the clock was set back by days. */
+            /* Retries, other workers' leases, and instants from before which the clock was set back
+             * by days. */
             world_advance(s, US_PER_HOUR);
         if (s->n_held[0] == 0)
             sim_run(s, NULL);

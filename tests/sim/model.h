@@ -1,12 +1,12 @@
 /*
  * The reference model: every job as it must be, written from the design and not from the engine.
  *
- * Plain arrays, no store, no I/O.  The simulation feeds it what was asked and what was answered; it says
- * what must have become of it.  What only the engine can know (ids, tokens, the jitter of a pause) is
- * told by the replies or by the store, and checked against the bounds.
+ * Plain arrays, no store, no I/O.  The simulation feeds it what was asked and what was answered; it
+ * says what must have become of it.  What only the engine can know (ids, tokens, the jitter of a
+ * pause) is told by the replies or by the store, and checked against the bounds.
  *
- * model_move is the one place where a job changes its state: it counts which moves of the state table
- * were made and refuses those that are not in it.
+ * model_move is the one place where a job changes its state: it counts which moves of the state
+ * table were made and refuses those that are not in it.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -56,7 +56,8 @@ struct model_queue {
     int64_t restarts;
 };
 
-/* An attempt that ended, or a step that had a status when the job was handed in, or that could not be reached. */
+/* An attempt that ended, or a step that had a status when the job was handed in, or that could not
+ * be reached. */
 struct model_attempt {
     int64_t token; /* 0: nobody's */
     enum job_outcome outcome;
@@ -249,8 +250,8 @@ size_t model_staged(const struct model_emitter *e);
 /* Is anything of it to be released or dropped? */
 bool model_is_settling(const struct model_emitter *e);
 
-/* What one commit releases and drops, when it may settle so many rows.  An engine that rests settles what
- * its batch has decided, and nothing else. */
+/* What one commit releases and drops, when it may settle so many rows.  An engine that rests
+ * settles what its batch has decided, and nothing else. */
 enum model_mood { MODEL_WORKS, MODEL_RESTS };
 void model_settle(struct model *m, size_t room, int64_t now_at, enum model_mood mood);
 
@@ -259,7 +260,8 @@ enum job_outcome model_outcome(const struct model_job *j, int64_t token);
 
 /* ---- routes (model_route.c) ---- */
 
-/* The step the job is at has ended, by its last attempt in the record: it goes on to the next one, or ends. */
+/* The step the job is at has ended, by its last attempt in the record: it goes on to the next one,
+ * or ends. */
 void model_step_end(struct model *m, struct model_job *j, bool failed, const struct model_end *end);
 
 const struct model_step *model_step_find(const struct model_bill *b, int number);
@@ -280,7 +282,8 @@ bool model_leads(const struct model *m, int list);
 enum err_code model_may_add(const struct model *m, const struct model_job *j,
                             const struct model_step *steps, int n);
 
-/* The step that an ended job is run again from, or NULL.  `from` 0: where it stopped, or (anew) from its first. */
+/* The step that an ended job is run again from, or NULL.  `from` 0: where it stopped, or (anew)
+ * from its first. */
 const struct model_step *model_step_again(const struct model_job *j, int from, bool anew);
 void model_route_again(struct model_job *j, const struct model_step *step);
 
@@ -296,7 +299,8 @@ void model_seen(const struct model_job *j, char *ret_params);
 enum cond_state model_cond_judge(struct model *m, const struct model_cond *c);
 bool model_cond_is_sound(struct model *m, const struct model_cond *c);
 
-/* A step (0: the job) has ended, or the job is gone (JOB_NONE): what that means to those who wait. */
+/* A step (0: the job) has ended, or the job is gone (JOB_NONE): what that means to those who
+ * wait. */
 void model_tell(struct model *m, const struct model_job *j, int step, enum job_state state);
 
 /* All that it waits for of jobs has come to pass; or something of it never will. */
@@ -320,7 +324,8 @@ void model_note(struct model *m, const struct model_job *j, int queue, int step,
 /* Those of the batch, or those that earlier ones have left. */
 enum model_which { MODEL_NEW_ENDS, MODEL_LATE_ENDS };
 
-/* Follows what was noted, as far as the store says: signals rise, joins count, and jobs are owed. */
+/* Follows what was noted, as far as the store says: signals rise, joins count, and jobs are
+ * owed. */
 void model_follow(struct model *m, enum model_which which, int64_t now_at);
 
 /* A batch begins: whether earlier ones have left some is remembered. */
@@ -368,8 +373,8 @@ struct model_claim {
     int left[MODEL_QUEUES];
     size_t n_queues;
     int max;
-    bool
-        commands; /* jobs without a command in a queue without one are not for it; none here has one */
+    /* Jobs without a command in a queue without one are not for it; none here has one. */
+    bool commands;
 };
 
 size_t model_pick(const struct model *m, const struct model_claim *claim, size_t *picks,

@@ -224,7 +224,8 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Jobs in their order, up to the first whose end is still to be followed: the next step begins with that. */
+/* Jobs in their order, up to the first whose end is still to be followed: the next step begins with
+ * that. */
 static bool work_on(struct model *m, struct model_work *w, int64_t *ids, size_t n, int64_t now_at)
 {
     struct model_act act = {

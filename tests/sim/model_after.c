@@ -1,8 +1,9 @@
 /*
  * The reference model: what jobs wait for.
  *
- * A condition is decided by the end that decides it, whatever becomes of that job later.  Signals are different: all
- * of a job's must have their level at the same time, once it waits for nothing else.
+ * A condition is decided by the end that decides it, whatever becomes of that job later.  Signals
+ * are different: all of a job's must have their level at the same time, once it waits for nothing
+ * else.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"

@@ -1,8 +1,8 @@
 /*
  * The reference model: where ends lead.
  *
- * What is handed on is fixed when something ends; it is followed when the batch has done all else.  Jobs that come of
- * it are owed: the store must show each of them once.
+ * What is handed on is fixed when something ends; it is followed when the batch has done all else.
+ * Jobs that come of it are owed: the store must show each of them once.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/buf.h"

@@ -1,8 +1,8 @@
 /*
  * The reference model: what running jobs emit.
  *
- * What an attempt has staged is decided by its end; a commit settles a bounded number of rows, small attempts
- * first, then some of the oldest.  A row is a request, and each of its jobs.
+ * What an attempt has staged is decided by its end; a commit settles a bounded number of rows,
+ * small attempts first, then some of the oldest.  A row is a request, and each of its jobs.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
@@ -70,7 +70,8 @@ bool model_is_settling(const struct model_emitter *e)
 
 /* ---- settling ---- */
 
-/* What it is to wait for is judged now, and what is gone by now will not come.  False: it waits for nothing. */
+/* What it is to wait for is judged now, and what is gone by now will not come.  False: it waits for
+ * nothing. */
 static bool release_waiting(struct model *m, struct model_job *j, int64_t now_at)
 {
     j->waiting = false;

@@ -1,8 +1,8 @@
 /*
  * The reference model: what ties jobs together, as plain data.
  *
- * Where ends lead is one of a few lists, named by their number; 0 is none.  What queues lead to never comes back to
- * them: a life must end.
+ * Where ends lead is one of a few lists, named by their number; 0 is none.  What queues lead to
+ * never comes back to them: a life must end.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -74,7 +74,8 @@ struct model_bill {
     int64_t parent;
     int depth;
     int topic; /* from 1 on; 0: none */
-    int changed; /* so much was in the record when a person last changed s0: what it set before does not count */
+    /* The length of the record when a person last changed s0: what it set before does not count. */
+    int changed;
 };
 
 /* What a destination is given. */

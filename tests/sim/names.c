@@ -1,9 +1,10 @@
 /*
  * A worker's name that several processes want: two with an instance each, and claimers without one.
  *
- * The name is its holder's while that is heard of, for its lease; on a shared store a little longer, because another
- * server may have heard of it.  It is free after a goodbye.  Whoever names the holder as the one before it, on the
- * same machine, comes at once.  Nothing of a refused request happens.
+ * The name is its holder's while that is heard of, for its lease; on a shared store a little
+ * longer, because another server may have heard of it.  It is free after a goodbye.  Whoever names
+ * the holder as the one before it, on the same machine, comes at once.  Nothing of a refused
+ * request happens.
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
@@ -39,7 +40,8 @@ int name_worker(struct sim *s)
     return worker == MODEL_CONTESTED && is_in_batch(s) ? 0 : worker;
 }
 
-/* When the process dies in the batch, whether somebody has come or gone leaves no trace in the jobs. */
+/* When the process dies in the batch, whether somebody has come or gone leaves no trace in the
+ * jobs. */
 void name_fill(struct sim *s, struct req *r)
 {
     const struct model_name *n = &s->model.name;

@@ -2,9 +2,9 @@
  * sim [--postgres [--servers 2]] [--seeds N] [--first SEED] [--steps N] [--jobs N] [--verbose]
  *
  * Runs so many lives (WAYBILL_SEEDS, else 700; on the PostgreSQL that WAYBILL_TEST_STORE names
- * WAYBILL_POSTGRES_SEEDS, else 8), several at a time.  The first thing that is wrong ends
- * the run with the seed and the step; `--first SEED --seeds 1` shows the same again.  A long run must
- * have made every move of the state table that can be made.
+ * WAYBILL_POSTGRES_SEEDS, else 8), several at a time.  The first thing that is wrong ends the run
+ * with the seed and the step; `--first SEED --seeds 1` shows the same again.  A long run must have
+ * made every move of the state table that can be made.
  */
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
@@ -111,8 +111,8 @@ static void run_share(const struct options *o, int share, struct shared *total)
         run_seed(o->first + i, o, total);
 }
 
-/* Relaying is not built yet; a staged job is its owner's: it is released or gone; what cannot be run fails in
- * tests/unit/test_engine_chain.c. */
+/* Relaying is not built yet; a staged job is its owner's: it is released or gone; what cannot be
+ * run fails in tests/unit/test_engine_chain.c. */
 static bool is_reachable(enum job_state state, enum job_event event)
 {
     if (state == JOB_STAGED)
@@ -143,10 +143,9 @@ static int check_links_coverage(const struct shared *total)
                total->fired > 0 && total->kept > 0 && total->followed > 0;
 
     if (!all)
-        fprintf(
-            stderr,
-            "sim: no job was made by the end of another, let go, cancelled in vain or brought back, "
-            "no publication or end was worked off later, or no join fired\n");
+        fprintf(stderr,
+                "sim: no job was made by the end of another, let go, cancelled in vain or brought "
+                "back, no publication or end was worked off later, or no join fired\n");
     return all ? 0 : 1;
 }
 

@@ -1,18 +1,22 @@
 /*
- * The simulation: the engine on a disk in memory or on PostgreSQL, under a fake clock, among seeded clients and workers.
+ * The simulation: the engine on a disk in memory or on PostgreSQL, under a fake clock, among seeded
+ * clients and workers.
  *
- * One seed is one life of a server: steps of a few requests at a time, interrupted by crashes, power
- * cuts, disk faults, restarts, clock jumps, lost replies and workers that come too late.  After every
- * step the store is read and compared with the model; what must hold always (design, section 9) is
- * checked.  The same seed gives the same life, byte by byte (on PostgreSQL: request by request).
+ * One seed is one life of a server: steps of a few requests at a time, interrupted by crashes,
+ * power cuts, disk faults, restarts, clock jumps, lost replies and workers that come too late.
+ * After every step the store is read and compared with the model; what must hold always (design,
+ * section 9) is checked.  The same seed gives the same life, byte by byte (on PostgreSQL: request
+ * by request).
  *
- * With two servers one of them works at a time; before the other takes over, both hear what there is to hear.
+ * With two servers one of them works at a time; before the other takes over, both hear what there
+ * is to hear.
  *
- * On PostgreSQL a crash comes before a batch, or between its commit and the answers; connections are lost in
- * commits.  There is one clock, the database's, which nobody sets: the simulation stands in for it.
+ * On PostgreSQL a crash comes before a batch, or between its commit and the answers; connections
+ * are lost in commits.  There is one clock, the database's, which nobody sets: the simulation
+ * stands in for it.
  *
  *   sim.c      seeds, coverage                 clients.c, workers.c   make requests
- *   steps.c    one step of a life              judge*.c               feed the model, check the answers
+ *   steps.c    one step of a life              judge*.c               check the answers
  *   drain.c    its end
  *   world.c    engine, store, disk, clock      model*.c               how jobs must be
  *   check.c    compares the store with the model
@@ -279,8 +283,8 @@ void world_drop_waiting(struct sim *s);
 /* After a restart: leases get a full period, nobody remembers whom cancels were told. */
 void world_renew(struct sim *s);
 
-/* With two servers: the other one works from now on.  It is started when it was down, and otherwise has to hear what
- * was told since it worked last. */
+/* With two servers: the other one works from now on.  It is started when it was down, and otherwise
+ * has to hear what was told since it worked last. */
 void world_change_places(struct sim *s);
 
 /* Remembers how the model is, then runs the engine. */
@@ -290,7 +294,8 @@ void world_advance(struct sim *s, int64_t us);
 /* Somebody sets the wall clock; a shared store has none that could be set. */
 void world_set_clock(struct sim *s, int64_t us);
 
-/* The process will die in the next batch, or after it; the store fails in it, until it is healed. */
+/* The process will die in the next batch, or after it; the store fails in it, until it is
+ * healed. */
 void world_plan_death(struct sim *s);
 void world_plan_fault(struct sim *s);
 void world_heal(struct sim *s);
@@ -344,7 +349,8 @@ struct slice client_text(struct req *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Makes up r->subs[i] and r->items[i]. */
 void client_fill_sub(struct sim *s, struct req *r, size_t i);
 
-/* Gives it a route, conditions, and ends that lead somewhere; of an array of n, jobs may name each other. */
+/* Gives it a route, conditions, and ends that lead somewhere; of an array of n, jobs may name each
+ * other. */
 void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n);
 struct req *client_link(struct sim *s); /* a signal, an arrival, something published */
 void client_fill_gain(struct sim *s, struct req *r, size_t i);
@@ -396,8 +402,8 @@ enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const in
 void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
                     const int64_t *ids, enum judge_new how);
 
-/* Ends are followed, those who wait are let go, as the store shows: within a batch as far as it has come, and when it
- * has done all else. */
+/* Ends are followed, those who wait are let go, as the store shows: within a batch as far as it has
+ * come, and when it has done all else. */
 void judge_follow(struct sim *s);
 void judge_links(struct sim *s);
 
@@ -427,8 +433,8 @@ bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size
                       enum judge_new how, int64_t *ret_ids);
 void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how);
 
-/* The place of the first of n items that is refused, and why; n when none is.  What they wait for is judged when all
- * else is sound, or together with whether two of them clash. */
+/* The place of the first of n items that is refused, and why; n when none is.  What they wait for
+ * is judged when all else is sound, or together with whether two of them clash. */
 enum judge_order { JUDGE_CONDS_LAST, JUDGE_WITH_CLASHES };
 size_t judge_first_refused(struct sim *s, const struct req *r, size_t n, enum err_code *ret_code,
                            enum judge_order order);

@@ -1,7 +1,8 @@
 /*
  * One step of a life.
  *
- * Most steps are a batch of requests; in some the process dies, the disk fails, or the server restarts.
+ * Most steps are a batch of requests; in some the process dies, the disk fails, or the server
+ * restarts.
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"
@@ -156,7 +157,8 @@ static void open_again(struct sim *s)
     world_open(s);
 }
 
-/* A batch in which the process dies at some disk operation, before it or before its answers, or right after it. */
+/* A batch in which the process dies at some disk operation, before it or before its answers, or
+ * right after it. */
 static void step_crash(struct sim *s, struct req **reqs, size_t n)
 {
     struct now then = s->now;
@@ -229,7 +231,8 @@ static void hear(struct sim *s)
     check_after(s);
 }
 
-/* This server tells what it has to tell, or leaves, or dies; the other one goes on after its next beat. */
+/* This server tells what it has to tell, or leaves, or dies; the other one goes on after its next
+ * beat. */
 void sim_change_places(struct sim *s, enum sim_parting parting)
 {
     int from = sim_at(s);
@@ -261,9 +264,9 @@ static void leave_some(struct sim *s)
 }
 
 /*
- * A commit whose sync failed was answered with an error, but stands in the log of the database until the
- * next one overwrites it: a crash before that brings it back to life.  Nothing was promised and nothing
- * is half done then; tests/crash looks at it closely, here it is buried.
+ * A commit whose sync failed was answered with an error, but stands in the log of the database
+ * until the next one overwrites it: a crash before that brings it back to life.  Nothing was
+ * promised and nothing is half done then; tests/crash looks at it closely, here it is buried.
  */
 static void bury(struct sim *s)
 {

@@ -244,8 +244,8 @@ static void expect_next(int64_t id, int64_t token)
     next_place++;
 }
 
-/* Who is granted something leaves `made`; the rest is what the next claims must give.  A claim may be given
- * fewer than there are, but never none. */
+/* Who is granted something leaves `made`; the rest is what the next claims must give.  A claim may
+ * be given fewer than there are, but never none. */
 static void claim_in_order(int max)
 {
     qsort(made.items, made.count, sizeof(made.items[0]), by_order);

@@ -1,5 +1,6 @@
 /*
- * Requests as workers make them: they claim, touch, finish and log, late at times, twice, or for others.
+ * Requests as workers make them: they claim, touch, finish and log, late at times, twice, or for
+ * others.
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"

@@ -1,6 +1,6 @@
 /*
- * A store for each test, and short words for what tests do with it all the time.  It is on a disk in memory, or
- * with WAYBILL_TEST_STORE in a schema of that PostgreSQL.
+ * A store for each test, and short words for what tests do with it all the time.  It is on a disk
+ * in memory, or with WAYBILL_TEST_STORE in a schema of that PostgreSQL.
  *
  * Words fail the test when the store does not do as told.
  */
@@ -72,8 +72,8 @@ struct job add_job(int64_t id, int64_t queue);
 struct job get_job(int64_t id);
 bool job_is_there(int64_t id);
 
-/* Claims ready jobs in the open transaction under one token, with its claim row (and, on PostgreSQL, the row of
- * its server, node 1); counted. */
+/* Claims ready jobs in the open transaction under one token, with its claim row (and, on
+ * PostgreSQL, the row of its server, node 1); counted. */
 void claim_jobs(int64_t token, const int64_t *ids, size_t n);
 
 void count_move(int64_t queue, enum job_state from, enum job_state to);
@@ -81,8 +81,8 @@ void count_move(int64_t queue, enum job_state from, enum job_state to);
 /* How many findings a check has; `text` of the first, when not NULL, must occur in one of them. */
 int findings(struct store *s, enum store_check how, const char *text);
 
-/* SQL on a connection of its own: for damage, and to see what the store's own words do not tell.  Blobs are
- * written as SQLite has them: x'00'. */
+/* SQL on a connection of its own: for damage, and to see what the store's own words do not tell.
+ * Blobs are written as SQLite has them: x'00'. */
 void raw_sql(const char *sql);
 int64_t raw_number(const char *sql);
 

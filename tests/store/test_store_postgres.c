@@ -1,6 +1,6 @@
 /*
- * PostgreSQL behind the seam: values, sets and pipelines, connections that are lost and come back, what cannot be
- * reached, migrations side by side, news.
+ * PostgreSQL behind the seam: values, sets and pipelines, connections that are lost and come back,
+ * what cannot be reached, migrations side by side, news.
  */
 /* SPDX-License-Identifier: MIT */
 #include <libpq-fe.h>
@@ -614,7 +614,8 @@ static void read_log(int log, char text[LOG_TEXT_MAX])
 /* What ends the waiting for the outcome of a commit. */
 enum end_of_wait { STORE_COMES_BACK, SERVER_STOPS };
 
-/* Commits, the answer gets lost, and the store is away until the log has the words; then the wait ends. */
+/* Commits, the answer gets lost, and the store is away until the log has the words; then the wait
+ * ends. */
 static enum err_code commit_into_the_dark(struct store *s, const char *role, const char *plan,
                                           int log, const char *words, enum end_of_wait end)
 {
@@ -711,7 +712,8 @@ static void a_server_that_stops_does_not_wait_for_the_fate_of_its_commit(void **
 
 #define LEFT "commit.left:1:fail"
 
-/* Whoever writes `mark` waits until the lock 7 is free.  It does not show as waiting for a lock: nobody ends it. */
+/* Whoever writes `mark` waits until the lock 7 is free.  It does not show as waiting for a lock:
+ * nobody ends it. */
 static const char pausing[] =
     "CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS"
     " $$BEGIN WHILE NOT pg_try_advisory_xact_lock(7) LOOP PERFORM pg_sleep(0.005); END LOOP;"
@@ -732,8 +734,8 @@ static void await_backends(const char *name, int64_t n)
     assert_int_equal(raw_number(sql), n);
 }
 
-/* Sets what is called so, signs and commits.  With "commit.left" the connection is gone before the backend has
- * got that far. */
+/* Sets what is called so, signs and commits.  With "commit.left" the connection is gone before the
+ * backend has got that far. */
 static enum err_code commit_signed(struct store *s, const char *key, const char *plan)
 {
     struct store_view view;
@@ -750,7 +752,8 @@ static enum err_code commit_signed(struct store *s, const char *key, const char 
     return code;
 }
 
-/* A member that has signed before: a statement that is prepared first would wait for those in front of it. */
+/* A member that has signed before: a statement that is prepared first would wait for those in front
+ * of it. */
 static struct store *open_member(const char *name)
 {
     static const struct store_member member = {"me", "here", "1", "http://here", 1};
@@ -783,7 +786,8 @@ static void a_commit_that_was_declared_dead_stays_dead(void **state)
     store_close(s);
 }
 
-/* Its answer is waited for with a lock on the row: what is behind the signature is not declared dead. */
+/* Its answer is waited for with a lock on the row: what is behind the signature is not declared
+ * dead. */
 static void a_commit_that_is_behind_its_signature_is_waited_for(void **state)
 {
     struct store *s = open_member("signed");

@@ -1,5 +1,6 @@
 /*
- * What is found by order: ready and due jobs, endings, lists; and what is found by name: records, keys.
+ * What is found by order: ready and due jobs, endings, lists; and what is found by name: records,
+ * keys.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /*
- * An engine over a store in a temporary directory, with a clock that the test holds.  With WAYBILL_TEST_STORE the
- * store is a schema of that PostgreSQL.
+ * An engine over a store in a temporary directory, with a clock that the test holds.  With
+ * WAYBILL_TEST_STORE the store is a schema of that PostgreSQL.
  *
- * Ops are run alone (run_op) or as one batch (batch_add, then batch_run).  They belong to the fixture and
- * live until its end; `answered` says whether the engine has called back.
+ * Ops are run alone (run_op) or as one batch (batch_add, then batch_run).  They belong to the
+ * fixture and live until its end; `answered` says whether the engine has called back.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

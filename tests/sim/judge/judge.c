@@ -1,9 +1,10 @@
 /*
  * A batch: the model does what the design says that the engine does, in the same order.
  *
- * Order: queues, emits, logs with finishes and touches, finishes, touches, what is due by itself (leases, due jobs, chunked work, retention),
- * staged jobs whose attempt has ended, logs, actions, chunked work that is asked for, submits, what is published,
- * arrivals, signals, where all that has ended leads, claims (those who wait first).
+ * Order: queues, emits, logs with finishes and touches, finishes, touches, what is due by itself
+ * (leases, due jobs, chunked work, retention), staged jobs whose attempt has ended, logs, actions,
+ * chunked work that is asked for, submits, what is published, arrivals, signals, where all that has
+ * ended leads, claims (those who wait first).
  */
 /* SPDX-License-Identifier: MIT */
 #include "sim.h"

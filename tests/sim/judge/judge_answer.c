@@ -7,7 +7,8 @@
 
 /* ---- cancels ---- */
 
-/* On a shared store only what a touch says is a promise: a server remembers cancels only of workers that wait there. */
+/* On a shared store only what a touch says is a promise: a server remembers cancels only of workers
+ * that wait there. */
 static bool tells_cancels(const struct req *r)
 {
     struct slice list, item;

@@ -1,8 +1,9 @@
 /*
  * What ties jobs together: requests about it, and what a batch does when it has done all else.
  *
- * What is owed by the end of a job must be in the store once.  Who is let go, and when, is taken from the store and
- * held to the rules: nobody too early, nobody left behind, unless the store says that it has more to do.
+ * What is owed by the end of a job must be in the store once.  Who is let go, and when, is taken
+ * from the store and held to the rules: nobody too early, nobody left behind, unless the store says
+ * that it has more to do.
  */
 /* SPDX-License-Identifier: MIT */
 #include "base/id.h"
@@ -168,7 +169,8 @@ void judge_join(struct sim *s, struct req *r)
 
 /* ---- jobs that must have been made ---- */
 
-/* The status line of a cause is not followed here, nor whether it was told that the status of what is done is 0. */
+/* The status line of a cause is not followed here, nor whether it was told that the status of what
+ * is done is 0. */
 static void without_text(struct slice params, char *out)
 {
     static const char done[] = "\"state\":\"done\"", zero[] = ",\"exit\":0";
@@ -255,7 +257,8 @@ static int64_t find_target(const struct sim *s, const struct model_owed *o)
     return 0;
 }
 
-/* What is published may come later; the rest is there with the commit that owes it.  Returns its id. */
+/* What is published may come later; the rest is there with the commit that owes it.  Returns its
+ * id. */
 static int64_t take_made(struct sim *s, const struct model_owed *o)
 {
     const struct job *row = find_made(s, o->queue, o->source.params);
@@ -278,7 +281,8 @@ static int64_t take_made(struct sim *s, const struct model_owed *o)
     return 0;
 }
 
-/* Those that are there have been made by this batch; the others must still be in the store, as check_links finds. */
+/* Those that are there have been made by this batch; the others must still be in the store, as
+ * check_links finds. */
 static void follow_promises(struct sim *s)
 {
     struct model_links *l = &s->model.links;

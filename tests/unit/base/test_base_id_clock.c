@@ -8,7 +8,8 @@
 #define YEAR (365 * US_PER_DAY)
 #define S US_PER_S
 
-/* One clock through all rows: what the wall says and how much the steady clock has counted since the row before. */
+/* One clock through all rows: what the wall says and how much the steady clock has counted since
+ * the row before. */
 static const struct {
     const char *what;
     int64_t wall_us; /* from NOW */

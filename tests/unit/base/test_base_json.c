@@ -93,8 +93,8 @@ static const struct slice good[] = {
     SLICE("{\"a\":{\"a\":{\"a\":1}},\"b\":[{\"a\":1},{\"a\":2}]}"),
     SLICE("{\"a\":1,\"A\":2,\"aa\":3,\"a \":4}"),
     SLICE(" { \"a\" : [ 1 , 2 ] , \"b\" : \"c\" } "),
-    SLICE(
-        "{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/\",\"n\":3},\"delay\":1.5}"),
+    SLICE("{\"queue\":\"fetch\",\"params\":{\"url\":\"https://example.org/\",\"n\":3},"
+          "\"delay\":1.5}"),
 };
 
 static void what_jansson_takes_is_taken(void **state)
@@ -431,8 +431,9 @@ static void of_several_repetitions_the_first_is_named(void **state)
     assert_string_equal(err.msg, message);
 }
 
-/* The hash of names is no secret: these are as an attacker would choose them, 16 bytes that all have the
- * same.  The second half makes up for what the first half did to the hash of json_keys.c. */
+/* The hash of names is no secret: these are as an attacker would choose them, 16 bytes that all
+ * have the same.  The second half makes up for what the first half did to the hash of
+ * json_keys.c. */
 static void colliding_name(struct rng *rng, char name[static 17])
 {
     bool plain = false;
@@ -493,7 +494,8 @@ static void names_chosen_to_collide_are_told_apart(void **state)
     assert_non_null(strstr(err.msg, message));
 }
 
-/* Names of open objects share one pool: an inner object must not see the outer one's, nor leave its own. */
+/* Names of open objects share one pool: an inner object must not see the outer one's, nor leave its
+ * own. */
 static void nested_objects_keep_their_members_apart(void **state)
 {
     (void)state;

@@ -4,7 +4,8 @@
 #include "base/compiler.h"
 #include "testing.h"
 
-/* SipHash-2-4-128 of the bytes 00 01 02 … under the key 00 01 … 0f: of the reference's vectors those of whole words. */
+/* SipHash-2-4-128 of the bytes 00 01 02 … under the key 00 01 … 0f: of the reference's vectors
+ * those of whole words. */
 static void hashes_are_those_of_the_reference(void **state)
 {
     (void)state;

@@ -21,7 +21,8 @@ static void every_character_is_encoded_and_read_back(void **state)
     }
 }
 
-/* Of all sequences of three bytes as many are one character as there are characters of that length. */
+/* Of all sequences of three bytes as many are one character as there are characters of that
+ * length. */
 static void nothing_else_is_a_character(void **state)
 {
     (void)state;

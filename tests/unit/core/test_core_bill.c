@@ -53,13 +53,14 @@ static void a_bill_reads_back_as_it_was_written(void **state)
 {
     (void)state;
     assert_unchanged(
-        "{\"steps\":[{\"number\":1,\"name\":\"a \\\"b\\\"\",\"queue\":\"q\",\"command\":[\"x\",\"{y}\"],"
-        "\"params\":{\"z\":[1,{}]},\"timeout\":\"5m\",\"retry\":{\"max\":1},\"on_error\":\"continue\","
+        "{\"steps\":[{\"number\":1,\"name\":\"a \\\"b\\\"\",\"queue\":\"q\","
+        "\"command\":[\"x\",\"{y}\"],\"params\":{\"z\":[1,{}]},"
+        "\"timeout\":\"5m\",\"retry\":{\"max\":1},\"on_error\":\"continue\","
         "\"final\":true,\"on_success\":[{\"queue\":\"s\"}],\"on_failure\":[{\"join\":\"j\"}]},"
         "{\"number\":7,\"name\":\"é\",\"queue\":\"p q\"}],"
         "\"options\":{\"retry\":{}},\"skip\":[1,7],\"on_success\":[{\"topic\":\"t\"}],"
-        "\"on_failure\":[{\"signal\":\"s\"}],\"after\":[{\"signal\":\"NAME\",\"count\":10,\"take\":true}],"
-        "\"parent\":\"0D3N7Q8R2S4T6\",\"depth\":3,\"topic\":\"a.b\"}");
+        "\"on_failure\":[{\"signal\":\"s\"}],\"after\":[{\"signal\":\"NAME\",\"count\":10,"
+        "\"take\":true}],\"parent\":\"0D3N7Q8R2S4T6\",\"depth\":3,\"topic\":\"a.b\"}");
     assert_unchanged("{\"parent\":\"0000000000001\"}");
     assert_unchanged("{\"topic\":\"\\\"\\\\\"}");
 }

@@ -178,7 +178,8 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
         {"queues:\n\ta:\n", "q.yaml:2: a tab cannot indent, use spaces"},
         {"server:\n  lisen: x\n", "q.yaml:2: unknown key 'lisen', did you mean 'listen'?"},
         {"server:\n  tls: {}\n",
-         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store subscriptions"},
+         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store "
+         "subscriptions"},
         {"server: 3\n", "q.yaml:1: server: must be a map"},
         {"server:\n  listen: 6769\n", "q.yaml:2: server.listen: must be a text"},
         {"server:\n  names:\n    - a\n    - 3\n",

@@ -1,6 +1,6 @@
 /*
- * docs/definitions.md and docs/programs.md say what the tables of keys and words say, and their examples
- * work.
+ * docs/definitions.md and docs/programs.md say what the tables of keys and words say, and their
+ * examples work.
  *
  * A table in a document stands between two marks; after a change of src/core/queue_keys.c or
  * src/core/word.c take the new one from this test's output.

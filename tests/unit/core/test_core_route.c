@@ -313,8 +313,9 @@ static void a_record_as_it_is_shown_is_read(void **state)
 {
     (void)state;
     const struct route_status *e = record(
-        "[{\"number\":1,\"name\":\"a\",\"queue\":\"q\",\"attempt\":1,\"state\":\"done\",\"status\":0,"
-        "\"cause\":null,\"started_at\":\"1970-01-01T00:00:01Z\",\"ended_at\":\"1970-01-01T00:00:02Z\","
+        "[{\"number\":1,\"name\":\"a\",\"queue\":\"q\",\"attempt\":1,\"state\":\"done\","
+        "\"status\":0,\"cause\":null,\"started_at\":\"1970-01-01T00:00:01Z\","
+        "\"ended_at\":\"1970-01-01T00:00:02Z\","
         "\"worker\":\"w\",\"text\":\"fine\",\"set\":{ \"x\" : 1 }},"
         "{\"number\":9,\"status\":-9},{\"number\":2,\"status\":null,\"started_at\":null}]",
         3);

@@ -1,5 +1,6 @@
 /*
- * Templates: what is filled, what stays, and what is refused; string commands are run by the shell itself.
+ * Templates: what is filled, what stays, and what is refused; string commands are run by the shell
+ * itself.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /*
- * String commands and shells that evaluate a value again: such places are refused, ordinary scripts are not, and
- * whatever is accepted is run by bash and by dash with hostile values, none of which may be carried out.
+ * String commands and shells that evaluate a value again: such places are refused, ordinary scripts
+ * are not, and whatever is accepted is run by bash and by dash with hostile values, none of which
+ * may be carried out.
  */
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>

@@ -1269,7 +1269,8 @@ static void many_that_wait_for_a_signal_are_let_go_in_chunks_and_in_order(void *
     free(ids);
 }
 
-/* A look at one that waits for very many reads each wait once, and levels up to the first that is missing. */
+/* A look at one that waits for very many reads each wait once, and levels up to the first that is
+ * missing. */
 static void a_job_that_waits_for_very_many_signals_is_looked_at_in_linear_time(void **state)
 {
     struct fixture *f = *state;
@@ -1497,7 +1498,8 @@ static void settle(struct fixture *f)
     batch_run(f);
 }
 
-/* Each waits for one job of either server, and one more for all of them; both servers end theirs at the same time. */
+/* Each waits for one job of either server, and one more for all of them; both servers end theirs at
+ * the same time. */
 static void what_two_servers_end_at_once_lets_go_each_waiter_once(void **state)
 {
     if (!pg_is_wanted())

@@ -419,8 +419,8 @@ static void each_step_leads_on_and_the_job_in_the_end(void **state)
     item.step_params = SLICE("{\"depth\":5}");
     item.bill = SLICE(
         "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"work\",\"params\":{\"depth\":5},"
-        "\"on_success\":[{\"queue\":\"seen\"}]},{\"number\":2,\"name\":\"pack\",\"queue\":\"pack\"}],"
-        "\"on_success\":[{\"queue\":\"own\"}]}");
+        "\"on_success\":[{\"queue\":\"seen\"}]},{\"number\":2,\"name\":\"pack\","
+        "\"queue\":\"pack\"}],\"on_success\":[{\"queue\":\"own\"}]}");
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_DONE);
     assert_int_equal(ready(f, "seen"), 1);

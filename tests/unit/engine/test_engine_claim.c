@@ -14,7 +14,8 @@ static int by_id(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* A claim larger than what is left of the list in memory: the list is filled again in its middle. */
+/* A claim larger than what is left of the list in memory: the list is filled again in its
+ * middle. */
 static void no_job_is_granted_twice_when_the_ready_list_is_filled_again(void **state)
 {
     struct fixture *f = *state;

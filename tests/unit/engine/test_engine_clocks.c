@@ -208,7 +208,8 @@ static int64_t submit_delayed(struct fixture *f, int64_t delay_us, int64_t due_a
     return ret;
 }
 
-/* Of 5 s, 2 s have passed.  On a shared store each server sees the step for itself: the length begins anew. */
+/* Of 5 s, 2 s have passed.  On a shared store each server sees the step for itself: the length
+ * begins anew. */
 static int64_t left_of_five_seconds(const struct fixture *f)
 {
     return store_is_shared(f->store) ? 5 * US_PER_S : 3 * US_PER_S;

@@ -370,7 +370,8 @@ static void jobs_that_cannot_be_run_are_written_as_a_set(void **state)
     assert_sound(f);
 }
 
-/* Over a slow link a commit asks the database a few times only; what is left is followed by the next ones. */
+/* Over a slow link a commit asks the database a few times only; what is left is followed by the
+ * next ones. */
 static void a_commit_makes_few_round_trips_on_a_slow_link(void **state)
 {
     enum { ENDS = 20, ROUNDS = 8, SPARE = 20 };
@@ -595,7 +596,8 @@ static long peak_kib(void)
     return usage.ru_maxrss;
 }
 
-/* Little is kept of each target, and a transaction names 10,000 of them, not those of all who publish at the time. */
+/* Little is kept of each target, and a transaction names 10,000 of them, not those of all who
+ * publish at the time. */
 #if defined(__SANITIZE_ADDRESS__) || \
     defined(__SANITIZE_THREAD__) /* which keep more than they are asked for */
 static const long modest_kib = 1 << 20;
@@ -839,7 +841,8 @@ static void what_a_fan_out_ends_in_turn_does_not_widen_its_commit(void **state)
     assert_sound(f);
 }
 
-/* Where an end leads was decided when it came: by the queue as it was, with the params that it had. */
+/* Where an end leads was decided when it came: by the queue as it was, with the params that it
+ * had. */
 static void an_end_that_is_put_off_leads_where_it_led_when_it_came(void **state)
 {
     struct fixture *f = *state;
@@ -1146,7 +1149,8 @@ static void a_raise_that_reaches_nobody_looks_at_nobody(void **state)
 
 /* ---- damage ---- */
 
-/* Each row fails a batch once; then whatever else is left is done, and nothing is tried again and again. */
+/* Each row fails a batch once; then whatever else is left is done, and nothing is tried again and
+ * again. */
 static void work_off_around_damage(struct fixture *f, uint64_t failed_before, uint64_t failures_max)
 {
     for (int i = 0; i < 20; i++) {

@@ -73,7 +73,8 @@ static void what_came_before_the_sweep_counts(void **state)
     assert_sound(f);
 }
 
-/* Three jobs under one lease: one is finished in the batch that looks at it, one touched, one lost. */
+/* Three jobs under one lease: one is finished in the batch that looks at it, one touched, one
+ * lost. */
 static void a_claim_is_watched_until_its_last_job_has_gone(void **state)
 {
     struct fixture *f = *state;
@@ -205,7 +206,8 @@ static void a_lease_found_after_a_crash_gets_a_full_period(void **state)
     assert_int_equal(stored_claims(f), 0);
 }
 
-/* A restart finds a claim with all the jobs it ever had: those that ended before are not waited for. */
+/* A restart finds a claim with all the jobs it ever had: those that ended before are not waited
+ * for. */
 static void a_claim_found_after_a_crash_is_closed_in_the_end(void **state)
 {
     struct fixture *f = *state;

@@ -13,8 +13,9 @@
 #define TRUSTED \
     "{\"limits\":{\"memory\":\"1G\",\"user\":\"nobody\"},\"may_emit\":{\"command\":true}}"
 #define COMMAND "{\"command\":[\"id\"]}"
-#define STEPS \
-    "[{\"name\":\"one\",\"queue\":\"work\"},{\"name\":\"two\",\"queue\":\"own\",\"command\":[\"id\"]}]"
+#define STEPS                                 \
+    "[{\"name\":\"one\",\"queue\":\"work\"}," \
+    "{\"name\":\"two\",\"queue\":\"own\",\"command\":[\"id\"]}]"
 #define PLAIN_STEPS "[{\"name\":\"one\",\"queue\":\"work\"},{\"name\":\"two\",\"queue\":\"own\"}]"
 
 /* ---- words ---- */

@@ -153,7 +153,8 @@ static void what_was_listed_and_not_granted_is_the_others_as_well(void **state)
     assert_sound(p->a);
 }
 
-/* After a start ids begin at the store's mark, two seconds ahead of the others': tokens are not in order. */
+/* After a start ids begin at the store's mark, two seconds ahead of the others': tokens are not in
+ * order. */
 static void the_fence_of_a_job_grows_whoever_grants_it(void **state)
 {
     struct pair *p = *state;
@@ -555,7 +556,8 @@ static void a_dead_servers_leases_are_judged_by_another(void **state)
 
 #define NOW_SQL "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
 
-/* Of 15 s until a dead server is taken over, its own time is 14 at most, and the others are there right behind it. */
+/* Of 15 s until a dead server is taken over, its own time is 14 at most, and the others are there
+ * right behind it. */
 static void a_server_looks_again_when_the_time_of_another_has_passed(void **state)
 {
     struct pair *p = *state;
@@ -602,7 +604,8 @@ static void the_sole_server_tells_nobody_of_ready_jobs(void **state)
     assert_int_equal(p->post.n, 0);
 }
 
-/* What the sole server has listed, the one that joins may take; and what that one leaves is found again. */
+/* What the sole server has listed, the one that joins may take; and what that one leaves is found
+ * again. */
 static void who_joins_the_sole_server_shares_its_jobs(void **state)
 {
     struct pair *p = *state;

@@ -1,9 +1,9 @@
 /*
- * Two servers on one store, one of which stands still at the end of a batch, with all that the batch holds: its backend
- * is frozen, or its link slow.
+ * Two servers on one store, one of which stands still at the end of a batch, with all that the
+ * batch holds: its backend is frozen, or its link slow.
  *
- * A trigger makes its backend sleep.  What the other server answers before the first wakes up was not held up by it:
- * nothing here looks at a clock.
+ * A trigger makes its backend sleep.  What the other server answers before the first wakes up was
+ * not held up by it: nothing here looks at a clock.
  */
 /* SPDX-License-Identifier: MIT */
 #include <pthread.h>
@@ -60,7 +60,8 @@ static void *run_slowly(void *ctx)
     return NULL;
 }
 
-/* Its batch, of which `last` is one, holds what it needs and sleeps in front of its commit, by SQL that sleeps. */
+/* Its batch, of which `last` is one, holds what it needs and sleeps in front of its commit, by SQL
+ * that sleeps. */
 static void stand(struct pair *p, const char *how, struct test_op *last)
 {
     char sql[1000];
@@ -393,7 +394,8 @@ static void keys_that_two_servers_are_given_at_once_are_one_job_each(void **stat
     assert_sound(p->quick);
 }
 
-/* What is judged by who was first is refused for itself alone; of an array, as a whole, and its other keys are free. */
+/* What is judged by who was first is refused for itself alone; of an array, as a whole, and its
+ * other keys are free. */
 static void a_key_that_another_server_took_with_other_content_refuses_its_own_request_alone(
     void **state)
 {
@@ -483,7 +485,8 @@ static int64_t ready_in_next(struct pair *p)
     return kept_count(p->quick, "next", JOB_READY);
 }
 
-/* Locks on jobs come before those on what an end leads to: the job is not waited for with those held. */
+/* Locks on jobs come before those on what an end leads to: the job is not waited for with those
+ * held. */
 static void the_end_of_a_step_whose_job_it_holds_is_followed_later(void **state)
 {
     struct pair *p = *state;

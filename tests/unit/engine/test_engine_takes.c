@@ -1,5 +1,6 @@
 /*
- * A job whose params do not fill its command is refused when it is made, and when its params change.
+ * A job whose params do not fill its command is refused when it is made, and when its params
+ * change.
  */
 /* SPDX-License-Identifier: MIT */
 #include "engine/engine.h"

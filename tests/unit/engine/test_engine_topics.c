@@ -210,7 +210,8 @@ static void what_is_published_to_many_is_stored_once(void **state)
     assert_sound(f);
 }
 
-/* A job that is changed, cloned or removed leaves the others as they are; the last one takes the params along. */
+/* A job that is changed, cloned or removed leaves the others as they are; the last one takes the
+ * params along. */
 static void who_shares_params_is_changed_and_removed_alone(void **state)
 {
     struct fixture *f = *state;

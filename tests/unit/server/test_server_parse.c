@@ -148,7 +148,8 @@ static void all_fields_of_a_job_arrive(void **state)
 {
     (void)state;
     struct submit s = submitted(
-        " {\"queue\":\"f\\u00e9tch\",\"params\":{ \"a\" : 1 },\"body\":\"b\\n\",\"labels\":{\"x\":\"y\"},"
+        " {\"queue\":\"f\\u00e9tch\",\"params\":{ \"a\" : 1 },\"body\":\"b\\n\","
+        "\"labels\":{\"x\":\"y\"},"
         "\"key\":\"k\",\"delay\":\"1m\",\"priority\":-7,\"retry\":{\"max\":2},\"timeout\":\"5s\","
         "\"command\":[\"ls\",\"-l\"]} ",
         &admin);
@@ -394,8 +395,9 @@ static void a_claim_arrives_whole(void **state)
     struct exchange x;
     struct err err = ERR_INIT;
     struct slice text = SLICE(
-        "{\"worker\":{\"name\":\"w\",\"host\":\"h\",\"pid\":7,\"version\":\"1\"},\"queues\":{\"a\":2,"
-        "\"b\":100000,\"c\":0},\"max\":10,\"wait\":\"30s\",\"lease\":5,\"all\":true,\"finish\":[{" HELD
+        "{\"worker\":{\"name\":\"w\",\"host\":\"h\",\"pid\":7,\"version\":\"1\"},"
+        "\"queues\":{\"a\":2,\"b\":100000,\"c\":0},"
+        "\"max\":10,\"wait\":\"30s\",\"lease\":5,\"all\":true,\"finish\":[{" HELD
         ",\"state\":\"failed\",\"exit\":-9,\"cause\":\"signal\",\"text\":\"\",\"set\":{\"n\":1},"
         "\"result\":[1],\"final\":true}],\"touch\":[{" HELD ",\"text\":\"half\",\"done\":5,"
         "\"total\":10}]}");

@@ -74,8 +74,8 @@ static void a_job_with_steps_begins_at_its_first_one(void **state)
 static void steps_that_have_a_status_are_passed_over(void **state)
 {
     const struct submit_item *item = item_of(
-        "{\"steps\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}],\"progress\":[{\"number\":1,"
-        "\"status\":0,\"text\":\"fine\"},{\"number\":2}]}",
+        "{\"steps\":[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\"}],"
+        "\"progress\":[{\"number\":1,\"status\":0,\"text\":\"fine\"},{\"number\":2}]}",
         &user);
 
     (void)state;

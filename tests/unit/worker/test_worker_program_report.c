@@ -198,7 +198,8 @@ static void the_first_end_word_wins(void **state)
     assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
     assert_string_equal(
         say(d, "resend"),
-        "fail resend: needs a number of seconds and optionally a reason, such as 300-busy, not nothing\n");
+        "fail resend: needs a number of seconds and optionally a reason, such as 300-busy, "
+        "not nothing\n");
     assert_int_equal(program_report_end(d->a)->kind, WORD_NONE);
     assert_string_equal(say(d, "resend 30-busy"), "ok\n");
     assert_string_equal(say(d, "done"),
@@ -368,11 +369,13 @@ static void a_cursor_after_a_step_or_a_signal_is_refused(void **state)
     say(d, "raise dump");
     assert_string_equal(
         say(d, "cursor 1"),
-        "fail cursor: the effect of 'raise' before it would be lost if this attempt fails: say it after the last cursor\n");
+        "fail cursor: the effect of 'raise' before it would be lost if this attempt fails: say it "
+        "after the last cursor\n");
     say(d, "step {\"name\":\"fetch\"}");
     assert_string_equal(
         say(d, "cursor 1"),
-        "fail cursor: the effect of 'step' before it would be lost if this attempt fails: say it after the last cursor\n");
+        "fail cursor: the effect of 'step' before it would be lost if this attempt fails: say it "
+        "after the last cursor\n");
 }
 
 static size_t jobs_in(const char *body)
@@ -609,7 +612,8 @@ static void large_batches_are_cut(void **state)
 
 /* ---- by chance ---- */
 
-/* A server that sometimes takes a batch without anybody hearing of it, and refuses a job at times. */
+/* A server that sometimes takes a batch without anybody hearing of it, and refuses a job at
+ * times. */
 struct server {
     int64_t seq;
     struct buf last_reply;

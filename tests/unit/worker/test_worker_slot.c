@@ -173,8 +173,8 @@ static void what_a_program_leaves_is_removed(void **state)
     survives("mkdir closed; echo x > closed/f; chmod 000 closed; chmod 000 .");
     survives("echo x >> ../job.json; chmod 000 ../job.json");
     survives("chmod 755 .");
-    survives(
-        "mkdir .waybill-0 .waybill-1; echo x > .waybill-0/f; mkdir -p d/.waybill-0/e; echo x > .waybill-2");
+    survives("mkdir .waybill-0 .waybill-1; echo x > .waybill-0/f; mkdir -p d/.waybill-0/e; "
+             "echo x > .waybill-2");
 }
 
 static void a_program_may_take_its_places_away(void **state)

@@ -328,7 +328,8 @@ static void the_worker_and_its_ancestors_are_spared(void **state)
 
     assert_true(worker >= 0);
     if (worker == 0) {
-        /* A worker that was itself started by a program of the job: the mark is in its environment. */
+        /* A worker that was itself started by a program of the job: the mark is in its
+         * environment. */
         char number[24];
         char *argv[] = {number, test_dir, NULL};
 

@@ -182,9 +182,9 @@ static void a_daemon_without_marks_is_known_by_its_directory(void **state)
     struct run second;
 
     begin(&first, "l1", "sleep 100");
-    begin(
-        &second, "l2",
-        "env -i setsid -f sh -c 'echo $$ > child; exec sleep 100'; while ! test -s child; do :; done");
+    begin(&second, "l2",
+          "env -i setsid -f sh -c 'echo $$ > child; exec sleep 100'; "
+          "while ! test -s child; do :; done");
     second.job.dir = test_dir;
     await_event(&second, TREE_EXITED);
     pid_t daemon = await_pid("child");
@@ -293,10 +293,9 @@ static void processes_that_fork_while_they_are_killed_all_end(void **state)
     struct run run;
 
     /* Each starts another in a session of its own, then stays: 50 in all. */
-    begin(
-        &run, "l1",
-        "export body='test $1 -lt 50 || exit 0; echo x >> all; setsid -f sh -c \"$body\" sh $(($1 + 1));"
-        "exec sleep 100'; sh -c \"$body\" sh 1");
+    begin(&run, "l1",
+          "export body='test $1 -lt 50 || exit 0; echo x >> all; "
+          "setsid -f sh -c \"$body\" sh $(($1 + 1));exec sleep 100'; sh -c \"$body\" sh 1");
     (void)await_text("all");
     await_end(&run);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
