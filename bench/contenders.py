@@ -170,7 +170,7 @@ class RabbitMQ(Contender):
         return self.beam
 
     def environment(self):
-        """Nothing of the machine's own RabbitMQ is touched: ports, names and files are all apart."""
+        """Ports, names and files are not those of the machine's own RabbitMQ."""
         self.port, self.epmd_port = free_port(), free_port()
         base = self.directory
         return {

@@ -1,5 +1,6 @@
 /*
- * A program that does nothing: what is measured with it is how programs are started and looked after.
+ * A program that does nothing: what is measured with it is how programs are started and looked
+ * after.
  */
 /* SPDX-License-Identifier: MIT */
 

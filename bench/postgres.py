@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Waybill with its jobs in PostgreSQL, beside the same lives by plain SQL on the same cluster.
 
-The cluster is one of tools/postgres, durable, with settings for a machine of this size; both sides get
-the same one, each run a database of its own.  The ideal (bench-postgres, postgres_ideal.c) and Waybill
-with one and with three servers take turns, so that what else the machine does hits all of them; a round's
-ratio is that of neighbours, and the median of those is judged.
+The cluster is one of tools/postgres, durable, with settings for a machine of this size; both sides
+get the same one, each run a database of its own.  The ideal (bench-postgres, postgres_ideal.c) and
+Waybill with one and with three servers take turns, so that what else the machine does hits all of
+them; a round's ratio is that of neighbours, and the median of those is judged.
 
-Idle servers are counted by PostgreSQL's log: every statement that a server sends, BEGIN and COMMIT too.
+Idle servers are counted by PostgreSQL's log: every statement that a server sends, BEGIN and COMMIT
+too.
 """
 
 import collections
@@ -23,10 +24,12 @@ import time
 import contenders
 import machine
 
-TOOL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "tools", "postgres")
+TOOL = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                    "tools", "postgres")
 SETTINGS = {"shared_buffers": "256MB", "max_wal_size": "4GB", "checkpoint_timeout": "15min",
             "synchronous_commit": "on", "log_line_prefix": "%d %p "}
-STATEMENT = re.compile(r"(\S+) (\d+) LOG:  (?:statement|execute ([^:]+)|fastpath function call): *(.*)")
+STATEMENT = re.compile(r"(\S+) (\d+) LOG:  (?:statement|execute ([^:]+)|fastpath function call)"
+                       r": *(.*)")
 FLEETS = (1, 3)  # servers on one store
 IDEAL = "plain SQL"
 BATCH = 100
@@ -110,7 +113,8 @@ class Bench:
         """The first makes the tables; all are there when this returns."""
         started = []
         for number in range(count):
-            server = contenders.Waybill(self.options.dir, os.path.join(self.options.build, "waybill"),
+            server = contenders.Waybill(self.options.dir,
+                                        os.path.join(self.options.build, "waybill"),
                                         f"postgres-{len(self.servers)}-{number}", slots, queue, url)
             self.servers.append(server)
             started.append(server.start())
@@ -132,8 +136,8 @@ class Bench:
 
     def run_waybill(self, servers):
         o = self.options
-        return self.load(",".join(s.urls["waybill-unix"] for s in servers), "lives", c=o.connections,
-                         b=BATCH, t=f"{o.seconds}s", w=f"{WARM_S}s")
+        return self.load(",".join(s.urls["waybill-unix"] for s in servers), "lives",
+                         c=o.connections, b=BATCH, t=f"{o.seconds}s", w=f"{WARM_S}s")
 
     def used(self, servers):
         """Processor time of PostgreSQL and of the servers, in seconds; bytes of WAL."""
@@ -225,10 +229,12 @@ class Bench:
     def print_figures(self):
         if self.rounds:
             print(f"\n{'postgres':<21} {'median/s':>9} {'least':>7} {'most':>7} {'/ plain':>7} "
-                  f"{'p50 us':>7} {'p99 us':>7} {'pg us':>6} {'server':>6} {'client':>6} {'WAL B':>6}")
+                  f"{'p50 us':>7} {'p99 us':>7} {'pg us':>6} {'server':>6} {'client':>6} "
+                  f"{'WAL B':>6}")
         for way, median, least, most, ratio, p50, p99, pg, server, client, wal in self.rows():
-            print(f"  {way:<19} {median:>9.0f} {least:>7.0f} {most:>7.0f} {ratio:>7.2f} {p50:>7.0f} "
-                  f"{p99:>7.0f} {pg:>6.1f} {server or 0:>6.1f} {client:>6.1f} {wal:>6.0f}")
+            print(f"  {way:<19} {median:>9.0f} {least:>7.0f} {most:>7.0f} {ratio:>7.2f} "
+                  f"{p50:>7.0f} {p99:>7.0f} {pg:>6.1f} {server or 0:>6.1f} {client:>6.1f} "
+                  f"{wal:>6.0f}")
         for count, found in self.idle.items():
             print(f"\nidle, {way_of(count)}: {found['per_minute']:.1f} statements a minute each")
             for text, n in sorted(found["statements"].items(), key=lambda item: -item[1]):

@@ -111,7 +111,8 @@ enum err_code postgres_connect(const char *url, PGconn **ret_pg, struct err *err
         code = postgres_script(
             pg,
             "SET client_min_messages = warning; SET enable_seqscan = off;"
-            "SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET plan_cache_mode = force_generic_plan",
+            "SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; "
+            "SET plan_cache_mode = force_generic_plan",
             err);
     if (code == E_OK)
         *ret_pg = pg;

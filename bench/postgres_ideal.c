@@ -1,17 +1,18 @@
 /*
- * bench-postgres: the job lives of waybill-load done by plain SQL on the same PostgreSQL, as fast as
- * a loop written by hand for nothing else goes.  Prints the same line of JSON.
+ * bench-postgres: the job lives of waybill-load done by plain SQL on the same PostgreSQL, as fast
+ * as a loop written by hand for nothing else goes.  Prints the same line of JSON.
  *
- * Each connection is a thread and does round after round: submit a batch, claim as many, finish them.
- * Each of the three is one prepared statement over a set and a transaction of its own, durable as the
- * cluster's synchronous_commit says (anything but `on` is refused).  Arguments and results are binary.
+ * Each connection is a thread and does round after round: submit a batch, claim as many, finish
+ * them. Each of the three is one prepared statement over a set and a transaction of its own,
+ * durable as the cluster's synchronous_commit says (anything but `on` is refused).  Arguments and
+ * results are binary.
  *
- * What it keeps: a job's row with its queue, priority, params, times, token and worker, and its end;
- * claims in order of priority and age, finishes fenced by the token.
- * What it leaves out, and a queue cannot: HTTP and JSON, kept counts, keys, retention, leases that
- * expire and the claims to find them by, waking those who wait, what several servers must know of
- * each other, jobs that fail, retries, ids given out by the server, repeated requests, and jobs of one
- * batch that do not all have the same fate.
+ * What it keeps: a job's row with its queue, priority, params, times, token and worker, and its
+ * end; claims in order of priority and age, finishes fenced by the token. What it leaves out, and a
+ * queue cannot: HTTP and JSON, kept counts, keys, retention, leases that expire and the claims to
+ * find them by, waking those who wait, what several servers must know of each other, jobs that
+ * fail, retries, ids given out by the server, repeated requests, and jobs of one batch that do not
+ * all have the same fate.
  */
 /* SPDX-License-Identifier: MIT */
 #include <endian.h>
@@ -128,8 +129,8 @@ static enum err_code submit(struct client *c, struct err *err)
     return execute_all(c, "submit", &a, c->ideal->batch, err);
 }
 
-/* Leaves the ids claimed in c->ids.  What others took meanwhile is missed and waits for the next one:
- * after some rounds there is enough for all of them. */
+/* Leaves the ids claimed in c->ids.  What others took meanwhile is missed and waits for the next
+ * one: after some rounds there is enough for all of them. */
 static enum err_code claim(struct client *c, int64_t token, unsigned *ret_jobs, struct err *err)
 {
     struct postgres_args a = {0};

@@ -11,7 +11,8 @@
     "attempt BIGINT NOT NULL"
 
 const struct postgres_shape postgres_shapes[] = {
-    /* Nothing is ever changed: a job's row stays, and what moves is a row in one of three tables. */
+    /* Nothing is ever changed: a job's row stays, and what moves is a row in one of three
+     * tables. */
     {
         .name = "tables",
         .schema = DROP

@@ -5,8 +5,8 @@
  *   submit  $1 ids, $2 params, as arrays
  *   claim   $1 how many, $2 token, $3 now, $4 worker; gives id and params of each
  *   finish  $1 ids, $2 token, $3 now
- * What a finish touches is guarded by the token, as a queue must that takes a job back from a worker
- * that is late.
+ * What a finish touches is guarded by the token, as a queue must that takes a job back from a
+ * worker that is late.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -7,8 +7,8 @@ lines that it works for about as long as the others; what counts is lines a seco
 - xargs: `xargs -P N -n 1 PROGRAM`, which keeps no record.
 - parallel: `parallel -j N --joblog FILE PROGRAM {}`, which keeps one.
 - each: `waybill each -j N -- PROGRAM {}`; start and end of its server included.
-- queue: a served queue, `waybill serve -j N`, filled before; from the first start to the last end, as
-  the server has recorded them.
+- queue: a served queue, `waybill serve -j N`, filled before; from the first start to the last end,
+  as the server has recorded them.
 """
 
 import json

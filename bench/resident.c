@@ -1,5 +1,6 @@
 /*
- * A resident program that does nothing: each job that comes in on standard input is answered with `done`.
+ * A resident program that does nothing: each job that comes in on standard input is answered with
+ * `done`.
  *
  * A line is {"job":{"id":"…",…}}; the first "id" in it is the job's.
  */

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Routes and graphs: how long a job takes through many small steps, and a graph to be taken and released.
+"""Routes and graphs: the time of a job through many small steps, and of a graph.
 
-- steps: a job with 40 steps in sequence, each a program that does nothing, started anew or fed while it
-  stays; from the request that makes it to the answer that it is done.
-- graph: one job, then N that wait for it, then one that waits for all of them: submitted, claimed and
-  finished in large requests, up to the moment the last one is ready.
+- steps: a job with 40 steps in sequence, each a program that does nothing, started anew or fed
+  while it stays; from the request that makes it to the answer that it is done.
+- graph: one job, then N that wait for it, then one that waits for all of them: submitted, claimed
+  and finished in large requests, up to the moment the last one is ready.
 """
 
 import json

@@ -1,6 +1,6 @@
 /*
- * Says when it was started: reads the clock first, then writes what it read to the pipe or file that it is
- * given (nanoseconds of CLOCK_MONOTONIC, as text, one line).
+ * Says when it was started: reads the clock first, then writes what it read to the pipe or file
+ * that it is given (nanoseconds of CLOCK_MONOTONIC, as text, one line).
  */
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>

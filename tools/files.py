@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def project_files():
     """Paths relative to the root, sorted; files that are deleted but still tracked are left out."""
     listed = subprocess.run(
-        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others",
+         "--exclude-standard"],
         cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     paths = {Path(name.decode()) for name in listed.split(b"\0") if name}
     return sorted(path for path in paths if (ROOT / path).is_file())

@@ -258,7 +258,8 @@ def test_a_server_that_stays_away_is_given_up_with_what_to_do(shops, verb):
     ran = watching.end()
     proxy.close()
     assert ran.status == 5 and ran.err.count("trying again, for 1s without an answer") == 1, ran
-    assert f"job {job['id']} continues; to wait for it again: waybill wait {job['id']}" in ran.err, ran
+    again = f"job {job['id']} continues; to wait for it again: waybill wait {job['id']}"
+    assert again in ran.err, ran
 
 
 # ---- left alone
