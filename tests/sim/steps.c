@@ -29,17 +29,21 @@ static void say_items(const struct req *r, size_t n)
     }
 }
 
+static const char *const op_names[OP_KIND_COUNT] = {
+    [OP_SUBMIT] = "submit",   [OP_EXCHANGE] = "exchange",   [OP_ACT] = "act",
+    [OP_BULK] = "bulk",       [OP_DEFINE] = "define",       [OP_QUEUE] = "queue",
+    [OP_LOG] = "log",         [OP_WAIT] = "wait",           [OP_EMIT] = "emit",
+    [OP_NEWS] = "news",       [OP_SIGNAL] = "signal",       [OP_JOIN] = "join",
+    [OP_PUBLISH] = "publish", [OP_SUBSCRIBE] = "subscribe",
+};
+
 static void say_request(const struct sim *s, const struct req *r)
 {
-    static const char *const kinds[OP_KIND_COUNT] = {"submit",   "exchange", "act",  "bulk",
-                                                     "queue",    "log",      "wait", "emit",
-                                                     "news",     "signal",   "join", "publish",
-                                                     "subscribe"};
     const struct op *op = &r->op;
 
     if (!s->verbose)
         return;
-    printf("%4d    %s", s->step, kinds[op->kind]);
+    printf("%4d    %s", s->step, op_names[op->kind]);
     if (op->kind == OP_ACT)
         printf(" %d on %lld", (int)op->act.kind, (long long)op->act.id);
     if (op->kind == OP_EXCHANGE)

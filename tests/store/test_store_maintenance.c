@@ -305,6 +305,7 @@ static unsigned looks;
 static unsigned asked_for; /* all that was, by the bits of statx */
 
 /* In place of libc's. */
+/* NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): libc names them __x */
 int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict st)
 {
     looks++;

@@ -466,7 +466,7 @@ static void a_value_up_to_the_bound_is_listed_whole(void **state)
 {
     for (int over = 0; over <= 2; over += 2) {
         char text[LISTED_VALUE_MAX + 3] = "{\"x\":\"";
-        size_t size = (size_t)(LISTED_VALUE_MAX + over);
+        size_t size = (size_t)LISTED_VALUE_MAX + (size_t)over;
         size_t at = strlen(text);
         struct job put = {.id = {10 + over}, .queue = queue, .state = JOB_READY};
         bool found = false;

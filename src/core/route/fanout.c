@@ -78,6 +78,15 @@ struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *ma
                            share_of(left->rounds, max->rounds, FANOUT_PARTS)};
 }
 
+int64_t fanout_took_us(int64_t took_us, int64_t rounds, int64_t round_us)
+{
+    int64_t link_us = 0;
+
+    if (__builtin_mul_overflow(rounds, round_us, &link_us) || link_us > took_us)
+        return 0;
+    return took_us - link_us;
+}
+
 unsigned fanout_pace(unsigned part, int64_t took_us, bool is_full)
 {
     if (took_us > COMMIT_US) {

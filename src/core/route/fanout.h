@@ -44,6 +44,9 @@ size_t fanout_part(const struct fanout *left, const struct fanout *max, size_t n
 enum { FANOUT_PARTS = 64 }; /* all of it */
 struct fanout fanout_for_rest(const struct fanout *left, const struct fanout *max, unsigned part);
 
+/* What fewer rows could have shortened of a commit: without the time that its round trips took. */
+int64_t fanout_took_us(int64_t took_us, int64_t rounds, int64_t round_us);
+
 /* The part for the next commits, after one that took so long: fewer while the disk or the database is slow; more when it
  * was quick and `is_full`, that is it did all that it was allowed to. */
 unsigned fanout_pace(unsigned part, int64_t took_us, bool is_full);

@@ -48,7 +48,9 @@ struct ended_job {
 struct batch {
     struct op **ops;
     size_t n_ops;
-    struct arena arena; /* for whatever lives until the answers are sent */
+    int64_t begun_at;      /* steady */
+    int64_t rounds_before; /* round trips to the store when it began */
+    struct arena arena;    /* for whatever lives until the answers are sent */
 
     /* How far it is.  The last two stay until the next batch begins: they say where one failed. */
     bool in_transaction;

@@ -141,7 +141,10 @@ void fanout_learn(struct engine *e)
 {
     if (!e->batch.followups.works_off)
         return;
-    int64_t took_us = engine_clock(e).steady_at - e->clocks.given.steady_at;
+    /* Fewer rows do not make the round trips of a slow link any shorter. */
+    int64_t took_us = fanout_took_us(engine_clock(e).steady_at - e->batch.begun_at,
+                                     store_traffic(e->store).rounds - e->batch.rounds_before,
+                                     e->shared.is_on ? store_round_us(e->store) : 0);
 
     e->followups.fanout_pace = fanout_pace(e->followups.fanout_pace, took_us,
                                            fanout_is_full(&e->batch.followups.fanout));

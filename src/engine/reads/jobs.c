@@ -64,6 +64,7 @@ static bool brings_no_command(const struct stored_queue *q, const struct job *j)
 
     return !json_find(q->definition, "command", &value) &&
            json_find(q->definition, "own_command", &value) && slice_is(value, "true") &&
+           (j->cut == NULL || j->cut->options.size == 0) && /* too long for a list: it has one */
            (j->options.size == 0 || !json_find(j->options, "command", &value));
 }
 

@@ -62,7 +62,7 @@ static bool read_array(struct slice bytes, const struct db_column *c, struct are
 
     if (c->exact && bytes.size % c->element != 0)
         return false;
-    if (n > 0)
+    if (elements != NULL && n > 0)
         memcpy(elements, bytes.data, n * c->element);
     memcpy(item + c->offset, &elements, sizeof(elements));
     memcpy(item + c->count, &n, sizeof(n));

@@ -28,3 +28,17 @@ def test_a_job_without_a_command_waits_for_a_claimer_while_the_worker_runs_the_o
     taken = client.post("/v1/claim", {"queues": {"default": 5}}).json["jobs"]
     assert [job["id"] for job in taken] == plain
     assert all(job["attempt"] == 1 for job in taken)
+
+
+def test_a_list_says_of_a_long_command_what_the_job_itself_says(busy):
+    """Options above the bound of a list are not read for it: that is no sign that there are none."""
+    client = busy.unix()
+    for _ in range(2):  # both slots
+        client.post("/v1/jobs", {"queue": "default", "command": ["sleep", "60"]})
+    eventually(lambda: len(client.get("/v1/jobs?state=running").json["jobs"]) == 2, "full slots")
+    job_id = client.post("/v1/jobs", {"queue": "default", "command": ["true", "x" * 5000]}).json["id"]
+    shown = client.show(job_id)["reason"]
+    listed = next(job for job in client.get("/v1/jobs").json["jobs"] if job["id"] == job_id)
+    assert listed["cut"]["options"]["size"] > 4096
+    assert listed["reason"] == shown and "brings no command" not in shown["text"], shown
+    busy.kill()

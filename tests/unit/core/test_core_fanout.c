@@ -111,6 +111,20 @@ static void what_is_worked_off_takes_its_part_of_a_commit(void **state)
     assert_int_equal(left.bytes, 10 << 20);
 }
 
+/* 30 round trips of 20 ms each: the rows are not to blame. */
+static void round_trips_of_a_slow_link_do_not_slow_down_the_work(void **state)
+{
+    unsigned part = FANOUT_PARTS;
+
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        part = fanout_pace(part, fanout_took_us(630000, 30, 20000), true);
+    assert_int_equal(part, FANOUT_PARTS);
+    assert_int_equal(fanout_took_us(630000, 0, 20000), 630000);
+    assert_int_equal(fanout_took_us(630000, 40, 20000), 0);
+    assert_int_equal(fanout_took_us(630000, INT64_MAX, 20000), 0);
+}
+
 /* Of the microseconds that a commit took. */
 static void a_slow_commit_makes_the_next_ones_smaller_and_quick_ones_make_them_larger(void **state)
 {
@@ -136,6 +150,7 @@ int main(void)
         cmocka_unit_test(what_is_left_by_others_gets_half_at_least),
         cmocka_unit_test(round_trips_are_fewer_on_a_slow_link),
         cmocka_unit_test(what_is_worked_off_takes_its_part_of_a_commit),
+        cmocka_unit_test(round_trips_of_a_slow_link_do_not_slow_down_the_work),
         cmocka_unit_test(a_slow_commit_makes_the_next_ones_smaller_and_quick_ones_make_them_larger),
     };
 
