@@ -164,6 +164,10 @@ static enum err_code gather(const struct args *a, struct each_options *o, struct
         return err->code;
     if (o->again && o->failed)
         return err_set(err, E_INVALID, "--again starts over, --failed continues: give only one");
+    if (o->failed && args_has(a, "dry-run"))
+        return err_set(err, E_INVALID,
+                       "--dry-run prints commands for lines of input, and --failed reads none: "
+                       "--show prints the failed lines of the run");
     if (args_has(a, "timeout") && o->timeout_us < US_PER_MS)
         return err_set(err, E_INVALID, "--timeout: must be at least 1ms");
     if (args_has(a, "halt") && each_halt_parse(args_text(a, "halt"), &o->halt, err) != E_OK)

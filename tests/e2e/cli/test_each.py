@@ -235,6 +235,7 @@ def test_the_line_may_name_the_program(each):
     (["--", "watch", "ls {1}"],
      "'ls {1}': the line is in words that are joined and run by a shell"),
     (["--again", "--failed", "--", "true"], "--again"),
+    (["--dry-run", "--failed", "--", "true"], "--show prints the failed lines"),
     (["-j", "0", "--", "true"], "jobs"),
     (["-N", "2", "--", "echo", "x{}"], "a separate word"),
     (["--halt", "later", "--", "true"], "--halt"),
