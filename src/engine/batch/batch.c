@@ -174,7 +174,6 @@ static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, stru
     e->batch.by_itself = e->batch.passes_on = false;
     e->batch.ops = ops;
     e->batch.n_ops = n;
-    e->batch.begun_at = engine_clock(e).steady_at;
     e->batch.rounds_before = store_traffic(e->store).rounds;
     for (size_t i = 0; i < n; i++)
         reset_op(ops[i]);

@@ -48,7 +48,6 @@ struct ended_job {
 struct batch {
     struct op **ops;
     size_t n_ops;
-    int64_t begun_at;      /* steady */
     int64_t rounds_before; /* round trips to the store when it began */
     struct arena arena;    /* for whatever lives until the answers are sent */
 

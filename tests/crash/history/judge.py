@@ -19,6 +19,7 @@ from book import ENDED, Book, read
 
 # Between the commit of a grant and its reply, without faults, on a busy machine.
 LEASE_SLACK_S = 1.0
+UNHEARD_S = 20.0      # so long may a stopped server hold a request that its client gave up
 SILENCE_S = 3.0       # the longest pause of servers that nothing was done to
 RETRY_S = 0.5         # who was refused asks again within this
 BUSY = {None, "unavailable", "too_slow"}  # codes of refusals while the store is out of reach
@@ -180,7 +181,7 @@ def finality(book):
     for job_id, end, state in _ends(book):
         job = book.jobs.get(job_id)
         since = tried.get((job_id, end.get("lease")), end["t0"])
-        again = [op for op in book.retries[job_id] if op["t1"] > since]
+        again = [op for op in book.retries[job_id] if _works_until(op) > since]
         if job is None or again:
             continue
         if job["state"] != state:
@@ -190,6 +191,11 @@ def finality(book):
         for grant in book.grants[job_id]:
             if grant.t0 > end["t1"]:
                 yield f"{job_id} was {state} at {end['t1']:.3f}, then granted: {grant}"
+
+
+def _works_until(op):
+    """A request whose client gave up may wait in a server that is stopped, and take effect later."""
+    return op["t1"] + (UNHEARD_S if op["outcome"] == "unknown" else 0)
 
 
 def _ends(book):
