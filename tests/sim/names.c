@@ -76,8 +76,11 @@ enum err_code name_judge(struct sim *s, const struct req *r)
 {
     struct model_name *n = &s->model.name;
 
+    /* A pause, and its own start, are known to one server alone. */
+    int64_t until_at = n->until_at > s->at->names_until_at ? n->until_at : s->at->names_until_at;
+
     if (!wants_name(r) || !is_others(n, r) || r->op.exchange.worker.previous.size > 0 ||
-        n->until_at <= s->now.steady_at)
+        until_at <= s->now.steady_at)
         return E_OK;
     n->refused++;
     return E_CONFLICT;
@@ -103,6 +106,8 @@ void name_renew(struct sim *s)
 {
     int64_t until_at = s->now.steady_at + LEASE_US;
 
-    if (s->model.name.until_at < until_at)
+    if (s->shared)
+        s->at->names_until_at = until_at;
+    else if (s->model.name.until_at < until_at)
         s->model.name.until_at = until_at;
 }

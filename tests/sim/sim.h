@@ -156,7 +156,8 @@ struct sim_server {
     struct store_member member;
     struct store *store; /* NULL: it is down */
     struct engine *engine;
-    int64_t opened_at; /* steady */
+    int64_t opened_at;      /* steady */
+    int64_t names_until_at; /* steady, shared stores: no name changes hands here earlier */
     int64_t opened_wall_at;
     uint64_t rollbacks;   /* of this engine, as last seen */
     int64_t resume_at;    /* steady: after failed batches the engine rests until then */

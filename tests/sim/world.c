@@ -247,9 +247,8 @@ void world_renew(struct sim *s)
         j->note = NOTE_NONE;
         j->lease_at = s->at->opened_at + j->lease_us;
     }
-    if (s->shared)
-        return;                 /* its row tells when it was heard of */
-    s->model.name.until_at = 0; /* by another clock */
+    if (!s->shared)
+        s->model.name.until_at = 0; /* by another clock */
     name_renew(s);
 }
 

@@ -168,7 +168,12 @@ enum err_code shared_open(struct engine *e, struct err *err)
     e->shared.is_on = true;
     e->shared.news = BUF_INIT(STORE_NEWS_MAX);
     e->shared.tell_at = e->shared.look_at = TIME_NEVER;
-    return join(e, err);
+    if (join(e, err) != E_OK)
+        return err->code;
+    /* While this server was away its workers could not be heard: their names stay theirs for a
+     * lease, whatever an earlier process knew of pauses. */
+    clocks_outage(e);
+    return E_OK;
 }
 
 void shared_close(struct engine *e)
