@@ -168,6 +168,12 @@ enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on
     return each_worker(s, SQL_WORKER_FIND, DB_ARGS(db_i(id)), on_worker, ctx, err);
 }
 
+enum err_code store_worker_named(struct store *s, struct slice name, store_worker_fn *on_worker,
+                                 void *ctx, struct err *err)
+{
+    return each_worker(s, SQL_WORKER_NAMED, DB_ARGS(db_t(name)), on_worker, ctx, err);
+}
+
 enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                  struct err *err)
 {

@@ -86,5 +86,7 @@ MUST_CHECK enum err_code store_worker_say(struct store *s, int64_t id, int64_t s
 /* Calls back if there is such a worker. */
 MUST_CHECK enum err_code store_worker_find(struct store *s, int64_t id, store_worker_fn *on_worker,
                                            void *ctx, struct err *err);
+MUST_CHECK enum err_code store_worker_named(struct store *s, struct slice name,
+                                            store_worker_fn *on_worker, void *ctx, struct err *err);
 MUST_CHECK enum err_code store_workers_load(struct store *s, store_worker_fn *on_worker, void *ctx,
                                             struct err *err);

@@ -103,6 +103,11 @@ static enum err_code admit(struct engine *e, struct op *op, bool *ret_new, struc
     const struct worker_info *info = &op->exchange.worker;
     struct known_worker *w = worker_find(e, info->name);
 
+    if (w == NULL && e->shared.is_on) { /* the news of it may still be on their way */
+        if (worker_learn(e, info->name, err) != E_OK)
+            return err->code;
+        w = worker_find(e, info->name);
+    }
     *ret_new = w == NULL;
     if (w == NULL || (!w->stale && slice_equal(w->row.instance, info->instance)))
         return E_OK;

@@ -79,6 +79,11 @@ enum err_code workers_load(struct engine *e, struct err *err)
     return store_workers_load(e->store, take_worker, e, err);
 }
 
+enum err_code worker_learn(struct engine *e, struct slice name, struct err *err)
+{
+    return store_worker_named(e->store, name, take_worker, e, err);
+}
+
 static void worker_free(struct known_worker *w)
 {
     free(w->texts);

@@ -48,6 +48,9 @@ int64_t worker_number(const struct engine *e, struct slice name);
 /* The worker of that name, or NULL. */
 struct known_worker *worker_find(const struct engine *e, struct slice name);
 
+/* Shared stores: reads the row of a name that this server does not know, if another has it. */
+MUST_CHECK enum err_code worker_learn(struct engine *e, struct slice name, struct err *err);
+
 /* Reads its row again. */
 MUST_CHECK enum err_code worker_refresh(struct engine *e, struct known_worker *w, struct err *err);
 

@@ -50,6 +50,11 @@ SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, 
        since_at, lease_us
 FROM workers WHERE id = $1;
 
+-- name: worker_named
+SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
+       since_at, lease_us
+FROM workers WHERE name = $1;
+
 -- name: worker_load
 SELECT id, name, host, pid, version, queues, seen_at, described, slots, broken, instance, boot,
        since_at, lease_us
