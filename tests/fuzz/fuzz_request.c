@@ -324,11 +324,13 @@ static void run_filter(struct slice input)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct job_filter filter = {.states = 0};
     struct err err = ERR_INIT;
+    int64_t now_at = 0;
+    struct object_read r = {.to = &filter, .arena = &arena, .err = &err, .with = &now_at};
     struct slice value;
 
     if (json_check(input, &value, &err) != E_OK)
         return;
-    if (job_filter_from_json(value, 0, &arena, &filter, &err) != E_OK)
+    if (object_read(&r, &filter_object, value) != E_OK)
         check_error(&err);
 }
 

@@ -100,7 +100,8 @@ static void write_steps(struct req *r, const struct model_bill *from, struct bil
                                                      .queue = queue_name(step->queue),
                                                      .params = params_of(r, step->params),
                                                      .retry = retry_of(r, step->own_retry),
-                                                     .goes_on = step->goes_on,
+                                                     .on_error = step->goes_on ? STEP_CONTINUE
+                                                                               : STEP_STOP,
                                                      .final = step->final,
                                                      .on_success = list_json(step->on_success),
                                                      .on_failure = list_json(step->on_failure)};

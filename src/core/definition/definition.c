@@ -8,6 +8,7 @@
 #include "core/definition/server.h"
 #include "core/definition/triggers.h"
 #include "core/definition/yaml.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 
 void definitions_init(struct definitions *d)
@@ -118,7 +119,7 @@ static enum err_code read_one(struct definition_read *r, enum definition_kind ki
     else if (yaml_json(v, &json, r->err) != E_OK)
         return r->err->code;
     struct member_faults members = {r, kind, v, json.data};
-    struct queue_def_faults faults = {take_fault, &members, 0};
+    struct object_faults faults = {take_fault, &members, 0};
     struct definition_input in = {.dir = dir, .faults = &faults, .arena = &arena};
 
     if (json_check(buf_slice(&json), &in.json, r->err) != E_OK)

@@ -6,6 +6,7 @@
 #include "base/json/json.h"
 #include "base/text/nearest.h"
 #include "base/text/utf8.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/route/join_chain.h"
 #include "core/route/join_def.h"

@@ -59,9 +59,9 @@ enum err_code definition_name_unknown(enum definition_kind kind, struct slice na
 
 /* One definition of a file while it is read. */
 struct definition_input {
-    struct slice json;               /* checked */
-    struct slice dir;                /* absolute directory of the file; empty: unknown */
-    struct queue_def_faults *faults; /* takes mistakes in members; its `count` is 0 at first */
+    struct slice json;            /* checked */
+    struct slice dir;             /* absolute directory of the file; empty: unknown */
+    struct object_faults *faults; /* takes mistakes in members; its `count` is 0 at first */
     struct arena *arena;
 
     struct definition_links links; /* out: also of a definition with a mistake in another member */

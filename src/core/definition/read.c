@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/definition/read.h"
 
-#include "base/text/nearest.h"
 #include "core/definition/yaml.h"
-#include "core/object/quote.h"
+#include "core/object/unknown_key.h"
 
 enum err_code definitions_fault(const struct definitions *d, struct err *err)
 {
@@ -43,18 +42,7 @@ enum err_code definition_wrong(const struct definition_read *r, const struct yam
 enum err_code definition_unknown(const struct definition_read *r, const struct yaml_value *v,
                                  const char *const *words, size_t count)
 {
-    const char *near = nearest_word(v->name, words, count);
-    CLEANUP(buf) struct buf all = BUF_INIT(100);
-    struct quote quote;
-
-    quote_text(&quote, v->name);
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&all, " %s", words[i]);
-    if (near != NULL)
-        (void)err_set(r->err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    else
-        (void)err_set(r->err, E_INVALID, "unknown key %s, the keys here are:%s", quote.text,
-                      buf_text(&all));
+    (void)unknown_key(v->name, words, count, count, r->err);
     return yaml_err_at(r->err, r->source->file, v->name_line);
 }
 

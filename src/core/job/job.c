@@ -6,13 +6,13 @@
 
 #include "base/compiler.h"
 
-static const char *const outcome_names[JOB_OUT_COUNT] = {
+const char *const job_outcome_names[JOB_OUT_COUNT] = {
     [JOB_OUT_NONE] = "none",   [JOB_OUT_DONE] = "done",         [JOB_OUT_FAILED] = "failed",
     [JOB_OUT_LATER] = "later", [JOB_OUT_RETURNED] = "returned", [JOB_OUT_CANCELLED] = "cancelled",
     [JOB_OUT_LOST] = "lost",
 };
 
-static const char *const cause_names[JOB_CAUSE_COUNT] = {
+const char *const job_cause_names[JOB_CAUSE_COUNT] = {
     [JOB_CAUSE_NONE] = "none",           [JOB_CAUSE_EXIT] = "exit",
     [JOB_CAUSE_SIGNAL] = "signal",       [JOB_CAUSE_TIMEOUT] = "timeout",
     [JOB_CAUSE_MEMORY] = "memory",       [JOB_CAUSE_LOST] = "lost",
@@ -23,29 +23,13 @@ static const char *const cause_names[JOB_CAUSE_COUNT] = {
 const char *job_outcome_name(enum job_outcome o)
 {
     ASSERT(o < JOB_OUT_COUNT);
-    return outcome_names[o];
-}
-
-enum job_outcome job_outcome_parse(struct slice name)
-{
-    for (unsigned o = JOB_OUT_DONE; o < JOB_OUT_COUNT; o++)
-        if (slice_is(name, outcome_names[o]))
-            return (enum job_outcome)o;
-    return JOB_OUT_NONE;
+    return job_outcome_names[o];
 }
 
 const char *job_cause_name(enum job_cause c)
 {
     ASSERT(c < JOB_CAUSE_COUNT);
-    return cause_names[c];
-}
-
-enum job_cause job_cause_parse(struct slice name)
-{
-    for (unsigned c = JOB_CAUSE_EXIT; c < JOB_CAUSE_COUNT; c++)
-        if (slice_is(name, cause_names[c]))
-            return (enum job_cause)c;
-    return JOB_CAUSE_NONE;
+    return job_cause_names[c];
 }
 
 int64_t job_fence(const struct job *j)

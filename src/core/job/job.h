@@ -138,10 +138,10 @@ int64_t job_fence(const struct job *j);
 /* The entry of the attempt that ended last, read off the job's own row. */
 struct progress_entry job_last_entry(const struct job *j);
 
+extern const char *const job_outcome_names[JOB_OUT_COUNT];
+extern const char *const job_cause_names[JOB_CAUSE_COUNT];
 const char *job_outcome_name(enum job_outcome o);
-enum job_outcome job_outcome_parse(struct slice name); /* JOB_OUT_NONE when unknown */
 const char *job_cause_name(enum job_cause c);
-enum job_cause job_cause_parse(struct slice name); /* JOB_CAUSE_NONE when unknown */
 
 /* The id carries the time of creation, to the millisecond. */
 static inline int64_t job_created_at(const struct job *j)

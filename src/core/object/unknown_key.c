@@ -7,7 +7,7 @@
 
 enum { SHOWN_MAX = 1000 };
 
-enum err_code unknown_key(struct slice name, const char *const *words, size_t n, const char *shown,
+enum err_code unknown_key(struct slice name, const char *const *words, size_t n, size_t n_shown,
                           struct err *err)
 {
     CLEANUP(buf) struct buf all = BUF_INIT(SHOWN_MAX);
@@ -17,8 +17,7 @@ enum err_code unknown_key(struct slice name, const char *const *words, size_t n,
     quote_text(&quote, name);
     if (near != NULL)
         return err_set(err, E_INVALID, "unknown key %s, did you mean '%s'?", quote.text, near);
-    for (size_t i = 0; i < n && shown == NULL; i++)
-        buf_addf(&all, "%s%s", i == 0 ? "" : " ", words[i]);
-    return err_set(err, E_INVALID, "unknown key %s, the keys are: %s", quote.text,
-                   shown == NULL ? buf_text(&all) : shown);
+    for (size_t i = 0; i < n_shown; i++)
+        buf_addf(&all, " %s", words[i]);
+    return err_set(err, E_INVALID, "unknown key %s, the keys are:%s", quote.text, buf_text(&all));
 }

@@ -9,6 +9,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 
-/* E_INVALID.  `shown` lists the keys for people; NULL when those are all of `words`. */
-enum err_code unknown_key(struct slice name, const char *const *words, size_t n, const char *shown,
+/* E_INVALID.  Only the first `n_shown` of `words` are listed; the nearest may be any of them. */
+enum err_code unknown_key(struct slice name, const char *const *words, size_t n, size_t n_shown,
                           struct err *err);

@@ -3,10 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "core/object/quote.h"
-#include "core/object/unknown_key.h"
 #include "core/queue/keys.h"
-#include "core/queue/values.h"
 #include "core/route/dest.h"
 
 static const char *const state_names[] = {
@@ -30,170 +27,41 @@ bool queue_state_parse(struct slice name, enum queue_state *ret_state)
 
 /* ---- reading ---- */
 
-static const struct queue_key *find_key(const struct queue_key *parent, struct slice name)
+static enum err_code parse(struct object_read *r, struct slice json, struct queue_def *ret_def)
 {
-    for (size_t i = 0; i < parent->n_members; i++)
-        if (json_key_is(name, parent->members[i].name))
-            return &parent->members[i];
-    return NULL;
-}
+    struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
 
-static enum err_code unknown_member(struct queue_read *r, const struct queue_key *parent,
-                                    struct slice name)
-{
-    const char *words[QUEUE_KEYS_MAX];
-    size_t n = 0;
-
-    for (size_t i = 0; i < parent->n_members; i++)
-        if (!parent->members[i].ours)
-            words[n++] = parent->members[i].name;
-    r->fault_at = name.data;
-    return unknown_key(json_text(name, r->arena), words, n, NULL, r->err);
-}
-
-static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
-                                 struct slice value);
-
-static enum err_code read_member(struct queue_read *r, const struct queue_key *key,
-                                 struct slice value)
-{
-    if (key->ours && !r->stored)
-        return err_set(r->err, E_INVALID,
-                       "%s: is not for definitions: such a queue is made by 'waybill worker "
-                       "--subscribe'",
-                       key->name);
-    return key->kind == QUEUE_KEY_OBJECT ? read_object(r, key, value)
-                                         : queue_value_read(r, key, value);
-}
-
-/* Every message comes by here once: it gets the dotted name of its key, read from the outside in. */
-static enum err_code named(struct queue_read *r, const struct queue_key *parent,
-                           const struct queue_key *key, struct slice value)
-{
-    if (r->fault_at == NULL)
-        r->fault_at = value.data;
-    if (key->kind == QUEUE_KEY_OBJECT || key->kind == QUEUE_KEY_DESTS)
-        return r->err->code; /* they know their names themselves */
-    if (parent->name[0] != '\0')
-        return err_wrap(r->err, "%s.%s", parent->name, key->name);
-    return err_wrap(r->err, "%s", key->name);
-}
-
-static enum err_code read_named(struct queue_read *r, const struct queue_key *parent,
-                                const struct queue_key *key, struct slice name, struct slice value)
-{
-    r->parent = parent;
-    if (key != NULL)
-        return read_member(r, key, value) == E_OK ? E_OK : named(r, parent, key, value);
-    (void)unknown_member(r, parent, name);
-    return parent->name[0] != '\0' ? err_wrap(r->err, "%s", parent->name) : r->err->code;
-}
-
-bool queue_read_goes_on(struct queue_read *r)
-{
-    if (r->faults == NULL || !r->faults->take(r->faults->ctx, r->fault_at, r->err))
-        return false;
-    r->faults->count++;
-    r->fault_at = NULL;
-    *r->err = ERR_INIT;
-    return true;
-}
-
-bool queue_read_part_goes_on(struct queue_read *r, const struct queue_key *key)
-{
-    const struct err plain = *r->err;
-
-    if (r->faults == NULL) /* nor is there a parent when a value of a job is read */
-        return false;
-    (void)!named(r, r->parent, key, SLICE(""));
-    if (queue_read_goes_on(r))
-        return true;
-    *r->err = plain;
-    return false;
-}
-
-static enum err_code read_object(struct queue_read *r, const struct queue_key *parent,
-                                 struct slice value)
-{
-    const char *what = parent->name[0] != '\0' ? parent->name : "a queue's definition";
-    struct quote quote;
-    struct slice name;
-    struct slice member;
-
-    quote_json(&quote, value);
-    if (strcmp(parent->name, "retry") == 0 && json_type_of(value) == JSON_T_INT)
-        return err_set(r->err, E_INVALID, "retry: must be an object, not %s: write {max: %s}",
-                       quote.text, quote.text);
-    if (json_type_of(value) != JSON_T_OBJECT)
-        return err_set(r->err, E_INVALID, "%s: must be an object, not %s", what, quote.text);
-    for (struct json_iter it = json_members(value); json_next_member(&it, &name, &member);) {
-        const struct queue_key *key = find_key(parent, name);
-
-        if (read_named(r, parent, key, name, member) != E_OK && !queue_read_goes_on(r))
-            return r->err->code;
-    }
-    return E_OK;
-}
-
-static void set_defaults(struct queue_read *r, const struct queue_key *parent)
-{
-    for (size_t i = 0; i < parent->n_members; i++) {
-        const struct queue_key *key = &parent->members[i];
-
-        if (key->kind == QUEUE_KEY_OBJECT)
-            set_defaults(r, key);
-        else if (key->standard != NULL)
-            ASSERT(queue_value_read(r, key, slice_of(key->standard)) == E_OK);
-    }
-}
-
-static enum err_code read_whole(struct queue_read *r, struct slice json)
-{
-    struct slice command;
-
-    set_defaults(r, &queue_key_root);
-    if (read_object(r, &queue_key_root, json) != E_OK)
+    r->to = &def;
+    r->copies = true;
+    object_defaults(r, &queue_object);
+    if (object_read(r, &queue_object, json) != E_OK)
         return r->err->code;
-    if ((r->faults != NULL && r->faults->count > 0) || queue_value_check_resident(r) == E_OK)
-        return E_OK;
-    if (json_find(json, "command", &command))
-        r->fault_at = command.data;
-    return r->err->code;
+    *ret_def = def;
+    return E_OK;
 }
 
 enum err_code queue_def_parse_at(struct slice json, struct arena *arena, struct queue_def *ret_def,
-                                 struct queue_def_faults *faults, const char **fault_at,
+                                 struct object_faults *faults, const char **fault_at,
                                  struct err *err)
 {
-    struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
-    struct queue_read r = {.arena = arena, .def = &def, .faults = faults, .err = err};
+    struct object_read r = {.arena = arena, .faults = faults, .err = err};
 
-    if (read_whole(&r, json) != E_OK) {
-        *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
-        return err->code;
-    }
-    *ret_def = def;
-    return E_OK;
+    if (parse(&r, json, ret_def) == E_OK)
+        return E_OK;
+    *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
+    return err->code;
 }
 
 enum err_code queue_def_parse(struct slice json, struct arena *arena, struct queue_def *ret_def,
                               struct err *err)
 {
-    const char *fault_at;
-
-    return queue_def_parse_at(json, arena, ret_def, NULL, &fault_at, err);
+    return parse(&(struct object_read){.arena = arena, .err = err}, json, ret_def);
 }
 
 enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                      struct queue_def *ret_def, struct err *err)
 {
-    struct queue_def def = {.slots = QUEUE_SLOTS_ALL};
-    struct queue_read r = {.arena = arena, .def = &def, .stored = true, .err = err};
-
-    if (read_whole(&r, json) != E_OK)
-        return err->code;
-    *ret_def = def;
-    return E_OK;
+    return parse(&(struct object_read){.arena = arena, .stored = true, .err = err}, json, ret_def);
 }
 
 enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
@@ -201,45 +69,15 @@ enum err_code retry_policy_parse(struct slice json, const struct retry_policy *b
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct queue_def def = {.retry = *base};
-    struct queue_read r = {.arena = &arena, .def = &def, .err = err};
+    struct object_read r = {.arena = &arena, .key = "retry", .err = err};
 
-    if (read_object(&r, &queue_key_retry, json) != E_OK)
+    if (object_read_in(&r, &retry_object, json, &def) != E_OK)
         return err->code;
     *ret_policy = def.retry;
     return E_OK;
 }
 
 /* ---- writing ---- */
-
-/* `retry.exits` may be empty: that says something. */
-static bool says_nothing(const struct queue_key *key, struct slice value)
-{
-    if (key->kind == QUEUE_KEY_OBJECT || key->kind == QUEUE_KEY_ENV)
-        return json_count_members(value) == 0;
-    return json_type_of(value) == JSON_T_ARRAY && json_count_items(value) == 0;
-}
-
-/* An object or a list of which nothing was given is left out. */
-static void write_given(const struct queue_def *def, const struct queue_key *parent,
-                        struct slice given, struct buf *out)
-{
-    for (size_t i = 0; i < parent->n_members; i++) {
-        const struct queue_key *key = &parent->members[i];
-        struct slice value;
-
-        if (!json_find(given, key->name, &value) || says_nothing(key, value))
-            continue;
-        if (key->kind != QUEUE_KEY_OBJECT) {
-            json_add_key(out, key->name);
-            queue_value_write(def, key, out);
-            continue;
-        }
-        json_add_key(out, key->name);
-        buf_add_char(out, '{');
-        write_given(def, key, value, out);
-        buf_add_char(out, '}');
-    }
-}
 
 enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err)
 {
@@ -248,9 +86,7 @@ enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err
 
     if (queue_def_parse(json, &arena, &def, err) != E_OK)
         return err->code;
-    buf_add_char(out, '{');
-    write_given(&def, &queue_key_root, json, out);
-    buf_add_char(out, '}');
+    object_write(&def, &queue_object, json, out);
     if (out->overflowed)
         return err_set(err, E_TOO_LARGE, "a queue's definition is too large");
     return E_OK;
@@ -282,28 +118,29 @@ void queue_def_subscriber(struct slice json, const struct queue_subscriber *subs
 
 /* ---- values alone ---- */
 
-enum err_code queue_def_value(const char *key, struct slice json, struct arena *arena,
-                              struct slice *ret_json, struct err *err)
+enum err_code queue_def_value(struct object_read *r, const char *key, struct slice value,
+                              struct slice *ret_json)
 {
+    const struct field *f = object_find(&queue_object, key);
     struct queue_def def = {0};
-    struct queue_read r = {.arena = arena, .def = &def, .err = err};
-    const struct queue_key *k = queue_key_root.members;
+    struct object_read own = *r;
 
-    while (strcmp(k->name, key) != 0)
-        k++;
-    if (read_member(&r, k, json) != E_OK)
-        return err->code;
-    CLEANUP(buf) struct buf out = BUF_INIT(json.size * 6 + 100); /* every byte escaped */
+    own.to = &def;
+    own.copies = true;
+    enum err_code code = field_read(&own, f, value);
 
-    if (k->kind == QUEUE_KEY_OBJECT) {
-        buf_add_char(&out, '{');
-        write_given(&def, k, json, &out);
-        buf_add_char(&out, '}');
-    } else {
-        queue_value_write(&def, k, &out);
-    }
+    r->placed = own.placed;
+    r->fault_at = own.fault_at;
+    if (code != E_OK || ret_json == NULL)
+        return code;
+    CLEANUP(buf) struct buf out = BUF_INIT(value.size * 6 + 100); /* every byte escaped */
+
+    if (f->type == FIELD_T_MEMBERS)
+        object_write(&def, f->of, value, &out);
+    else
+        field_write(&def, f, &out);
     ASSERT(!out.overflowed);
-    *ret_json = arena_copy(arena, buf_slice(&out));
+    *ret_json = arena_copy(r->arena, buf_slice(&out));
     return E_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * What a queue is: its definition as written by people, checked and filled with the defaults.
  *
- * A definition is kept in the store as canonical JSON (keys in the order of the table in queue_keys.c,
+ * A definition is kept in the store as canonical JSON (keys in the order of the table in keys.c,
  * only those that were given).  queue_def_parse reads both that and what comes from outside; the table
  * is the single source of keys, types, bounds, help and documentation.
  */
@@ -18,6 +18,8 @@
 #include "core/job/retry.h"
 #include "core/route/dest.h"
 
+struct object_faults;
+struct object_read;
 struct template_command;
 
 #define QUEUE_NAME_MAX 200
@@ -89,21 +91,11 @@ MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
 MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                                 struct queue_def *ret_def, struct err *err);
 
-/* Takes a mistake in one member; false: enough, it is the error. */
-typedef bool queue_def_fault_fn(void *ctx, const char *fault_at, const struct err *err);
-
-struct queue_def_faults {
-    queue_def_fault_fn *take;
-    void *ctx;
-    size_t count; /* out: that were taken */
-};
-
 /* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame.  With
  * `faults`, which may be NULL, mistakes in members go there and the other members are read, too. */
 MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
-                                            struct queue_def *ret_def,
-                                            struct queue_def_faults *faults, const char **fault_at,
-                                            struct err *err);
+                                            struct queue_def *ret_def, struct object_faults *faults,
+                                            const char **fault_at, struct err *err);
 
 /* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
 MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
@@ -117,11 +109,11 @@ struct queue_subscriber {
 void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
                           struct buf *out);
 
-/* One value alone, as steps bring it: `key` is one of the first level ("command", "timeout", "retry").
- * *ret_json is canonical and in the arena.  E_INVALID: what is wrong, without the key's name unless the value is
- * an object ("retry.first: …"). */
-MUST_CHECK enum err_code queue_def_value(const char *key, struct slice json, struct arena *arena,
-                                         struct slice *ret_json, struct err *err);
+/* The member that `r` reads as the value of a queue's key ("command", "timeout", "retry"), as jobs and steps bring
+ * it.  *ret_json, unless that is NULL, is canonical and in
+ * the arena. */
+MUST_CHECK enum err_code queue_def_value(struct object_read *r, const char *key, struct slice value,
+                                         struct slice *ret_json);
 
 /* A retry policy from JSON laid over `base` (a job's own `retry` over its queue's).  E_INVALID: the
  * message begins with the dotted key, "retry.first: …". */

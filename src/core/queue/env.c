@@ -38,7 +38,7 @@ enum err_code queue_env_check_name(struct slice name, struct err *err)
     return E_OK;
 }
 
-static enum err_code add_variable(struct queue_read *r, struct slice name, struct slice value,
+static enum err_code add_variable(struct object_read *r, struct slice name, struct slice value,
                                   size_t *size, struct buf *out)
 {
     struct slice text = json_text(name, r->arena);
@@ -57,7 +57,7 @@ static enum err_code add_variable(struct queue_read *r, struct slice name, struc
     return E_OK;
 }
 
-enum err_code queue_env_read(struct queue_read *r, const struct queue_key *key, struct slice value)
+enum err_code queue_env_read(struct object_read *r, const struct field *f, struct slice value)
 {
     CLEANUP(buf) struct buf out = BUF_INIT(value.size * 6 + 2); /* every byte escaped */
     struct slice name;
@@ -73,15 +73,14 @@ enum err_code queue_env_read(struct queue_read *r, const struct queue_key *key, 
                        QUEUE_ENV_NAMES_MAX, json_count_members(value));
     buf_add_char(&out, '{');
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &variable);)
-        if (add_variable(r, name, variable, &size, &out) != E_OK &&
-            !queue_read_part_goes_on(r, key))
+        if (add_variable(r, name, variable, &size, &out) != E_OK && !object_goes_on(r))
             return r->err->code;
     buf_add_char(&out, '}');
     r->fault_at = NULL;
-    if (size > (size_t)key->max)
-        return err_set(r->err, E_INVALID, "must have at most %" PRId64 " bytes, not %zu", key->max,
+    if (size > (size_t)f->max)
+        return err_set(r->err, E_INVALID, "must have at most %" PRId64 " bytes, not %zu", f->max,
                        size);
     ASSERT(!out.overflowed);
-    *(struct slice *)(void *)((char *)r->def + key->offset) = arena_copy(r->arena, buf_slice(&out));
+    ((struct queue_def *)r->to)->env = arena_copy(r->arena, buf_slice(&out));
     return E_OK;
 }

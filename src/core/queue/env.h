@@ -9,17 +9,10 @@
 
 #include "base/err.h"
 #include "base/slice.h"
-#include "core/queue/keys.h"
 
 #define QUEUE_ENV_NAMES_MAX 200
 #define QUEUE_ENV_NAME_MAX 255
 #define QUEUE_ENV_OWN "WAYBILL_"
 
-struct queue_read;
-
 /* Whether a variable may have that name.  E_INVALID. */
 MUST_CHECK enum err_code queue_env_check_name(struct slice name, struct err *err);
-
-/* For src/core/queue_values.c: the field is canonical JSON. */
-MUST_CHECK enum err_code queue_env_read(struct queue_read *r, const struct queue_key *key,
-                                        struct slice value);

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/queue/exits.h"
-
-#include <stdbool.h>
-
 #include "base/json/json.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
@@ -11,30 +7,29 @@
 static const char *const words[] = {[RETRY_EXIT_LATER] = "later", [RETRY_EXIT_NEVER] = "never"};
 
 /* A status at *at, which moves behind it. */
-static bool take_status(const struct queue_key *key, struct slice text, size_t *at, int *ret_status)
+static bool take_status(const struct field *f, struct slice text, size_t *at, int *ret_status)
 {
     size_t first = *at;
     int n = 0;
 
     while (*at < text.size && *at - first < 3 && text.data[*at] >= '0' && text.data[*at] <= '9')
         n = n * 10 + (text.data[(*at)++] - '0');
-    if (*at == first || n < key->min || n > key->max)
+    if (*at == first || n < f->min || n > f->max)
         return false;
     *ret_status = n;
     return true;
 }
 
-static bool parse_range(const struct queue_key *key, struct slice text,
-                        struct retry_exit_rule *rule)
+static bool parse_range(const struct field *f, struct slice text, struct retry_exit_rule *rule)
 {
     size_t at = 0;
 
-    if (!take_status(key, text, &at, &rule->first))
+    if (!take_status(f, text, &at, &rule->first))
         return false;
     rule->last = rule->first;
     if (at < text.size && text.data[at] == '-') {
         at++;
-        if (!take_status(key, text, &at, &rule->last))
+        if (!take_status(f, text, &at, &rule->last))
             return false;
     }
     return at == text.size && rule->first <= rule->last;
@@ -52,14 +47,14 @@ static bool parse_word(struct slice value, enum retry_exit *ret_then)
     return false;
 }
 
-static enum err_code read_rule(struct queue_read *r, const struct queue_key *key, struct slice name,
+static enum err_code read_rule(struct object_read *r, const struct field *f, struct slice name,
                                struct slice value, struct retry_exit_rule *ret_rule)
 {
     struct quote range;
     struct quote word;
 
     r->fault_at = name.data;
-    if (!parse_range(key, json_text(name, r->arena), ret_rule))
+    if (!parse_range(f, json_text(name, r->arena), ret_rule))
         return err_set(r->err, E_INVALID,
                        "%s is not an exit status from 1 to 255 or a range like 64-74",
                        quote_json(&range, name));
@@ -91,10 +86,9 @@ static enum err_code insert_rule(struct retry_policy *p, struct retry_exit_rule 
     return E_OK;
 }
 
-enum err_code queue_exits_read(struct queue_read *r, const struct queue_key *key,
-                               struct slice value)
+enum err_code queue_exits_read(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct retry_policy *p = &r->def->retry;
+    struct retry_policy *p = &((struct queue_def *)r->to)->retry;
     struct quote quote;
     struct slice name;
     struct slice word;
@@ -107,8 +101,8 @@ enum err_code queue_exits_read(struct queue_read *r, const struct queue_key *key
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &word);) {
         struct retry_exit_rule rule;
 
-        if (read_rule(r, key, name, word, &rule) != E_OK) {
-            if (!queue_read_part_goes_on(r, key))
+        if (read_rule(r, f, name, word, &rule) != E_OK) {
+            if (!object_goes_on(r))
                 return r->err->code;
         } else if (insert_rule(p, rule, r->err) != E_OK) {
             return r->err->code;
@@ -118,8 +112,11 @@ enum err_code queue_exits_read(struct queue_read *r, const struct queue_key *key
     return E_OK;
 }
 
-void queue_exits_write(const struct retry_policy *p, struct buf *out)
+void queue_exits_write(const void *from, const struct field *f, struct buf *out)
 {
+    const struct retry_policy *p = &((const struct queue_def *)from)->retry;
+
+    (void)f;
     buf_add_char(out, '{');
     for (size_t i = 0; i < p->n_exits; i++) {
         const struct retry_exit_rule *rule = &p->exits[i];

@@ -4,9 +4,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "core/queue/def.h"
-
-#define FIELD(name) offsetof(struct queue_def, name)
-#define MEMBERS(list) .members = (list), .n_members = ARRAY_LEN(list)
+#include "core/queue/values.h"
 
 #define LONGEST_US (10000 * US_PER_DAY)
 #define KIB INT64_C(1024)
@@ -14,270 +12,155 @@
 #define GIB (1024 * MIB)
 #define TIB (1024 * GIB)
 
-static const struct queue_key retry_keys[] = {
-    {.name = "max",
-     .kind = QUEUE_KEY_COUNT,
-     .offset = FIELD(retry.max),
-     .max = RETRY_MAX_LIMIT,
-     .standard = "0",
-     .meaning = "Maximum number of retries after the first attempt."},
-    {.name = "first",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(retry.first_us),
-     .max = LONGEST_US,
-     .standard = "\"10s\"",
-     .meaning = "Pause before the first retry."},
-    {.name = "factor",
-     .kind = QUEUE_KEY_REAL,
-     .offset = FIELD(retry.factor),
-     .min = 1,
-     .max = 1000,
-     .standard = "2",
-     .meaning = "Each further pause is the previous one times this factor."},
-    {.name = "cap",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(retry.cap_us),
-     .max = LONGEST_US,
-     .standard = "\"1h\"",
-     .meaning = "Longest pause, before jitter."},
-    {.name = "jitter",
-     .kind = QUEUE_KEY_REAL,
-     .offset = FIELD(retry.jitter),
-     .max = 1,
-     .standard = "0.1",
-     .meaning = "Each pause is changed at random by up to this share, up or down."},
-    {.name = "exits",
-     .kind = QUEUE_KEY_EXITS,
-     .min = 1,
-     .max = 255,
-     .absent = "none",
-     .meaning = "Meaning of exit statuses: `later` retries without counting a failure (the 16th "
-                "time fails the job), `never` fails the job without a retry."},
+static const struct field retry_keys[] = {
+    FIELD_INT("max", queue_def, retry.max, .max = RETRY_MAX_LIMIT, .standard = "0",
+              .help = "Maximum number of retries after the first attempt."),
+    FIELD_LENGTH("first", queue_def, retry.first_us, .max = LONGEST_US, .standard = "\"10s\"",
+                 .help = "Pause before the first retry."),
+    FIELD_REAL("factor", queue_def, retry.factor, .min = 1, .max = 1000, .standard = "2",
+               .help = "Each further pause is the previous one times this factor."),
+    FIELD_LENGTH("cap", queue_def, retry.cap_us, .max = LONGEST_US, .standard = "\"1h\"",
+                 .help = "Longest pause, before jitter."),
+    FIELD_REAL("jitter", queue_def, retry.jitter, .max = 1, .standard = "0.1",
+               .help = "Each pause is changed at random by up to this share, up or down."),
+    FIELD_CUSTOM(
+        "exits", queue_exits_read, .write = queue_exits_write, .empty = true,
+        .form = "map of exit statuses or ranges (%BOUNDS%) to `later` or `never`",
+        .schema = "Texts", .min = 1, .max = 255, .absent = "none",
+        .help = "Meaning of exit statuses: `later` retries without counting a failure (the 16th "
+                "time fails the job), `never` fails the job without a retry."),
 };
 
-static const struct queue_key limits_keys[] = {
-    {.name = "memory",
-     .kind = QUEUE_KEY_SIZE,
-     .offset = FIELD(limits.memory),
-     .min = 64 * KIB,
-     .max = 1024 * TIB,
-     .absent = "none",
-     .meaning = "Maximum memory of a job's program."},
-    {.name = "cpu",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(limits.cpu_us),
-     .min = US_PER_S,
-     .max = LONGEST_US,
-     .absent = "none",
-     .meaning = "Maximum processor time of a job's program."},
-    {.name = "files",
-     .kind = QUEUE_KEY_NUMBER,
-     .offset = FIELD(limits.files),
-     .min = 8,
-     .max = 1048576,
-     .absent = "the worker's",
-     .meaning = "Maximum open files of a job's program."},
-    {.name = "nice",
-     .kind = QUEUE_KEY_NICE,
-     .offset = FIELD(limits.nice),
-     .min = -20,
-     .max = 19,
-     .absent = "the worker's",
-     .meaning = "Nice value of the program; a negative value needs root."},
-    {.name = "user",
-     .kind = QUEUE_KEY_NAME,
-     .offset = FIELD(limits.user),
-     .min = 1,
-     .max = 256,
-     .absent = "the worker's",
-     .meaning = "User that runs the program; only a worker that runs as root can change it."},
+const struct object retry_object = {
+    .what = "a retry policy", .schema = "Retry", OBJECT_FIELDS(retry_keys), .alone = "max"};
+
+static const struct field limits_keys[] = {
+    FIELD_SIZE("memory", queue_def, limits.memory, .min = 64 * KIB, .max = 1024 * TIB,
+               .absent = "none", .help = "Maximum memory of a job's program."),
+    FIELD_LENGTH("cpu", queue_def, limits.cpu_us, .min = US_PER_S, .max = LONGEST_US,
+                 .absent = "none", .help = "Maximum processor time of a job's program."),
+    FIELD_INT64("files", queue_def, limits.files, .min = 8, .max = 1048576,
+                .absent = "the worker's", .help = "Maximum open files of a job's program."),
+    FIELD_INT64("nice", queue_def, limits.nice, FIELD_GIVEN(queue_def, limits.niced), .min = -20,
+                .max = 19, .absent = "the worker's",
+                .help = "Nice value of the program; a negative value needs root."),
+    FIELD_TEXT(
+        "user", queue_def, limits.user, .check = queue_user_check,
+        .form = "name of at most %MAX% bytes", .min = 1, .max = 256, .absent = "the worker's",
+        .help = "User that runs the program; only a worker that runs as root can change it."),
 };
 
-static const struct queue_key keep_keys[] = {
-    {.name = "done",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(keep_done_us),
-     .max = LONGEST_US,
-     .standard = "\"30d\"",
-     .meaning = "How long done, cancelled and relayed jobs are kept."},
-    {.name = "failed",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(keep_failed_us),
-     .max = LONGEST_US,
-     .standard = "\"90d\"",
-     .meaning = "How long failed jobs are kept."},
-    {.name = "log",
-     .kind = QUEUE_KEY_SIZE,
-     .offset = FIELD(keep_log),
-     .max = 16 * GIB,
-     .standard = "\"1M\"",
-     .meaning = "Maximum log size of each attempt."},
+const struct object limits_object = {.what = "limits", OBJECT_FIELDS(limits_keys)};
+
+static const struct field keep_keys[] = {
+    FIELD_LENGTH("done", queue_def, keep_done_us, .max = LONGEST_US, .standard = "\"30d\"",
+                 .help = "How long done, cancelled and relayed jobs are kept."),
+    FIELD_LENGTH("failed", queue_def, keep_failed_us, .max = LONGEST_US, .standard = "\"90d\"",
+                 .help = "How long failed jobs are kept."),
+    FIELD_SIZE("log", queue_def, keep_log, .max = 16 * GIB, .standard = "\"1M\"",
+               .help = "Maximum log size of each attempt."),
 };
 
-static const struct queue_key may_emit_keys[] = {
-    {.name = "command",
-     .kind = QUEUE_KEY_BOOL,
-     .offset = FIELD(may_emit_command),
-     .standard = "false",
-     .meaning =
-         "Emitted jobs and added steps may contain a command. It runs as the user and under the "
-         "limits of the job that emits it."},
+static const struct object keep_object = {.what = "keep", OBJECT_FIELDS(keep_keys)};
+
+static const struct field may_emit_keys[] = {
+    FIELD_BOOL(
+        "command", queue_def, may_emit_command, .standard = "false",
+        .help =
+            "Emitted jobs and added steps may contain a command. It runs as the user and under the "
+            "limits of the job that emits it."),
 };
 
-static const struct queue_key subscriber_keys[] = {
-    {.name = "topic",
-     .kind = QUEUE_KEY_TEXT,
-     .offset = FIELD(subscriber_topic),
-     .min = 1,
-     .max = TOPIC_NAME_MAX,
-     .absent = "none",
-     .meaning = "The subscribed topic."},
-    {.name = "worker",
-     .kind = QUEUE_KEY_TEXT,
-     .offset = FIELD(subscriber_worker),
-     .min = 1,
-     .max = 4 * KIB,
-     .absent = "none",
-     .meaning = "The worker that owns the queue."},
-    {.name = "lifetime",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(subscriber_lifetime_us),
-     .min = US_PER_MS,
-     .max = LONGEST_US,
-     .absent = "none",
-     .meaning = "How long the worker may be absent."},
+static const struct object may_emit_object = {.what = "may_emit", OBJECT_FIELDS(may_emit_keys)};
+
+static const struct field subscriber_keys[] = {
+    FIELD_TEXT("topic", queue_def, subscriber_topic, .min = 1, .max = TOPIC_NAME_MAX,
+               .absent = "none", .help = "The subscribed topic."),
+    FIELD_TEXT("worker", queue_def, subscriber_worker, .min = 1, .max = 4 * KIB, .absent = "none",
+               .help = "The worker that owns the queue."),
+    FIELD_LENGTH("lifetime", queue_def, subscriber_lifetime_us, .min = US_PER_MS, .max = LONGEST_US,
+                 .absent = "none", .help = "How long the worker may be absent."),
 };
 
-static const struct queue_key root_keys[] = {
-    {.name = "description",
-     .kind = QUEUE_KEY_TEXT,
-     .offset = FIELD(description),
-     .max = 4 * KIB,
-     .absent = "none",
-     .meaning = "What the queue is for."},
-    {.name = "command",
-     .kind = QUEUE_KEY_COMMAND,
-     .offset = FIELD(command),
-     .min = 1,
-     .max = 64 * KIB,
-     .absent = "none: programs elsewhere claim the jobs over HTTP",
-     .meaning =
-         "Program to run for each job: a list is the program and its arguments, a text is run by "
-         "`sh -c`."},
-    {.name = "dir",
-     .kind = QUEUE_KEY_PATH,
-     .offset = FIELD(dir),
-     .min = 1,
-     .max = 4 * KIB,
-     .absent = "the directory of the definition file",
-     .meaning = "Base directory for a program named with a slash (`./fetch.sh`)."},
-    {.name = "workdir",
-     .kind = QUEUE_KEY_PATH,
-     .offset = FIELD(workdir),
-     .min = 1,
-     .max = 4 * KIB,
-     .absent = "an empty directory for each job",
-     .meaning = "Working directory of the program."},
-    {.name = "env",
-     .kind = QUEUE_KEY_ENV,
-     .offset = FIELD(env),
-     .max = 64 * KIB,
-     .absent = "none",
-     .meaning =
-         "Environment variables for the program, added to those of the worker and the job. They "
-         "are shown with the definition, so do not put secrets here."},
-    {.name = "slots",
-     .kind = QUEUE_KEY_COUNT,
-     .offset = FIELD(slots),
-     .min = 1,
-     .max = 10000,
-     .absent = "all of the worker's",
-     .meaning = "Maximum jobs of the queue that run at once on one worker."},
-    {.name = "timeout",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(timeout_us),
-     .min = US_PER_MS,
-     .max = LONGEST_US,
-     .absent = "none",
-     .meaning = "Time limit of an attempt; then TERM, and KILL 10 s later."},
-    {.name = "retry",
-     .kind = QUEUE_KEY_OBJECT,
-     .meaning = "When to retry a failed attempt.",
-     MEMBERS(retry_keys)},
-    {.name = "stop_after",
-     .kind = QUEUE_KEY_COUNT,
-     .offset = FIELD(stop_after),
-     .max = 1000000,
-     .standard = "0",
-     .absent = "0: never",
-     .meaning =
-         "Pause the queue after this many different jobs fail in a row. A job counts at its first "
-         "failed attempt."},
-    {.name = "strict",
-     .kind = QUEUE_KEY_BOOL,
-     .offset = FIELD(strict),
-     .standard = "false",
-     .meaning = "A program that exits with 0 but without an end word has failed."},
-    {.name = "resident",
-     .kind = QUEUE_KEY_BOOL,
-     .offset = FIELD(resident),
-     .standard = "false",
-     .meaning = "Start the program once and send it one job per line."},
-    {.name = "idle",
-     .kind = QUEUE_KEY_LENGTH,
-     .offset = FIELD(idle_us),
-     .min = US_PER_MS,
-     .max = LONGEST_US,
-     .standard = "\"60s\"",
-     .meaning = "Stop a resident program after this time without work."},
-    {.name = "own_command",
-     .kind = QUEUE_KEY_BOOL,
-     .offset = FIELD(own_command),
-     .standard = "false",
-     .meaning = "Jobs and steps may contain their own command."},
-    {.name = "may_emit",
-     .kind = QUEUE_KEY_OBJECT,
-     .meaning = "Extra rights of the jobs that this queue's jobs emit.",
-     MEMBERS(may_emit_keys)},
-    {.name = "limits",
-     .kind = QUEUE_KEY_OBJECT,
-     .meaning = "Limits of a job's program.",
-     MEMBERS(limits_keys)},
-    {.name = "keep",
-     .kind = QUEUE_KEY_OBJECT,
-     .meaning = "How long ended jobs are kept, and how much of their logs.",
-     MEMBERS(keep_keys)},
-    {.name = "on_success",
-     .kind = QUEUE_KEY_DESTS,
-     .offset = FIELD(on_success),
-     .max = DEST_MAX,
-     .absent = "none",
-     .meaning = "Where to continue when a job is done here: see [below](#where-an-end-leads)."},
-    {.name = "on_failure",
-     .kind = QUEUE_KEY_DESTS,
-     .offset = FIELD(on_failure),
-     .max = DEST_MAX,
-     .absent = "none",
-     .meaning = "Where to continue when a job has failed here, after its last retry."},
-    {.name = "subscribe",
-     .kind = QUEUE_KEY_TOPICS,
-     .max = 1000,
-     .absent = "the topic with the queue's name, always",
-     .meaning =
-         "Topics that create jobs here when something is published; `site.*` means all topics "
-         "that begin with `site.`."},
-    {.name = "subscriber",
-     .kind = QUEUE_KEY_OBJECT,
-     .ours = true,
-     .meaning = "Owner of a worker's own queue.",
-     MEMBERS(subscriber_keys)},
+static const struct object subscriber_object = {.what = "subscriber",
+                                                OBJECT_FIELDS(subscriber_keys)};
+
+static const struct field root_keys[] = {
+    FIELD_TEXT("description", queue_def, description, .max = 4 * KIB, .absent = "none",
+               .help = "What the queue is for."),
+    FIELD_CUSTOM(
+        "command", queue_command_read, .write = queue_json_write,
+        FIELD_OFFSET(struct slice, queue_def, command),
+        .form = "text or list of texts, in all at most %MAX% bytes", .schema = "Command", .min = 1,
+        .max = 64 * KIB, .absent = "none: programs elsewhere claim the jobs over HTTP",
+        .help =
+            "Program to run for each job: a list is the program and its arguments, a text is run by "
+            "`sh -c`."),
+    FIELD_TEXT("dir", queue_def, dir, .check = queue_path_check,
+               .form = "absolute path of at most %MAX% bytes", .min = 1, .max = 4 * KIB,
+               .absent = "the directory of the definition file",
+               .help = "Base directory for a program named with a slash (`./fetch.sh`)."),
+    FIELD_TEXT("workdir", queue_def, workdir, .check = queue_path_check,
+               .form = "absolute path of at most %MAX% bytes", .min = 1, .max = 4 * KIB,
+               .absent = "an empty directory for each job",
+               .help = "Working directory of the program."),
+    FIELD_CUSTOM(
+        "env", queue_env_read, .write = queue_json_write,
+        FIELD_OFFSET(struct slice, queue_def, env),
+        .form = "map of names to texts, in all at most %MAX% bytes", .schema = "Texts",
+        .max = 64 * KIB, .absent = "none",
+        .help =
+            "Environment variables for the program, added to those of the worker and the job. They "
+            "are shown with the definition, so do not put secrets here."),
+    FIELD_INT("slots", queue_def, slots, .min = 1, .max = 10000, .absent = "all of the worker's",
+              .help = "Maximum jobs of the queue that run at once on one worker."),
+    FIELD_LENGTH("timeout", queue_def, timeout_us, .min = US_PER_MS, .max = LONGEST_US,
+                 .absent = "none",
+                 .help = "Time limit of an attempt; then TERM, and KILL 10 s later."),
+    FIELD_MEMBERS("retry", &retry_object, .help = "When to retry a failed attempt."),
+    FIELD_INT(
+        "stop_after", queue_def, stop_after, .max = 1000000, .standard = "0", .absent = "0: never",
+        .help =
+            "Pause the queue after this many different jobs fail in a row. A job counts at its first "
+            "failed attempt."),
+    FIELD_BOOL("strict", queue_def, strict, .standard = "false",
+               .help = "A program that exits with 0 but without an end word has failed."),
+    FIELD_BOOL("resident", queue_def, resident, .standard = "false",
+               .help = "Start the program once and send it one job per line."),
+    FIELD_LENGTH("idle", queue_def, idle_us, .min = US_PER_MS, .max = LONGEST_US,
+                 .standard = "\"60s\"",
+                 .help = "Stop a resident program after this time without work."),
+    FIELD_BOOL("own_command", queue_def, own_command, .standard = "false",
+               .help = "Jobs and steps may contain their own command."),
+    FIELD_MEMBERS("may_emit", &may_emit_object,
+                  .help = "Extra rights of the jobs that this queue's jobs emit."),
+    FIELD_MEMBERS("limits", &limits_object, .help = "Limits of a job's program."),
+    FIELD_MEMBERS("keep", &keep_object,
+                  .help = "How long ended jobs are kept, and how much of their logs."),
+    FIELD_CUSTOM(
+        "on_success", queue_dests_read, .write = queue_dests_write,
+        FIELD_OFFSET(struct dest_list, queue_def, on_success),
+        .form = "destination, or list of at most %MAX%", .schema = "Destinations", .max = DEST_MAX,
+        .absent = "none",
+        .help = "Where to continue when a job is done here: see [below](#where-an-end-leads)."),
+    FIELD_CUSTOM("on_failure", queue_dests_read, .write = queue_dests_write,
+                 FIELD_OFFSET(struct dest_list, queue_def, on_failure),
+                 .form = "destination, or list of at most %MAX%", .schema = "Destinations",
+                 .max = DEST_MAX, .absent = "none",
+                 .help = "Where to continue when a job has failed here, after its last retry."),
+    FIELD_CUSTOM(
+        "subscribe", queue_topics_read, .write = queue_topics_write,
+        .form = "topic, or list of at most %MAX%",
+        .schema = "{'type':['string','array'],'items':{'type':'string'}}", .max = 1000,
+        .absent = "the topic with the queue's name, always",
+        .help =
+            "Topics that create jobs here when something is published; `site.*` means all topics "
+            "that begin with `site.`."),
+    FIELD_MEMBERS("subscriber", &subscriber_object, .ours = true,
+                  .help = "'waybill worker --subscribe' makes such a queue"),
 };
 
-_Static_assert(ARRAY_LEN(root_keys) <= QUEUE_KEYS_MAX, "raise QUEUE_KEYS_MAX");
-_Static_assert(ARRAY_LEN(retry_keys) <= QUEUE_KEYS_MAX, "raise QUEUE_KEYS_MAX");
-
-const struct queue_key queue_key_root = {.name = "", .kind = QUEUE_KEY_OBJECT, MEMBERS(root_keys)};
-
-const struct queue_key queue_key_retry = {.name = "retry",
-                                          .kind = QUEUE_KEY_OBJECT,
-                                          MEMBERS(retry_keys)};
+const struct object queue_object = {.what = "a queue's definition",
+                                    .schema = "QueueDefinition",
+                                    OBJECT_FIELDS(root_keys),
+                                    .check = queue_resident_check};

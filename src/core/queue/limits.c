@@ -3,6 +3,7 @@
 #include "base/compiler.h"
 #include "base/json/json.h"
 #include "core/queue/def.h"
+#include "core/queue/keys.h"
 
 /* 0 is no limit. */
 static int64_t lower(int64_t a, int64_t b)
@@ -51,15 +52,10 @@ struct slice queue_limits_format(const struct queue_limits *l, struct arena *are
 enum err_code queue_limits_parse(struct slice json, struct arena *arena,
                                  struct queue_limits *ret_limits, struct err *err)
 {
-    CLEANUP(buf) struct buf whole = BUF_INIT(json.size + sizeof("{\"limits\":}"));
-    struct queue_def def;
+    struct queue_def def = {0};
+    struct object_read r = {.arena = arena, .key = "limits", .copies = true, .err = err};
 
-    if (json.size == 0) {
-        *ret_limits = (struct queue_limits){0};
-        return E_OK;
-    }
-    buf_addf(&whole, "{\"limits\":%.*s}", (int)json.size, json.data);
-    if (queue_def_parse(arena_copy(arena, buf_slice(&whole)), arena, &def, err) != E_OK)
+    if (json.size > 0 && object_read_in(&r, &limits_object, json, &def) != E_OK)
         return err->code;
     *ret_limits = def.limits;
     return E_OK;

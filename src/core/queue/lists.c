@@ -1,30 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/queue/lists.h"
-
-#include <inttypes.h>
-
 #include "base/json/json.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/queue/values.h"
 
-static bool take_dest(void *ctx, const char *fault_at)
-{
-    struct queue_read *r = ctx;
+/* ---- destinations ---- */
 
-    r->fault_at = fault_at;
-    return queue_read_goes_on(r);
+enum err_code queue_dests_read(struct object_read *r, const struct field *f, struct slice value)
+{
+    return dest_list_read(r, value, (struct dest_list *)(void *)((char *)r->to + f->offset));
 }
 
-enum err_code queue_dests_read(struct queue_read *r, const struct queue_key *key,
-                               struct slice value)
+void queue_dests_write(const void *from, const struct field *f, struct buf *out)
 {
-    struct dest_list *list = (struct dest_list *)(void *)((char *)r->def + key->offset);
-
-    const struct dest_faults faults = {.what = key->name, .take = take_dest, .ctx = r};
-
-    return dest_list_parse_each(value, &faults, r->arena, list, &r->fault_at, r->err);
+    dest_list_json((const struct dest_list *)(const void *)((const char *)from + f->offset), out);
 }
+
+/* ---- topics ---- */
 
 /* A `*` elsewhere would look like a pattern and match nothing.  Stores may have such subscriptions. */
 static enum err_code check_pattern(struct slice topic, struct err *err)
@@ -41,46 +33,35 @@ static enum err_code check_pattern(struct slice topic, struct err *err)
                    quote_text(&quote, topic));
 }
 
-static enum err_code read_topic(struct queue_read *r, struct slice value)
+static enum err_code read_topic(struct object_read *r, void *to, struct slice value)
 {
-    struct quote quote;
-
     if (json_type_of(value) != JSON_T_STRING)
-        return err_set(r->err, E_INVALID, "must be the name of a topic or a list of them, not %s",
-                       quote_json(&quote, value));
+        return object_must_be(r, "the name of a topic or a list of them", value);
     struct slice topic = arena_copy(r->arena, json_text(value, r->arena));
 
-    r->def->subscribe[r->def->n_subscribe++] = topic;
+    *(struct slice *)to = topic;
     if (dest_name_check("topic", topic, r->err) != E_OK)
         return r->err->code;
     return r->stored ? E_OK : check_pattern(topic, r->err);
 }
 
-enum err_code queue_topics_read(struct queue_read *r, const struct queue_key *key,
-                                struct slice value)
+enum err_code queue_topics_read(struct object_read *r, const struct field *f, struct slice value)
 {
-    bool listed = json_type_of(value) == JSON_T_ARRAY;
-    size_t count = listed ? json_count_items(value) : 1;
-    struct slice item;
+    struct queue_def *def = r->to;
+    const struct object_list how = {.what = "topics",
+                                    .size = sizeof(struct slice),
+                                    .max = (size_t)f->max,
+                                    .alone = true,
+                                    .read = read_topic};
 
-    if (count > (size_t)key->max)
-        return err_set(r->err, E_INVALID, "must have at most %" PRId64 " topics, not %zu", key->max,
-                       count);
-    r->def->n_subscribe = 0;
-    r->def->subscribe = arena_array(r->arena, count + 1, sizeof(*r->def->subscribe));
-    if (!listed)
-        return read_topic(r, value);
-    for (struct json_iter it = json_items(value); json_next_item(&it, &item);)
-        if (read_topic(r, item) != E_OK) {
-            r->fault_at = item.data;
-            if (!queue_read_part_goes_on(r, key))
-                return r->err->code;
-        }
-    return E_OK;
+    return object_read_list(r, &how, value, &def->subscribe, &def->n_subscribe);
 }
 
-void queue_topics_write(const struct queue_def *def, struct buf *out)
+void queue_topics_write(const void *from, const struct field *f, struct buf *out)
 {
+    const struct queue_def *def = from;
+
+    (void)f;
     buf_add_char(out, '[');
     for (size_t i = 0; i < def->n_subscribe; i++) {
         json_add_comma(out);

@@ -1,47 +1,28 @@
 /*
- * Values of a queue's definition, by kind: JSON into the field, and the field into canonical JSON.
+ * Values of a queue's definition that no type of core/object covers: commands, variables, exit statuses,
+ * destinations, topics.
  *
- * For src/core/queue_def.c alone.
+ * For src/core/queue/keys.c alone.  Each reads into a struct queue_def, or writes canonical JSON of one.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <stdbool.h>
+#include "core/object/object.h"
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/slice.h"
-#include "core/queue/keys.h"
+/* Of a stored definition a command that cannot be run is noted in `fault`, not refused. */
+field_fn queue_command_read;
+field_fn queue_env_read;
+field_fn queue_exits_read; /* replaces the rules; no status may be named twice */
+field_fn queue_dests_read;
+field_fn queue_topics_read;
 
-struct queue_def;
+field_write_fn queue_json_write; /* a field that is canonical JSON */
+field_write_fn queue_exits_write;
+field_write_fn queue_dests_write;
+field_write_fn queue_topics_write;
 
-/* One reading of a definition. */
-struct queue_read {
-    struct arena *arena; /* texts of `def` live there */
-    struct queue_def *def;
-    const struct queue_key *parent;  /* of the key that is read */
-    bool stored;                     /* a command's bad template is noted in `def`, not refused */
-    struct queue_def_faults *faults; /* NULL: the first mistake ends the reading */
-    const char
-        *fault_at; /* after a failure: the value or member name in the JSON, if known closer */
-    struct err *err;
-};
-
-/* After a mistake: whether the others are wanted, too. */
-bool queue_read_goes_on(struct queue_read *r);
-
-/* Likewise after a mistake in one part of the key's value, whose message has no name yet. */
-bool queue_read_part_goes_on(struct queue_read *r, const struct queue_key *key);
+field_fn queue_path_check; /* an absolute path */
+field_fn queue_user_check; /* the name of a user */
 
 /* A resident program is started before there is a job to fill names with. */
-MUST_CHECK enum err_code queue_value_check_resident(struct queue_read *r);
-
-/* Any kind but QUEUE_KEY_OBJECT.  The error says what is wrong, its caller adds which key it is. */
-MUST_CHECK enum err_code queue_value_read(struct queue_read *r, const struct queue_key *key,
-                                          struct slice value);
-
-void queue_value_write(const struct queue_def *def, const struct queue_key *key, struct buf *out);
-
-/* What the bounds allow, for messages and documentation: "1 to 10000", "1ms to 10000d". */
-void queue_value_bounds(const struct queue_key *key, struct buf *out);
+object_check_fn queue_resident_check;

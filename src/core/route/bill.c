@@ -46,7 +46,7 @@ static void read_step_member(struct slice name, struct slice value, struct arena
     else if (json_key_is(name, "queue"))
         step->queue = json_text(value, arena);
     else if (json_key_is(name, "on_error"))
-        step->goes_on = json_key_is(value, "continue");
+        step->on_error = json_key_is(value, "continue") ? STEP_CONTINUE : STEP_STOP;
     else if (json_key_is(name, "final"))
         step->final = json_type_of(value) == JSON_T_TRUE;
 }
@@ -137,7 +137,7 @@ static void add_step(const struct route_step *step, struct buf *out)
     put_given(out, "timeout", step->timeout);
     put_given(out, "retry", step->retry);
     put_given(out, "limits", step->limits);
-    if (step->goes_on)
+    if (step->on_error == STEP_CONTINUE)
         json_put_string(out, "on_error", SLICE("continue"));
     if (step->final)
         json_put_bool(out, "final", true);

@@ -26,6 +26,8 @@
 #include "base/slice.h"
 #include "core/route/dest.h"
 
+struct object;
+
 enum {
     ROUTE_STEPS_MAX = 1000,
     STEP_NAME_MAX = 200,
@@ -33,6 +35,8 @@ enum {
     CHAIN_DEPTH_MAX = 1000, /* a chain that is longer fails */
     AFTER_MAX = 100000,     /* conditions of one job */
 };
+
+enum step_on_error { STEP_STOP, STEP_CONTINUE };
 
 struct route_step {
     int number; /* no other step of the route has it; an added one has the next that is free */
@@ -43,7 +47,7 @@ struct route_step {
     struct slice timeout;                /* JSON, or empty */
     struct slice retry;                  /* JSON object, or empty */
     struct slice limits;                 /* of a command that a job has emitted; or empty */
-    bool goes_on;                        /* on_error: continue */
+    enum step_on_error on_error;         /* what becomes of the route when the step fails */
     bool final;                          /* runs also when the route has failed */
     struct slice on_success, on_failure; /* canonical JSON of destinations, or empty */
 };
@@ -77,6 +81,10 @@ bool bill_has_command(const struct bill *bill);
 bool bill_is_followed(const struct bill *bill);
 
 /* ---- steps as they come from outside ---- */
+
+extern const struct object step_object;
+extern const struct object record_object;
+extern const struct object after_object; /* a condition that is not only a job */
 
 /* Steps of a new job, or some that are added (`after_number` is the highest number in use, 0 for none): a list, or
  * one step.  Understands seed 000's names too.  E_INVALID: "steps[6].queue: …". */

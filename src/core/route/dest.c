@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/route/dest.h"
 
-#include <inttypes.h>
-
 #include "base/json/json.h"
 #include "base/text/utf8.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
-#include "core/object/unknown_key.h"
 
 static const char *const kind_names[] = {
     [DEST_QUEUE] = "queue", [DEST_TOPIC] = "topic", [DEST_JOIN] = "join", [DEST_SIGNAL] = "signal"};
@@ -49,28 +47,12 @@ bool topic_matches(struct slice subscription, struct slice topic)
 /* ---- reading ---- */
 
 struct dest_read {
-    const char *what;
-    size_t index;
-    bool listed; /* it is one of a list, and `index` says which */
-    struct arena *arena;
-    const struct dest_faults *faults; /* or NULL */
-    const char *fault_at;
-    struct err *err;
+    struct dest dest;
+    bool counted;
+    int named; /* members that say where it leads */
 };
 
-/* "what[2]" in front of the message; and ".member", unless that is NULL. */
-static enum err_code blame(struct dest_read *r, const char *member, const char *fault_at)
-{
-    const char *dot = member == NULL ? "" : ".";
-
-    r->fault_at = fault_at;
-    member = member == NULL ? "" : member;
-    if (r->listed)
-        return err_wrap(r->err, "%s[%zu]%s%s", r->what, r->index, dot, member);
-    return err_wrap(r->err, "%s%s%s", r->what, dot, member);
-}
-
-static enum err_code read_name(struct dest_read *r, enum dest_kind kind, struct slice value,
+static enum err_code read_name(struct object_read *r, enum dest_kind kind, struct slice value,
                                struct dest *d)
 {
     struct quote quote;
@@ -83,188 +65,95 @@ static enum err_code read_name(struct dest_read *r, enum dest_kind kind, struct 
     return dest_name_check(kind_names[kind], d->name, r->err);
 }
 
-static enum err_code read_params(struct dest_read *r, struct slice value, struct dest *d)
-{
-    struct quote quote;
+static enum err_code read_kind(struct object_read *r, const struct field *f, struct slice value);
 
-    if (json_type_of(value) != JSON_T_OBJECT)
-        return err_set(r->err, E_INVALID, "must be an object, not %s", quote_json(&quote, value));
-    d->params = json_compact(value, r->arena);
+static const struct field dest_fields[] = {
+    [DEST_QUEUE] = FIELD_CUSTOM("queue", read_kind, .schema = "Text",
+                                .help = "A job is made here."),
+    [DEST_TOPIC] = FIELD_CUSTOM("topic", read_kind, .schema = "Text",
+                                .help = "Every queue that subscribes to it gets a job."),
+    [DEST_JOIN] = FIELD_CUSTOM("join", read_kind, .schema = "Text",
+                               .help = "The job arrives there."),
+    [DEST_SIGNAL] = FIELD_CUSTOM("signal", read_kind, .schema = "Text", .help = "It is raised."),
+    FIELD_OBJECT("params", dest_read, dest.params, .schema = "Params",
+                 .help = "Of a queue or a topic: they override those of the job."),
+    FIELD_INT64("count", dest_read, dest.count, FIELD_GIVEN(dest_read, counted), .min = 1,
+                .max = SIGNAL_COUNT_MAX, .help = "Of a signal: how far it is raised (default 1)."),
+};
+
+static enum err_code read_kind(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct dest_read *d = r->to;
+
+    d->named++;
+    return read_name(r, (enum dest_kind)(f - dest_fields), value, &d->dest);
+}
+
+static enum err_code check_dest(struct object_read *r, struct slice value)
+{
+    const struct dest_read *d = r->to;
+    const char *kind = kind_names[d->dest.kind];
+
+    (void)value;
+    if (d->named != 1)
+        return err_set(r->err, E_INVALID, "must have one of queue, topic, join and signal");
+    if (d->dest.params.size > 0 && d->dest.kind != DEST_QUEUE && d->dest.kind != DEST_TOPIC) {
+        r->key = "params";
+        return err_set(r->err, E_INVALID, "is for queues and topics, not for a %s", kind);
+    }
+    if (d->counted && d->dest.kind != DEST_SIGNAL) {
+        r->key = "count";
+        return err_set(r->err, E_INVALID, "is for signals, not for a %s", kind);
+    }
     return E_OK;
 }
 
-static enum err_code read_count(struct dest_read *r, struct slice value, struct dest *d)
+const struct object dest_object = {.what = "a destination",
+                                   .schema = "DestinationObject",
+                                   OBJECT_FIELDS(dest_fields),
+                                   .check = check_dest};
+
+static enum err_code read_dest(struct object_read *r, void *to, struct slice value)
 {
-    struct quote quote;
+    struct dest_read d = {.dest.count = 1};
+    void *outer = r->to;
+    enum err_code code;
 
-    if (json_type_of(value) != JSON_T_INT || json_int(value) < 1 ||
-        json_int(value) > SIGNAL_COUNT_MAX)
-        return err_set(r->err, E_INVALID, "must be a whole number from 1 to %" PRId64 ", not %s",
-                       SIGNAL_COUNT_MAX, quote_json(&quote, value));
-    d->count = json_int(value);
-    return E_OK;
-}
-
-static enum err_code unknown_member(struct dest_read *r, struct slice name)
-{
-    static const char *const words[] = {"queue", "topic", "join", "signal", "params", "count"};
-
-    (void)unknown_key(json_text(name, r->arena), words, ARRAY_LEN(words), NULL, r->err);
-    return blame(r, NULL, name.data);
-}
-
-/* The member that says where it leads; *ret_kind is untouched when there is none or are several. */
-static bool find_kind(struct slice object, enum dest_kind *ret_kind, struct slice *ret_name)
-{
-    size_t found = 0;
-
-    for (unsigned kind = DEST_QUEUE; kind <= DEST_SIGNAL; kind++)
-        if (json_find(object, kind_names[kind], ret_name)) {
-            *ret_kind = (enum dest_kind)kind;
-            found++;
-        }
-    return found == 1 && json_find(object, kind_names[*ret_kind], ret_name);
-}
-
-static enum err_code read_member(struct dest_read *r, struct slice name, struct slice value,
-                                 struct dest *d)
-{
-    bool carries = d->kind == DEST_QUEUE || d->kind == DEST_TOPIC;
-
-    if (json_key_is(name, kind_names[d->kind]))
-        return E_OK;
-    if (json_key_is(name, "params")) {
-        if (!carries)
-            (void)err_set(r->err, E_INVALID, "is for queues and topics, not for a %s",
-                          kind_names[d->kind]);
-        else if (read_params(r, value, d) == E_OK)
-            return E_OK;
-        return blame(r, "params", value.data);
-    }
-    if (json_key_is(name, "count")) {
-        if (d->kind != DEST_SIGNAL)
-            (void)err_set(r->err, E_INVALID, "is for signals, not for a %s", kind_names[d->kind]);
-        else if (read_count(r, value, d) == E_OK)
-            return E_OK;
-        return blame(r, "count", value.data);
-    }
-    return unknown_member(r, name);
-}
-
-static enum err_code read_unclear(struct dest_read *r, struct slice object)
-{
-    struct slice name;
-    struct slice value;
-
-    for (struct json_iter it = json_members(object); json_next_member(&it, &name, &value);) {
-        bool known = json_key_is(name, "params") || json_key_is(name, "count");
-
-        for (unsigned kind = DEST_QUEUE; kind <= DEST_SIGNAL; kind++)
-            known |= json_key_is(name, kind_names[kind]);
-        if (!known)
-            return unknown_member(r, name);
-    }
-    (void)err_set(r->err, E_INVALID, "must have one of queue, topic, join and signal");
-    return blame(r, NULL, object.data);
-}
-
-static enum err_code read_object(struct dest_read *r, struct slice object, struct dest *d)
-{
-    enum dest_kind kind = DEST_QUEUE;
-    struct slice name;
-    struct slice value;
-
-    if (!find_kind(object, &kind, &value))
-        return read_unclear(r, object);
-    if (read_name(r, kind, value, d) != E_OK)
-        return blame(r, kind_names[kind], value.data);
-    for (struct json_iter it = json_members(object); json_next_member(&it, &name, &value);)
-        if (read_member(r, name, value, d) != E_OK)
-            return r->err->code;
-    return E_OK;
-}
-
-static enum err_code read_dest(struct dest_read *r, struct slice value, struct dest *d)
-{
-    struct quote quote;
-
-    d->count = 1;
-    if (json_type_of(value) == JSON_T_OBJECT)
-        return read_object(r, value, d);
     if (json_type_of(value) == JSON_T_STRING) {
-        if (read_name(r, DEST_QUEUE, value, d) == E_OK)
-            return E_OK;
+        code = read_name(r, DEST_QUEUE, value, &d.dest);
+    } else if (json_type_of(value) == JSON_T_OBJECT) {
+        r->to = &d;
+        code = object_read(r, &dest_object, value);
+        r->to = outer;
     } else {
-        (void)err_set(r->err, E_INVALID,
-                      "must be the name of a queue, or {queue: …}, {topic: …}, {join: …} or "
-                      "{signal: …}, not %s",
-                      quote_json(&quote, value));
+        code = object_must_be(
+            r, "the name of a queue, or {queue: …}, {topic: …}, {join: …} or {signal: …}", value);
     }
-    return blame(r, NULL, value.data);
+    *(struct dest *)to = d.dest;
+    return code;
 }
 
-/* One of a list. */
-static enum err_code read_item(struct dest_read *r, struct slice item, struct dest *d)
+enum err_code dest_list_read(struct object_read *r, struct slice value, struct dest_list *ret_list)
 {
-    if (read_dest(r, item, d) == E_OK)
-        return E_OK;
-    if (r->faults == NULL || !r->faults->take(r->faults->ctx, r->fault_at))
-        return r->err->code;
-    d->name = (struct slice){0};
-    return E_OK;
-}
+    static const struct object_list how = {.what = "destinations",
+                                           .size = sizeof(struct dest),
+                                           .max = DEST_MAX,
+                                           .alone = true,
+                                           .read = read_dest};
 
-static enum err_code read_list(struct dest_read *r, struct slice json, struct dest_list *list)
-{
-    struct slice item;
-
-    if (json_type_of(json) != JSON_T_ARRAY) {
-        list->items = arena_array(r->arena, 1, sizeof(*list->items));
-        list->count = 1;
-        return read_dest(r, json, list->items);
-    }
-    list->count = json_count_items(json);
-    r->fault_at = json.data;
-    if (list->count > DEST_MAX)
-        return err_set(r->err, E_INVALID, "%s: must have at most %d destinations, not %zu", r->what,
-                       DEST_MAX, list->count);
-    list->items = arena_array(r->arena, list->count + 1, sizeof(*list->items));
-    r->listed = true;
-    for (struct json_iter it = json_items(json); json_next_item(&it, &item); r->index++)
-        if (read_item(r, item, &list->items[r->index]) != E_OK)
-            return r->err->code;
-    return E_OK;
-}
-
-static enum err_code parse_list(struct slice json, struct dest_read *r, struct dest_list *ret_list,
-                                const char **fault_at)
-{
-    struct dest_list list = {0};
-
-    if (read_list(r, json, &list) != E_OK) {
-        if (fault_at != NULL)
-            *fault_at = r->fault_at;
-        return r->err->code;
-    }
-    *ret_list = list;
-    return E_OK;
+    return object_read_list(r, &how, value, &ret_list->items, &ret_list->count);
 }
 
 enum err_code dest_list_parse(struct slice json, const char *what, struct arena *arena,
                               struct dest_list *ret_list, const char **fault_at, struct err *err)
 {
-    struct dest_read r = {.what = what, .arena = arena, .err = err};
+    struct object_read r = {.arena = arena, .err = err, .key = what, .copies = true};
 
-    return parse_list(json, &r, ret_list, fault_at);
-}
-
-enum err_code dest_list_parse_each(struct slice json, const struct dest_faults *faults,
-                                   struct arena *arena, struct dest_list *ret_list,
-                                   const char **fault_at, struct err *err)
-{
-    struct dest_read r = {.what = faults->what, .arena = arena, .faults = faults, .err = err};
-
-    return parse_list(json, &r, ret_list, fault_at);
+    if (dest_list_read(&r, json, ret_list) == E_OK)
+        return E_OK;
+    if (fault_at != NULL)
+        *fault_at = r.fault_at == NULL ? json.data : r.fault_at;
+    return object_blame(&r);
 }
 
 bool dest_list_is_sound(const struct dest_list *list)
@@ -299,19 +188,27 @@ void dest_list_json(const struct dest_list *list, struct buf *out)
     buf_add_char(out, ']');
 }
 
-enum err_code dest_list_canonical(struct slice json, const char *what, struct arena *arena,
-                                  struct slice *ret_json, struct err *err)
+enum err_code dest_list_read_canonical(struct object_read *r, struct slice value,
+                                       struct slice *ret_json)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(json.size * 6 + DEST_MAX * 32); /* every byte escaped */
+    CLEANUP(buf) struct buf out = BUF_INIT(value.size * 6 + DEST_MAX * 32); /* every byte escaped */
     struct dest_list list;
 
-    if (dest_list_parse(json, what, arena, &list, NULL, err) != E_OK)
-        return err->code;
+    if (dest_list_read(r, value, &list) != E_OK)
+        return r->err->code;
     *ret_json = (struct slice){0};
     if (list.count == 0)
         return E_OK;
     dest_list_json(&list, &out);
     ASSERT(!out.overflowed);
-    *ret_json = arena_copy(arena, buf_slice(&out));
+    *ret_json = arena_copy(r->arena, buf_slice(&out));
     return E_OK;
+}
+
+enum err_code dest_list_canonical(struct slice json, const char *what, struct arena *arena,
+                                  struct slice *ret_json, struct err *err)
+{
+    struct object_read r = {.arena = arena, .err = err, .key = what, .copies = true};
+
+    return dest_list_read_canonical(&r, json, ret_json) == E_OK ? E_OK : object_blame(&r);
 }

@@ -18,6 +18,9 @@
 #include "base/err.h"
 #include "base/slice.h"
 
+struct object;
+struct object_read;
+
 enum {
     DEST_MAX = 100,      /* of one list */
     TOPIC_NAME_MAX = 200 /* bytes; the same for signals and joins */
@@ -39,6 +42,8 @@ struct dest_list {
     size_t count;
 };
 
+extern const struct object dest_object; /* one destination that is not only a name */
+
 /* A single destination may stand for a list of one.  `what` is the dotted name of the value for messages
  * ("on_success").  E_INVALID: "on_success[2].join: …".  On failure *fault_at (unless NULL) is the value to
  * blame. */
@@ -46,24 +51,17 @@ MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, st
                                          struct dest_list *ret_list, const char **fault_at,
                                          struct err *err);
 
-/* Takes the error, a mistake in one destination of a list, and clears it; false: enough, it is the error. */
-typedef bool dest_fault_fn(void *ctx, const char *fault_at);
-
-struct dest_faults {
-    const char *what;
-    dest_fault_fn *take;
-    void *ctx;
-};
-
-/* As dest_list_parse; a destination with a mistake that was taken is in the list without a name. */
-MUST_CHECK enum err_code dest_list_parse_each(struct slice json, const struct dest_faults *faults,
-                                              struct arena *arena, struct dest_list *ret_list,
-                                              const char **fault_at, struct err *err);
+/* The same for the member that `r` reads; r->copies is set.  With r->faults, destinations with a mistake have no
+ * name. */
+MUST_CHECK enum err_code dest_list_read(struct object_read *r, struct slice value,
+                                        struct dest_list *ret_list);
 
 /* It is not empty, and all of them have a name. */
 bool dest_list_is_sound(const struct dest_list *list);
 
 /* Checks and makes canonical; *ret_json is in the arena, empty when the list is. */
+MUST_CHECK enum err_code dest_list_read_canonical(struct object_read *r, struct slice value,
+                                                  struct slice *ret_json);
 MUST_CHECK enum err_code dest_list_canonical(struct slice json, const char *what,
                                              struct arena *arena, struct slice *ret_json,
                                              struct err *err);

@@ -29,6 +29,8 @@ struct join_def {
     struct dest_list then;
 };
 
+extern const struct object join_object;
+
 /* A checked JSON object, as it came or as it is kept.  E_INVALID: "count: …". */
 MUST_CHECK enum err_code join_def_parse(struct slice json, struct arena *arena,
                                         struct join_def *ret_def, const char **fault_at,

@@ -1,193 +1,94 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-
 #include "base/json/json.h"
-#include "base/text/nearest.h"
-#include "core/object/item_read.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "core/route/bill.h"
 
 /* ---- the members of a step ---- */
 
-static struct route_step *step_of(struct item_read *r)
-{
-    return r->to;
-}
-
-static enum err_code read_number(struct item_read *r, struct slice value)
-{
-    return item_whole(r, value, 1, STEP_NUMBER_MAX, &step_of(r)->number);
-}
-
-static enum err_code read_name(struct item_read *r, struct slice value)
+static enum err_code check_name(struct object_read *r, const struct field *f, struct slice value)
 {
     struct quote quote;
 
-    if (item_text(r, value, STEP_NAME_MAX, &step_of(r)->name) != E_OK)
-        return r->err->code;
-    if (step_of(r)->name.size == 0)
-        (void)err_set(r->err, E_INVALID, "must not be empty");
-    else if (text_has_control(step_of(r)->name))
-        (void)err_set(r->err, E_INVALID, "must not have control characters: %s",
-                      quote_json(&quote, value));
-    else
+    (void)f;
+    if (!text_has_control(((struct route_step *)r->to)->name))
         return E_OK;
-    return item_blame_member(r);
+    return err_set(r->err, E_INVALID, "must not have control characters: %s",
+                   quote_json(&quote, value));
 }
 
-static enum err_code read_queue(struct item_read *r, struct slice value)
+static enum err_code check_queue(struct object_read *r, const struct field *f, struct slice value)
 {
-    if (json_type_of(value) != JSON_T_STRING)
-        return item_must_be(r, "the name of a queue", value);
-    step_of(r)->queue = arena_copy(r->arena, json_text(value, r->arena));
-    return queue_name_check(step_of(r)->queue, r->err) == E_OK ? E_OK : item_blame_member(r);
-}
-
-static enum err_code read_command(struct item_read *r, struct slice value)
-{
-    return queue_def_value("command", value, r->arena, &step_of(r)->command, r->err) == E_OK
-               ? E_OK
-               : item_blame_member(r);
-}
-
-static enum err_code read_command_line(struct item_read *r, struct slice value)
-{
-    if (json_type_of(value) != JSON_T_STRING)
-        return item_must_be(r, "a text, which is run by sh -c", value);
-    return read_command(r, value);
-}
-
-static enum err_code read_params(struct item_read *r, struct slice value)
-{
-    return item_object(r, value, &step_of(r)->params);
-}
-
-static enum err_code read_timeout(struct item_read *r, struct slice value)
-{
-    return queue_def_value("timeout", value, r->arena, &step_of(r)->timeout, r->err) == E_OK
-               ? E_OK
-               : item_blame_member(r);
-}
-
-static enum err_code read_retry(struct item_read *r, struct slice value)
-{
-    if (queue_def_value("retry", value, r->arena, &step_of(r)->retry, r->err) == E_OK)
-        return E_OK;
-    return err_set(r->err, E_INVALID, "%s[%zu].%s", r->list, r->index, r->err->msg);
-}
-
-static enum err_code read_on_error(struct item_read *r, struct slice value)
-{
-    static const char *const words[] = {"stop", "continue"};
-    struct quote quote;
-
-    if (json_type_of(value) != JSON_T_STRING)
-        return item_must_be(r, "stop or continue", value);
-    step_of(r)->goes_on = json_key_is(value, "continue");
-    if (step_of(r)->goes_on || json_key_is(value, "stop"))
-        return E_OK;
-    const char *near = nearest_word(json_text(value, r->arena), words, ARRAY_LEN(words));
-
-    if (near == NULL)
-        return item_must_be(r, "stop or continue", value);
-    (void)err_set(r->err, E_INVALID, "%s is unknown, did you mean '%s'?", quote_json(&quote, value),
-                  near);
-    return item_blame_member(r);
-}
-
-static enum err_code read_final(struct item_read *r, struct slice value)
-{
-    enum json_type type = json_type_of(value);
-
-    if (type != JSON_T_TRUE && type != JSON_T_FALSE)
-        return item_must_be(r, "true or false", value);
-    step_of(r)->final = type == JSON_T_TRUE;
-    return E_OK;
-}
-
-static enum err_code read_dests(struct item_read *r, struct slice value, struct slice *ret_json)
-{
-    char what[64];
-
-    snprintf(what, sizeof(what), "%s[%zu].%s", r->list, r->index, r->key);
-    return dest_list_canonical(value, what, r->arena, ret_json, r->err);
-}
-
-static enum err_code read_on_success(struct item_read *r, struct slice value)
-{
-    return read_dests(r, value, &step_of(r)->on_success);
-}
-
-static enum err_code read_on_failure(struct item_read *r, struct slice value)
-{
-    return read_dests(r, value, &step_of(r)->on_failure);
-}
-
-static enum err_code read_all(struct item_read *r, struct slice value)
-{
+    (void)f;
     (void)value;
-    (void)err_set(r->err, E_INVALID, "steps that run side by side are not built yet");
-    return item_blame_member(r);
+    return queue_name_check(((struct route_step *)r->to)->queue, r->err);
 }
 
-static const struct item_key step_keys[] = {
-    {.name = "number", .read = read_number},
-    {.name = "name", .other = "process name", .read = read_name},
-    {.name = "queue", .other = "queue name", .read = read_queue},
-    {.name = "command", .other = "command line", .read = read_command},
-    {.name = "params", .read = read_params},
-    {.name = "timeout", .read = read_timeout},
-    {.name = "retry", .read = read_retry},
-    {.name = "on_error", .read = read_on_error},
-    {.name = "final", .read = read_final},
-    {.name = "on_success", .read = read_on_success},
-    {.name = "on_failure", .read = read_on_failure},
-    {.name = "process name", .other = "name", .read = read_name},
-    {.name = "queue name", .other = "queue", .read = read_queue},
-    {.name = "command line", .other = "command", .read = read_command_line},
-    {.name = "all", .read = read_all},
+/* A value as in a queue's definition, by the name of the row. */
+static enum err_code read_queue_value(struct object_read *r, const struct field *f,
+                                      struct slice value)
+{
+    if (r->key == f->other && json_type_of(value) != JSON_T_STRING)
+        return object_must_be(r, "a text, which is run by sh -c", value);
+    return queue_def_value(r, f->name, value, (struct slice *)(void *)((char *)r->to + f->offset));
+}
+
+static enum err_code read_dests(struct object_read *r, const struct field *f, struct slice value)
+{
+    return dest_list_read_canonical(r, value, (struct slice *)(void *)((char *)r->to + f->offset));
+}
+
+static const char *const on_error[] = {[STEP_STOP] = "stop", [STEP_CONTINUE] = "continue"};
+
+static const struct field step_fields[] = {
+    FIELD_INT("number", route_step, number, .null = true, .min = 1, .max = STEP_NUMBER_MAX,
+              .help = "Unique in the route (default: the next one)."),
+    FIELD_TEXT("name", route_step, name, .null = true, .other = "process name", .min = 1,
+               .max = STEP_NAME_MAX, .check = check_name, .help = "Default: the queue's."),
+    FIELD_TEXT("queue", route_step, queue, .null = true, .other = "queue name",
+               .max = QUEUE_NAME_MAX, .check = check_queue, .help = "Default: the step's name."),
+    FIELD_CUSTOM("command", read_queue_value, FIELD_OFFSET(struct slice, route_step, command),
+                 .null = true, .other = "command line", .schema = "Command",
+                 .help = "Instead of the queue's; for the administrator alone."),
+    FIELD_OBJECT("params", route_step, params, .null = true, .schema = "Params",
+                 .help = "Override those of the job in this step."),
+    FIELD_CUSTOM("timeout", read_queue_value, FIELD_OFFSET(struct slice, route_step, timeout),
+                 .null = true, .schema = "Length", .help = "Of an attempt."),
+    FIELD_CUSTOM("retry", read_queue_value, FIELD_OFFSET(struct slice, route_step, retry),
+                 .null = true, .schema = "Retry", .help = "When a failed attempt is tried again."),
+    FIELD_WORD("on_error", route_step, on_error, .null = true, .words = on_error, .min = STEP_STOP,
+               .max = STEP_CONTINUE,
+               .help = "What becomes of the route when the step fails (default stop)."),
+    FIELD_BOOL("final", route_step, final, .null = true,
+               .help = "Runs also when the route has failed."),
+    FIELD_CUSTOM("on_success", read_dests, FIELD_OFFSET(struct slice, route_step, on_success),
+                 .null = true, .schema = "Destinations", .help = "Where its success leads."),
+    FIELD_CUSTOM("on_failure", read_dests, FIELD_OFFSET(struct slice, route_step, on_failure),
+                 .null = true, .schema = "Destinations", .help = "Where its failure leads."),
+    FIELD_ROW("all", FIELD_T_UNBUILT, .null = true,
+              .help = "steps that run side by side are not built yet"),
 };
 
-_Static_assert(ARRAY_LEN(step_keys) <= ITEM_KEYS_MAX, "raise ITEM_KEYS_MAX");
-
-static const struct item_table step_table = {
-    step_keys, ARRAY_LEN(step_keys),
-    "number name queue command params timeout retry on_error final on_success on_failure"};
-
-/* ---- steps ---- */
-
-static enum err_code complete_step(struct item_read *r)
+/* One of name and queue stands for the other. */
+static enum err_code check_step(struct object_read *r, struct slice value)
 {
     struct route_step *step = r->to;
 
-    if (step->name.size == 0 && step->queue.size == 0) {
-        (void)err_set(r->err, E_INVALID, "a step needs a 'name', or a 'queue'");
-        return item_blame(r);
-    }
+    (void)value;
+    if (step->name.size == 0 && step->queue.size == 0)
+        return err_set(r->err, E_INVALID, "a step needs a 'name', or a 'queue'");
     if (step->name.size == 0)
         step->name = step->queue;
     if (step->queue.size > 0)
         return E_OK;
     step->queue = step->name;
     r->key = "name";
-    return queue_name_check(step->queue, r->err) == E_OK ? E_OK : item_blame_member(r);
+    return queue_name_check(step->queue, r->err);
 }
 
-static enum err_code read_steps(struct item_read *r, struct slice json, struct route_step *steps)
-{
-    struct slice item;
-
-    r->to = steps;
-    if (json_type_of(json) == JSON_T_OBJECT)
-        return item_read_members(r, &step_table, json) == E_OK ? complete_step(r) : r->err->code;
-    for (struct json_iter it = json_items(json); json_next_item(&it, &item); r->index++) {
-        r->to = &steps[r->index];
-        if (item_read_members(r, &step_table, item) != E_OK || complete_step(r) != E_OK)
-            return r->err->code;
-    }
-    return E_OK;
-}
+const struct object step_object = {
+    .what = "a step", .schema = "Step", OBJECT_FIELDS(step_fields), .check = check_step};
 
 /* ---- numbers ---- */
 
@@ -219,21 +120,19 @@ static enum err_code number_step(struct route_step *steps, size_t i, int highest
     return E_OK;
 }
 
-static enum err_code number_steps(struct item_read *r, struct route_step *steps, size_t n,
-                                  int after_number)
+static enum err_code number_steps(struct route_step *steps, size_t n, int after_number,
+                                  struct err *err)
 {
     size_t end = n;
     int highest = after_number;
 
     while (end > 0 && steps[end - 1].final)
         end--;
-    r->key = "number";
-    for (r->index = 0; r->index < n; r->index++) {
-        size_t i = r->index;
+    for (size_t i = 0; i < n; i++) {
         bool at_end = i >= end && (steps[i].number == 0 || steps[i].number > after_number);
 
-        if (number_step(steps, i, highest, at_end, r->err) != E_OK)
-            return item_blame_member(r);
+        if (number_step(steps, i, highest, at_end, err) != E_OK)
+            return err_wrap(err, "steps[%zu].number", i);
         highest = steps[i].number > highest ? steps[i].number : highest;
     }
     return E_OK;
@@ -242,23 +141,20 @@ static enum err_code number_steps(struct item_read *r, struct route_step *steps,
 enum err_code route_steps_parse(struct slice json, int after_number, struct arena *arena,
                                 struct route_step **ret_steps, size_t *ret_n, struct err *err)
 {
-    struct item_read r = {.list = "steps", .arena = arena, .err = err};
-    enum json_type type = json_type_of(json);
-    struct quote quote;
+    static const struct object_list how = {.what = "steps",
+                                           .size = sizeof(struct route_step),
+                                           .max = ROUTE_STEPS_MAX,
+                                           .alone = true,
+                                           .of = &step_object};
+    struct object_read r = {.arena = arena, .err = err, .key = "steps", .copies = true};
+    struct route_step *steps;
+    size_t n;
 
-    if (type != JSON_T_ARRAY && type != JSON_T_OBJECT)
-        return err_set(err, E_INVALID, "steps: must be a list of steps, not %s",
-                       quote_json(&quote, json));
-    size_t n = type == JSON_T_ARRAY ? json_count_items(json) : 1;
-
+    if (object_read_list(&r, &how, json, &steps, &n) != E_OK)
+        return object_blame(&r);
     if (n == 0)
         return err_set(err, E_INVALID, "steps: must not be empty: a route has at least one step");
-    if (n > ROUTE_STEPS_MAX)
-        return err_set(err, E_INVALID, "steps: has %zu steps, at most %d are allowed", n,
-                       ROUTE_STEPS_MAX);
-    struct route_step *steps = arena_array(arena, n, sizeof(*steps));
-
-    if (read_steps(&r, json, steps) != E_OK || number_steps(&r, steps, n, after_number) != E_OK)
+    if (number_steps(steps, n, after_number, err) != E_OK)
         return err->code;
     *ret_steps = steps;
     *ret_n = n;

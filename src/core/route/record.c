@@ -1,124 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/clock.h"
 #include "base/json/json.h"
-#include "core/object/item_read.h"
-#include "core/object/quote.h"
+#include "core/object/object.h"
 #include "core/route/bill.h"
 
 enum { RECORD_MAX = 10000, RECORD_TEXT_MAX = 16 << 10, SIGNAL_MAX = 64, EXIT_MAX = 255 };
 
-static struct route_status *entry_of(struct item_read *r)
-{
-    return r->to;
-}
-
-static enum err_code read_entry_number(struct item_read *r, struct slice value)
-{
-    return item_whole(r, value, 1, STEP_NUMBER_MAX, &entry_of(r)->number);
-}
-
-static enum err_code read_status(struct item_read *r, struct slice value)
-{
-    entry_of(r)->has_status = true;
-    return item_whole(r, value, -SIGNAL_MAX, EXIT_MAX, &entry_of(r)->status);
-}
-
-static enum err_code read_instant(struct item_read *r, struct slice value, int64_t *ret_at)
-{
-    if (json_type_of(value) != JSON_T_STRING)
-        return item_must_be(r, "an instant like \"2026-11-15T21:30:00Z\"", value);
-    return time_parse(json_text(value, r->arena), ret_at, r->err) == E_OK ? E_OK
-                                                                          : item_blame_member(r);
-}
-
-static enum err_code read_started_at(struct item_read *r, struct slice value)
-{
-    return read_instant(r, value, &entry_of(r)->started_at);
-}
-
-static enum err_code read_ended_at(struct item_read *r, struct slice value)
-{
-    return read_instant(r, value, &entry_of(r)->ended_at);
-}
-
-static enum err_code read_entry_text(struct item_read *r, struct slice value)
-{
-    return item_text(r, value, RECORD_TEXT_MAX, &entry_of(r)->text);
-}
-
-static enum err_code read_set(struct item_read *r, struct slice value)
-{
-    return item_object(r, value, &entry_of(r)->set);
-}
-
-static const struct item_key entry_keys[] = {
-    {.name = "number", .read = read_entry_number},
-    {.name = "status", .read = read_status},
-    {.name = "started_at", .other = "start time", .read = read_started_at},
-    {.name = "ended_at", .other = "end time", .read = read_ended_at},
-    {.name = "start time", .other = "started_at", .read = read_started_at},
-    {.name = "end time", .other = "ended_at", .read = read_ended_at},
-    {.name = "text", .read = read_entry_text},
-    {.name = "set", .read = read_set},
-    {.name = "name"},
-    {.name = "process name"},
-    {.name = "queue"},
-    {.name = "queue name"},
-    {.name = "attempt"},
-    {.name = "state"},
-    {.name = "cause"},
-    {.name = "worker"},
+static const struct field entry_fields[] = {
+    FIELD_INT("number", route_status, number, .null = true, .min = 1, .max = STEP_NUMBER_MAX,
+              .help = "Of the step."),
+    FIELD_INT("status", route_status, status, FIELD_GIVEN(route_status, has_status), .null = true,
+              .min = -SIGNAL_MAX, .max = EXIT_MAX,
+              .help = "Exit status, or minus the signal; a step without one is still to be run."),
+    FIELD_TIME("started_at", route_status, started_at, .null = true, .other = "start time"),
+    FIELD_TIME("ended_at", route_status, ended_at, .null = true, .other = "end time"),
+    FIELD_TEXT("text", route_status, text, .null = true, .max = RECORD_TEXT_MAX),
+    FIELD_OBJECT("set", route_status, set, .null = true, .help = "Params that the step has set."),
+    FIELD_IGNORED("name"), /* as a record shows them, too */
+    FIELD_IGNORED("process name"),
+    FIELD_IGNORED("queue"),
+    FIELD_IGNORED("queue name"),
+    FIELD_IGNORED("attempt"),
+    FIELD_IGNORED("state"),
+    FIELD_IGNORED("cause"),
+    FIELD_IGNORED("worker"),
 };
 
-_Static_assert(ARRAY_LEN(entry_keys) <= ITEM_KEYS_MAX, "raise ITEM_KEYS_MAX");
-
-static const struct item_table entry_table = {entry_keys, ARRAY_LEN(entry_keys),
-                                              "number status started_at ended_at text set"};
-
-static enum err_code complete_entry(struct item_read *r, const struct bill *bill)
+static enum err_code check_entry(struct object_read *r, struct slice value)
 {
     const struct route_status *e = r->to;
 
+    (void)value;
+    if (e->started_at != 0 && e->ended_at != 0 && e->started_at > e->ended_at)
+        return err_set(r->err, E_INVALID, "it has ended before it was started");
     r->key = "number";
     if (e->number == 0)
-        (void)err_set(r->err, E_INVALID, "is missing: of which step the entry is");
-    else if (route_find(bill, e->number) == NULL)
-        (void)err_set(r->err, E_INVALID, "there is no step %d", e->number);
-    else if (e->started_at == 0 || e->ended_at == 0 || e->started_at <= e->ended_at)
-        return E_OK;
-    else {
-        (void)err_set(r->err, E_INVALID, "it has ended before it was started");
-        return item_blame(r);
-    }
-    return item_blame_member(r);
+        return err_set(r->err, E_INVALID, "is missing: of which step the entry is");
+    if (route_find(r->with, e->number) == NULL)
+        return err_set(r->err, E_INVALID, "there is no step %d", e->number);
+    return E_OK;
 }
+
+const struct object record_object = {
+    .what = "an entry", .schema = "StepStatus", OBJECT_FIELDS(entry_fields), .check = check_entry};
 
 enum err_code route_progress_parse(struct slice json, const struct bill *bill, struct arena *arena,
                                    struct route_status **ret_entries, size_t *ret_n,
                                    struct err *err)
 {
-    struct item_read r = {.list = "progress", .arena = arena, .err = err};
-    struct slice item;
-    struct quote quote;
+    static const struct object_list how = {.what = "entries",
+                                           .size = sizeof(struct route_status),
+                                           .max = RECORD_MAX,
+                                           .of = &record_object};
+    struct object_read r = {
+        .arena = arena, .err = err, .key = "progress", .copies = true, .with = bill};
 
-    if (json_type_of(json) != JSON_T_ARRAY)
-        return err_set(err, E_INVALID, "progress: must be a list of entries, not %s",
-                       quote_json(&quote, json));
-    size_t n = json_count_items(json);
-
-    if (n > RECORD_MAX)
-        return err_set(err, E_INVALID, "progress: has %zu entries, at most %d are allowed", n,
-                       RECORD_MAX);
-    if (n > 0 && bill->n_steps == 0)
+    if (bill->n_steps == 0 && json_count_items(json) > 0)
         return err_set(err, E_INVALID, "progress: is the record of steps, and the job has none");
-    struct route_status *entries = arena_array(arena, n + 1, sizeof(*entries));
-
-    for (struct json_iter it = json_items(json); json_next_item(&it, &item); r.index++) {
-        r.to = &entries[r.index];
-        if (item_read_members(&r, &entry_table, item) != E_OK || complete_entry(&r, bill) != E_OK)
-            return err->code;
-    }
-    *ret_entries = entries;
-    *ret_n = n;
+    if (object_read_list(&r, &how, json, ret_entries, ret_n) != E_OK)
+        return object_blame(&r);
     return E_OK;
 }

@@ -201,8 +201,8 @@ enum err_code route_add(struct bill *bill, int at, struct slice steps, struct ar
 static void add_retry(struct slice over, struct slice under, struct buf *out)
 {
     buf_add_char(out, '{');
-    for (size_t i = 0; i < queue_key_retry.n_members; i++) {
-        const char *name = queue_key_retry.members[i].name;
+    for (size_t i = 0; i < retry_object.n_fields; i++) {
+        const char *name = retry_object.fields[i].name;
         struct slice value;
 
         if (json_find(over, name, &value) || json_find(under, name, &value))

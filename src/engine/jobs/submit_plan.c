@@ -55,7 +55,8 @@ static void add_step(struct engine *e, struct buf *b, const struct submit_item *
     json_put_string(b, "queue", step->queue);
     add_command(e, b, q, step->command,
                 route_params(item->params, none, step->params, &e->batch.arena));
-    json_put_string(b, "on_error", step->goes_on ? SLICE("continue") : SLICE("stop"));
+    json_put_string(b, "on_error",
+                    step->on_error == STEP_CONTINUE ? SLICE("continue") : SLICE("stop"));
     json_put_bool(b, "final", step->final);
     buf_add_char(b, '}');
 }

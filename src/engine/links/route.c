@@ -200,7 +200,7 @@ static void note_step(const struct turn *t, int number, int64_t queue, bool fail
 /* Only final steps are left of a route once one has failed that must not. */
 static void mark_failed(struct turn *t, const struct route_step *step)
 {
-    if (t->now->failed_step == 0 && !step->goes_on)
+    if (t->now->failed_step == 0 && step->on_error == STEP_STOP)
         t->now->failed_step = step->number;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
+#include "core/object/object.h"
 #include "server/api/api.h"
-#include "server/parse/fields.h"
 #include "server/process/server_state.h"
 #include "server/request/request.h"
 
@@ -27,12 +27,24 @@ static enum err_code wait_for(struct request *r, struct chore *c, struct err *er
 
 /* ---- POST /v1/backup ---- */
 
-static enum err_code read_dir(struct field_reader *r, struct slice value)
+struct backup_values {
+    struct slice dir;
+};
+
+static enum err_code check_dir(struct object_read *r, const struct field *f, struct slice value)
 {
-    return field_text(r, value, 1, DIR_BYTES_MAX, r->to);
+    (void)f;
+    if (((struct backup_values *)r->to)->dir.data[0] == '/')
+        return E_OK;
+    return object_must_be(r, "an absolute path on the server's machine", value);
 }
 
-static const struct field backup_fields[] = {{FIELD("dir"), .read = read_dir}};
+static const struct field backup_fields[] = {
+    FIELD_TEXT("dir", backup_values, dir, .required = true, .min = 1, .max = DIR_BYTES_MAX,
+               .check = check_dir, .help = "an absolute path on the server's machine"),
+};
+const struct object backup_object = {
+    .what = "the body", .schema = "BackupTo", OBJECT_FIELDS(backup_fields), .needs = true};
 
 static void answer_backup(struct chore *c)
 {
@@ -51,33 +63,28 @@ static void answer_backup(struct chore *c)
 static enum err_code backup_make(struct request *r, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct slice dir = {NULL, 0};
-    struct field_reader reader = {.fields = backup_fields,
-                                  .n_fields = ARRAY_LEN(backup_fields),
-                                  .what = "the body",
-                                  .arena = &arena,
-                                  .err = err,
-                                  .to = &dir};
-    struct slice object;
+    struct backup_values values = {.dir = {NULL, 0}};
 
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+    if (request_body(r, &backup_object, &values, &arena, err) != E_OK)
         return err->code;
-    if (dir.size == 0 || dir.data[0] != '/')
-        return err_set(err, E_INVALID, "dir: must be an absolute path on the server's machine");
     struct chore *c = chore_new(CHORE_BACKUP, r, answer_backup);
 
-    c->dir = mem_strndup(dir.data, dir.size);
+    c->dir = mem_strndup(values.dir.data, values.dir.size);
     return wait_for(r, c, err);
 }
 
 /* ---- POST /v1/check ---- */
 
-static enum err_code read_full(struct field_reader *r, struct slice value)
-{
-    return field_bool(r, value, r->to);
-}
+struct check_values {
+    bool full;
+};
 
-static const struct field check_fields[] = {{FIELD("full"), .read = read_full, .null = true}};
+static const struct field check_fields[] = {
+    FIELD_BOOL("full", check_values, full, .null = true, .help = "Look at all pages and indexes."),
+};
+const struct object check_object = {.what = "the body",
+                                    .schema = "CheckHow",
+                                    OBJECT_FIELDS(check_fields)};
 
 static void answer_check(struct chore *c)
 {
@@ -98,20 +105,13 @@ static void answer_check(struct chore *c)
 static enum err_code check_run(struct request *r, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    bool full = false;
-    struct field_reader reader = {.fields = check_fields,
-                                  .n_fields = ARRAY_LEN(check_fields),
-                                  .what = "the body",
-                                  .arena = &arena,
-                                  .err = err,
-                                  .to = &full};
-    struct slice object;
+    struct check_values values = {.full = false};
 
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+    if (request_body(r, &check_object, &values, &arena, err) != E_OK)
         return err->code;
     struct chore *c = chore_new(CHORE_CHECK, r, answer_check);
 
-    c->how = full ? STORE_CHECK_FULL : STORE_CHECK_QUICK;
+    c->how = values.full ? STORE_CHECK_FULL : STORE_CHECK_QUICK;
     return wait_for(r, c, err);
 }
 

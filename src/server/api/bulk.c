@@ -4,91 +4,69 @@
 #include "core/queue/def.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/parse/fields.h"
 #include "server/parse/job_filter.h"
 #include "server/process/server_state.h"
 #include "server/request/request.h"
 
 /* ---- POST /v1/bulk ---- */
 
-static const struct {
-    const char *name;
-    enum act_kind kind;
-} actions[] = {
-    {"cancel", ACT_CANCEL}, {"retry", ACT_RETRY}, {"hold", ACT_HOLD},     {"release", ACT_RELEASE},
-    {"now", ACT_NOW},       {"move", ACT_MOVE},   {"delete", ACT_DELETE},
+/* Those of jobs that can be done to many. */
+static const char *const action_names[] = {"cancel", "retry", "hold",  "release",
+                                           "now",    "move",  "delete"};
+static const enum act_kind action_kinds[] = {ACT_CANCEL, ACT_RETRY, ACT_HOLD,  ACT_RELEASE,
+                                             ACT_NOW,    ACT_MOVE,  ACT_DELETE};
+
+struct bulk_values {
+    struct bulk bulk;
+    unsigned action;
 };
 
-struct bulk_reader {
-    struct bulk *bulk;
-    bool has_action, has_filter;
-};
-
-static enum err_code bulk_action(struct field_reader *r, struct slice value)
+static enum err_code read_filter(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct bulk_reader *to = r->to;
-
-    to->has_action = true;
-    for (size_t i = 0; i < ARRAY_LEN(actions) && json_type_of(value) == JSON_T_STRING; i++)
-        if (slice_is(json_text(value, r->arena), actions[i].name)) {
-            to->bulk->kind = actions[i].kind;
-            return E_OK;
-        }
-    return field_refuse(r, "one of cancel retry hold release now move delete", value);
-}
-
-static enum err_code bulk_filter(struct field_reader *r, struct slice value)
-{
-    struct bulk_reader *to = r->to;
-
-    to->has_filter = true;
-    return job_filter_from_json(value, clock_wall_us(), r->arena, &to->bulk->filter, r->err);
-}
-
-static enum err_code bulk_queue(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, QUEUE_NAME_MAX, &((struct bulk_reader *)r->to)->bulk->queue);
-}
-
-static enum err_code bulk_alone(struct field_reader *r, struct slice value)
-{
-    return field_bool(r, value, &((struct bulk_reader *)r->to)->bulk->alone);
+    (void)f;
+    return object_read_in(r, &filter_object, value, &((struct bulk_values *)r->to)->bulk.filter);
 }
 
 static const struct field bulk_fields[] = {
-    {FIELD("action"), .read = bulk_action},
-    {FIELD("filter"), .read = bulk_filter},
-    {FIELD("queue"), .read = bulk_queue, .null = true},
-    {FIELD("alone"), .read = bulk_alone, .null = true},
+    FIELD_WORD("action", bulk_values, action, .required = true, .words = action_names,
+               .max = ARRAY_LEN(action_names) - 1, .help = "what to do"),
+    FIELD_CUSTOM("filter", read_filter, .required = true, .schema = "Filter",
+                 .help = "say which jobs"),
+    FIELD_TEXT("queue", bulk_values, bulk.queue, .null = true, .min = 1, .max = QUEUE_NAME_MAX,
+               .help = "Of `move`: where the jobs go."),
+    FIELD_BOOL("alone", bulk_values, bulk.alone, .null = true,
+               .help = "Of `retry`: without waiting for its conditions again."),
 };
 
-static enum err_code check_bulk(const struct bulk_reader *to, struct err *err)
+static enum err_code check_bulk(struct object_read *r, struct slice value)
 {
-    if (!to->has_action)
-        return err_set(err, E_INVALID,
-                       "the body needs an 'action': cancel retry hold release now move delete");
-    if (!to->has_filter)
-        return err_set(err, E_INVALID, "say which jobs: the body needs a 'filter'");
-    if (to->bulk->kind == ACT_MOVE && to->bulk->queue.size == 0)
-        return err_set(err, E_INVALID, "move: the body needs a 'queue': where the jobs go");
+    struct bulk_values *v = r->to;
+
+    (void)value;
+    v->bulk.kind = action_kinds[v->action];
+    if (v->bulk.kind == ACT_MOVE && v->bulk.queue.size == 0)
+        return err_set(r->err, E_INVALID, "move: the body needs a 'queue': where the jobs go");
     return E_OK;
 }
 
-static enum err_code read_bulk(struct request *r, struct arena *arena, struct bulk *bulk,
+const struct object bulk_object = {.what = "the body",
+                                   .schema = "BulkToDo",
+                                   OBJECT_FIELDS(bulk_fields),
+                                   .needs = true,
+                                   .check = check_bulk};
+
+static enum err_code read_bulk(struct request *r, struct arena *arena, struct bulk *ret_bulk,
                                struct err *err)
 {
-    struct bulk_reader to = {.bulk = bulk};
-    struct field_reader reader = {.fields = bulk_fields,
-                                  .n_fields = ARRAY_LEN(bulk_fields),
-                                  .what = "the body",
-                                  .arena = arena,
-                                  .err = err,
-                                  .to = &to};
+    struct bulk_values values = {.action = 0};
+    int64_t now_at = clock_wall_us();
+    struct object_read read = {.to = &values, .arena = arena, .err = err, .with = &now_at};
     struct slice object;
 
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+    if (request_object(r, &object, err) != E_OK || object_read(&read, &bulk_object, object) != E_OK)
         return err->code;
-    return check_bulk(&to, err);
+    *ret_bulk = values.bulk;
+    return E_OK;
 }
 
 /* Reads what it would do and changes nothing. */

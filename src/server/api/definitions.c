@@ -87,7 +87,7 @@ static enum err_code read_section(struct slice key, struct slice value, struct o
                            section, quote_json(&quote, value));
         return read_puts(value, kind, &op->arena, &op->define.puts[kind], err);
     }
-    return unknown_key(json_text(key, &op->arena), words, DEFINITION_KINDS, NULL, err);
+    return unknown_key(json_text(key, &op->arena), words, DEFINITION_KINDS, DEFINITION_KINDS, err);
 }
 
 static enum err_code read_sections(struct slice object, struct op *op, struct err *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
+#include "core/object/object.h"
 #include "core/queue/def.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/parse/fields.h"
 #include "server/parse/submit.h"
 #include "server/process/server_state.h"
 #include "server/request/reply.h"
@@ -65,125 +65,86 @@ static enum err_code jobs_create(struct request *r, struct err *err)
 
 /* ---- POST /v1/jobs/ID/ACTION ---- */
 
-static enum err_code act_params(struct field_reader *r, struct slice value)
-{
-    return field_object(r, value, &((struct act *)r->to)->params);
-}
-
-static enum err_code act_queue(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, QUEUE_NAME_MAX, &((struct act *)r->to)->queue);
-}
-
-static enum err_code act_labels(struct field_reader *r, struct slice value)
-{
-    if (labels_check(value, r->arena, r->err) != E_OK)
-        return r->err->code;
-    ((struct act *)r->to)->labels = value;
-    return E_OK;
-}
-
-static enum err_code act_priority(struct field_reader *r, struct slice value)
-{
-    struct act *act = r->to;
-    int64_t priority;
-
-    if (field_int(r, value, JOB_PRIORITY_MIN, JOB_PRIORITY_MAX, &priority) != E_OK)
-        return r->err->code;
-    act->has_priority = true;
-    act->priority = (int)priority;
-    return E_OK;
-}
-
 /* null: it is due at once. */
-static enum err_code act_due_at(struct field_reader *r, struct slice value)
+static enum err_code read_due_at(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct act *act = r->to;
+    static const struct field time = FIELD_TIME("due_at", act, due_at, .null = true);
 
-    act->has_due = true;
-    if (json_type_of(value) == JSON_T_NULL)
-        return E_OK;
-    return field_time(r, value, &act->due_at);
-}
-
-static enum err_code patch_version(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, JOB_VERSION_SIZE, &((struct act *)r->to)->version);
-}
-
-static enum err_code patch_queue(struct field_reader *r, struct slice value)
-{
-    (void)value;
-    return err_set(r->err, E_INVALID, "queue: a job is moved with POST /v1/jobs/ID/move");
-}
-
-/* `set` and `params` are the same. */
-static enum err_code retry_params(struct field_reader *r, struct slice value)
-{
-    if (((struct act *)r->to)->params.size > 0)
-        return err_set(r->err, E_INVALID, "set and params exclude each other");
-    return act_params(r, value);
+    (void)f;
+    return json_type_of(value) == JSON_T_NULL ? E_OK : field_read(r, &time, value);
 }
 
 /* The number of a step, or its name. */
-static enum err_code retry_from(struct field_reader *r, struct slice value)
+static enum err_code read_from(struct object_read *r, const struct field *f, struct slice value)
 {
     struct act *act = r->to;
-    int64_t number;
+    bool number = json_type_of(value) == JSON_T_INT && json_int(value) >= 1 &&
+                  json_int(value) <= STEP_NUMBER_MAX;
 
-    if (json_type_of(value) == JSON_T_STRING)
-        return field_text(r, value, 1, STEP_NAME_MAX, &act->from);
-    if (json_type_of(value) != JSON_T_INT)
-        return field_refuse(r, "the number or the name of a step", value);
-    act->from = value;
-    return field_int(r, value, 1, STEP_NUMBER_MAX, &number);
+    (void)f;
+    act->from = number ? value : json_text(value, r->arena); /* empty: no text */
+    if (act->from.size == 0 || act->from.size > STEP_NAME_MAX)
+        return object_must_be(r, "the number or the name of a step", value);
+    return E_OK;
 }
 
-static enum err_code retry_alone(struct field_reader *r, struct slice value)
-{
-    return field_bool(r, value, &((struct act *)r->to)->alone);
-}
-
-static const struct field retry_fields[] = {{FIELD("alone"), .read = retry_alone, .null = true},
-                                            {FIELD("set"), .read = retry_params, .null = true},
-                                            {FIELD("params"), .read = retry_params, .null = true},
-                                            {FIELD("from"), .read = retry_from, .null = true}};
-static const struct field clone_fields[] = {{FIELD("params"), .read = act_params, .null = true}};
-static const struct field move_fields[] = {{FIELD("queue"), .read = act_queue}};
+static const struct field retry_fields[] = {
+    FIELD_BOOL("alone", act, alone, .null = true,
+               .help = "Without waiting for its conditions again."),
+    FIELD_OBJECT("params", act, params, .null = true, .other = "set", .schema = "Params",
+                 .help = "Laid over the job's."),
+    FIELD_CUSTOM("from", read_from, .null = true, .schema = "{'type':['integer','string']}",
+                 .help = "The number or the name of a step (default: where it failed)."),
+};
+static const struct field clone_fields[] = {
+    FIELD_OBJECT("params", act, params, .null = true, .schema = "Params",
+                 .help = "Laid over the job's."),
+};
+static const struct field move_fields[] = {
+    FIELD_TEXT("queue", act, queue, .required = true, .min = 1, .max = QUEUE_NAME_MAX,
+               .help = "where the job goes"),
+};
 static const struct field patch_fields[] = {
-    {FIELD("due_at"), .read = act_due_at}, {FIELD("priority"), .read = act_priority},
-    {FIELD("params"), .read = act_params}, {FIELD("labels"), .read = act_labels},
-    {FIELD("queue"), .read = patch_queue}, {FIELD("version"), .read = patch_version},
+    FIELD_CUSTOM("due_at", read_due_at, FIELD_GIVEN(act, has_due), .schema = "Time",
+                 .help = "null: at once."),
+    FIELD_INT("priority", act, priority, FIELD_GIVEN(act, has_priority), .min = JOB_PRIORITY_MIN,
+              .max = JOB_PRIORITY_MAX),
+    FIELD_OBJECT("params", act, params, .schema = "Params", .help = "Instead of the job's."),
+    FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, act, labels),
+                 .schema = "Labels"),
+    FIELD_ROW("queue", FIELD_T_UNBUILT, .help = "a job is moved with POST /v1/jobs/ID/move"),
+    FIELD_TEXT("version", act, version, .min = 1, .max = JOB_VERSION_SIZE,
+               .help = "Only while the job's is this."),
 };
 
-/* Fields of the body of each action; the others take none. */
-static const struct {
-    const struct field *fields;
-    size_t n_fields;
-} act_bodies[ACT_COUNT] = {
-    [ACT_RETRY] = {retry_fields, ARRAY_LEN(retry_fields)},
-    [ACT_CLONE] = {clone_fields, ARRAY_LEN(clone_fields)},
-    [ACT_MOVE] = {move_fields, ARRAY_LEN(move_fields)},
-    [ACT_PATCH] = {patch_fields, ARRAY_LEN(patch_fields)},
+static const struct object nothing_object = {.what = "the body"};
+const struct object retry_act_object = {.what = "the body",
+                                        .schema = "RetrySet",
+                                        OBJECT_FIELDS(retry_fields)};
+const struct object clone_object = {.what = "the body",
+                                    .schema = "CloneParams",
+                                    OBJECT_FIELDS(clone_fields)};
+const struct object move_object = {
+    .what = "the body", .schema = "MoveTo", OBJECT_FIELDS(move_fields), .needs = true};
+const struct object patch_object = {.what = "the body",
+                                    .schema = "Patch",
+                                    OBJECT_FIELDS(patch_fields)};
+
+/* What the body of each action may say; the others take none. */
+static const struct object *const act_bodies[ACT_COUNT] = {
+    [ACT_RETRY] = &retry_act_object,
+    [ACT_CLONE] = &clone_object,
+    [ACT_MOVE] = &move_object,
+    [ACT_PATCH] = &patch_object,
 };
 
 static enum err_code read_act(struct request *r, struct op *op, struct err *err)
 {
     struct act *act = &op->act;
-    struct field_reader reader = {.fields = act_bodies[act->kind].fields,
-                                  .n_fields = act_bodies[act->kind].n_fields,
-                                  .what = "the body",
-                                  .arena = &op->arena,
-                                  .err = err,
-                                  .to = act};
-    struct slice object;
+    const struct object *table = act_bodies[act->kind];
 
     act->may_command = r->right == RIGHT_ADMIN;
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
-        return err->code;
-    if (act->kind == ACT_MOVE && act->queue.size == 0)
-        return err_set(err, E_INVALID, "the body needs a 'queue': where the job goes");
-    return E_OK;
+    return request_body(r, table == NULL ? &nothing_object : table, act, &op->arena, err);
 }
 
 static enum err_code job_act(struct request *r, struct err *err)

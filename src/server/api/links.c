@@ -1,35 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
+#include "core/object/object.h"
 #include "core/route/dest.h"
 #include "core/route/join_def.h"
 #include "server/api/api.h"
 #include "server/limits.h"
-#include "server/parse/fields.h"
 #include "server/request/request.h"
 
 /* ---- signals ---- */
 
-static enum err_code signal_count(struct field_reader *r, struct slice value)
-{
-    return field_int(r, value, 1, SIGNAL_COUNT_MAX, &((struct signal_op *)r->to)->count);
-}
-
-static const struct field signal_fields[] = {{FIELD("count"), .read = signal_count, .null = true}};
+static const struct field signal_fields[] = {
+    FIELD_INT64("count", signal_op, count, .null = true, .min = 1, .max = SIGNAL_COUNT_MAX,
+                .help = "How far it is raised (default 1)."),
+};
+const struct object signal_object = {.what = "the body",
+                                     .schema = "Raise",
+                                     OBJECT_FIELDS(signal_fields)};
 
 static enum err_code signal_add(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_SIGNAL);
-    struct field_reader reader = {.fields = signal_fields,
-                                  .n_fields = ARRAY_LEN(signal_fields),
-                                  .what = "the body",
-                                  .arena = &op->arena,
-                                  .err = err,
-                                  .to = &op->signal};
-    struct slice object;
 
     op->signal = (struct signal_op){.kind = SIGNAL_OP_RAISE, .name = r->args[0], .count = 1};
     if (dest_name_check("signal", r->args[0], err) != E_OK ||
-        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        request_body(r, &signal_object, &op->signal, &op->arena, err) != E_OK)
         return err->code;
     request_run(r, NULL);
     return E_OK;
@@ -48,26 +42,20 @@ static enum err_code signal_clear(struct request *r, struct err *err)
 
 /* ---- joins ---- */
 
-static enum err_code join_params(struct field_reader *r, struct slice value)
-{
-    return field_object(r, value, &((struct join_op *)r->to)->params);
-}
-
-static const struct field join_fields[] = {{FIELD("params"), .read = join_params, .null = true}};
+static const struct field arrive_fields[] = {
+    FIELD_OBJECT("params", join_op, params, .null = true, .schema = "Params",
+                 .help = "The key is filled from them."),
+};
+const struct object arrive_object = {.what = "the body",
+                                     .schema = "Arrive",
+                                     OBJECT_FIELDS(arrive_fields)};
 
 static enum err_code join_add(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_JOIN);
-    struct field_reader reader = {.fields = join_fields,
-                                  .n_fields = ARRAY_LEN(join_fields),
-                                  .what = "the body",
-                                  .arena = &op->arena,
-                                  .err = err,
-                                  .to = &op->join};
-    struct slice object;
 
     op->join = (struct join_op){.kind = JOIN_OP_ARRIVE, .name = r->args[0]};
-    if (request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+    if (request_body(r, &arrive_object, &op->join, &op->arena, err) != E_OK)
         return err->code;
     request_run(r, NULL);
     return E_OK;

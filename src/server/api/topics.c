@@ -3,64 +3,34 @@
 #include "base/json/json.h"
 #include "base/text/utf8.h"
 #include "core/job/job.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/route/dest.h"
 #include "server/api/api.h"
 #include "server/limits.h"
 #include "server/parse/content_hash.h"
-#include "server/parse/fields.h"
 #include "server/parse/job.h"
 #include "server/request/request.h"
 #include "server/request/triggers.h"
 
 /* ---- POST /v1/topics/NAME ---- */
 
-static enum err_code publish_params(struct field_reader *r, struct slice value)
-{
-    return field_object(r, value, &((struct publish *)r->to)->params);
-}
-
-static enum err_code publish_body(struct field_reader *r, struct slice value)
-{
-    return parse_body(r, value, &((struct publish *)r->to)->body);
-}
-
-static enum err_code publish_body_base64(struct field_reader *r, struct slice value)
-{
-    return parse_body_base64(r, value, &((struct publish *)r->to)->body);
-}
-
-static enum err_code publish_labels(struct field_reader *r, struct slice value)
-{
-    if (labels_check(value, r->arena, r->err) != E_OK)
-        return r->err->code;
-    ((struct publish *)r->to)->labels = value;
-    return E_OK;
-}
-
-static enum err_code publish_priority(struct field_reader *r, struct slice value)
-{
-    int64_t priority;
-
-    if (field_int(r, value, JOB_PRIORITY_MIN, JOB_PRIORITY_MAX, &priority) != E_OK)
-        return r->err->code;
-    ((struct publish *)r->to)->priority = (int)priority;
-    return E_OK;
-}
-
-static enum err_code publish_key(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, KEY_BYTES_MAX, &((struct publish *)r->to)->key);
-}
-
 static const struct field publish_fields[] = {
-    {FIELD("params"), .read = publish_params, .null = true},
-    {FIELD("body"), .read = publish_body, .null = true},
-    {FIELD("body_base64"), .read = publish_body_base64, .null = true},
-    {FIELD("labels"), .read = publish_labels, .null = true},
-    {FIELD("priority"), .read = publish_priority, .null = true},
-    {FIELD("key"), .read = publish_key, .null = true},
+    FIELD_OBJECT("params", publish, params, .null = true, .schema = "Params"),
+    FIELD_CUSTOM("body", body_read, FIELD_OFFSET(struct slice, publish, body), .null = true,
+                 .schema = "Text"),
+    FIELD_CUSTOM("body_base64", body_read, FIELD_OFFSET(struct slice, publish, body), .null = true,
+                 .schema = "Text", .help = "The body, when it is not text."),
+    FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, publish, labels), .null = true,
+                 .schema = "Labels"),
+    FIELD_INT("priority", publish, priority, .null = true, .min = JOB_PRIORITY_MIN,
+              .max = JOB_PRIORITY_MAX),
+    FIELD_TEXT("key", publish, key, .null = true, .min = 1, .max = KEY_BYTES_MAX,
+               .help = "The same key with the same content is answered with the same ids."),
 };
+const struct object publish_object = {.what = "the body",
+                                      .schema = "Publish",
+                                      OBJECT_FIELDS(publish_fields)};
 
 /* The same key as for a job: in the body, or as a header. */
 static enum err_code take_key(const struct request *r, struct publish *p, struct err *err)
@@ -81,17 +51,13 @@ static enum err_code take_key(const struct request *r, struct publish *p, struct
 static enum err_code topic_publish_to(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_PUBLISH);
-    struct field_reader reader = {.fields = publish_fields,
-                                  .n_fields = ARRAY_LEN(publish_fields),
-                                  .what = "the body",
-                                  .arena = &op->arena,
-                                  .err = err,
-                                  .to = &op->publish};
+    struct object_read read = {.to = &op->publish, .arena = &op->arena, .err = err};
     struct slice object;
 
     op->publish = (struct publish){.topic = r->args[0]};
     if (dest_name_check("topic", r->args[0], err) != E_OK ||
-        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK ||
+        request_object(r, &object, err) != E_OK ||
+        object_read(&read, &publish_object, object) != E_OK ||
         take_key(r, &op->publish, err) != E_OK)
         return err->code;
     op->publish.content = content_hash(object);
@@ -101,39 +67,23 @@ static enum err_code topic_publish_to(struct request *r, struct err *err)
 
 /* ---- POST /v1/topics/NAME/subscribe ---- */
 
-static enum err_code subscribe_worker(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, WORKER_NAME_MAX, &((struct subscribe *)r->to)->worker);
-}
-
-static enum err_code subscribe_lifetime(struct field_reader *r, struct slice value)
-{
-    return field_length(r, value, LIFETIME_MIN_US, LIFETIME_MAX_US,
-                        &((struct subscribe *)r->to)->lifetime_us);
-}
-
 static const struct field subscribe_fields[] = {
-    {FIELD("worker"), .read = subscribe_worker},
-    {FIELD("lifetime"), .read = subscribe_lifetime, .null = true},
+    FIELD_TEXT("worker", subscribe, worker, .required = true, .min = 1, .max = WORKER_NAME_MAX,
+               .help = "its name"),
+    FIELD_LENGTH("lifetime", subscribe, lifetime_us, .null = true, .min = LIFETIME_MIN_US,
+                 .max = LIFETIME_MAX_US, .help = "How long the worker may be absent."),
 };
+const struct object subscribe_object = {
+    .what = "the body", .schema = "Subscribe", OBJECT_FIELDS(subscribe_fields), .needs = true};
 
 static enum err_code topic_subscribe(struct request *r, struct err *err)
 {
     struct op *op = request_op(r, OP_SUBSCRIBE);
-    struct field_reader reader = {.fields = subscribe_fields,
-                                  .n_fields = ARRAY_LEN(subscribe_fields),
-                                  .what = "the body",
-                                  .arena = &op->arena,
-                                  .err = err,
-                                  .to = &op->subscribe};
-    struct slice object;
 
     op->subscribe = (struct subscribe){.topic = r->args[0], .lifetime_us = LIFETIME_US};
     if (dest_name_check("topic", r->args[0], err) != E_OK ||
-        request_object(r, &object, err) != E_OK || fields_read(&reader, object) != E_OK)
+        request_body(r, &subscribe_object, &op->subscribe, &op->arena, err) != E_OK)
         return err->code;
-    if (op->subscribe.worker.size == 0)
-        return err_set(err, E_INVALID, "the body needs a 'worker': its name");
     request_run(r, NULL);
     return E_OK;
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/bill.h"
 
-#include <stdio.h>
-
 #include "server/limits.h"
 
-enum err_code own_command_forbidden(const char *what, struct err *err)
+enum err_code own_command_forbidden(struct err *err)
 {
     return err_set(err, E_FORBIDDEN,
-                   "%s: a job that brings its own command is for the administrator: use the Unix "
-                   "socket in the data directory, or send the token (Authorization: Bearer TOKEN)",
-                   what);
+                   "a job that brings its own command is for the administrator: use the Unix "
+                   "socket in the data directory, or send the token (Authorization: Bearer TOKEN)");
 }
 
 static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct err *err)
@@ -41,12 +38,10 @@ static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct e
 static enum err_code check_commands(const struct route_step *steps, size_t n, enum right right,
                                     struct err *err)
 {
-    char what[48];
-
     for (size_t i = 0; i < n && right != RIGHT_ADMIN; i++)
         if (steps[i].command.size > 0) {
-            snprintf(what, sizeof(what), "steps[%zu].command", i);
-            return own_command_forbidden(what, err);
+            (void)own_command_forbidden(err);
+            return err_wrap(err, "steps[%zu].command", i);
         }
     return E_OK;
 }
@@ -98,35 +93,24 @@ static enum err_code read_route(const struct bill_values *values, enum right rig
 
 /* ---- all of it ---- */
 
-static enum err_code read_dests(struct slice json, const char *what, struct arena *arena,
-                                struct slice *ret_json, struct err *err)
-{
-    return json.size == 0 ? E_OK : dest_list_canonical(json, what, arena, ret_json, err);
-}
-
-static enum err_code read_after(struct slice json, struct arena *arena, struct submit_item *item,
-                                struct err *err)
-{
-    struct after_cond *conds = NULL;
-
-    if (json.size == 0)
-        return E_OK;
-    if (after_parse(json, arena, &conds, &item->n_after, err) != E_OK)
-        return err->code;
-    item->after = conds;
-    return E_OK;
-}
-
 enum err_code parse_bill(const struct bill_values *values, const struct submit_source *source,
                          struct arena *arena, struct submit_item *item, struct err *err)
 {
     struct bill bill = {.parent = values->parent};
+    struct after_cond *conds = NULL;
 
-    if (read_route(values, source->right, arena, &bill, item, err) != E_OK ||
-        read_dests(values->on_success, "on_success", arena, &bill.on_success, err) != E_OK ||
-        read_dests(values->on_failure, "on_failure", arena, &bill.on_failure, err) != E_OK ||
-        read_after(values->after, arena, item, err) != E_OK)
+    if (read_route(values, source->right, arena, &bill, item, err) != E_OK)
         return err->code;
+    if (values->on_success.size > 0 &&
+        dest_list_canonical(values->on_success, "on_success", arena, &bill.on_success, err) != E_OK)
+        return err->code;
+    if (values->on_failure.size > 0 &&
+        dest_list_canonical(values->on_failure, "on_failure", arena, &bill.on_failure, err) != E_OK)
+        return err->code;
+    if (values->after.size > 0 &&
+        after_parse(values->after, arena, &conds, &item->n_after, err) != E_OK)
+        return err->code;
+    item->after = conds;
     item->bill = bill_format(&bill, arena);
     return add_up(source->sum,
                   (struct bill_sum){.steps = bill.n_steps + item->n_progress,

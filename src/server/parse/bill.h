@@ -1,8 +1,8 @@
 /*
  * The part of a job that few have: its route, where its end leads, what it waits for.
  *
- * For parse_submit.c, which gathers the values; here they are checked and turned into the bill (core/bill.h) and
- * into where the job begins.  Pure; what is made is in the arena.
+ * For job.c, which gathers the values; here they are checked and turned into the bill (core/route/bill.h)
+ * and into where the job begins.  Pure; what is made is in the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -47,5 +47,5 @@ MUST_CHECK enum err_code parse_bill(const struct bill_values *values,
 MUST_CHECK enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
                                            struct arena *arena, struct err *err);
 
-/* "WHAT: a command of one's own is for the administrator: …" */
-enum err_code own_command_forbidden(const char *what, struct err *err);
+/* E_FORBIDDEN: own commands are for the administrator. */
+enum err_code own_command_forbidden(struct err *err);

@@ -5,62 +5,53 @@
 #include "core/job/lease.h"
 #include "server/limits.h"
 #include "server/parse/bill.h"
-#include "server/parse/fields.h"
-#include "server/parse/items.h"
 
-static enum err_code emit_id(struct field_reader *r, struct slice value)
-{
-    return field_id(r, value, &((struct emit *)r->to)->id);
-}
-
-static enum err_code emit_lease(struct field_reader *r, struct slice value)
-{
-    return field_lease(r, value, &((struct emit *)r->to)->lease);
-}
-
-static enum err_code emit_seq(struct field_reader *r, struct slice value)
-{
-    return field_int(r, value, 1, INT64_MAX - 1, &((struct emit *)r->to)->seq);
-}
-
-static enum err_code emit_jobs(struct field_reader *r, struct slice value)
+static enum err_code read_jobs(struct object_read *r, const struct field *f, struct slice value)
 {
     struct emit *x = r->to;
 
+    (void)f;
     return parse_jobs(r, value, &x->jobs, &x->n_jobs);
 }
 
-static enum err_code emit_visible(struct field_reader *r, struct slice value)
+static enum err_code check_cursor(struct object_read *r, const struct field *f, struct slice value)
 {
-    return field_bool(r, value, &((struct emit *)r->to)->visible);
-}
-
-static enum err_code emit_cursor(struct field_reader *r, struct slice value)
-{
-    if (value.size > CURSOR_BYTES_MAX)
-        return err_set(r->err, E_TOO_LARGE, "cursor: has %zu bytes, at most %d are allowed",
-                       value.size, CURSOR_BYTES_MAX);
-    ((struct emit *)r->to)->cursor = value;
-    return E_OK;
+    (void)f;
+    if (value.size <= CURSOR_BYTES_MAX)
+        return E_OK;
+    return err_set(r->err, E_TOO_LARGE, "must have at most %d bytes, not %zu", CURSOR_BYTES_MAX,
+                   value.size);
 }
 
 static const struct field emit_fields[] = {
-    {FIELD("id"), .read = emit_id},
-    {FIELD("lease"), .read = emit_lease},
-    {FIELD("seq"), .read = emit_seq},
-    {FIELD("jobs"), .read = emit_jobs, .null = true},
-    {FIELD("visible"), .read = emit_visible, .null = true},
-    {FIELD("cursor"), .read = emit_cursor, .null = true},
+    FIELD_ID("id", emit, id, .required = true, .min = 1, .help = "the running job"),
+    FIELD_TEXT("lease", emit, lease, .required = true, .min = 1, .max = LEASE_TOLD_MAX,
+               .help = "the lease that came with the job"),
+    FIELD_INT64("seq", emit, seq, .required = true, .min = 1, .max = INT64_MAX - 1,
+                .help = "from 1 on for each lease; a repeated one is answered again"),
+    FIELD_CUSTOM("jobs", read_jobs, .null = true,
+                 .schema = "{'type':'array','items':{'$ref':'#/components/schemas/JobToAdd'}}"),
+    FIELD_BOOL("visible", emit, visible, .null = true,
+               .help = "They may run before the attempt has ended."),
+    FIELD_JSON("cursor", emit, cursor, .null = true, .check = check_cursor, .schema = "Anything",
+               .help = "Where the next attempt goes on."),
 };
 
-static enum err_code check_whole(const struct emit *x, struct err *err)
+static enum err_code check_emit(struct object_read *r, struct slice value)
 {
-    if (x->id == 0 || x->lease.size == 0 || x->seq == 0)
-        return err_set(err, E_INVALID, "an emit needs 'id', 'lease' and 'seq'");
+    const struct emit *x = r->to;
+
+    (void)value;
     if (x->n_jobs == 0 && x->cursor.size == 0)
-        return err_set(err, E_INVALID, "an emit needs 'jobs' or a 'cursor'");
+        return err_set(r->err, E_INVALID, "an emit needs 'jobs' or a 'cursor'");
     return E_OK;
 }
+
+const struct object emit_object = {.what = "an emit",
+                                   .schema = "Emit",
+                                   OBJECT_FIELDS(emit_fields),
+                                   .needs = true,
+                                   .check = check_emit};
 
 enum err_code parse_emit(struct slice text, const struct submit_source *source, struct arena *arena,
                          struct emit *ret_emit, struct err *err)
@@ -69,17 +60,10 @@ enum err_code parse_emit(struct slice text, const struct submit_source *source, 
     struct submit_source own = {
         .right = source->right, .key = source->key, .emitted = true, .sum = &sum};
     struct emit x = {0};
-    struct field_reader reader = {.fields = emit_fields,
-                                  .n_fields = ARRAY_LEN(emit_fields),
-                                  .what = "an emit",
-                                  .arena = arena,
-                                  .err = err,
-                                  .to = &x,
-                                  .with = &own};
+    struct object_read r = {.to = &x, .arena = arena, .err = err, .with = &own};
     struct slice value;
 
-    if (json_check(text, &value, err) != E_OK || fields_read(&reader, value) != E_OK ||
-        check_whole(&x, err) != E_OK)
+    if (json_check(text, &value, err) != E_OK || object_read(&r, &emit_object, value) != E_OK)
         return err->code;
     x.token = lease_prove(source->leases, x.id, x.lease);
     *ret_emit = x;

@@ -1,7 +1,7 @@
 /*
  * What a running job emits: jobs, and a cursor.
  *
- * As with parse_submit.h the text is checked once and walked in place; slices point into it or into the
+ * As with submit.h the text is checked once and walked in place; slices point into it or into the
  * arena.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
@@ -16,3 +16,5 @@
 /* E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE, E_FORBIDDEN otherwise, with `item` for a job. */
 MUST_CHECK enum err_code parse_emit(struct slice text, const struct submit_source *source,
                                     struct arena *arena, struct emit *ret_emit, struct err *err);
+
+extern const struct object emit_object;

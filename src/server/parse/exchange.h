@@ -1,7 +1,7 @@
 /*
  * What workers say: claim, finish and touch, alone or in one request.
  *
- * As with parse_submit.h the text is checked once and walked in place; slices point into it or into the
+ * As with submit.h the text is checked once and walked in place; slices point into it or into the
  * arena.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
@@ -21,3 +21,8 @@ enum exchange_kind { EXCHANGE_CLAIM, EXCHANGE_FINISH, EXCHANGE_TOUCH };
 MUST_CHECK enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
                                         const struct submit_source *source, struct arena *arena,
                                         struct exchange *ret_exchange, struct err *err);
+
+extern const struct object claim_object;
+extern const struct object finishes_object; /* requests that are only finishes, or only touches */
+extern const struct object touches_object;
+extern const struct object worker_object;

@@ -1,296 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/parse/job.h"
 
-#include "base/clock.h"
+#include "base/id.h"
 #include "base/json/json.h"
 #include "base/text/base64.h"
 #include "core/job/job.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "server/limits.h"
 #include "server/parse/bill.h"
 #include "server/parse/content_hash.h"
-#include "server/parse/fields.h"
 
-/* The raw values of the fields that go into `options`. */
-struct option_values {
-    struct slice timeout, retry, command;
-    struct slice workdir, env; /* of the command */
-};
-
-struct job_reader {
-    struct submit_item *item;
-    struct option_values options;
+struct job_values {
+    struct submit_item item;
+    struct slice timeout, retry, command; /* JSON, as it came: they go into `options` */
+    struct slice workdir, env;            /* of the command */
     struct bill_values bill;
-    bool has_delay, has_due;
-    bool has_redo;
-    bool emitted;
+    bool has_delay, has_due, has_redo;
 };
 
 /* ---- the fields of a job ---- */
 
-static struct submit_item *item_of(struct field_reader *r)
-{
-    return ((struct job_reader *)r->to)->item;
-}
-
-static enum err_code read_queue(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, QUEUE_NAME_MAX, &item_of(r)->queue);
-}
-
-static enum err_code read_params(struct field_reader *r, struct slice value)
-{
-    return field_object(r, value, &item_of(r)->params);
-}
-
-static enum err_code read_labels(struct field_reader *r, struct slice value)
-{
-    if (labels_check(value, r->arena, r->err) != E_OK)
-        return r->err->code;
-    item_of(r)->labels = value;
-    return E_OK;
-}
-
-static enum err_code set_body(struct field_reader *r, struct slice body, struct slice *ret_body)
-{
-    if (ret_body->data != NULL)
-        return err_set(r->err, E_INVALID, "body and body_base64 exclude each other");
-    *ret_body = slice_make(body.data == NULL ? "" : body.data, body.size);
-    return E_OK;
-}
-
-enum err_code parse_body(struct field_reader *r, struct slice value, struct slice *ret_body)
-{
-    struct slice text;
-
-    if (field_text(r, value, 0, JOB_BYTES_MAX, &text) != E_OK)
-        return r->err->code;
-    return set_body(r, text, ret_body);
-}
-
-enum err_code parse_body_base64(struct field_reader *r, struct slice value, struct slice *ret_body)
-{
-    struct slice text;
-    struct slice bytes;
-
-    if (field_text(r, value, 0, JOB_BYTES_MAX, &text) != E_OK)
-        return r->err->code;
-    if (!base64_decode(text, r->arena, &bytes))
-        return err_set(r->err, E_INVALID,
-                       "body_base64: is not base64 (A-Z a-z 0-9 + / and = at the end)");
-    return set_body(r, bytes, ret_body);
-}
-
-static enum err_code read_body(struct field_reader *r, struct slice value)
-{
-    return parse_body(r, value, &item_of(r)->body);
-}
-
-static enum err_code read_body_base64(struct field_reader *r, struct slice value)
-{
-    return parse_body_base64(r, value, &item_of(r)->body);
-}
-
-static enum err_code read_key(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, KEY_BYTES_MAX, &item_of(r)->key);
-}
-
-static enum err_code read_delay(struct field_reader *r, struct slice value)
-{
-    struct job_reader *job = r->to;
-
-    job->has_delay = true;
-    return field_length(r, value, 0, INT64_MAX, &job->item->delay_us);
-}
-
-static enum err_code read_due_at(struct field_reader *r, struct slice value)
-{
-    struct job_reader *job = r->to;
-
-    job->has_due = true;
-    return field_time(r, value, &job->item->due_at);
-}
-
-static enum err_code read_priority(struct field_reader *r, struct slice value)
-{
-    int64_t priority;
-
-    if (field_int(r, value, JOB_PRIORITY_MIN, JOB_PRIORITY_MAX, &priority) != E_OK)
-        return r->err->code;
-    item_of(r)->priority = (int)priority;
-    return E_OK;
-}
-
-static enum err_code read_timeout(struct field_reader *r, struct slice value)
-{
-    struct job_reader *job = r->to;
-    int64_t timeout_us;
-
-    job->options.timeout = value;
-    return field_length(r, value, US_PER_MS, 10000 * US_PER_DAY, &timeout_us);
-}
-
-static enum err_code read_retry(struct field_reader *r, struct slice value)
-{
-    struct job_reader *job = r->to;
-    struct retry_policy policy;
-
-    job->options.retry = value;
-    return retry_policy_parse(value, &RETRY_POLICY_DEFAULT, &policy, r->err);
-}
-
-static enum err_code check_command_words(struct field_reader *r, struct slice value)
-{
-    struct slice word;
-    size_t count = 0;
-
-    for (struct json_iter it = json_items(value); json_next_item(&it, &word); count++)
-        if (json_type_of(word) != JSON_T_STRING || count >= COMMAND_ARGS_MAX ||
-            (count == 0 && word.size == 2))
-            return field_refuse(r, "a string or an array of strings", word);
-    if (count == 0)
-        return err_set(r->err, E_INVALID, "command: must not be empty");
-    return E_OK;
-}
-
-static enum err_code read_command(struct field_reader *r, struct slice value)
-{
-    const struct submit_source *source = r->with;
-    struct job_reader *job = r->to;
-
-    job->options.command = value;
-    if (source->right != RIGHT_ADMIN)
-        return own_command_forbidden("command", r->err);
-    if (json_type_of(value) == JSON_T_ARRAY)
-        return check_command_words(r, value);
-    struct slice text;
-
-    return field_text(r, value, 1, JOB_BYTES_MAX, &text);
-}
-
-/* Where and with which variables the job's own command runs: of the administrator's, as that is. */
-static enum err_code read_surroundings(struct field_reader *r, const char *name, struct slice value,
-                                       struct slice *ret_json)
+static enum err_code check_admin(struct object_read *r)
 {
     const struct submit_source *source = r->with;
 
-    if (source->right != RIGHT_ADMIN)
-        return own_command_forbidden(name, r->err);
-    if (queue_def_value(name, value, r->arena, ret_json, r->err) != E_OK)
-        return err_wrap(r->err, "%s", name);
-    return E_OK;
+    return source->right == RIGHT_ADMIN ? E_OK : own_command_forbidden(r->err);
 }
 
-static enum err_code read_workdir(struct field_reader *r, struct slice value)
-{
-    return read_surroundings(r, "workdir", value, &((struct job_reader *)r->to)->options.workdir);
-}
-
-static enum err_code read_env(struct field_reader *r, struct slice value)
-{
-    return read_surroundings(r, "env", value, &((struct job_reader *)r->to)->options.env);
-}
-
-/* ---- what few jobs have ---- */
-
-static enum err_code read_steps(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->bill.steps = value;
-    return E_OK;
-}
-
-static enum err_code read_progress(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->bill.progress = value;
-    return E_OK;
-}
-
-static enum err_code read_after(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->bill.after = value;
-    return E_OK;
-}
-
-static enum err_code read_on_success(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->bill.on_success = value;
-    return E_OK;
-}
-
-static enum err_code read_on_failure(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->bill.on_failure = value;
-    return E_OK;
-}
-
-static enum err_code read_parent(struct field_reader *r, struct slice value)
-{
-    return field_id(r, value, &((struct job_reader *)r->to)->bill.parent);
-}
-
-/* One that could be an id would be taken for one. */
-static enum err_code read_ref(struct field_reader *r, struct slice value)
-{
-    struct submit_item *item = item_of(r);
-    int64_t id;
-
-    if (field_text(r, value, 1, REF_BYTES_MAX, &item->ref) != E_OK)
-        return r->err->code;
-    if (id_parse(item->ref, &id))
-        return field_refuse(r, "a name that cannot be an id", value);
-    return E_OK;
-}
-
-static enum err_code read_redo(struct field_reader *r, struct slice value)
-{
-    ((struct job_reader *)r->to)->has_redo = true;
-    return field_bool(r, value, &item_of(r)->redo);
-}
-
-static enum err_code read_topic(struct field_reader *r, struct slice value)
-{
-    struct submit_item *item = item_of(r);
-
-    if (!((struct job_reader *)r->to)->emitted)
-        return err_set(r->err, E_INVALID,
-                       "topic: is for jobs that are emitted; POST /v1/topics/NAME publishes");
-    if (field_text(r, value, 1, TOPIC_NAME_MAX, &item->topic) != E_OK)
-        return r->err->code;
-    return dest_name_check("topic", item->topic, r->err);
-}
-
-static const struct field job_fields[] = {
-    {FIELD("queue"), .read = read_queue},
-    {FIELD("params"), .read = read_params, .null = true},
-    {FIELD("key"), .read = read_key, .null = true},
-    {FIELD("priority"), .read = read_priority, .null = true},
-    {FIELD("delay"), .read = read_delay, .null = true},
-    {FIELD("due_at"), .read = read_due_at, .null = true},
-    {FIELD("labels"), .read = read_labels, .null = true},
-    {FIELD("body"), .read = read_body, .null = true},
-    {FIELD("body_base64"), .read = read_body_base64, .null = true},
-    {FIELD("timeout"), .read = read_timeout, .null = true},
-    {FIELD("retry"), .read = read_retry, .null = true},
-    {FIELD("command"), .read = read_command, .null = true},
-    {FIELD("workdir"), .read = read_workdir, .null = true},
-    {FIELD("env"), .read = read_env, .null = true},
-    {FIELD("steps"), .read = read_steps, .null = true},
-    {FIELD("after"), .read = read_after, .null = true},
-    {FIELD("on_success"), .read = read_on_success, .null = true},
-    {FIELD("on_failure"), .read = read_on_failure, .null = true},
-    {FIELD("parent"), .read = read_parent, .null = true},
-    {FIELD("progress"), .read = read_progress, .null = true},
-    {FIELD("ref"), .read = read_ref, .null = true},
-    {FIELD("redo"), .read = read_redo, .null = true},
-    {FIELD("topic"), .read = read_topic, .null = true},
-    {FIELD("group")},
-};
-
-/* ---- labels ---- */
-
-enum err_code labels_check(struct slice value, struct arena *arena, struct err *err)
+enum err_code labels_read(struct object_read *r, const struct field *f, struct slice value)
 {
     struct slice name;
     struct slice label;
@@ -298,124 +37,261 @@ enum err_code labels_check(struct slice value, struct arena *arena, struct err *
     size_t count = 0;
 
     if (json_type_of(value) != JSON_T_OBJECT)
-        return err_set(err, E_INVALID, "labels: must be an object of strings, not %s",
-                       quote_json(&quote, value));
+        return object_must_be(r, "an object of strings", value);
     for (struct json_iter it = json_members(value); json_next_member(&it, &name, &label); count++) {
         quote_json(&quote, name);
         if (count == LABELS_MAX)
-            return err_set(err, E_INVALID, "labels: at most %d are allowed", LABELS_MAX);
+            return err_set(r->err, E_INVALID, "at most %d are allowed", LABELS_MAX);
         if (json_type_of(label) != JSON_T_STRING)
-            return err_set(err, E_INVALID, "labels: %s must be a string", quote.text);
-        if (json_text(name, arena).size > LABEL_BYTES_MAX ||
-            json_text(label, arena).size > LABEL_BYTES_MAX)
-            return err_set(err, E_INVALID, "labels: %s is longer than %d bytes", quote.text,
+            return err_set(r->err, E_INVALID, "%s must be a string", quote.text);
+        if (json_text(name, r->arena).size > LABEL_BYTES_MAX ||
+            json_text(label, r->arena).size > LABEL_BYTES_MAX)
+            return err_set(r->err, E_INVALID, "%s is longer than %d bytes", quote.text,
                            LABEL_BYTES_MAX);
     }
+    *(struct slice *)(void *)((char *)r->to + f->offset) = value;
     return E_OK;
 }
 
+/* `body`, and `body_base64` whose bytes are decoded. */
+enum err_code body_read(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct slice *to = (struct slice *)(void *)((char *)r->to + f->offset);
+    struct slice body = json_text(value, r->arena);
+
+    if (json_type_of(value) != JSON_T_STRING)
+        return object_must_be(r, "a string", value);
+    if (to->data != NULL)
+        return err_set(r->err, E_INVALID, "body and body_base64 exclude each other");
+    if (strcmp(f->name, "body_base64") == 0 && !base64_decode(body, r->arena, &body))
+        return err_set(r->err, E_INVALID, "is not base64 (A-Z a-z 0-9 + / and = at the end)");
+    if (body.size > JOB_BYTES_MAX)
+        return err_set(r->err, E_INVALID, "must have at most %zu bytes, not %zu", JOB_BYTES_MAX,
+                       body.size);
+    *to = slice_make(body.data == NULL ? "" : body.data, body.size);
+    return E_OK;
+}
+
+/* Checked here, kept as it came: what a queue says is not known yet. */
+static enum err_code read_timeout(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    ((struct job_values *)r->to)->timeout = value;
+    return queue_def_value(r, "timeout", value, NULL);
+}
+
+static enum err_code read_retry(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    ((struct job_values *)r->to)->retry = value;
+    return queue_def_value(r, "retry", value, NULL);
+}
+
+static enum err_code read_command(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct slice word;
+    size_t count = 0;
+
+    (void)f;
+    ((struct job_values *)r->to)->command = value;
+    if (check_admin(r) != E_OK)
+        return r->err->code;
+    if (json_type_of(value) == JSON_T_STRING)
+        return value.size > 2 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
+    if (json_type_of(value) != JSON_T_ARRAY)
+        return object_must_be(r, "a string or an array of strings", value);
+    for (struct json_iter it = json_items(value); json_next_item(&it, &word); count++)
+        if (json_type_of(word) != JSON_T_STRING || count >= COMMAND_ARGS_MAX ||
+            (count == 0 && word.size == 2))
+            return object_must_be(r, "a string or an array of strings", word);
+    return count > 0 ? E_OK : err_set(r->err, E_INVALID, "must not be empty");
+}
+
+/* Where and with which variables the job's own command runs: for the administrator, as that is. */
+static enum err_code read_of_command(struct object_read *r, const struct field *f,
+                                     struct slice value)
+{
+    if (check_admin(r) != E_OK)
+        return r->err->code;
+    return queue_def_value(r, f->name, value, (struct slice *)(void *)((char *)r->to + f->offset));
+}
+
+/* One that could be an id would be taken for one. */
+static enum err_code check_ref(struct object_read *r, const struct field *f, struct slice value)
+{
+    int64_t id;
+
+    (void)f;
+    if (id_parse(((struct job_values *)r->to)->item.ref, &id))
+        return object_must_be(r, "a name that cannot be an id", value);
+    return E_OK;
+}
+
+static enum err_code check_topic(struct object_read *r, const struct field *f, struct slice value)
+{
+    (void)f;
+    (void)value;
+    if (!((const struct submit_source *)r->with)->emitted)
+        return err_set(r->err, E_INVALID,
+                       "is for jobs that are emitted; POST /v1/topics/NAME publishes");
+    return dest_name_check("topic", ((struct job_values *)r->to)->item.topic, r->err);
+}
+
+static object_check_fn check_whole;
+
+static const struct field job_fields[] = {
+    FIELD_TEXT("queue", job_values, item.queue, .min = 1, .max = QUEUE_NAME_MAX,
+               .help = "Its queue; a job with steps has none."),
+    FIELD_OBJECT("params", job_values, item.params, .null = true, .schema = "Params"),
+    FIELD_TEXT("key", job_values, item.key, .null = true, .min = 1, .max = KEY_BYTES_MAX,
+               .help = "The same key with the same content is the same job."),
+    FIELD_INT("priority", job_values, item.priority, .null = true, .min = JOB_PRIORITY_MIN,
+              .max = JOB_PRIORITY_MAX, .help = "Higher runs first (default 0)."),
+    FIELD_LENGTH("delay", job_values, item.delay_us, FIELD_GIVEN(job_values, has_delay),
+                 .null = true, .max = INT64_MAX, .help = "Start no earlier than this from now."),
+    FIELD_TIME("due_at", job_values, item.due_at, FIELD_GIVEN(job_values, has_due), .null = true,
+               .help = "Start no earlier than this."),
+    FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, job_values, item.labels),
+                 .null = true, .schema = "Labels"),
+    FIELD_CUSTOM("body", body_read, FIELD_OFFSET(struct slice, job_values, item.body), .null = true,
+                 .schema = "Text", .help = "For the program, as a file."),
+    FIELD_CUSTOM("body_base64", body_read, FIELD_OFFSET(struct slice, job_values, item.body),
+                 .null = true, .schema = "Text", .help = "The body, when it is not text."),
+    FIELD_CUSTOM("timeout", read_timeout, .null = true, .schema = "Length",
+                 .help = "Of an attempt, instead of the queue's."),
+    FIELD_CUSTOM("retry", read_retry, .null = true, .schema = "Retry",
+                 .help = "Overrides the queue's, key by key."),
+    FIELD_CUSTOM("command", read_command, .null = true, .schema = "Command",
+                 .help = "Instead of the queue's; for the administrator alone."),
+    FIELD_CUSTOM("workdir", read_of_command, FIELD_OFFSET(struct slice, job_values, workdir),
+                 .null = true, .schema = "Text", .help = "Of the job's own command."),
+    FIELD_CUSTOM("env", read_of_command, FIELD_OFFSET(struct slice, job_values, env), .null = true,
+                 .schema = "Texts", .help = "Of the job's own command."),
+    FIELD_JSON("steps", job_values, bill.steps, .null = true,
+               .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}"),
+    FIELD_JSON("after", job_values, bill.after, .null = true, .schema = "After",
+               .help = "What it waits for."),
+    FIELD_JSON("on_success", job_values, bill.on_success, .null = true, .schema = "Destinations"),
+    FIELD_JSON("on_failure", job_values, bill.on_failure, .null = true, .schema = "Destinations"),
+    FIELD_ID("parent", job_values, bill.parent, .null = true),
+    FIELD_JSON("progress", job_values, bill.progress, .null = true,
+               .schema = "{'type':'array','items':{'$ref':'#/components/schemas/StepStatus'}}",
+               .help = "The record of steps that were run elsewhere."),
+    FIELD_TEXT("ref", job_values, item.ref, .null = true, .min = 1, .max = REF_BYTES_MAX,
+               .check = check_ref, .help = "What others of the same array call it in `after`."),
+    FIELD_BOOL("redo", job_values, item.redo, FIELD_GIVEN(job_values, has_redo), .null = true,
+               .help = "Run a job with a known key again when it has ended."),
+    FIELD_TEXT("topic", job_values, item.topic, .null = true, .min = 1, .max = TOPIC_NAME_MAX,
+               .check = check_topic, .help = "Of emitted jobs: published to it."),
+    FIELD_ROW("group", FIELD_T_UNBUILT, .help = "groups are not built yet"),
+};
+
+const struct object job_object = {
+    .what = "a job", .schema = "JobToAdd", OBJECT_FIELDS(job_fields), .check = check_whole};
+
 /* ---- a job ---- */
 
-static struct slice options_json(const struct option_values *o, struct arena *arena)
+static struct slice options_json(const struct job_values *job, struct arena *arena)
 {
     const struct {
         const char *name;
         struct slice value;
-    } parts[] = {{"\"timeout\":", o->timeout},
-                 {"\"retry\":", o->retry},
-                 {"\"command\":", o->command},
-                 {"\"workdir\":", o->workdir},
-                 {"\"env\":", o->env}};
-    size_t room = sizeof("{}") +
-                  sizeof("\"timeout\":,\"retry\":,\"command\":,\"workdir\":,\"env\":") +
-                  o->timeout.size + o->retry.size + o->command.size + o->workdir.size + o->env.size;
-    struct buf out = BUF_INIT(room);
+    } parts[] = {{"timeout", job->timeout},
+                 {"retry", job->retry},
+                 {"command", job->command},
+                 {"workdir", job->workdir},
+                 {"env", job->env}};
+    size_t room = sizeof("{'timeout':,'retry':,'command':,'workdir':,'env':}") + job->timeout.size +
+                  job->retry.size + job->command.size + job->workdir.size + job->env.size;
+    CLEANUP(buf) struct buf out = BUF_INIT(room);
 
     buf_add_char(&out, '{');
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        if (parts[i].value.size > 0) {
-            json_add_comma(&out);
-            buf_add_str(&out, parts[i].name);
-            buf_add_slice(&out, parts[i].value);
-        }
+        if (parts[i].value.size > 0)
+            json_put_raw(&out, parts[i].name, parts[i].value);
     buf_add_char(&out, '}');
-    struct slice json = arena_copy(arena, buf_slice(&out));
+    return arena_copy(arena, buf_slice(&out));
+}
 
-    buf_deinit(&out);
-    return json;
+static bool has_options(const struct job_values *job)
+{
+    return job->timeout.size + job->retry.size + job->command.size > 0;
 }
 
 /* What is published has no more than its subscribers' jobs can be given. */
-static enum err_code check_published(const struct job_reader *job, struct err *err)
+static enum err_code check_published(const struct job_values *job, struct err *err)
 {
-    const struct submit_item *item = job->item;
-    const struct option_values *o = &job->options;
+    const struct submit_item *item = &job->item;
 
     if (item->queue.size > 0 || job->bill.steps.size > 0)
         return err_set(err, E_INVALID, "topic, queue and steps exclude each other");
     if (item->body.data != NULL || item->key.size > 0 || item->ref.size > 0 || job->has_delay ||
-        job->has_due || job->has_redo || bill_values_any(&job->bill) ||
-        o->timeout.size + o->retry.size + o->command.size + o->workdir.size + o->env.size > 0)
+        job->has_due || job->has_redo || bill_values_any(&job->bill) || has_options(job) ||
+        job->workdir.size + job->env.size > 0)
         return err_set(err, E_INVALID,
                        "topic: what is published has params, labels and a priority, nothing else");
     return E_OK;
 }
 
-static enum err_code check_routed(const struct job_reader *job, struct err *err)
+static enum err_code check_whole(struct object_read *r, struct slice value)
 {
-    if (job->item->queue.size > 0)
-        return err_set(err, E_INVALID, "queue: a job with steps goes to the queues that they name");
-    if (job->options.command.size > 0)
-        return err_set(err, E_INVALID, "command: a job with steps runs the commands of its steps");
-    return E_OK;
-}
+    const struct job_values *job = r->to;
+    const struct submit_item *item = &job->item;
+    bool routed = job->bill.steps.size > 0;
+    const char *beside = job->workdir.size > 0 ? "workdir" : "env";
 
-static enum err_code check_whole(const struct job_reader *job, struct err *err)
-{
-    if (job->item->topic.size > 0)
-        return check_published(job, err);
-    if (job->bill.steps.size > 0 && check_routed(job, err) != E_OK)
-        return err->code;
-    if (job->bill.steps.size == 0 && job->item->queue.size == 0)
-        return err_set(err, E_INVALID, "a job needs a 'queue'%s",
-                       job->emitted ? ", 'steps' or a 'topic'" : " or 'steps'");
-    if (job->options.command.size == 0 && job->options.workdir.size + job->options.env.size > 0)
-        return err_set(err, E_INVALID,
-                       "%s: goes with a command of the job's own; a queue has its own %s",
-                       job->options.workdir.size > 0 ? "workdir" : "env",
-                       job->options.workdir.size > 0 ? "workdir" : "env");
+    (void)value;
+    if (item->topic.size > 0)
+        return check_published(job, r->err);
+    if (routed && item->queue.size > 0)
+        return err_set(r->err, E_INVALID,
+                       "queue: a job with steps goes to the queues that they name");
+    if (routed && job->command.size > 0)
+        return err_set(r->err, E_INVALID,
+                       "command: a job with steps runs the commands of its steps");
+    if (!routed && item->queue.size == 0)
+        return err_set(r->err, E_INVALID, "a job needs a 'queue'%s",
+                       ((const struct submit_source *)r->with)->emitted ? ", 'steps' or a 'topic'"
+                                                                        : " or 'steps'");
+    if (job->command.size == 0 && job->workdir.size + job->env.size > 0)
+        return err_set(r->err, E_INVALID,
+                       "%s: goes with a command of the job's own; a queue has its own %s", beside,
+                       beside);
     if (job->has_delay && job->has_due)
-        return err_set(err, E_INVALID, "delay and due_at exclude each other");
+        return err_set(r->err, E_INVALID, "delay and due_at exclude each other");
     return E_OK;
 }
 
-static bool has_options(const struct option_values *o)
+enum err_code job_read(struct object_read *r, void *to, struct slice value)
 {
-    return o->timeout.size > 0 || o->retry.size > 0 || o->command.size > 0;
+    const struct submit_source *source = r->with;
+    struct job_values job = {.has_delay = false};
+    struct submit_item *item = &job.item;
+    void *outer = r->to;
+
+    if (value.size > JOB_BYTES_MAX)
+        return err_set(r->err, E_TOO_LARGE, "a job has %zu bytes, at most %zu are allowed",
+                       value.size, JOB_BYTES_MAX);
+    r->to = &job;
+    enum err_code code = object_read(r, &job_object, value);
+
+    r->to = outer;
+    if (code != E_OK)
+        return code;
+    if (has_options(&job))
+        item->options = options_json(&job, r->arena);
+    if (bill_values_any(&job.bill) && parse_bill(&job.bill, source, r->arena, item, r->err) != E_OK)
+        return r->err->code;
+    if (item->key.size > 0 || source->key.data != NULL)
+        item->content = job.has_redo ? content_without_redo(value) : content_hash(value);
+    *(struct submit_item *)to = *item;
+    return E_OK;
 }
 
 enum err_code parse_job(struct slice object, const struct submit_source *source,
                         struct arena *arena, struct submit_item *item, struct err *err)
 {
-    struct job_reader job = {.item = item, .emitted = source->emitted};
-    struct field_reader reader = {.fields = job_fields,
-                                  .n_fields = ARRAY_LEN(job_fields),
-                                  .what = "a job",
-                                  .arena = arena,
-                                  .err = err,
-                                  .to = &job,
-                                  .with = source};
+    struct object_read r = {.arena = arena, .err = err, .with = source};
 
-    if (object.size > JOB_BYTES_MAX)
-        return err_set(err, E_TOO_LARGE, "a job has %zu bytes, at most %zu are allowed",
-                       object.size, JOB_BYTES_MAX);
-    if (fields_read(&reader, object) != E_OK || check_whole(&job, err) != E_OK)
-        return err->code;
-    if (has_options(&job.options))
-        item->options = options_json(&job.options, arena);
-    if (bill_values_any(&job.bill) && parse_bill(&job.bill, source, arena, item, err) != E_OK)
-        return err->code;
-    if (item->key.size > 0 || source->key.data != NULL)
-        item->content = job.has_redo ? content_without_redo(object) : content_hash(object);
-    return E_OK;
+    return job_read(&r, item, object);
 }

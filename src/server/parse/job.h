@@ -1,7 +1,7 @@
 /*
  * One job as it is handed in: its fields, checked one by one and against each other.
  *
- * For parse_submit.c; see there.  Pure.
+ * For submit.c; see there.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -11,11 +11,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/slice.h"
+#include "core/object/object.h"
 #include "engine/op.h"
 #include "server/request/auth.h"
 
 struct bill_sum;
-struct field_reader;
 struct siphash_key;
 
 /* What holds for all jobs of a request. */
@@ -27,16 +27,17 @@ struct submit_source {
     struct bill_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
 };
 
-/* Into an item that is all zeros; on failure it holds what was read so far.  E_INVALID, E_TOO_LARGE,
- * E_FORBIDDEN. */
+/* Into an item that is all zeros; on failure it stays so.  E_INVALID, E_TOO_LARGE, E_FORBIDDEN. */
 MUST_CHECK enum err_code parse_job(struct slice object, const struct submit_source *source,
                                    struct arena *arena, struct submit_item *item, struct err *err);
 
-/* The fields `body` and `body_base64`; E_INVALID when *ret_body has data already. */
-MUST_CHECK enum err_code parse_body(struct field_reader *r, struct slice value,
-                                    struct slice *ret_body);
-MUST_CHECK enum err_code parse_body_base64(struct field_reader *r, struct slice value,
-                                           struct slice *ret_body);
+/* One of a list, for object_read_list; r->with is a struct submit_source. */
+object_item_fn job_read;
 
-/* An object of at most LABELS_MAX strings.  The error begins with `labels:`. */
-MUST_CHECK enum err_code labels_check(struct slice value, struct arena *arena, struct err *err);
+/* `body`, or `body_base64` by the name of the row: bytes, of which one may be given. */
+field_fn body_read;
+
+/* An object of at most LABELS_MAX strings, kept as it came. */
+field_fn labels_read;
+
+extern const struct object job_object;

@@ -8,7 +8,6 @@
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "server/limits.h"
-#include "server/parse/fields.h"
 #include "server/parse/job.h"
 #include "server/request/request.h"
 
@@ -30,13 +29,11 @@ static enum err_code add_state(struct slice name, unsigned *states, struct err *
 
     quote_text(&quote, name);
     if (near != NULL)
-        return err_set(err, E_INVALID, "state: there is no %s, did you mean '%s'?", quote.text,
-                       near);
-    return err_set(
-        err, E_INVALID,
-        "state: there is no %s (staged held scheduled ready running done failed cancelled "
-        "relayed)",
-        quote.text);
+        return err_set(err, E_INVALID, "there is no %s, did you mean '%s'?", quote.text, near);
+    return err_set(err, E_INVALID,
+                   "there is no %s (staged held scheduled ready running done failed cancelled "
+                   "relayed)",
+                   quote.text);
 }
 
 enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct err *err)
@@ -48,7 +45,7 @@ enum err_code job_states_parse(struct slice text, unsigned *ret_states, struct e
         size_t size = comma == NULL ? text.size : (size_t)(comma - text.data);
 
         if (add_state(slice_make(text.data, size), &states, err) != E_OK)
-            return err->code;
+            return err_wrap(err, "state");
         text = comma == NULL ? slice_make(NULL, 0) : slice_make(comma + 1, text.size - size - 1);
     }
     *ret_states = states;
@@ -96,7 +93,7 @@ static enum err_code since_parse(struct slice text, int64_t now_at, int64_t *ret
         at = us < now_at ? now_at - us : 0;
     else if (time_parse(text, &at, &why) != E_OK)
         return err_set(err, E_INVALID,
-                       "since: %s is neither a duration like 2h nor a time like "
+                       "%s is neither a duration like 2h nor a time like "
                        "2026-12-24T22:00:00Z",
                        quote_text(&quote, text));
     *ret_first_id = id_at_time(at);
@@ -130,7 +127,7 @@ enum err_code job_filter_from_params(struct request *r, struct job_filter *filte
     if (state.size > 0 && job_states_parse(state, &filter->states, err) != E_OK)
         return err->code;
     if (since.data != NULL && since_parse(since, clock_wall_us(), &filter->first_id, err) != E_OK)
-        return err->code;
+        return err_wrap(err, "since");
     if (id_from_params(r, filter, err) != E_OK)
         return err->code;
     filter->queue = request_param(r, "queue");
@@ -163,103 +160,85 @@ enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit
 
 /* ---- from JSON ---- */
 
-struct filter_reader {
-    struct job_filter *filter;
-    int64_t now_at;
-};
-
-static struct job_filter *filter_of(struct field_reader *r)
+static enum err_code read_states(struct object_read *r, const struct field *f, struct slice value)
 {
-    return ((struct filter_reader *)r->to)->filter;
-}
-
-static enum err_code filter_queue(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, QUEUE_NAME_MAX, &filter_of(r)->queue);
-}
-
-static enum err_code filter_text(struct field_reader *r, struct slice value)
-{
-    return field_text(r, value, 1, TEXT_BYTES_MAX, &filter_of(r)->text);
-}
-
-static enum err_code filter_labels(struct field_reader *r, struct slice value)
-{
-    struct slice key;
-    struct slice label;
-    struct json_iter it;
-
-    if (labels_check(value, r->arena, r->err) != E_OK)
-        return r->err->code;
-    it = json_members(value);
-    if (json_next_member(&it, &key, &label))
-        filter_of(r)->labels = value;
-    return E_OK;
-}
-
-static enum err_code filter_state(struct field_reader *r, struct slice value)
-{
+    struct job_filter *filter = r->to;
     struct slice name;
 
+    (void)f;
     if (json_type_of(value) == JSON_T_STRING)
-        return add_state(json_text(value, r->arena), &filter_of(r)->states, r->err);
+        return add_state(json_text(value, r->arena), &filter->states, r->err);
     if (json_type_of(value) != JSON_T_ARRAY)
-        return field_refuse(r, "an array of states", value);
+        return object_must_be(r, "an array of states", value);
     for (struct json_iter it = json_items(value); json_next_item(&it, &name);) {
         if (json_type_of(name) != JSON_T_STRING)
-            return field_refuse(r, "an array of states", name);
-        if (add_state(json_text(name, r->arena), &filter_of(r)->states, r->err) != E_OK)
+            return object_must_be(r, "an array of states", name);
+        if (add_state(json_text(name, r->arena), &filter->states, r->err) != E_OK)
             return r->err->code;
     }
     return E_OK;
 }
 
-static enum err_code filter_older(struct field_reader *r, struct slice value)
+/* No labels are any labels. */
+static enum err_code read_labels(struct object_read *r, const struct field *f, struct slice value)
 {
-    int64_t older_us;
+    struct job_filter *filter = r->to;
 
-    if (field_length(r, value, 0, INT64_MAX, &older_us) != E_OK)
+    if (labels_read(r, f, value) != E_OK)
         return r->err->code;
-    filter_of(r)->ended_before_at = ((struct filter_reader *)r->to)->now_at - older_us;
+    if (json_count_members(value) == 0)
+        filter->labels = slice_make(NULL, 0);
     return E_OK;
 }
 
-static enum err_code filter_since(struct field_reader *r, struct slice value)
+/* An age becomes an instant: r->with is the time now. */
+static enum err_code check_older(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct slice text;
+    struct job_filter *filter = r->to;
 
-    if (field_text(r, value, 1, TIME_TEXT_SIZE, &text) != E_OK)
-        return r->err->code;
-    return since_parse(text, ((struct filter_reader *)r->to)->now_at, &filter_of(r)->first_id,
+    (void)f;
+    (void)value;
+    filter->ended_before_at = *(const int64_t *)r->with - filter->ended_before_at;
+    return E_OK;
+}
+
+static enum err_code read_since(struct object_read *r, const struct field *f, struct slice value)
+{
+    struct slice text = json_text(value, r->arena);
+
+    (void)f;
+    if (json_type_of(value) != JSON_T_STRING || text.size == 0)
+        return object_must_be(r, "a duration like 2h or a time like 2026-12-24T22:00:00Z", value);
+    return since_parse(text, *(const int64_t *)r->with, &((struct job_filter *)r->to)->first_id,
                        r->err);
 }
 
 static const struct field filter_fields[] = {
-    {FIELD("queue"), .read = filter_queue, .null = true},
-    {FIELD("state"), .read = filter_state, .null = true},
-    {FIELD("labels"), .read = filter_labels, .null = true},
-    {FIELD("text"), .read = filter_text, .null = true},
-    {FIELD("older"), .read = filter_older, .null = true},
-    {FIELD("since"), .read = filter_since, .null = true},
+    FIELD_TEXT("queue", job_filter, queue, .null = true, .min = 1, .max = QUEUE_NAME_MAX),
+    FIELD_CUSTOM("state", read_states, .null = true,
+                 .schema = "{'type':['string','array'],'items':"
+                           "{'$ref':'#/components/schemas/State'}}"),
+    FIELD_CUSTOM("labels", read_labels, FIELD_OFFSET(struct slice, job_filter, labels),
+                 .null = true, .schema = "Labels"),
+    FIELD_TEXT("text", job_filter, text, .null = true, .min = 1, .max = TEXT_BYTES_MAX,
+               .help = "In its status line or params."),
+    FIELD_LENGTH("older", job_filter, ended_before_at, .null = true, .max = INT64_MAX,
+                 .check = check_older, .help = "Ended longer ago than this."),
+    FIELD_CUSTOM("since", read_since, .null = true, .schema = "Text",
+                 .help = "Created since then, or within this long."),
 };
 
-enum err_code job_filter_from_json(struct slice value, int64_t now_at, struct arena *arena,
-                                   struct job_filter *filter, struct err *err)
+static enum err_code check_filter(struct object_read *r, struct slice value)
 {
-    struct filter_reader to = {.filter = filter, .now_at = now_at};
-    struct field_reader reader = {.fields = filter_fields,
-                                  .n_fields = ARRAY_LEN(filter_fields),
-                                  .what = "filter",
-                                  .arena = arena,
-                                  .err = err,
-                                  .to = &to};
+    const struct job_filter *filter = r->to;
 
-    if (fields_read(&reader, value) != E_OK)
-        return err->code;
-    if (filter->queue.size == 0 && filter->states == 0 && filter->labels.size == 0 &&
-        filter->text.size == 0 && filter->ended_before_at == 0 && filter->first_id == 0)
-        return err_set(
-            err, E_INVALID,
-            "say which jobs: the filter needs queue, state, labels, text, older or since");
-    return E_OK;
+    (void)value;
+    if (filter->queue.size > 0 || filter->states != 0 || filter->labels.size > 0 ||
+        filter->text.size > 0 || filter->ended_before_at != 0 || filter->first_id != 0)
+        return E_OK;
+    return err_set(r->err, E_INVALID,
+                   "say which jobs: the filter needs queue, state, labels, text, older or since");
 }
+
+const struct object filter_object = {
+    .what = "filter", .schema = "Filter", OBJECT_FIELDS(filter_fields), .check = check_filter};

@@ -2,15 +2,14 @@
  * A piece of a job's log, as it comes with a finish or a touch.
  *
  * {"offset": N, "text": "…" or "base64": "…", "times": [[OFFSET, MICROSECONDS], …]}
- * For parse_items.c; see there.  Pure.
+ * For items.c; see there.  Pure.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "base/err.h"
-#include "base/slice.h"
-#include "engine/op.h"
-#include "server/parse/fields.h"
+#include "core/object/object.h"
 
-MUST_CHECK enum err_code parse_log(struct field_reader *r, struct slice value,
-                                   const struct log_append **ret_log);
+/* Into a field that points to a struct log_append. */
+field_fn log_read;
+
+extern const struct object log_object;

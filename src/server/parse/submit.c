@@ -88,30 +88,17 @@ static enum err_code parse_array(struct slice array, const struct submit_source 
     return E_OK;
 }
 
-enum err_code parse_jobs(struct field_reader *r, struct slice value,
+enum err_code parse_jobs(struct object_read *r, struct slice value,
                          const struct submit_item **ret_items, size_t *ret_count)
 {
-    struct slice object;
-    size_t index = 0;
+    static const struct object_list how = {.what = "jobs",
+                                           .size = sizeof(struct submit_item),
+                                           .max = OP_EMIT_MAX,
+                                           .beyond = E_TOO_LARGE,
+                                           .numbered = true,
+                                           .read = job_read};
 
-    if (json_type_of(value) != JSON_T_ARRAY)
-        return field_refuse(r, "an array of jobs", value);
-    size_t count = json_count_items(value);
-
-    if (count > OP_EMIT_MAX)
-        return err_set(r->err, E_TOO_LARGE, "%s: has %zu jobs, at most %d are allowed", r->name,
-                       count, OP_EMIT_MAX);
-    struct submit_item *items = arena_array(r->arena, count + 1, sizeof(*items));
-
-    for (struct json_iter it = json_items(value); json_next_item(&it, &object); index++)
-        if (parse_job(object, r->with, r->arena, &items[index], r->err) != E_OK) {
-            (void)err_wrap(r->err, "%s[%zu]", r->name, index);
-            r->err->item = (unsigned)index + 1;
-            return r->err->code;
-        }
-    *ret_items = items;
-    *ret_count = count;
-    return E_OK;
+    return object_read_list(r, &how, value, ret_items, ret_count);
 }
 
 enum err_code parse_submit(struct slice text, const struct submit_source *source,

@@ -11,7 +11,6 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "engine/op.h"
-#include "server/parse/fields.h"
 #include "server/parse/job.h"
 
 /* An object or an array of objects: fills mode, items and n_items.  `text` is the whole body.
@@ -22,7 +21,7 @@ MUST_CHECK enum err_code parse_submit(struct slice text, const struct submit_sou
 
 /* Jobs that a running job emits, as a member of an object: an array of at most OP_EMIT_MAX, which may be
  * empty.  r->with is a struct submit_source.  A fault carries the place of its job. */
-MUST_CHECK enum err_code parse_jobs(struct field_reader *r, struct slice value,
+MUST_CHECK enum err_code parse_jobs(struct object_read *r, struct slice value,
                                     const struct submit_item **ret_items, size_t *ret_count);
 
 /* One line of NDJSON, into an item that is all zeros.  What is wrong with it becomes item->parse_err. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "base/text/utf8.h"
+#include "core/object/object.h"
 #include "core/object/quote.h"
 #include "server/http/connection.h"
 #include "server/http/content_type.h"
@@ -231,6 +232,17 @@ enum err_code request_object(struct request *r, struct slice *ret_object, struct
                        quote_json(&quote, value));
     *ret_object = value;
     return E_OK;
+}
+
+enum err_code request_body(struct request *r, const struct object *table, void *to,
+                           struct arena *arena, struct err *err)
+{
+    struct object_read read = {.to = to, .arena = arena, .err = err};
+    struct slice value = {NULL, 0};
+
+    if (request_json(r, &value, err) != E_OK)
+        return err->code;
+    return object_read(&read, table, value);
 }
 
 /* ---- work ---- */

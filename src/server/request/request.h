@@ -61,6 +61,8 @@ struct stream {
     enum stream_state state;
 };
 
+struct object;
+
 struct request {
     struct server *server;
     struct connection *connection;
@@ -153,6 +155,10 @@ MUST_CHECK enum err_code request_json(struct request *r, struct slice *ret_value
 /* The same, which must be an object.  E_INVALID. */
 MUST_CHECK enum err_code request_object(struct request *r, struct slice *ret_object,
                                         struct err *err);
+
+/* The body read by its table.  E_BAD_REQUEST when it is no JSON, E_INVALID for what the table refuses. */
+MUST_CHECK enum err_code request_body(struct request *r, const struct object *table, void *to,
+                                      struct arena *arena, struct err *err);
 
 /* Refuses parameters that the route does not have, duplicates, and bytes that are not UTF-8.
  * request_dispatch calls it. */

@@ -5,7 +5,7 @@
 
 enum {
     PART_ROWS = 500,
-    PART_BYTES = 4 << 20, /* as in tools/embed-sql; the last row may exceed it */
+    PART_BYTES = 4 << 20, /* as in tools/embed; the last row may exceed it */
     KEY_BYTES = 1 << 20,
 };
 

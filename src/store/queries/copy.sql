@@ -1,5 +1,5 @@
 -- Moving a store.  The statements that read, add to and clear each table are generated from the
--- schema by tools/embed-sql, which reads these two lines.  `meta` is copied by copy.c, `servers`
+-- schema by tools/embed, which reads these two lines.  `meta` is copied by copy.c, `servers`
 -- exists on PostgreSQL only.  Queues and workers are numbered by counters in `meta`.
 
 -- not copied: meta servers

@@ -173,7 +173,7 @@ static void too_many_conditions_are_refused(void **state)
     add_conditions(&most, AFTER_MAX);
     (void)parse(buf_text(&most), AFTER_MAX);
     add_conditions(&more, AFTER_MAX + 1);
-    assert_refused(buf_text(&more), "after: has 100001 conditions, at most 100000 are allowed");
+    assert_refused(buf_text(&more), "after: must have at most 100000 conditions, not 100001");
 }
 
 /* ---- writing ---- */

@@ -37,7 +37,7 @@ static struct bill route(const char *kinds)
         bill.steps[i] = (struct route_step){.number = (int)i + 1,
                                             .name = arena_copy(&arena, slice_make(kinds + i, 1)),
                                             .queue = SLICE("q"),
-                                            .goes_on = kinds[i] == 'c',
+                                            .on_error = kinds[i] == 'c' ? STEP_CONTINUE : STEP_STOP,
                                             .final = kinds[i] == 'f'};
     return bill;
 }
@@ -75,7 +75,7 @@ static void a_bill_is_read_into_its_parts(void **state)
     assert_int_equal(bill.n_steps, 1);
     assert_int_equal(bill.steps[0].number, 3);
     assert_true(bill.steps[0].final);
-    assert_false(bill.steps[0].goes_on);
+    assert_int_equal(bill.steps[0].on_error, STEP_STOP);
     assert_int_equal(bill.n_skip, 1);
     assert_int_equal(bill.parent, 1);
     assert_int_equal(bill.depth, 999);
@@ -292,7 +292,7 @@ static void a_step_that_cannot_be_added_is_refused(void **state)
     assert_not_added(route("ab"), 1, "{\"name\":\"x\",\"number\":2}",
                      "steps[0].number: must be above 2, the number before it, not 2");
     assert_not_added(route("ab"), 1, "{\"nme\":\"x\"}",
-                     "steps[0]: unknown key 'nme', did you mean 'name'?");
+                     "steps: unknown key 'nme', did you mean 'name'?");
     assert_not_added(high, STEP_NUMBER_MAX - 1, "{\"name\":\"x\"}",
                      "steps[0].number: would be above 1000000");
 }

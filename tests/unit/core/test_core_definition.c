@@ -144,14 +144,13 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
     } cases[] = {
         {"queus:\n", "q.yaml:1: unknown key 'queus', did you mean 'queues'?"},
         {"queues:\n\nflows: {}\n",
-         "q.yaml:3: unknown key 'flows', the keys here are: queues joins triggers server"},
+         "q.yaml:3: unknown key 'flows', the keys are: queues joins triggers server"},
         {"- a\n",
          "q.yaml:1: definitions are a map with `queues:`, `joins:`, `triggers:` and `server:`"},
         {"queues\n",
          "q.yaml:1: definitions are a map with `queues:`, `joins:`, `triggers:` and `server:`"},
         {"queues:\n  - a\n", "q.yaml:2: queues: must be a map of names and definitions"},
-        {"queues:\n  a: 3\n",
-         "q.yaml:2: queue 'a': a queue's definition: must be an object, not 3"},
+        {"queues:\n  a: 3\n", "q.yaml:2: queue 'a': a queue's definition must be an object, not 3"},
         {"queues:\n  a:\n    slots: 2\n    tiemout: 5m\n",
          "q.yaml:4: queue 'a': unknown key 'tiemout', did you mean 'timeout'?"},
         {"queues:\n  a:\n    retry:\n      max: 1\n      frist: 10s\n",
@@ -178,7 +177,7 @@ static void mistakes_are_told_with_line_and_nearest_word(void **state)
         {"queues:\n\ta:\n", "q.yaml:2: a tab cannot indent, use spaces"},
         {"server:\n  lisen: x\n", "q.yaml:2: unknown key 'lisen', did you mean 'listen'?"},
         {"server:\n  tls: {}\n",
-         "q.yaml:2: unknown key 'tls', the keys here are: listen url names token_file store "
+         "q.yaml:2: unknown key 'tls', the keys are: listen url names token_file store "
          "subscriptions"},
         {"server: 3\n", "q.yaml:1: server: must be a map"},
         {"server:\n  listen: 6769\n", "q.yaml:2: server.listen: must be a text"},
@@ -216,8 +215,8 @@ static void every_mistake_can_be_had_at_once(void **state)
         "q.yaml:5: queue 'c': retry.exits: '70-60' is not an exit status",
         "q.yaml:6: queue 'c': on_success[1].topic: a topic's name must not be empty",
         "q.yaml:6: queue 'c': on_success[2]: unknown key 'x'",
-        "q.yaml:7: queue 'c': subscribe: a topic's name must not be empty",
-        "q.yaml:7: queue 'c': subscribe: a topic's name must not begin with a '.': '.x'",
+        "q.yaml:7: queue 'c': subscribe[0]: a topic's name must not be empty",
+        "q.yaml:7: queue 'c': subscribe[1]: a topic's name must not begin with a '.': '.x'",
         "q.yaml:9: join 'w': count: is missing",
         "q.yaml:11: join 'y': count: ",
         "q.yaml:12: unknown key 'lisen', did you mean 'listen'?",
@@ -255,7 +254,7 @@ static void every_key_of_later_issues_is_unknown(void **state)
 
         snprintf(text, sizeof(text), "%s: {}\n", keys[i]);
         snprintf(message, sizeof(message),
-                 "q.yaml:1: unknown key '%s', the keys here are: "
+                 "q.yaml:1: unknown key '%s', the keys are: "
                  "queues joins triggers server",
                  keys[i]);
         assert_refused(text, message);

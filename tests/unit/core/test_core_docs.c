@@ -2,8 +2,8 @@
  * docs/definitions.md and docs/programs.md say what the tables of keys and words say, and their
  * examples work.
  *
- * A table in a document stands between two marks; after a change of src/core/queue_keys.c or
- * src/core/word.c take the new one from this test's output.
+ * A table in a document stands between two marks; after a change of src/core/queue/keys.c or
+ * src/core/program/word.c take the new one from this test's output.
  */
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
@@ -12,7 +12,6 @@
 #include "core/definition/definition.h"
 #include "core/program/word.h"
 #include "core/queue/keys.h"
-#include "core/queue/values.h"
 #include "testing.h"
 
 #define TABLE_BEGIN "<!-- queue keys: begin -->\n"
@@ -57,37 +56,26 @@ static int free_doc(void **state)
 
 /* ---- the table ---- */
 
-static const char *type_of(const struct queue_key *key)
+static const char *type_of(const struct field *f)
 {
-    static const char *const names[QUEUE_KEY_KINDS] = {
-        [QUEUE_KEY_COMMAND] = "text or list of texts, in all at most %MAX% bytes",
-        [QUEUE_KEY_TEXT] = "text of at most %MAX% bytes",
-        [QUEUE_KEY_NAME] = "name of at most %MAX% bytes",
-        [QUEUE_KEY_PATH] = "absolute path of at most %MAX% bytes",
-        [QUEUE_KEY_COUNT] = "whole number, %BOUNDS%",
-        [QUEUE_KEY_NUMBER] = "whole number, %BOUNDS%",
-        [QUEUE_KEY_NICE] = "whole number, %BOUNDS%",
-        [QUEUE_KEY_REAL] = "number, %BOUNDS%",
-        [QUEUE_KEY_LENGTH] = "length of time, %BOUNDS%",
-        [QUEUE_KEY_SIZE] = "size, %BOUNDS%",
-        [QUEUE_KEY_BOOL] = "`true` or `false`",
-        [QUEUE_KEY_DESTS] = "destination, or list of at most %MAX%",
-        [QUEUE_KEY_TOPICS] = "topic, or list of at most %MAX%",
-        [QUEUE_KEY_ENV] = "map of names to texts, in all at most %MAX% bytes",
-        [QUEUE_KEY_EXITS] = "map of exit statuses or ranges (%BOUNDS%) to `later` or `never`",
+    static const char *const names[] = {
+        [FIELD_T_TEXT] = "text of at most %MAX% bytes", [FIELD_T_INT] = "whole number, %BOUNDS%",
+        [FIELD_T_INT64] = "whole number, %BOUNDS%",     [FIELD_T_REAL] = "number, %BOUNDS%",
+        [FIELD_T_LENGTH] = "length of time, %BOUNDS%",  [FIELD_T_SIZE] = "size, %BOUNDS%",
+        [FIELD_T_BOOL] = "`true` or `false`",
     };
 
-    return names[key->kind];
+    return f->form != NULL ? f->form : names[f->type];
 }
 
-static void add_type(const struct queue_key *key, struct buf *out)
+static void add_type(const struct field *f, struct buf *out)
 {
-    for (const char *at = type_of(key); *at != '\0';) {
+    for (const char *at = type_of(f); *at != '\0';) {
         if (strncmp(at, "%MAX%", 5) == 0) {
-            buf_add_int(out, key->max);
+            buf_add_int(out, f->max);
             at += 5;
         } else if (strncmp(at, "%BOUNDS%", 8) == 0) {
-            queue_value_bounds(key, out);
+            field_bounds(f, out);
             at += 8;
         } else {
             buf_add_char(out, *at++);
@@ -95,14 +83,14 @@ static void add_type(const struct queue_key *key, struct buf *out)
     }
 }
 
-static void add_default(const struct queue_key *key, struct buf *out)
+static void add_default(const struct field *f, struct buf *out)
 {
-    if (key->absent != NULL) {
-        buf_add_str(out, key->absent);
+    if (f->absent != NULL) {
+        buf_add_str(out, f->absent);
         return;
     }
-    assert_non_null(key->standard);
-    struct slice text = slice_of(key->standard);
+    assert_non_null(f->standard);
+    struct slice text = slice_of(f->standard);
 
     if (text.data[0] == '"')
         text = slice_make(text.data + 1, text.size - 2);
@@ -111,25 +99,25 @@ static void add_default(const struct queue_key *key, struct buf *out)
     buf_add_char(out, '`');
 }
 
-static void add_rows(const struct queue_key *parent, struct buf *out)
+static void add_rows(const char *prefix, const struct object *table, struct buf *out)
 {
-    const char *dot = parent->name[0] != '\0' ? "." : "";
+    const char *dot = prefix[0] != '\0' ? "." : "";
 
-    for (size_t i = 0; i < parent->n_members; i++) {
-        const struct queue_key *key = &parent->members[i];
+    for (size_t i = 0; i < table->n_fields; i++) {
+        const struct field *f = &table->fields[i];
 
-        if (key->ours)
+        if (f->ours)
             continue;
-        buf_addf(out, "| `%s%s%s` | ", parent->name, dot, key->name);
-        if (key->kind == QUEUE_KEY_OBJECT) {
-            buf_addf(out, "map | | %s |\n", key->meaning);
-            add_rows(key, out);
+        buf_addf(out, "| `%s%s%s` | ", prefix, dot, f->name);
+        if (f->type == FIELD_T_MEMBERS) {
+            buf_addf(out, "map | | %s |\n", f->help);
+            add_rows(f->name, f->of, out);
             continue;
         }
-        add_type(key, out);
+        add_type(f, out);
         buf_add_str(out, " | ");
-        add_default(key, out);
-        buf_addf(out, " | %s |\n", key->meaning);
+        add_default(f, out);
+        buf_addf(out, " | %s |\n", f->help);
     }
 }
 
@@ -139,7 +127,7 @@ static void the_document_has_the_table_of_keys(void **state)
     CLEANUP(buf) struct buf want = BUF_INIT(1 << 16);
 
     buf_add_str(&want, TABLE_BEGIN "| key | value | default | meaning |\n|---|---|---|---|\n");
-    add_rows(&queue_key_root, &want);
+    add_rows("", &queue_object, &want);
     buf_add_str(&want, TABLE_END);
     if (strstr(buf_text(&doc), buf_text(&want)) == NULL) {
         fputs(buf_text(&want), stdout); /* too long for cmocka's messages */

@@ -102,17 +102,16 @@ static void canonical_joins_have_their_members_in_one_order(void **state)
 static void mistakes_are_told_with_their_place(void **state)
 {
     (void)state;
-    assert_refused("[]", "a join is an object like {count: 10, then: [summary]}, not an array",
+    assert_refused("[]", "a join must be an object like {count: 10, then: [summary]}, not an array",
                    "[");
     assert_refused("{\"then\":\"a\"}", "count: is missing: after how many arrivals it fires", "{");
     assert_refused("{\"count\":3}", "then: is missing: where it leads when it fires", "{");
-    assert_refused("{\"count\":3,\"then\":[]}", "then: is missing: where it leads when it fires",
-                   "{");
+    assert_refused("{\"count\":3,\"then\":[]}", "then: must not be empty", "[]");
     assert_refused("{\"count\":1000001,\"then\":\"a\"}",
                    "count: must be a whole number from 1 to 1000000, not 1000001", "1000001");
     assert_refused("{\"count\":\"3\",\"then\":\"a\"}",
                    "count: must be a whole number from 1 to 1000000, not '3'", "\"3\"");
-    assert_refused("{\"key\":3}", "key: must be a text like \"{date}\", not 3", "3");
+    assert_refused("{\"key\":3}", "key: must be text, not 3 (put it in quotes)", "3");
     assert_refused("{\"kye\":\"a\"}", "unknown key 'kye', did you mean 'key'?", "\"kye\"");
     assert_refused("{\"after\":1}", "unknown key 'after', the keys are: key count then",
                    "\"after\"");

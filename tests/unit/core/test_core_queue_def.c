@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
+#include "core/object/object.h"
 #include "core/program/template.h"
 #include "core/queue/def.h"
 #include "testing.h"
@@ -266,16 +267,17 @@ static void keys_of_what_is_not_built_are_unknown(void **state)
 static void values_of_the_wrong_type_are_refused(void **state)
 {
     (void)state;
-    assert_refused("[]", "a queue's definition: must be an object, not an array");
-    assert_refused("null", "a queue's definition: must be an object, not null");
+    assert_refused("[]", "a queue's definition must be an object, not an array");
+    assert_refused("null", "a queue's definition must be an object, not null");
     assert_refused("{\"retry\":5}", "retry: must be an object, not 5: write {max: 5}");
     assert_refused("{\"keep\":null}", "keep: must be an object, not null");
     assert_refused("{\"slots\":\"4\"}", "slots: must be a whole number from 1 to 10000, not '4'");
     assert_refused("{\"slots\":4.0}", "slots: must be a whole number from 1 to 10000, not 4.0");
     assert_refused("{\"strict\":\"yes\"}", "strict: must be true or false, not 'yes'");
     assert_refused("{\"strict\":1}", "strict: must be true or false, not 1");
-    assert_refused("{\"timeout\":true}",
-                   "timeout: must be a length of time from 1ms to 10000d, not true");
+    assert_refused(
+        "{\"timeout\":true}",
+        "timeout: must be a length of time such as \"30s\" or a number of seconds, not true");
     assert_refused("{\"keep\":{\"log\":1.5}}", "keep.log: must be a size from 0 to 16G, not 1.5");
     assert_refused("{\"retry\":{\"factor\":\"2\"}}",
                    "retry.factor: must be a number from 1 to 1000, not '2'");
@@ -712,7 +714,7 @@ static void queues_subscribe_to_topics(void **state)
     assert_int_equal(parse("{\"subscribe\":\"crawl\"}").n_subscribe, 1);
     assert_int_equal(parse("{}").n_subscribe, 0);
     assert_refused("{\"subscribe\":[\"a\",\"x.*.y\"]}",
-                   "subscribe: 'x.*.y': a '*' is only for the end, after a '.': site.* is all "
+                   "subscribe[1]: 'x.*.y': a '*' is only for the end, after a '.': site.* is all "
                    "topics that begin with 'site.'");
     assert_refused("{\"subscribe\":\"x*\"}",
                    "subscribe: 'x*': a '*' is only for the end, after a '.': site.* is all topics "
@@ -721,7 +723,7 @@ static void queues_subscribe_to_topics(void **state)
     assert_refused("{\"subscribe\":3}",
                    "subscribe: must be the name of a topic or a list of them, not 3");
     assert_refused("{\"subscribe\":[\"a\",\"b/c\"]}",
-                   "subscribe: a topic's name must not have a '/' in it: 'b/c'");
+                   "subscribe[1]: a topic's name must not have a '/' in it: 'b/c'");
     assert_refused("{\"subscribe\":\".*\"}",
                    "subscribe: a topic's name must not begin with a '.': '.*'");
 }
@@ -735,8 +737,8 @@ static void only_the_engine_makes_queues_of_workers(void **state)
     struct err err = ERR_INIT;
 
     assert_refused(json,
-                   "subscriber: is not for definitions: such a queue is made by 'waybill worker "
-                   "--subscribe'");
+                   "subscriber: is written by the server alone: 'waybill worker --subscribe' makes "
+                   "such a queue");
     assert_int_equal(queue_def_parse_stored(checked(json), &arena, &d, &err), E_OK);
     assert_slice_is(d.subscriber_topic, "t");
     assert_slice_is(d.subscriber_worker, "w 1");
@@ -773,24 +775,30 @@ static void the_queue_of_a_worker_is_like_that_of_its_topic(void **state)
     assert_subscriber(want, want);
 }
 
+/* As a member of the same name in another object. */
+static struct slice read_value(const char *key, const char *value, struct err *err)
+{
+    struct object_read r = {.arena = &arena, .err = err, .key = key};
+    struct slice json = {0};
+
+    if (queue_def_value(&r, key, checked(value), &json) != E_OK)
+        (void)object_blame(&r);
+    return json;
+}
+
 static void one_value_can_be_read_alone(void **state)
 {
     (void)state;
     struct err err = ERR_INIT;
-    struct slice json = {0};
 
-    assert_int_equal(queue_def_value("timeout", checked("300"), &arena, &json, &err), E_OK);
-    assert_slice_is(json, "\"5m\"");
-    assert_int_equal(
-        queue_def_value("retry", checked("{\"cap\":60,\"max\":1}"), &arena, &json, &err), E_OK);
-    assert_slice_is(json, "{\"max\":1,\"cap\":\"1m\"}");
-    assert_int_equal(
-        queue_def_value("command", checked("[ \"a\" , \"{b}\" ]"), &arena, &json, &err), E_OK);
-    assert_slice_is(json, "[\"a\",\"{b}\"]");
-    assert_int_equal(queue_def_value("timeout", checked("0"), &arena, &json, &err), E_INVALID);
-    assert_string_equal(err.msg, "must be a length of time from 1ms to 10000d, not 0");
-    assert_int_equal(queue_def_value("retry", checked("{\"max\":-1}"), &arena, &json, &err),
-                     E_INVALID);
+    assert_slice_is(read_value("timeout", "300", &err), "\"5m\"");
+    assert_slice_is(read_value("retry", "{\"cap\":60,\"max\":1}", &err),
+                    "{\"max\":1,\"cap\":\"1m\"}");
+    assert_slice_is(read_value("command", "[ \"a\" , \"{b}\" ]", &err), "[\"a\",\"{b}\"]");
+    assert_int_equal(err.code, E_OK);
+    assert_int_equal(read_value("timeout", "0", &err).size, 0);
+    assert_string_equal(err.msg, "timeout: must be a length of time from 1ms to 10000d, not 0");
+    assert_int_equal(read_value("retry", "{\"max\":-1}", &err).size, 0);
     assert_string_equal(err.msg, "retry.max: must be a whole number from 0 to 1000000, not -1");
 }
 

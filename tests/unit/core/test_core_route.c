@@ -77,7 +77,7 @@ static void every_member_of_a_step_is_read(void **state)
     assert_slice_is(s->params, "{\"a\":1}");
     assert_slice_is(s->timeout, "\"5m\"");
     assert_slice_is(s->retry, "{\"max\":2}");
-    assert_true(s->goes_on && s->final);
+    assert_true(s->on_error == STEP_CONTINUE && s->final);
     assert_slice_is(s->on_success, "[{\"queue\":\"next\"}]");
     assert_slice_is(s->on_failure, "[{\"topic\":\"alarm\"}]");
 }
@@ -143,12 +143,12 @@ static const struct {
     {"[{\"name\":\"a\"},3]", "steps[1]: must be an object, not 3"},
     {"[{}]", "steps[0]: a step needs a 'name', or a 'queue'"},
     {"[{\"name\":\"\"}]", "steps[0].name: must not be empty"},
-    {"[{\"name\":7}]", "steps[0].name: must be a text, not 7"},
+    {"[{\"name\":7}]", "steps[0].name: must be text, not 7 (put it in quotes)"},
     {"[{\"name\":\"a\\nb\",\"queue\":\"q\"}]",
      "steps[0].name: must not have control characters: 'a?b'"},
     {"[{\"name\":\"a/b\"}]", "steps[0].name: a queue's name must not have a '/' in it: 'a/b'"},
     {"[{\"queue\":\"\"}]", "steps[0].queue: a queue's name must not be empty"},
-    {"[{\"queue name\":[]}]", "steps[0].queue name: must be the name of a queue, not an array"},
+    {"[{\"queue name\":[]}]", "steps[0].queue name: must be text, not an array"},
     {"[{\"name\":\"a\",\"number\":0}]",
      "steps[0].number: must be a whole number from 1 to 1000000, not 0"},
     {"[{\"name\":\"a\",\"number\":1.0}]",
@@ -167,7 +167,7 @@ static const struct {
     {"[{\"name\":\"a\",\"number\":3},{\"name\":\"b\",\"number\":3,\"final\":true}]",
      "steps[1].number: another step has the number 3"},
     {"[{\"name\":\"a\",\"process name\":\"b\"}]",
-     "steps[0]: 'name' and 'process name' are the same thing: one of them is enough"},
+     "steps[0]: 'name' and 'process name' mean the same: give one of them"},
     {"[{\"name\":\"a\",\"comand\":\"b\"}]",
      "steps[0]: unknown key 'comand', did you mean 'command'?"},
     {"[{\"name\":\"a\",\"xyzzy\":1}]",
@@ -263,7 +263,7 @@ static void a_thousand_steps_are_the_most(void **state)
     add_steps(&most, ROUTE_STEPS_MAX);
     assert_int_equal(parse(buf_text(&most)).steps[ROUTE_STEPS_MAX - 1].number, ROUTE_STEPS_MAX);
     add_steps(&more, ROUTE_STEPS_MAX + 1);
-    assert_refused(buf_text(&more), "steps: has 1001 steps, at most 1000 are allowed");
+    assert_refused(buf_text(&more), "steps: must have at most 1000 steps, not 1001");
 }
 
 static void a_name_too_long_is_refused(void **state)
@@ -367,14 +367,14 @@ static void mistakes_in_a_record_are_told_with_their_place(void **state)
         {"[{\"number\":1,\"status\":\"done\"}]",
          "progress[0].status: must be a whole number from -64 to 255, not 'done'"},
         {"[{\"number\":1,\"end time\":7}]",
-         "progress[0].end time: must be an instant like \"2026-11-15T21:30:00Z\", not 7"},
+         "progress[0].end time: must be a time such as \"2030-01-31T12:00:00Z\", not 7"},
         {"[{\"number\":1,\"started_at\":\"1970-01-01T00:00:02Z\",\"ended_at\":"
          "\"1970-01-01T00:00:01Z\"}]",
          "progress[0]: it has ended before it was started"},
         {"[{\"number\":1,\"ended_at\":null,\"end time\":\"1970-01-01T00:00:01Z\"}]",
-         "progress[0]: 'end time' and 'ended_at' are the same thing: one of them is enough"},
+         "progress[0]: 'ended_at' and 'end time' mean the same: give one of them"},
         {"[{\"number\":1,\"set\":[]}]", "progress[0].set: must be an object, not an array"},
-        {"[{\"number\":1,\"text\":3}]", "progress[0].text: must be a text, not 3"},
+        {"[{\"number\":1,\"text\":3}]", "progress[0].text: must be text, not 3 (put it in quotes)"},
         {"[{\"number\":1,\"stats\":0}]",
          "progress[0]: unknown key 'stats', did you mean 'status'?"},
     };

@@ -203,7 +203,7 @@ static void a_step_is_an_object_that_a_route_takes(void **state)
     struct err err = ERR_INIT;
 
     assert_int_equal(word_parse(SLICE("step {\"queue\":7}"), &arena, &w, &err), E_INVALID);
-    assert_int_equal(strncmp(err.msg, "step: steps[0]", 14), 0);
+    assert_int_equal(strncmp(err.msg, "step: steps.queue: ", 19), 0);
     assert_int_equal(word_parse(SLICE("step {}"), &arena, &w, &err), E_INVALID);
 }
 

@@ -83,25 +83,25 @@ static void a_bad_emit_is_refused(void **state)
     } bad[] = {
         {"", E_BAD_REQUEST, "", 0},
         {"[]", E_INVALID, "an emit must be an object", 0},
-        {"{}", E_INVALID, "needs 'id', 'lease' and 'seq'", 0},
-        {"{" HELD "}", E_INVALID, "needs 'id', 'lease' and 'seq'", 0},
+        {"{}", E_INVALID, "id: is missing", 0},
+        {"{" HELD "}", E_INVALID, "seq: is missing", 0},
         {"{" HELD ",\"seq\":0,\"cursor\":1}", E_INVALID, "seq: must be", 0},
         {"{" HELD ",\"seq\":\"1\",\"cursor\":1}", E_INVALID, "seq: must be", 0},
         {"{" HELD ",\"seq\":1.5,\"cursor\":1}", E_INVALID, "seq: must be", 0},
         {"{" HELD ",\"seq\":1}", E_INVALID, "needs 'jobs' or a 'cursor'", 0},
         {"{" HELD ",\"seq\":1,\"jobs\":[]}", E_INVALID, "needs 'jobs' or a 'cursor'", 0},
         {"{" HELD ",\"seq\":1,\"cursor\":null}", E_INVALID, "needs 'jobs' or a 'cursor'", 0},
-        {"{" HELD ",\"seq\":1,\"jobs\":{}}", E_INVALID, "jobs: must be an array of jobs", 0},
-        {"{" HELD ",\"seq\":1,\"jobs\":[5]}", E_INVALID, "jobs[0]: a job must be an object", 1},
+        {"{" HELD ",\"seq\":1,\"jobs\":{}}", E_INVALID, "jobs: must be a list of jobs", 0},
+        {"{" HELD ",\"seq\":1,\"jobs\":[5]}", E_INVALID, "jobs[0]: must be an object", 1},
         {"{" HELD ",\"seq\":1,\"jobs\":[{\"queue\":\"a\"},{\"quue\":\"a\"}]}", E_INVALID,
          "did you mean 'queue'?", 2},
         {"{" HELD ",\"seq\":1,\"jobs\":[{\"queue\":\"a\",\"command\":[\"id\"]}]}", E_FORBIDDEN,
-         "jobs[0]: command:", 1},
+         "jobs[0].command:", 1},
         {"{" HELD ",\"seq\":1,\"visible\":1,\"cursor\":1}", E_INVALID,
          "visible: must be true or false", 0},
         {"{" HELD ",\"seq\":1,\"cursr\":1}", E_INVALID, "did you mean 'cursor'?", 0},
         {"{\"id\":\"" ID "\",\"lease\":5,\"seq\":1,\"cursor\":1}", E_INVALID,
-         "lease: must be the lease that came with the job", 0},
+         "lease: must be text, not 5", 0},
     };
 
     (void)state;
@@ -161,7 +161,7 @@ static void jobs_and_cursors_have_a_ceiling(void **state)
     cursor.size -= 2;
     buf_add_str(&cursor, "c\"}");
     assert_int_equal(parse_emit(buf_slice(&cursor), &user, &arena, &x, &err), E_TOO_LARGE);
-    assert_non_null(strstr(err.msg, "cursor: has 65537 bytes"));
+    assert_non_null(strstr(err.msg, "cursor: must have at most 65536 bytes, not 65537"));
 }
 
 static void what_finishes_emit_is_counted_and_bounded(void **state)
