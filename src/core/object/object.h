@@ -1,13 +1,13 @@
 /*
  * JSON objects from outside, read into structs by a table of their fields.
  *
- * A table has one row for each key: its name, the type and the place of its value in the struct, its
- * bounds, its default and its meaning.  Reading, canonical JSON, error messages, the documentation and the
- * OpenAPI schemas of requests all follow the same table.
+ * A table has one row for each key: its name, the type and the place of its value in the struct,
+ * its bounds, its default and its meaning. Reading, canonical JSON, error messages, the
+ * documentation and the OpenAPI schemas of requests all follow the same table.
  *
- * A message begins with the place of the mistake, read from the outside in: "steps[6].queue: must be …",
- * "retry: unknown key 'mex', did you mean 'max'?".  `fault_at` points to the value, or to the unknown key,
- * in the JSON text; YAML lines are found by it.
+ * A message begins with the place of the mistake, read from the outside in: "steps[6].queue: must
+ * be …", "retry: unknown key 'mex', did you mean 'max'?". `fault_at` points to the value, or to
+ * the unknown key, in the JSON text; YAML lines are found by it.
  *
  * For text that json_check has accepted, which also refuses duplicate keys.  Pure.
  */
@@ -27,7 +27,8 @@ struct field;
 struct object;
 struct object_read;
 
-/* Reads a value into r->to, or checks one that has been read.  The caller adds the place to its error. */
+/* Reads a value into r->to, or checks one that has been read. The caller adds the place to its
+ * error. */
 typedef enum err_code field_fn(struct object_read *r, const struct field *f, struct slice value);
 
 /* Adds the canonical JSON of the field. */
@@ -157,9 +158,9 @@ struct object_read {
     struct err *err;
     const struct object_place *place; /* of the object that is read; NULL: the outermost */
     const char *key;                  /* of the member that is read, as it came */
-    bool
-        copies; /* texts are copied into the arena, objects without their white space; otherwise they
-                  * are slices of the JSON, unless an escape had to be decoded */
+    /* Texts are copied into the arena, objects without their white space; otherwise they are slices
+     * of the JSON, unless an escape had to be decoded. */
+    bool copies;
     bool stored;      /* the text comes from the store: fields that are `ours` are taken */
     bool placed;      /* `err` has its place already */
     const void *with; /* what else the custom readers need */
@@ -167,8 +168,8 @@ struct object_read {
     const char *fault_at;         /* out: the value or key to blame; NULL: the whole object */
 };
 
-/* Reads all members and checks the whole.  E_INVALID for a mistake (E_TOO_LARGE and others from custom
- * readers). */
+/* Reads all members and checks the whole. E_INVALID for a mistake (E_TOO_LARGE and others from
+ * custom readers). */
 MUST_CHECK enum err_code object_read(struct object_read *r, const struct object *table,
                                      struct slice value);
 
@@ -190,8 +191,8 @@ struct object_list {
     object_item_fn *read; /* instead of `of` */
 };
 
-/* The member being read is a list.  Items are in the arena, with one more that is zero.  With `faults`, items
- * with a mistake are zero. */
+/* The member being read is a list. Items are in the arena, with one more that is zero. With
+ * `faults`, items with a mistake are zero. */
 MUST_CHECK enum err_code object_read_list(struct object_read *r, const struct object_list *list,
                                           struct slice value, void *ret_items, size_t *ret_n);
 
@@ -210,8 +211,8 @@ void object_defaults(struct object_read *r, const struct object *table);
 
 const struct field *object_find(const struct object *table, const char *name);
 
-/* Canonical JSON: the fields that `given` has, in the order of the table.  Empty lists and objects are
- * left out. */
+/* Canonical JSON: the fields that `given` has, in the order of the table. Empty lists and objects
+ * are left out. */
 void object_write(const void *from, const struct object *table, struct slice given,
                   struct buf *out);
 void field_write(const void *from, const struct field *f, struct buf *out);

@@ -2,8 +2,8 @@
  * What a queue is: its definition as written by people, checked and filled with the defaults.
  *
  * A definition is kept in the store as canonical JSON (keys in the order of the table in keys.c,
- * only those that were given).  queue_def_parse reads both that and what comes from outside; the table
- * is the single source of keys, types, bounds, help and documentation.
+ * only those that were given). queue_def_parse reads both that and what comes from outside; the
+ * table is the single source of keys, types, bounds, help and documentation.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -81,8 +81,9 @@ struct queue_def {
     int64_t subscriber_lifetime_us; /* so long may the worker be away */
 };
 
-/* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the arena.
- * E_INVALID: the message begins with the dotted key and, for an unknown one, names the nearest. */
+/* Checks a JSON object (already accepted by json_check) and fills the struct; slices live in the
+ * arena. E_INVALID: the message begins with the dotted key and, for an unknown one, names the
+ * nearest. */
 MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
                                          struct queue_def *ret_def, struct err *err);
 
@@ -91,8 +92,9 @@ MUST_CHECK enum err_code queue_def_parse(struct slice json, struct arena *arena,
 MUST_CHECK enum err_code queue_def_parse_stored(struct slice json, struct arena *arena,
                                                 struct queue_def *ret_def, struct err *err);
 
-/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to blame.  With
- * `faults`, which may be NULL, mistakes in members go there and the other members are read, too. */
+/* As queue_def_parse; on failure *fault_at is the value or the member's name in `json` that is to
+ * blame. With `faults`, which may be NULL, mistakes in members go there and the other members are
+ * read, too. */
 MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *arena,
                                             struct queue_def *ret_def, struct object_faults *faults,
                                             const char **fault_at, struct err *err);
@@ -100,7 +102,8 @@ MUST_CHECK enum err_code queue_def_parse_at(struct slice json, struct arena *are
 /* Adds the canonical JSON of a definition: E_INVALID as queue_def_parse, E_TOO_LARGE for `out`. */
 MUST_CHECK enum err_code queue_def_canonical(struct slice json, struct buf *out, struct err *err);
 
-/* The definition of a worker's own queue: `json` is the canonical definition of the topic's queue, or empty. */
+/* The definition of a worker's own queue: `json` is the canonical definition of the topic's queue,
+ * or empty. */
 struct queue_subscriber {
     struct slice topic;
     struct slice worker;
@@ -109,9 +112,8 @@ struct queue_subscriber {
 void queue_def_subscriber(struct slice json, const struct queue_subscriber *subscriber,
                           struct buf *out);
 
-/* The member that `r` reads as the value of a queue's key ("command", "timeout", "retry"), as jobs and steps bring
- * it.  *ret_json, unless that is NULL, is canonical and in
- * the arena. */
+/* The member that `r` reads as the value of a queue's key ("command", "timeout", "retry"), as jobs
+ * and steps bring it. *ret_json, unless that is NULL, is canonical and in the arena. */
 MUST_CHECK enum err_code queue_def_value(struct object_read *r, const char *key, struct slice value,
                                          struct slice *ret_json);
 
@@ -120,13 +122,14 @@ MUST_CHECK enum err_code queue_def_value(struct object_read *r, const char *key,
 MUST_CHECK enum err_code retry_policy_parse(struct slice json, const struct retry_policy *base,
                                             struct retry_policy *ret_policy, struct err *err);
 
-/* `limits` alone, as a job carries them: canonical, or empty when there are none.  Slices in the arena. */
+/* `limits` alone, as a job carries them: canonical, or empty when there are none. Slices in the
+ * arena. */
 MUST_CHECK enum err_code queue_limits_parse(struct slice json, struct arena *arena,
                                             struct queue_limits *ret_limits, struct err *err);
 struct slice queue_limits_format(const struct queue_limits *limits, struct arena *arena);
 
-/* What holds for a command that came with `own` limits into a queue: of each the stricter, and the user it came
- * with; the queue's where it has none. */
+/* What holds for a command that came with `own` limits into a queue: of each the stricter, and the
+ * user it came with; the queue's where it has none. */
 struct queue_limits queue_limits_for(const struct queue_limits *own,
                                      const struct queue_limits *queue);
 

@@ -1,8 +1,10 @@
 /*
- * Variables that a queue or a job adds to the environment of its programs: `env`, an object of texts.
+ * Variables that a queue or a job adds to the environment of its programs: `env`, an object of
+ * texts.
  *
- * Names are those of a shell's variables; those that begin with WAYBILL_ are the worker's own and refused, so
- * that nothing here can stand for a token, a store or a lease.  Number and size are bounded.
+ * Names are those of a shell's variables; those that begin with WAYBILL_ are the worker's own and
+ * refused, so that nothing here can stand for a token, a store or a lease. Number and size are
+ * bounded.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -94,8 +94,8 @@ static const struct field root_keys[] = {
         .form = "text or list of texts, in all at most %MAX% bytes", .schema = "Command", .min = 1,
         .max = 64 * KIB, .absent = "none: programs elsewhere claim the jobs over HTTP",
         .help =
-            "Program to run for each job: a list is the program and its arguments, a text is run by "
-            "`sh -c`."),
+            "Program to run for each job: a list is the program and its arguments, a text is run "
+            "by `sh -c`."),
     FIELD_TEXT("dir", queue_def, dir, .check = queue_path_check,
                .form = "absolute path of at most %MAX% bytes", .min = 1, .max = 4 * KIB,
                .absent = "the directory of the definition file",
@@ -120,9 +120,8 @@ static const struct field root_keys[] = {
     FIELD_MEMBERS("retry", &retry_object, .help = "When to retry a failed attempt."),
     FIELD_INT(
         "stop_after", queue_def, stop_after, .max = 1000000, .standard = "0", .absent = "0: never",
-        .help =
-            "Pause the queue after this many different jobs fail in a row. A job counts at its first "
-            "failed attempt."),
+        .help = "Pause the queue after this many different jobs fail in a row. A job counts at its "
+                "first failed attempt."),
     FIELD_BOOL("strict", queue_def, strict, .standard = "false",
                .help = "A program that exits with 0 but without an end word has failed."),
     FIELD_BOOL("resident", queue_def, resident, .standard = "false",

@@ -18,7 +18,7 @@ void queue_dests_write(const void *from, const struct field *f, struct buf *out)
 
 /* ---- topics ---- */
 
-/* A `*` elsewhere would look like a pattern and match nothing.  Stores may have such subscriptions. */
+/* A `*` elsewhere looks like a pattern and matches nothing.  Stores may have such names. */
 static enum err_code check_pattern(struct slice topic, struct err *err)
 {
     const char *star = memchr(topic.data, '*', topic.size);

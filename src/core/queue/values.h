@@ -1,8 +1,9 @@
 /*
- * Values of a queue's definition that no type of core/object covers: commands, variables, exit statuses,
- * destinations, topics.
+ * Values of a queue's definition that no type of core/object covers: commands, variables, exit
+ * statuses, destinations, topics.
  *
- * For src/core/queue/keys.c alone.  Each reads into a struct queue_def, or writes canonical JSON of one.
+ * For src/core/queue/keys.c alone. Each reads into a struct queue_def, or writes canonical JSON of
+ * one.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

@@ -1,8 +1,9 @@
 /*
  * Destinations: where the end of a job, a step or a join leads.
  *
- * Written as a list: a queue's name, or {queue, params}, {topic, params}, {join}, {signal, count}.  Kept as
- * canonical JSON: every item an object, members in this order, only those that say something.
+ * Written as a list: a queue's name, or {queue, params}, {topic, params}, {join}, {signal, count}.
+ * Kept as canonical JSON: every item an object, members in this order, only those that say
+ * something.
  *
  * Pure.  Slices of a parsed list live in the arena.
  */
@@ -44,15 +45,15 @@ struct dest_list {
 
 extern const struct object dest_object; /* one destination that is not only a name */
 
-/* A single destination may stand for a list of one.  `what` is the dotted name of the value for messages
- * ("on_success").  E_INVALID: "on_success[2].join: …".  On failure *fault_at (unless NULL) is the value to
- * blame. */
+/* A single destination may stand for a list of one. `what` is the dotted name of the value for
+ * messages ("on_success"). E_INVALID: "on_success[2].join: …". On failure *fault_at (unless NULL)
+ * is the value to blame. */
 MUST_CHECK enum err_code dest_list_parse(struct slice json, const char *what, struct arena *arena,
                                          struct dest_list *ret_list, const char **fault_at,
                                          struct err *err);
 
-/* The same for the member that `r` reads; r->copies is set.  With r->faults, destinations with a mistake have no
- * name. */
+/* The same for the member that `r` reads; r->copies is set. With r->faults, destinations with a
+ * mistake have no name. */
 MUST_CHECK enum err_code dest_list_read(struct object_read *r, struct slice value,
                                         struct dest_list *ret_list);
 
@@ -68,9 +69,10 @@ MUST_CHECK enum err_code dest_list_canonical(struct slice json, const char *what
 
 void dest_list_json(const struct dest_list *list, struct buf *out);
 
-/* 1 to TOPIC_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'.  `what`: "topic",
- * "signal", "join". */
+/* 1 to TOPIC_NAME_MAX bytes of UTF-8, no control characters, no '/', not starting with '.'.
+ * `what`: "topic", "signal", "join". */
 MUST_CHECK enum err_code dest_name_check(const char *what, struct slice name, struct err *err);
 
-/* A subscription is a topic's name, or ends in ".*": then all topics that begin with what is before the '*'. */
+/* A subscription is a topic's name, or ends in ".*": then all topics that begin with what is
+ * before the '*'. */
 bool topic_matches(struct slice subscription, struct slice topic);

@@ -1,6 +1,6 @@
 /*
- * What a join is: {key: "{date}", count: 10, then: [summary]}.  After `count` arrivals with the same key it
- * leads to `then`, and begins again.
+ * What a join is: {key: "{date}", count: 10, then: [summary]}. After `count` arrivals with the
+ * same key it leads to `then`, and begins again.
  *
  * Kept in the store as canonical JSON, members in the order above.  Pure.
  */

@@ -100,7 +100,8 @@ static bool is_used(const struct route_step *steps, size_t n, int number)
     return false;
 }
 
-/* Numbers grow.  Only those of the final steps at the end may be lower: others were added before them. */
+/* Numbers grow. Only those of the final steps at the end may be lower: others were added before
+ * them. */
 static enum err_code number_step(struct route_step *steps, size_t i, int highest, bool at_end,
                                  struct err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * The part of a job that few have: its route, where its end leads, what it waits for.
  *
- * For job.c, which gathers the values; here they are checked and turned into the bill (core/route/bill.h)
- * and into where the job begins.  Pure; what is made is in the arena.
+ * For job.c, which gathers the values; here they are checked and turned into the bill
+ * (core/route/bill.h) and into where the job begins. Pure; what is made is in the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -29,21 +29,24 @@ static inline bool bill_values_any(const struct bill_values *v)
            v->parent != 0;
 }
 
-/* What the bills of one request add up to: few bytes can say much that has to be kept in mind until it is answered. */
+/* What the bills of one request add up to: few bytes can say much that has to be kept in mind
+ * until it is answered. */
 struct bill_sum {
     size_t steps; /* and entries of records */
     size_t conditions;
     size_t bytes; /* of bills */
 };
 
-/* Fills bill, progress and after of the item.  With a route, item->options are the job's own and become those of
- * the step it begins with, and so do queue, step and step_params.  E_INVALID; E_FORBIDDEN for a step's command;
- * E_TOO_LARGE for a request with too much of all this. */
+/* Fills bill, progress and after of the item. With a route, item->options are the job's own and
+ * become those of the step it begins with, and so do queue, step and step_params. E_INVALID;
+ * E_FORBIDDEN for a step's command; E_TOO_LARGE for a request with too much of all this. */
 MUST_CHECK enum err_code parse_bill(const struct bill_values *values,
                                     const struct submit_source *source, struct arena *arena,
                                     struct submit_item *item, struct err *err);
 
-/* Steps that a running job adds to its route: only checked.  E_INVALID, E_FORBIDDEN, E_TOO_LARGE. */
+/*
+ * Steps that a running job adds to its route: only checked. E_INVALID, E_FORBIDDEN, E_TOO_LARGE.
+ */
 MUST_CHECK enum err_code parse_added_steps(struct slice steps, const struct submit_source *source,
                                            struct arena *arena, struct err *err);
 

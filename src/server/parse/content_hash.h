@@ -12,6 +12,6 @@
 
 uint64_t content_hash(struct slice bytes);
 
-/* Of an object as it would be without its member `redo`: that says what to do with a job that is known, not which
- * job it is. */
+/* Of an object as it would be without its member `redo`: that says what to do with a job that is
+ * known, not which job it is. */
 uint64_t content_without_redo(struct slice object);

@@ -13,7 +13,8 @@
 #include "engine/op.h"
 #include "server/parse/submit.h"
 
-/* E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE, E_FORBIDDEN otherwise, with `item` for a job. */
+/* E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE, E_FORBIDDEN otherwise, with `item` for
+ * a job. */
 MUST_CHECK enum err_code parse_emit(struct slice text, const struct submit_source *source,
                                     struct arena *arena, struct emit *ret_emit, struct err *err);
 

@@ -15,9 +15,9 @@
 
 enum exchange_kind { EXCHANGE_CLAIM, EXCHANGE_FINISH, EXCHANGE_TOUCH };
 
-/* `source` says what the sender may, for the jobs that finishes emit, and how leases are proven.  Who sends a lease that
- * is none of its job gets LEASE_FORGED for its token.
- * E_BAD_REQUEST when it is no JSON; E_INVALID, E_TOO_LARGE otherwise, with `item` for a finish or touch. */
+/* `source` says what the sender may, for the jobs that finishes emit, and how leases are proven.
+ * Who sends a lease that is none of its job gets LEASE_FORGED for its token. E_BAD_REQUEST when it
+ * is no JSON; E_INVALID, E_TOO_LARGE otherwise, with `item` for a finish or touch. */
 MUST_CHECK enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
                                         const struct submit_source *source, struct arena *arena,
                                         struct exchange *ret_exchange, struct err *err);

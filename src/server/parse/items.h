@@ -1,8 +1,8 @@
 /*
  * Finishes and touches: what a worker says about the jobs it holds, an array of each.
  *
- * For exchange.c; see there.  An error carries the index of its item.  r->with is a struct submit_source, for
- * leases and for the jobs that finishes emit.
+ * For exchange.c; see there. An error carries the index of its item. r->with is a struct
+ * submit_source, for leases and for the jobs that finishes emit.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once

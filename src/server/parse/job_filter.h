@@ -19,8 +19,9 @@ MUST_CHECK enum err_code job_filter_from_params(struct request *r, struct job_fi
 MUST_CHECK enum err_code limit_from_params(struct request *r, int otherwise, int *ret_limit,
                                            struct err *err);
 
-/* {"queue","state":[…],"labels":{…},"text","older":"7d","since":"2h"}; at least one of them.  Fills a struct
- * job_filter; r->with is the time now (const int64_t *), from which `older` and `since` are reckoned. */
+/* {"queue","state":[…],"labels":{…},"text","older":"7d","since":"2h"}; at least one of them. Fills
+ * a struct job_filter; r->with is the time now (const int64_t *), from which `older` and `since`
+ * are reckoned. */
 extern const struct object filter_object;
 
 /* "a,b" into bits; data NULL: any. */

@@ -109,6 +109,7 @@ const struct route *routes_get(size_t index);
 /* The description of all of it, OpenAPI 3.1. */
 void openapi_write(struct buf *out, struct slice url);
 
-/* {"NAME":{…},…}: what requests bring, by the tables that read it, and the rest out of schemas.json. */
+/* {"NAME":{…},…}: what requests bring, by the tables that read it, and the rest out of
+ * schemas.json. */
 void schemas_write(struct buf *out);
 extern const char schemas_json[]; /* one object: what replies are made of, and parts of requests */
