@@ -20,7 +20,7 @@
 #include "core/definition/kinds.h"
 #include "core/job/job.h"
 #include "core/queue/def.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "store/jobs/logs.h"
 
 enum {
@@ -53,7 +53,7 @@ struct submit_item {
     struct err parse_err; /* SUBMIT_LINES: the line was not a job */
 
     /* Of jobs with a route: `queue` and `options` are those of the step it begins with. */
-    struct slice bill;                   /* canonical JSON without `after`; or empty */
+    struct slice routing;                /* canonical JSON without `after`; or empty */
     int step;                            /* number of the step; 0: no route */
     struct slice step_params;            /* of that step: JSON object or empty */
     const struct route_status *progress; /* the record it is handed in with */

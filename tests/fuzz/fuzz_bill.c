@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/json/json.h"
-#include "core/route/bill.h"
 #include "core/route/join_def.h"
+#include "core/route/routing.h"
 #include "driver.h"
 
 static const struct slice seeds[] = {
@@ -96,57 +96,57 @@ static struct slice checked(struct slice json)
 
 /* ---- routes ---- */
 
-static void check_form(const struct bill *bill)
+static void check_form(const struct routing *routing)
 {
-    struct slice once = bill_format(bill, &arena);
-    struct bill again;
+    struct slice once = routing_format(routing, &arena);
+    struct routing again;
 
-    bill_parse(checked(once), &arena, &again);
-    if (!slice_equal(bill_format(&again, &arena), once))
+    routing_parse(checked(once), &arena, &again);
+    if (!slice_equal(routing_format(&again, &arena), once))
         fuzz_fail("does not read back as itself: %.*s", (int)once.size, once.data);
-    for (size_t i = 0; i < bill->n_steps; i++)
-        if (bill->steps[i].number < 1 || route_place(bill, bill->steps[i].number) != i)
+    for (size_t i = 0; i < routing->n_steps; i++)
+        if (routing->steps[i].number < 1 || route_place(routing, routing->steps[i].number) != i)
             fuzz_fail("a number is there twice: %.*s", (int)once.size, once.data);
 }
 
-static void check_walk(const struct bill *bill, bool failed)
+static void check_walk(const struct routing *routing, bool failed)
 {
     size_t visited = 0;
     int number = 0;
 
-    for (const struct route_step *s; (s = route_next(bill, number, failed)) != NULL; visited++) {
-        if (visited == bill->n_steps || (failed && !s->final))
+    for (const struct route_step *s; (s = route_next(routing, number, failed)) != NULL; visited++) {
+        if (visited == routing->n_steps || (failed && !s->final))
             fuzz_fail("the route is walked wrongly at step %d", s->number);
-        if (route_options(bill, s, &arena).size > 0)
-            (void)checked(route_options(bill, s, &arena));
+        if (route_options(routing, s, &arena).size > 0)
+            (void)checked(route_options(routing, s, &arena));
         number = s->number;
     }
 }
 
-static void try_progress(struct bill *bill, struct slice json)
+static void try_progress(struct routing *routing, struct slice json)
 {
     struct route_status *entries;
     struct err err = ERR_INIT;
     size_t n;
 
-    if (route_progress_parse(json, bill, &arena, &entries, &n, &err) != E_OK) {
+    if (route_progress_parse(json, routing, &arena, &entries, &n, &err) != E_OK) {
         check_refusal(&err, "progress");
         return;
     }
-    route_skip(bill, entries, n, &arena);
+    route_skip(routing, entries, n, &arena);
     for (size_t i = 0; i < n; i++)
-        for (const struct route_step *s = route_first(bill); entries[i].has_status && s != NULL;
-             s = route_next(bill, s->number, false))
+        for (const struct route_step *s = route_first(routing); entries[i].has_status && s != NULL;
+             s = route_next(routing, s->number, false))
             if (s->number == entries[i].number)
                 fuzz_fail("step %d has a status and is run", s->number);
 }
 
-static void try_add(struct bill *bill, struct slice json)
+static void try_add(struct routing *routing, struct slice json)
 {
-    size_t before = bill->n_steps;
+    size_t before = routing->n_steps;
     struct err err = ERR_INIT;
 
-    if (route_add(bill, bill->steps[0].number, json, &arena, &err) != E_OK) {
+    if (route_add(routing, routing->steps[0].number, json, &arena, &err) != E_OK) {
         check_refusal(&err, "");
         return;
     }
@@ -154,30 +154,30 @@ static void try_add(struct bill *bill, struct slice json)
     struct slice steps;
     size_t n;
 
-    if (bill->n_steps <= before)
+    if (routing->n_steps <= before)
         fuzz_fail("nothing was added");
-    if (!json_find(bill_format(bill, &arena), "steps", &steps) ||
-        route_steps_parse(steps, 0, &arena, &again, &n, &err) != E_OK || n != bill->n_steps)
+    if (!json_find(routing_format(routing, &arena), "steps", &steps) ||
+        route_steps_parse(steps, 0, &arena, &again, &n, &err) != E_OK || n != routing->n_steps)
         fuzz_fail("a route that has grown is refused: %s", err.msg);
 }
 
 static void try_steps(struct slice whole, struct slice json)
 {
-    struct bill bill = {.options = SLICE("{\"retry\":{\"max\":1}}")};
+    struct routing routing = {.options = SLICE("{\"retry\":{\"max\":1}}")};
     struct err err = ERR_INIT;
     struct slice more;
 
-    if (route_steps_parse(json, 0, &arena, &bill.steps, &bill.n_steps, &err) != E_OK) {
+    if (route_steps_parse(json, 0, &arena, &routing.steps, &routing.n_steps, &err) != E_OK) {
         check_refusal(&err, "steps");
         return;
     }
     if (json_find(whole, "progress", &more))
-        try_progress(&bill, more);
+        try_progress(&routing, more);
     if (json_find(whole, "add", &more))
-        try_add(&bill, more);
-    check_form(&bill);
-    check_walk(&bill, false);
-    check_walk(&bill, true);
+        try_add(&routing, more);
+    check_form(&routing);
+    check_walk(&routing, false);
+    check_walk(&routing, true);
 }
 
 /* ---- the others ---- */

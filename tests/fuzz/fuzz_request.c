@@ -156,25 +156,25 @@ static void check_json(struct slice text, enum json_type type, const char *what)
         fuzz_fail("%s: is no JSON of its type: %.*s", what, (int)text.size, text.data);
 }
 
-/* A bill says the same when it is read and written again, and the job begins where its route
+/* A routing says the same when it is read and written again, and the job begins where its route
  * does. */
-static void check_bill(const struct submit_item *item)
+static void check_routing(const struct submit_item *item)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    struct bill bill = {.n_steps = 0};
+    struct routing routing = {.n_steps = 0};
 
-    check_json(item->bill, JSON_T_OBJECT, "bill");
+    check_json(item->routing, JSON_T_OBJECT, "bill");
     check_json(item->step_params, JSON_T_OBJECT, "params of a step");
-    if (item->bill.size > 0) {
-        bill_parse(item->bill, &arena, &bill);
-        if (!slice_equal(bill_format(&bill, &arena), item->bill))
+    if (item->routing.size > 0) {
+        routing_parse(item->routing, &arena, &routing);
+        if (!slice_equal(routing_format(&routing, &arena), item->routing))
             fuzz_fail("a bill reads otherwise than it was written");
     }
-    const struct route_step *first = bill.n_steps > 0 ? route_first(&bill) : NULL;
+    const struct route_step *first = routing.n_steps > 0 ? route_first(&routing) : NULL;
 
-    if (bill.n_steps > 0 ? first == NULL || first->number != item->step ||
-                               !slice_equal(first->queue, item->queue)
-                         : item->step != 0)
+    if (routing.n_steps > 0 ? first == NULL || first->number != item->step ||
+                                  !slice_equal(first->queue, item->queue)
+                            : item->step != 0)
         fuzz_fail("a job begins elsewhere than its route");
     for (size_t i = 0; i < item->n_after; i++)
         if (item->after[i].kind == AFTER_JOB && item->after[i].job == 0 &&
@@ -186,9 +186,9 @@ static void check_job(const struct submit_item *item)
 {
     if (item->queue.size + item->topic.size == 0 || item->queue.size > QUEUE_NAME_MAX)
         fuzz_fail("a job without a queue");
-    if (item->topic.size > 0 && (item->queue.size > 0 || item->bill.size > 0))
+    if (item->topic.size > 0 && (item->queue.size > 0 || item->routing.size > 0))
         fuzz_fail("a job in a queue and a topic");
-    check_bill(item);
+    check_routing(item);
     if (item->priority < JOB_PRIORITY_MIN || item->priority > JOB_PRIORITY_MAX)
         fuzz_fail("priority %d", item->priority);
     if (item->delay_us < 0 || (item->delay_us > 0 && item->due_at > 0))

@@ -393,7 +393,7 @@ void check_store(struct sim *s, enum check how)
         check_log(s, j);
         check_cursor(s, j);
         if (how == CHECK_ALL || model_is_billed(j))
-            check_bill(s, j);
+            check_routing(s, j);
         j->changed = false;
     }
     if (how == CHECK_CHEAP)

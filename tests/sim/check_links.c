@@ -218,7 +218,7 @@ const char *check_links(const struct sim *s)
 
 /* ---- one job ---- */
 
-static bool has_steps(const struct bill *is, const struct model_bill *want)
+static bool has_steps(const struct routing *is, const struct model_routing *want)
 {
     size_t skipped = 0;
 
@@ -249,12 +249,12 @@ static void check_waits(struct sim *s, const struct model_job *j)
         sim_fail(s, "%s", err.msg);
     if (s->links.left && waits)
         return;
-    for (int k = 0; k < j->bill.n_conds && waits; k++) {
-        const struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds && waits; k++) {
+        const struct model_cond *c = &j->routing.conds[k];
         bool repeated = false;
 
         for (int i = 0; i < k; i++)
-            repeated = repeated || is_same_cond(&j->bill.conds[i], c);
+            repeated = repeated || is_same_cond(&j->routing.conds[i], c);
         signals -= c->kind == AFTER_SIGNAL;
         jobs -= c->kind == AFTER_JOB && c->now == COND_OPEN && !repeated;
     }
@@ -263,18 +263,18 @@ static void check_waits(struct sim *s, const struct model_job *j)
                  (long long)j->id, job_state_name(j->state), (long long)jobs, (long long)signals);
 }
 
-void check_bill(struct sim *s, const struct model_job *j)
+void check_routing(struct sim *s, const struct model_job *j)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct err err = ERR_INIT;
     bool found = false;
-    struct bill bill;
+    struct routing routing;
     struct job row;
 
     if (store_job_load(s->at->store, j->id, LOAD_PAYLOAD, &arena, &row, &found, &err) != E_OK ||
         !found)
         sim_fail(s, "job %lld cannot be read: %s", (long long)j->id, err.msg);
-    bill_parse(row.bill, &arena, &bill);
+    routing_parse(row.routing, &arena, &routing);
     if (row.step != j->step || row.failed_step != j->failed_step ||
         row.attempts_before != j->attempts_before)
         sim_fail(s, "job %lld is at step %d, failed %d, before %d; it should be %d, %d, %d",
@@ -286,14 +286,15 @@ void check_bill(struct sim *s, const struct model_job *j)
     if (j->state != JOB_CANCELLED && !slice_is(row.result, j->result))
         sim_fail(s, "the result of job %lld is %.*s, it should be %s", (long long)j->id,
                  (int)row.result.size, row.result.data, j->result);
-    if (bill.parent != j->bill.parent || bill.depth != j->bill.depth ||
-        !slice_is(bill.topic, j->bill.topic == 0 ? "" : model_topic_names[j->bill.topic - 1]))
+    if (routing.parent != j->routing.parent || routing.depth != j->routing.depth ||
+        !slice_is(routing.topic,
+                  j->routing.topic == 0 ? "" : model_topic_names[j->routing.topic - 1]))
         sim_fail(s, "job %lld comes from %lld at depth %d, it should be %lld at %d",
-                 (long long)j->id, (long long)bill.parent, bill.depth, (long long)j->bill.parent,
-                 j->bill.depth);
-    if (!has_steps(&bill, &j->bill))
+                 (long long)j->id, (long long)routing.parent, routing.depth,
+                 (long long)j->routing.parent, j->routing.depth);
+    if (!has_steps(&routing, &j->routing))
         sim_fail(s, "the route of job %lld is another one: %.*s", (long long)j->id,
-                 (int)row.bill.size, row.bill.data);
+                 (int)row.routing.size, row.routing.data);
     check_waits(s, j);
 }
 

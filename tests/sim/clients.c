@@ -166,7 +166,7 @@ static struct req *make_submit(struct sim *s)
 
     for (size_t i = 0; i < n; i++) {
         client_fill_sub(s, r, i);
-        client_fill_bill(s, r, i, how == 3 || how == 4 ? n : 1);
+        client_fill_routing(s, r, i, how == 3 || how == 4 ? n : 1);
     }
     r->op.submit = (struct submit){.mode = how < 3   ? SUBMIT_ONE
                                            : how < 5 ? SUBMIT_ARRAY
@@ -208,12 +208,12 @@ static void fill_patch(struct sim *s, struct req *r)
 /* The step to go on from, by its number or name. */
 static void fill_from(struct sim *s, struct req *r, const struct model_job *j)
 {
-    if (j->bill.n_steps == 0 || chance(s, 20) == 0) {
+    if (j->routing.n_steps == 0 || chance(s, 20) == 0) {
         r->act.from = -1;
         r->op.act.from = SLICE("none such");
         return;
     }
-    const struct model_step *step = &j->bill.steps[chance(s, (uint64_t)j->bill.n_steps)];
+    const struct model_step *step = &j->routing.steps[chance(s, (uint64_t)j->routing.n_steps)];
 
     r->act.from = step->number;
     r->op.act.from = chance(s, 2) == 0 ? client_text(r, "n%d", step->name)

@@ -38,7 +38,7 @@ static struct model_step some_step(struct sim *s)
                                .on_failure = some_failure_list(s)};
 }
 
-static void fill_steps(struct sim *s, struct model_bill *b)
+static void fill_steps(struct sim *s, struct model_routing *b)
 {
     bool gaps = chance(s, 4) == 0;
     int number = 0;
@@ -56,19 +56,21 @@ static void fill_steps(struct sim *s, struct model_bill *b)
 /* Some steps were run elsewhere, but not all. */
 static void fill_progress(struct sim *s, struct model_sub *sub)
 {
-    for (int i = 0; i < sub->bill.n_steps; i++) {
+    for (int i = 0; i < sub->routing.n_steps; i++) {
         bool told = chance(s, 6) != 0;
 
-        if (chance(s, 2) == 0 || (i == sub->bill.n_steps - 1 && sub->n_progress == i))
+        if (chance(s, 2) == 0 || (i == sub->routing.n_steps - 1 && sub->n_progress == i))
             continue;
         struct model_attempt *a = &sub->progress[sub->n_progress++];
 
-        *a = (struct model_attempt){.number = sub->bill.steps[i].number, .nth = 1, .exited = told};
+        *a = (struct model_attempt){.number = sub->routing.steps[i].number,
+                                    .nth = 1,
+                                    .exited = told};
         a->exit = told && chance(s, 3) == 0 ? 3 : 0;
         a->outcome = !told ? JOB_OUT_LOST : a->exit == 0 ? JOB_OUT_DONE : JOB_OUT_FAILED;
         if (chance(s, 3) == 0)
             a->set = (struct model_set){(int)chance(s, 3), ++s->serial};
-        sub->bill.steps[i].skipped = told;
+        sub->routing.steps[i].skipped = told;
     }
 }
 
@@ -88,7 +90,7 @@ static struct slice set_of(struct req *r, const struct model_set *set)
                            : client_text(r, "{\"s%d\":%lld}", set->which, (long long)set->value);
 }
 
-static void write_steps(struct req *r, const struct model_bill *from, struct bill *b)
+static void write_steps(struct req *r, const struct model_routing *from, struct routing *b)
 {
     b->steps = arena_array(&r->op.arena, (size_t)from->n_steps + 1, sizeof(*b->steps));
     b->skip = arena_array(&r->op.arena, (size_t)from->n_steps + 1, sizeof(*b->skip));
@@ -125,15 +127,15 @@ static void write_progress(struct req *r, const struct model_sub *sub, struct su
 
 /* The job begins with the first step that has no status. */
 static void write_route(struct req *r, struct model_sub *sub, struct submit_item *item,
-                        struct bill *b)
+                        struct routing *b)
 {
-    write_steps(r, &sub->bill, b);
+    write_steps(r, &sub->routing, b);
     if (b->n_steps == 0)
         return;
     const struct route_step *first = route_first(b);
 
     b->options = item->options;
-    sub->queue = model_step_next(&sub->bill, 0, false)->queue;
+    sub->queue = model_step_next(&sub->routing, 0, false)->queue;
     sub->step = item->step = first->number;
     item->queue = first->queue;
     item->options = route_options(b, first, &r->op.arena);
@@ -143,7 +145,7 @@ static void write_route(struct req *r, struct model_sub *sub, struct submit_item
 
 /* ---- conditions ---- */
 
-static void some_signal_cond(struct sim *s, const struct model_bill *b, struct model_cond *c)
+static void some_signal_cond(struct sim *s, const struct model_routing *b, struct model_cond *c)
 {
     *c = (struct model_cond){.kind = AFTER_SIGNAL,
                              .signal = (int)chance(s, MODEL_SIGNALS),
@@ -154,7 +156,7 @@ static void some_signal_cond(struct sim *s, const struct model_bill *b, struct m
             c->kind = AFTER_JOB; /* each stands once: this one is not said */
 }
 
-static int some_step_of(struct sim *s, const struct model_bill *b)
+static int some_step_of(struct sim *s, const struct model_routing *b)
 {
     if (chance(s, 30) == 0)
         return 4711;
@@ -173,7 +175,7 @@ static bool some_job_cond(struct sim *s, const struct req *r, size_t item, size_
     if (item > 0 && n > 1 &&
         chance(s, 2) == 0) { /* jobs of an array come after those before them */
         c->ref = 1 + (int)chance(s, item);
-        c->step = some_step_of(s, &r->subs[c->ref - 1].bill);
+        c->step = some_step_of(s, &r->subs[c->ref - 1].routing);
         return true;
     }
     if (n > 1 && chance(s, 40) == 0) {
@@ -185,13 +187,13 @@ static bool some_job_cond(struct sim *s, const struct req *r, size_t item, size_
     if (j == NULL)
         return false;
     c->job = chance(s, 40) == 0 ? 4711 : j->id;
-    c->step = some_step_of(s, &j->bill);
+    c->step = some_step_of(s, &j->routing);
     return true;
 }
 
 static void fill_conds(struct sim *s, struct req *r, size_t item, size_t n)
 {
-    struct model_bill *b = &r->subs[item].bill;
+    struct model_routing *b = &r->subs[item].routing;
 
     for (uint64_t left = 1 + chance(s, MODEL_CONDS - 1); left > 0; left--) {
         struct model_cond c;
@@ -213,16 +215,16 @@ static struct slice name_of_step(struct sim *s, struct req *r, const struct mode
     if (c->step == 0)
         return slice_make(NULL, 0);
     if (c->ref > 0 && r->subs[c->ref - 1].key < 0) /* else it may be another job than it says */
-        step = model_step_find(&r->subs[c->ref - 1].bill, c->step);
+        step = model_step_find(&r->subs[c->ref - 1].routing, c->step);
     else if (j != NULL)
-        step = model_step_find(&j->bill, c->step);
+        step = model_step_find(&j->routing, c->step);
     return step != NULL && chance(s, 2) == 0 ? client_text(r, "n%d", step->name)
                                              : client_text(r, "%d", c->step);
 }
 
 static void write_conds(struct sim *s, struct req *r, size_t i)
 {
-    const struct model_bill *b = &r->subs[i].bill;
+    const struct model_routing *b = &r->subs[i].routing;
     struct after_cond *list = arena_array(&r->op.arena, MODEL_CONDS, sizeof(*list));
 
     for (int k = 0; k < b->n_conds; k++) {
@@ -244,25 +246,25 @@ static void write_conds(struct sim *s, struct req *r, size_t i)
     r->items[i].ref = client_text(r, "r%zu", i + 1);
 }
 
-void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n)
+void client_fill_routing(struct sim *s, struct req *r, size_t i, size_t n)
 {
     struct model_sub *sub = &r->subs[i];
-    struct bill bill = {0};
+    struct routing routing = {0};
 
-    sub->bill.own_retry = sub->own_retry;
+    sub->routing.own_retry = sub->own_retry;
     sub->redo = r->items[i].redo = r->op.kind == OP_SUBMIT && sub->key >= 0 && chance(s, 3) == 0;
     if (sub->queue >= 0 && chance(s, 3) == 0)
-        fill_steps(s, &sub->bill);
-    if (sub->bill.n_steps > 1 && chance(s, 4) == 0)
+        fill_steps(s, &sub->routing);
+    if (sub->routing.n_steps > 1 && chance(s, 4) == 0)
         fill_progress(s, sub);
-    sub->bill.on_success = some_list(s);
-    sub->bill.on_failure = some_failure_list(s);
+    sub->routing.on_success = some_list(s);
+    sub->routing.on_failure = some_failure_list(s);
     if (chance(s, 4) == 0)
         fill_conds(s, r, i, n);
-    write_route(r, sub, &r->items[i], &bill);
-    bill.on_success = list_json(sub->bill.on_success);
-    bill.on_failure = list_json(sub->bill.on_failure);
-    r->items[i].bill = bill_format(&bill, &r->op.arena);
+    write_route(r, sub, &r->items[i], &routing);
+    routing.on_success = list_json(sub->routing.on_success);
+    routing.on_failure = list_json(sub->routing.on_failure);
+    r->items[i].routing = routing_format(&routing, &r->op.arena);
     write_conds(s, r, i);
 }
 
@@ -302,7 +304,7 @@ static void add_some_steps(struct sim *s, struct req *r, size_t i)
     const struct model_job *j = model_find(&s->model, r->finish[i].id);
     struct gained *g = &r->gains[i];
 
-    if (j == NULL || chance(s, j->step > 0 ? 5 : 60) != 0 || j->bill.n_steps > MODEL_STEPS - 2)
+    if (j == NULL || chance(s, j->step > 0 ? 5 : 60) != 0 || j->routing.n_steps > MODEL_STEPS - 2)
         return;
     g->n_steps = 1 + (int)chance(s, 2);
     for (int k = 0; k < g->n_steps; k++) {

@@ -41,8 +41,8 @@ static struct req *raise_signal(struct sim *s)
     for (size_t i = 0; i < s->model.n_jobs; i++) {
         const struct model_job *j = &s->model.jobs[i];
 
-        for (int k = 0; k < j->bill.n_conds && j->state == JOB_HELD && model_is_ripe(j); k++) {
-            const struct model_cond *c = &j->bill.conds[k];
+        for (int k = 0; k < j->routing.n_conds && j->state == JOB_HELD && model_is_ripe(j); k++) {
+            const struct model_cond *c = &j->routing.conds[k];
 
             if (c->kind != AFTER_SIGNAL || s->model.links.signals[c->signal] >= c->count)
                 continue;

@@ -103,7 +103,7 @@ struct model_job *model_add(struct model *m, int64_t id, int queue, int64_t due_
     j->queue = queue;
     j->state = due_at > now_at ? JOB_SCHEDULED : JOB_READY;
     j->due_at = j->due_max = due_at > now_at ? due_at : 0;
-    j->worker = j->key = j->label = j->own_retry = j->bill.own_retry = -1;
+    j->worker = j->key = j->label = j->own_retry = j->routing.own_retry = -1;
     m->submitted++;
     return j;
 }

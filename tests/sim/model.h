@@ -98,7 +98,7 @@ struct model_job {
     int64_t cursor;   /* 0: none */
     uint64_t content; /* of the key, while it is staged */
     char params[MODEL_PARAMS];
-    struct model_bill bill;
+    struct model_routing routing;
     int step;            /* number of the step it is at; 0: it has no route */
     int failed_step;     /* 0: none */
     int attempts_before; /* of earlier steps */
@@ -264,13 +264,13 @@ enum job_outcome model_outcome(const struct model_job *j, int64_t token);
  * or ends. */
 void model_step_end(struct model *m, struct model_job *j, bool failed, const struct model_end *end);
 
-const struct model_step *model_step_find(const struct model_bill *b, int number);
+const struct model_step *model_step_find(const struct model_routing *b, int number);
 
 /* Its place in the route, from 0; behind the last when there is none such. */
-int model_step_place(const struct model_bill *b, int number);
+int model_step_place(const struct model_routing *b, int number);
 
 /* What comes after step `number`, or NULL; after 0: the first one. */
-const struct model_step *model_step_next(const struct model_bill *b, int number, bool failed);
+const struct model_step *model_step_next(const struct model_routing *b, int number, bool failed);
 
 /* Begins with a step: its queue and its retry policy, and counters at 0. */
 void model_step_begin(struct model_job *j, const struct model_step *step);

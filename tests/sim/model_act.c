@@ -83,7 +83,7 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     model_must_move(m, j, JOB_EV_AGAIN, JOB_READY);
     j->in_vain = false;
     if (a->member != NULL && strcmp(a->member, "s0") == 0)
-        j->bill.changed = j->n_record;
+        j->routing.changed = j->n_record;
     if (step != NULL)
         model_route_again(j, step);
     j->failures = j->lost = j->laters = 0;
@@ -94,9 +94,9 @@ static enum err_code act_retry(struct model *m, struct model_job *j, const struc
     j->unit = false;
     if (a->member != NULL)
         model_merge(j->params, j->params, a->member, a->value);
-    for (int k = 0; k < j->bill.n_conds && waits_again; k++)
-        j->waiting = j->waiting || j->bill.conds[k].kind == AFTER_SIGNAL ||
-                     j->bill.conds[k].now != COND_HOLDS;
+    for (int k = 0; k < j->routing.n_conds && waits_again; k++)
+        j->waiting = j->waiting || j->routing.conds[k].kind == AFTER_SIGNAL ||
+                     j->routing.conds[k].now != COND_HOLDS;
     if (j->waiting)
         model_place(m, j, a->now_at);
     if (!a->alone && !a->anew)
@@ -182,7 +182,7 @@ static enum err_code act_delete(struct model *m, struct model_job *j, const stru
 /* The caller makes the new job of a CLONE; this only says whether it may be. */
 static enum err_code act_clone(struct model *m, struct model_job *j, const struct model_act *a)
 {
-    int queue = j->step > 0 ? j->bill.steps[0].queue : j->queue;
+    int queue = j->step > 0 ? j->routing.steps[0].queue : j->queue;
 
     (void)a;
     if (!m->queues[queue].there)

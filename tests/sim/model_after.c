@@ -41,7 +41,7 @@ bool model_cond_is_sound(struct model *m, const struct model_cond *c)
 
     if (c->kind == AFTER_SIGNAL)
         return true;
-    return j != NULL && (c->step == 0 || model_step_find(&j->bill, c->step) != NULL);
+    return j != NULL && (c->step == 0 || model_step_find(&j->routing, c->step) != NULL);
 }
 
 enum cond_state model_cond_judge(struct model *m, const struct model_cond *c)
@@ -51,8 +51,8 @@ enum cond_state model_cond_judge(struct model *m, const struct model_cond *c)
 
     if (c->step == 0)
         return ended ? judge_end(c->on, j->state) : COND_OPEN;
-    if (!ended && !model_step_find(&j->bill, c->step)->skipped &&
-        model_step_place(&j->bill, c->step) >= model_step_place(&j->bill, j->step))
+    if (!ended && !model_step_find(&j->routing, c->step)->skipped &&
+        model_step_place(&j->routing, c->step) >= model_step_place(&j->routing, j->step))
         return COND_OPEN;
     return judge_end(c->on, state_of_step(j, c->step));
 }
@@ -60,8 +60,8 @@ enum cond_state model_cond_judge(struct model *m, const struct model_cond *c)
 void model_tell(struct model *m, const struct model_job *j, int step, enum job_state state)
 {
     for (size_t i = 0; i < m->n_jobs; i++)
-        for (int k = 0; k < m->jobs[i].bill.n_conds && m->jobs[i].state == JOB_HELD; k++) {
-            struct model_cond *c = &m->jobs[i].bill.conds[k];
+        for (int k = 0; k < m->jobs[i].routing.n_conds && m->jobs[i].state == JOB_HELD; k++) {
+            struct model_cond *c = &m->jobs[i].routing.conds[k];
 
             if (c->kind != AFTER_JOB || c->job != j->id || c->now != COND_OPEN)
                 continue;
@@ -77,25 +77,25 @@ void model_tell(struct model *m, const struct model_job *j, int step, enum job_s
 
 bool model_is_ripe(const struct model_job *j)
 {
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].kind == AFTER_JOB && j->bill.conds[k].now != COND_HOLDS)
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].kind == AFTER_JOB && j->routing.conds[k].now != COND_HOLDS)
             return false;
     return true;
 }
 
 bool model_is_doomed(const struct model_job *j)
 {
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].now == COND_NEVER)
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].now == COND_NEVER)
             return true;
     return false;
 }
 
 bool model_has_levels(const struct model *m, const struct model_job *j)
 {
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].kind == AFTER_SIGNAL &&
-            m->links.signals[j->bill.conds[k].signal] < j->bill.conds[k].count)
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].kind == AFTER_SIGNAL &&
+            m->links.signals[j->routing.conds[k].signal] < j->routing.conds[k].count)
             return false;
     return true;
 }
@@ -104,8 +104,8 @@ void model_let_go(struct model *m, struct model_job *j, int64_t now_at)
 {
     ASSERT(j->state == JOB_HELD && j->waiting);
     j->waiting = false;
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        const struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        const struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind == AFTER_SIGNAL && c->take)
             m->links.signals[c->signal] -= c->count;
@@ -119,8 +119,8 @@ static int64_t lost_of(const struct model_job *j)
 {
     int64_t lost = 0;
 
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        const struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        const struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind != AFTER_JOB || c->now != COND_NEVER)
             continue;
@@ -133,8 +133,8 @@ static int64_t lost_of(const struct model_job *j)
 
 bool model_hopes_again(struct model *m, struct model_job *j)
 {
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind == AFTER_JOB)
             c->now = model_find(m, c->job) == NULL ? COND_NEVER : model_cond_judge(m, c);

@@ -92,7 +92,7 @@ static void hand_on(const struct model_job *j, int queue, int step, enum job_sta
 {
     struct buf told = BUF_INIT(MODEL_PARAMS - 1);
     char seen[MODEL_PARAMS], bare[MODEL_PARAMS], set[MODEL_SET] = "";
-    const struct model_step *at = model_step_find(&j->bill, step);
+    const struct model_step *at = model_step_find(&j->routing, step);
     const struct model_attempt *last = last_of_step(j, step);
 
     model_lay(seen, sizeof(seen), j->params, j->assigned);
@@ -122,7 +122,7 @@ void model_note(struct model *m, const struct model_job *j, int queue, int step,
                 enum job_state state)
 {
     struct model_links *l = &m->links;
-    const struct model_step *at = model_step_find(&j->bill, step);
+    const struct model_step *at = model_step_find(&j->routing, step);
     bool done = state == JOB_DONE;
     int lists[3] = {0};
 
@@ -134,14 +134,14 @@ void model_note(struct model *m, const struct model_job *j, int queue, int step,
         lists[1] = done ? q->on_success : q->on_failure;
     }
     if (step == 0)
-        lists[2] = done ? j->bill.on_success : j->bill.on_failure;
+        lists[2] = done ? j->routing.on_success : j->routing.on_failure;
     if (lists[0] + lists[1] + lists[2] == 0)
         return;
     ASSERT(l->n_notes < MODEL_NOTES);
     struct model_noted *n = &l->notes[l->n_notes++];
 
     *n = (struct model_noted){.source = {.job = j->id,
-                                         .depth = j->bill.depth + 1,
+                                         .depth = j->routing.depth + 1,
                                          .label = j->label,
                                          .priority = j->priority},
                               .step = step};

@@ -75,8 +75,8 @@ bool model_is_settling(const struct model_emitter *e)
 static bool release_waiting(struct model *m, struct model_job *j, int64_t now_at)
 {
     j->waiting = false;
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind == AFTER_JOB)
             c->now = model_cond_is_sound(m, c) ? model_cond_judge(m, c) : COND_NEVER;

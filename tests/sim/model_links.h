@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "core/job/state.h"
-#include "core/route/bill.h"
 #include "core/route/dest.h"
+#include "core/route/routing.h"
 
 enum {
     MODEL_QUEUES = 5,
@@ -64,7 +64,7 @@ struct model_cond {
     enum cond_state now;
 };
 
-struct model_bill {
+struct model_routing {
     struct model_step steps[MODEL_STEPS];
     int n_steps;
     int own_retry; /* of the job: steps may say otherwise */

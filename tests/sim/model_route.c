@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "model.h"
 
-const struct model_step *model_step_find(const struct model_bill *b, int number)
+const struct model_step *model_step_find(const struct model_routing *b, int number)
 {
     for (int i = 0; i < b->n_steps; i++)
         if (b->steps[i].number == number)
@@ -14,7 +14,7 @@ const struct model_step *model_step_find(const struct model_bill *b, int number)
     return NULL;
 }
 
-int model_step_place(const struct model_bill *b, int number)
+int model_step_place(const struct model_routing *b, int number)
 {
     int i = 0;
 
@@ -23,7 +23,7 @@ int model_step_place(const struct model_bill *b, int number)
     return i;
 }
 
-const struct model_step *model_step_next(const struct model_bill *b, int number, bool failed)
+const struct model_step *model_step_next(const struct model_routing *b, int number, bool failed)
 {
     for (int i = number == 0 ? 0 : model_step_place(b, number) + 1; i < b->n_steps; i++)
         if (!b->steps[i].skipped && (b->steps[i].final || !failed))
@@ -33,7 +33,7 @@ const struct model_step *model_step_next(const struct model_bill *b, int number,
 
 bool model_is_billed(const struct model_job *j)
 {
-    const struct model_bill *b = &j->bill;
+    const struct model_routing *b = &j->routing;
 
     return b->n_steps + b->n_conds + b->on_success + b->on_failure + b->depth + b->topic > 0;
 }
@@ -44,7 +44,7 @@ void model_step_begin(struct model_job *j, const struct model_step *step)
     j->step = step->number;
     j->attempts_before = j->attempt;
     j->failures = j->lost = j->laters = 0;
-    j->own_retry = step->own_retry >= 0 ? step->own_retry : j->bill.own_retry;
+    j->own_retry = step->own_retry >= 0 ? step->own_retry : j->routing.own_retry;
     j->due_at = j->due_max = j->delay_us = 0;
     j->done = j->total = j->expected_at = 0;
     j->unit = false;
@@ -53,7 +53,7 @@ void model_step_begin(struct model_job *j, const struct model_step *step)
 
 void model_seen(const struct model_job *j, char *ret_params)
 {
-    const struct model_step *step = model_step_find(&j->bill, j->step);
+    const struct model_step *step = model_step_find(&j->routing, j->step);
 
     snprintf(ret_params, MODEL_PARAMS, "%s", j->params);
     if (j->assigned[0] != '\0')
@@ -64,7 +64,7 @@ void model_seen(const struct model_job *j, char *ret_params)
 
 /* ---- steps that are added ---- */
 
-static int first_of_the_last(const struct model_bill *b)
+static int first_of_the_last(const struct model_routing *b)
 {
     int at = b->n_steps;
 
@@ -76,7 +76,7 @@ static int first_of_the_last(const struct model_bill *b)
 enum err_code model_may_add(const struct model *m, const struct model_job *j,
                             const struct model_step *steps, int n)
 {
-    const struct model_step *at = model_step_find(&j->bill, j->step);
+    const struct model_step *at = model_step_find(&j->routing, j->step);
 
     if (at == NULL || at->final)
         return E_INVALID;
@@ -90,7 +90,7 @@ enum err_code model_may_add(const struct model *m, const struct model_job *j,
 /* They come before the final ones at the end, with numbers that no other has. */
 static void add_steps(struct model_job *j, const struct model_step *steps, int n)
 {
-    struct model_bill *b = &j->bill;
+    struct model_routing *b = &j->routing;
     int at = first_of_the_last(b);
     int last = 0;
 
@@ -151,16 +151,16 @@ void model_step_end(struct model *m, struct model_job *j, bool failed, const str
     keep(j, end);
     if (end->n_steps > 0)
         add_steps(j, end->steps, end->n_steps);
-    const struct model_step *step = model_step_find(&j->bill, j->step);
+    const struct model_step *step = model_step_find(&j->routing, j->step);
 
     if (failed)
         fail_step(j, step);
     ended[n_ended++] = step->number;
-    step = model_step_next(&j->bill, step->number, j->failed_step != 0);
+    step = model_step_next(&j->routing, step->number, j->failed_step != 0);
     while (step != NULL && !m->queues[step->queue].there) {
         record_unreached(j, step);
         ended[n_ended++] = step->number;
-        step = model_step_next(&j->bill, step->number, j->failed_step != 0);
+        step = model_step_next(&j->routing, step->number, j->failed_step != 0);
     }
     if (step == NULL && j->result[0] == '\0')
         snprintf(j->result, sizeof(j->result), "%s", j->assigned);
@@ -189,7 +189,7 @@ const struct model_step *model_step_again(const struct model_job *j, int from, b
 {
     if (from == 0 && !anew)
         from = j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
-    return from == 0 ? &j->bill.steps[0] : model_step_find(&j->bill, from);
+    return from == 0 ? &j->routing.steps[0] : model_step_find(&j->routing, from);
 }
 
 /* What the steps before it have set counts, by the record: of each, its last attempt in a row. */
@@ -206,8 +206,8 @@ static void assign_anew(struct model_job *j, int before)
         bool last = next == j->n_record || j->record[next].number != a->number ||
                     a->outcome == JOB_OUT_DONE;
 
-        if (model_step_place(&j->bill, a->number) >= before || a->set.value == 0 || !last ||
-            a->outcome == JOB_OUT_RETURNED || (a->set.which == 0 && i < j->bill.changed))
+        if (model_step_place(&j->routing, a->number) >= before || a->set.value == 0 || !last ||
+            a->outcome == JOB_OUT_RETURNED || (a->set.which == 0 && i < j->routing.changed))
             continue;
         snprintf(set, sizeof(set), "{\"s%d\":%lld}", a->set.which, (long long)a->set.value);
         model_lay(j->assigned, sizeof(j->assigned), j->assigned, set);
@@ -216,11 +216,11 @@ static void assign_anew(struct model_job *j, int before)
 
 void model_route_again(struct model_job *j, const struct model_step *step)
 {
-    for (int i = 0; i < j->bill.n_steps; i++)
-        j->bill.steps[i].skipped = false;
+    for (int i = 0; i < j->routing.n_steps; i++)
+        j->routing.steps[i].skipped = false;
     if (step->number != j->step)
         j->cursor = 0;
-    assign_anew(j, model_step_place(&j->bill, step->number));
+    assign_anew(j, model_step_place(&j->routing, step->number));
     j->failed_step = 0;
     model_step_begin(j, step);
 }

@@ -79,7 +79,7 @@ struct req {
         uint64_t content;
         int64_t delay_us, due_at;
         char params[MODEL_PARAMS];
-        struct model_bill bill;
+        struct model_routing routing;
         int step; /* number of the one it begins with; 0: no route */
         struct model_attempt progress[MODEL_STEPS];
         int n_progress;
@@ -352,7 +352,7 @@ void client_fill_sub(struct sim *s, struct req *r, size_t i);
 
 /* Gives it a route, conditions, and ends that lead somewhere; of an array of n, jobs may name each
  * other. */
-void client_fill_bill(struct sim *s, struct req *r, size_t i, size_t n);
+void client_fill_routing(struct sim *s, struct req *r, size_t i, size_t n);
 struct req *client_link(struct sim *s); /* a signal, an arrival, something published */
 void client_fill_gain(struct sim *s, struct req *r, size_t i);
 
@@ -397,11 +397,11 @@ void judge_signal(struct sim *s, struct req *r);
 void judge_join(struct sim *s, struct req *r);
 void judge_publish(struct sim *s, struct req *r);
 
-/* E_INVALID when a queue or a destination of its bill is not there, or a condition is not sound. */
-enum err_code judge_bill(const struct sim *s, const struct model_sub *sub);
+/* E_INVALID when a queue or a destination of its routing is missing, or a condition is unsound. */
+enum err_code judge_routing(const struct sim *s, const struct model_sub *sub);
 enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids);
-void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
-                    const int64_t *ids, enum judge_new how);
+void judge_add_routing(struct sim *s, const struct req *r, size_t i, struct model_job *j,
+                       const int64_t *ids, enum judge_new how);
 
 /* Ends are followed, those who wait are let go, as the store shows: within a batch as far as it has
  * come, and when it has done all else. */
@@ -467,7 +467,7 @@ void check_store(struct sim *s, enum check how);
 
 /* Of what ties jobs together, and of what one of them carries of it. */
 const char *check_links(const struct sim *s);
-void check_bill(struct sim *s, const struct model_job *j);
+void check_routing(struct sim *s, const struct model_job *j);
 void check_links_over(struct sim *s);
 
 /* Does the store hold what the model says?  The difference as text, or NULL. */

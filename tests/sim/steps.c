@@ -20,7 +20,7 @@ static void say_items(const struct req *r, size_t n)
 
         printf("\n            %.*s %.*s step %d key %d redo %d bill %.*s", (int)item->queue.size,
                item->queue.data, (int)item->params.size, item->params.data, item->step,
-               r->subs[i].key, item->redo, (int)item->bill.size, item->bill.data);
+               r->subs[i].key, item->redo, (int)item->routing.size, item->routing.data);
         for (size_t k = 0; k < item->n_after; k++)
             printf(" after %lld %.*s step %.*s on %d signal %.*s", (long long)item->after[k].job,
                    (int)item->after[k].ref.size, item->after[k].ref.data,

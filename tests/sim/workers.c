@@ -96,8 +96,8 @@ static bool would_end_emits(const struct sim *s)
 static bool may_arrive(struct sim *s, int64_t id)
 {
     const struct model_job *j = model_find(&s->model, id);
-    const struct model_step *step = j == NULL ? NULL : model_step_find(&j->bill, j->step);
-    bool joins = j != NULL && model_list_joins(j->bill.on_success);
+    const struct model_step *step = j == NULL ? NULL : model_step_find(&j->routing, j->step);
+    bool joins = j != NULL && model_list_joins(j->routing.on_success);
 
     for (int i = 0; i < MODEL_LINKS && j != NULL; i++)
         joins = joins || model_list_joins(model_queue_links[j->queue][i].on_success);
@@ -170,7 +170,7 @@ static void fill_finish_emits(struct sim *s, struct req *r, size_t n)
     r->owner = f->id;
     for (size_t i = 0; i < f->n_emit; i++) {
         client_fill_sub(s, r, i);
-        client_fill_bill(s, r, i, f->n_emit);
+        client_fill_routing(s, r, i, f->n_emit);
     }
     f->emit = r->items;
 }
@@ -399,7 +399,7 @@ struct req *worker_emit(struct sim *s)
         r->cursor = ++s->serial;
     for (size_t i = 0; i < r->op.emit.n_jobs; i++) {
         client_fill_sub(s, r, i);
-        client_fill_bill(s, r, i, r->op.emit.n_jobs);
+        client_fill_routing(s, r, i, r->op.emit.n_jobs);
     }
     if (r->cursor > 0)
         r->op.emit.cursor = client_text(r, "%lld", (long long)r->cursor);

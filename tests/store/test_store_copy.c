@@ -131,7 +131,7 @@ static void publish(void)
     for (int i = 0; i < 2; i++) {
         jobs[i] = (struct job){.id = {600001 + i}, .queue = queue, .state = JOB_READY};
         jobs[i].params = slice_make(params, sizeof(params));
-        jobs[i].bill = SLICE("{\"topic\":\"news\"}");
+        jobs[i].routing = SLICE("{\"topic\":\"news\"}");
         count_move(queue, JOB_NONE, JOB_READY);
     }
     ok(store_jobs_insert(fx.store, jobs, 2, &err));
@@ -172,9 +172,9 @@ static void add_waiter(int64_t id, int64_t awaited)
                     .queue = queue,
                     .state = JOB_HELD,
                     .holds = JOB_HOLD_AFTER,
-                    .billed = true,
+                    .has_dests = true,
                     .step = 2,
-                    .bill = SLICE("{\"steps\":[{\"number\":2,\"name\":\"ä\",\"queue\":\"q\"}]}"),
+                    .routing = SLICE("{\"steps\":[{\"number\":2,\"name\":\"ä\",\"queue\":\"q\"}]}"),
                     .assigned = SLICE("{\"a\":\"\\u0000\"}")};
     const struct stored_wait waits[] = {
         {.waiter = id, .kind = AFTER_JOB, .target = awaited, .step = 3, .on = AFTER_END},
@@ -204,7 +204,7 @@ static void add_fanouts(void)
                                                 .content = 1,
                                                 .params = SLICE("{\"a\":1}"),
                                                 .body = SLICE("b\0y"),
-                                                .bill = SLICE("{\"topic\":\"t\"}"),
+                                                .routing = SLICE("{\"topic\":\"t\"}"),
                                                 .targets = targets,
                                                 .n_targets = ARRAY_LEN(targets),
                                                 .place = 1},

@@ -30,14 +30,14 @@ static struct job routed(int64_t id)
     return (struct job){.id = {id},
                         .queue = queue,
                         .state = JOB_READY,
-                        .billed = true,
+                        .has_dests = true,
                         .step = 2,
                         .failed_step = 1,
                         .attempts_before = 3,
                         .lost = 2,
                         .params = SLICE("{}"),
                         .options = SLICE("{\"timeout\":\"5s\"}"),
-                        .bill = SLICE(BILL),
+                        .routing = SLICE(BILL),
                         .assigned = SLICE("{\"a\":1}")};
 }
 
@@ -51,12 +51,12 @@ static void add_routed(int64_t id)
 
 static void assert_routed(const struct job *j)
 {
-    assert_true(j->billed);
+    assert_true(j->has_dests);
     assert_int_equal(j->step, 2);
     assert_int_equal(j->failed_step, 1);
     assert_int_equal(j->attempts_before, 3);
     assert_int_equal(j->lost, 2);
-    assert_true(same(j->bill, BILL));
+    assert_true(same(j->routing, BILL));
     assert_true(same(j->assigned, "{\"a\":1}"));
 }
 
@@ -75,7 +75,7 @@ static void a_job_is_made_with_its_place_on_a_route(void **state)
     assert_routed(&got);
     ok(store_job_load(fx.store, 10, LOAD_LIVE, &fx.arena, &got, &found, &err));
     assert_int_equal(got.step, 2);
-    assert_int_equal(got.bill.size, 0);
+    assert_int_equal(got.routing.size, 0);
     assert_int_equal(findings(fx.store, STORE_CHECK_FULL, NULL), 0);
 }
 
@@ -94,7 +94,7 @@ static void a_claim_tells_the_place_on_the_route(void **state)
     assert_routed(&jobs[0]);
     assert_int_equal(jobs[0].attempt, 1);
     assert_int_equal(jobs[1].step, 0);
-    assert_int_equal(jobs[1].bill.size, 0);
+    assert_int_equal(jobs[1].routing.size, 0);
     struct job got = get_job(10);
 
     assert_routed(&got);
@@ -105,7 +105,7 @@ static void a_claim_of_locked_jobs_tells_their_bills(void **state)
 {
     struct store_claim claim = {.token = 900, .now_at = NOW_AT, .until_at = NOW_AT + 1};
     struct job with_parent = {
-        .id = {12}, .queue = queue, .state = JOB_READY, .bill = SLICE("{\"depth\":1}")};
+        .id = {12}, .queue = queue, .state = JOB_READY, .routing = SLICE("{\"depth\":1}")};
     struct job alone[] = {{.id = {12}}};
     struct job mixed[] = {{.id = {10}}, {.id = {11}}};
     struct ready_ref refs[10];
@@ -126,9 +126,9 @@ static void a_claim_of_locked_jobs_tells_their_bills(void **state)
     ok(store_jobs_claim(fx.store, &claim, alone, ARRAY_LEN(alone), &fx.arena, &err));
     ok(store_jobs_claim(fx.store, &claim, mixed, ARRAY_LEN(mixed), &fx.arena, &err));
     commit();
-    assert_true(same(alone[0].bill, "{\"depth\":1}"));
+    assert_true(same(alone[0].routing, "{\"depth\":1}"));
     assert_routed(&mixed[0]);
-    assert_int_equal(mixed[1].bill.size, 0);
+    assert_int_equal(mixed[1].routing.size, 0);
 }
 
 static void what_a_job_carries_of_its_route_changes_by_itself(void **state)
@@ -147,7 +147,7 @@ static void what_a_job_carries_of_its_route_changes_by_itself(void **state)
     struct job got = get_job(10);
 
     assert_true(same(got.options, "{\"timeout\":\"5s\"}"));
-    assert_true(same(got.bill, BILL));
+    assert_true(same(got.routing, BILL));
     assert_true(same(got.assigned, "{\"b\":2}"));
     assert_true(same(get_job(11).assigned, "{\"c\":2}")); /* it carried nothing before */
     begin();
@@ -155,7 +155,7 @@ static void what_a_job_carries_of_its_route_changes_by_itself(void **state)
     commit();
     got = get_job(10);
     assert_int_equal(got.options.size, 0);
-    assert_true(same(got.bill, BILL));
+    assert_true(same(got.routing, BILL));
     assert_int_equal(got.assigned.size, 0);
     assert_true(same(got.params, "{}"));
 }
@@ -188,7 +188,7 @@ static void a_job_on_a_route_does_not_end_plainly(void **state)
     assert_int_equal(get_job(10).state, JOB_RUNNING);
 }
 
-static void an_ended_job_keeps_its_place_and_its_bill(void **state)
+static void an_ended_job_keeps_its_place_and_its_routing(void **state)
 {
     (void)state;
     begin();
@@ -231,8 +231,11 @@ static void a_staged_job_with_holds_is_held_when_it_is_released(void **state)
 {
     const int64_t ids[] = {20, 21, 22};
     struct job jobs[] = {
-        {.id = {20}, .holds = JOB_HOLD_AFTER, .due_at = NOW_AT - 5, .bill = SLICE("{\"depth\":1}")},
-        {.id = {21}, .due_at = NOW_AT - 5, .billed = true},
+        {.id = {20},
+         .holds = JOB_HOLD_AFTER,
+         .due_at = NOW_AT - 5,
+         .routing = SLICE("{\"depth\":1}")},
+        {.id = {21}, .due_at = NOW_AT - 5, .has_dests = true},
         {.id = {22}, .due_at = NOW_AT + 5},
     };
     struct stored_emit emit = {.jobs = ids, .n_jobs = ARRAY_LEN(ids)};
@@ -249,8 +252,8 @@ static void a_staged_job_with_holds_is_held_when_it_is_released(void **state)
     ok(store_staged_load(fx.store, &emit, &fx.arena, &loaded, &n, &err));
     assert_int_equal(n, 3);
     assert_int_equal(loaded[0].holds, JOB_HOLD_AFTER);
-    assert_true(same(loaded[0].bill, "{\"depth\":1}"));
-    assert_true(loaded[1].billed);
+    assert_true(same(loaded[0].routing, "{\"depth\":1}"));
+    assert_true(loaded[1].has_dests);
     ok(store_staged_release(fx.store, ids, ARRAY_LEN(ids), NOW_AT, &fx.arena, &err));
     commit();
     assert_int_equal(get_job(20).state, JOB_HELD);
@@ -272,7 +275,7 @@ int main(void)
         ROUTES_TEST(a_claim_of_locked_jobs_tells_their_bills),
         ROUTES_TEST(what_a_job_carries_of_its_route_changes_by_itself),
         ROUTES_TEST(a_job_on_a_route_does_not_end_plainly),
-        ROUTES_TEST(an_ended_job_keeps_its_place_and_its_bill),
+        ROUTES_TEST(an_ended_job_keeps_its_place_and_its_routing),
         ROUTES_TEST(a_record_that_was_handed_in_comes_first),
         ROUTES_TEST(a_staged_job_with_holds_is_held_when_it_is_released),
     };

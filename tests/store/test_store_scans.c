@@ -335,7 +335,7 @@ struct loaded {
 static size_t bytes_of(const struct job *j)
 {
     return j->key.size + j->params.size + j->body.size + j->labels.size + j->options.size +
-           j->result.size + j->bill.size + j->assigned.size;
+           j->result.size + j->routing.size + j->assigned.size;
 }
 
 static void take_loaded(void *ctx, const struct job *j)
@@ -357,8 +357,8 @@ static struct job large_job(int64_t id, struct slice large)
                         .body = large,
                         .labels = large,
                         .options = large,
-                        .bill = large,
-                        .billed = true};
+                        .routing = large,
+                        .has_dests = true};
 }
 
 /* 1 and 2 live, 3 and 4 have failed; 2 and 3 share their params, 1 and 4 have their own. */

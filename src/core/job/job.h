@@ -80,8 +80,8 @@ struct job {
     int lost;
     int laters;
 
-    /* Of jobs with a bill (core/bill.h). */
-    bool billed;         /* its end, or that of a step, means something to others */
+    /* Of jobs with a routing (core/routing.h). */
+    bool has_dests;      /* its end, or that of a step, means something to others */
     int step;            /* number of the step it is at; 0: it has no route */
     int failed_step;     /* the step that failed: only final ones are left to run; 0: none */
     int attempts_before; /* of earlier steps: `attempt` goes on counting */
@@ -107,7 +107,7 @@ struct job {
     struct slice result;  /* JSON, or empty */
     int64_t log_size;     /* bytes in its log so far; only where a claim hands it out */
     struct slice cursor;  /* JSON, or empty; only where a claim hands it out */
-    struct slice bill;    /* JSON, or empty: core/bill.h */
+    struct slice routing; /* JSON, or empty: core/routing.h */
     struct slice assigned; /* JSON object of what its steps have set so far, or empty */
     struct job_cut *cut;   /* only where a list shows it: values that are not here; or NULL */
     bool params_match;     /* only where a list judges it: the text looked for is in its params */

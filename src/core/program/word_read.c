@@ -7,8 +7,8 @@
 #include "base/json/json.h"
 #include "base/text/utf8.h"
 #include "core/object/quote.h"
-#include "core/route/bill.h"
 #include "core/route/dest.h"
+#include "core/route/routing.h"
 
 /* ---- pieces of a line ---- */
 

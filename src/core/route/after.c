@@ -4,7 +4,7 @@
 #include "core/job/state.h"
 #include "core/object/object.h"
 #include "core/object/quote.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 
 enum { REF_MAX = 200 };
 

@@ -3,7 +3,7 @@
 #include "core/object/object.h"
 #include "core/object/quote.h"
 #include "core/queue/def.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 
 /* ---- the members of a step ---- */
 

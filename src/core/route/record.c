@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
 #include "core/object/object.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 
 enum { RECORD_MAX = 10000, RECORD_TEXT_MAX = 16 << 10, SIGNAL_MAX = 64, EXIT_MAX = 255 };
 
@@ -43,7 +43,7 @@ static enum err_code check_entry(struct object_read *r, struct slice value)
 const struct object record_object = {
     .what = "an entry", .schema = "StepStatus", OBJECT_FIELDS(entry_fields), .check = check_entry};
 
-enum err_code route_progress_parse(struct slice json, const struct bill *bill, struct arena *arena,
+enum err_code route_progress_parse(struct slice json, const struct routing *routing, struct arena *arena,
                                    struct route_status **ret_entries, size_t *ret_n,
                                    struct err *err)
 {
@@ -52,9 +52,9 @@ enum err_code route_progress_parse(struct slice json, const struct bill *bill, s
                                            .max = RECORD_MAX,
                                            .of = &record_object};
     struct object_read r = {
-        .arena = arena, .err = err, .key = "progress", .copies = true, .with = bill};
+        .arena = arena, .err = err, .key = "progress", .copies = true, .with = routing};
 
-    if (bill->n_steps == 0 && json_count_items(json) > 0)
+    if (routing->n_steps == 0 && json_count_items(json) > 0)
         return err_set(err, E_INVALID, "progress: is the record of steps, and the job has none");
     if (object_read_list(&r, &how, json, ret_entries, ret_n) != E_OK)
         return object_blame(&r);

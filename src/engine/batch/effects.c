@@ -67,7 +67,7 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
                                          .whole = true,
                                          .routed = j->step > 0,
                                          .awaited = j->awaited,
-                                         .billed = j->billed});
+                                         .has_dests = j->has_dests});
     }
     note_event(e, j, q, what);
 }

@@ -99,7 +99,7 @@ static bool fits(const struct job *j, struct slice params, struct slice labels,
                  struct act_result *ret)
 {
     size_t size = params.size + labels.size + j->body.size + j->options.size + j->key.size +
-                  j->bill.size + j->assigned.size;
+                  j->routing.size + j->assigned.size;
 
     if (size > JOB_BYTES_MAX)
         err_set(&ret->refused, E_TOO_LARGE, "the job would be larger than %zu MiB",
@@ -148,7 +148,7 @@ static struct job begun_again(const struct job *j)
         .state = job_state_next(j->state, JOB_EV_AGAIN),
         .priority = j->priority,
         .outcome = j->outcome,
-        .billed = j->billed,
+        .has_dests = j->has_dests,
         .attempt = j->attempt,
         .token = j->token,
         .prev_token = j->prev_token,
@@ -256,7 +256,8 @@ static enum err_code begin_again(struct engine *e, const struct act *act, const 
         (again->step != j->step && store_cursor_remove(e->store, j->id.v, err) != E_OK))
         return err->code;
     return store_job_set_route(e->store, j->id.v, again->options.size > 0 ? again->options : none,
-                               again->bill, again->assigned.size > 0 ? again->assigned : none, err);
+                               again->routing, again->assigned.size > 0 ? again->assigned : none,
+                               err);
 }
 
 static enum err_code retry(struct engine *e, const struct act *act, const struct job *j,
@@ -392,7 +393,7 @@ static enum err_code clone(struct engine *e, const struct act *act, const struct
 
     if (!merge_params(e, act, j, &copy.params, ret))
         return E_OK;
-    if (j->bill.size > 0 && route_copy(e, j, &copy, &ret->refused) != E_OK)
+    if (j->routing.size > 0 && route_copy(e, j, &copy, &ret->refused) != E_OK)
         return E_OK;
     if (queue_takes(queue_by_id(e, copy.queue), route_sees(e, &copy, copy.params), copy.options,
                     &ret->refused) != E_OK)

@@ -252,16 +252,16 @@ enum err_code claims_grant(struct engine *e, struct err *err)
 static struct slice show_step(struct engine *e, struct job *j)
 {
     const struct route_step *step = NULL;
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(j->bill, &e->batch.arena, &bill);
+    routing_parse(j->routing, &e->batch.arena, &routing);
     if (j->step > 0)
-        step = route_find(&bill, j->step);
+        step = route_find(&routing, j->step);
     if (step != NULL) {
         j->params = route_params(j->params, j->assigned, step->params, &e->batch.arena);
         j->attempt -= j->attempts_before;
     }
-    return route_claim_members(&bill, j, &e->batch.arena);
+    return route_claim_members(&routing, j, &e->batch.arena);
 }
 
 static void write_one(struct engine *e, struct buf *b, const struct job *j, struct slice grant)
@@ -274,7 +274,7 @@ static void write_one(struct engine *e, struct buf *b, const struct job *j, stru
     struct job step;
 
     json_add_comma(b);
-    if (j->bill.size > 0) {
+    if (j->routing.size > 0) {
         step = *j;
         texts.more = show_step(e, &step);
         j = &step;

@@ -282,7 +282,7 @@ static enum err_code judge_set(struct engine *e, const struct op *op, const stru
         return err->code;
     if (!found)
         return store_job_damaged(e->store, j->id.v, "it is gone", err);
-    size_t rest = whole.params.size + whole.bill.size;
+    size_t rest = whole.params.size + whole.routing.size;
 
     if (rest + whole.assigned.size + set.size <= JOB_BYTES_MAX ||
         rest + route_params(whole.assigned, set, none, &e->batch.arena).size <= JOB_BYTES_MAX)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
 
@@ -19,22 +19,22 @@ static bool has_own(struct slice options)
 
 bool rights_has_command(struct engine *e, const struct job *j)
 {
-    struct bill bill;
+    struct routing routing;
 
     if (has_own(j->options) || j->step == 0)
         return has_own(j->options);
-    bill_parse(j->bill, &e->batch.arena, &bill);
-    return bill_has_command(&bill);
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    return routing_has_command(&routing);
 }
 
 static bool item_has_command(struct engine *e, const struct submit_item *item)
 {
-    struct bill bill;
+    struct routing routing;
 
     if (has_own(item->options) || item->step == 0)
         return has_own(item->options);
-    bill_parse(item->bill, &e->batch.arena, &bill);
-    return bill_has_command(&bill);
+    routing_parse(item->routing, &e->batch.arena, &routing);
+    return routing_has_command(&routing);
 }
 
 /* ---- what a job may emit ---- */
@@ -87,16 +87,16 @@ void rights_limit_steps(struct route_step *steps, size_t n, struct slice limits)
 
 static void limit_item(struct engine *e, struct submit_item *item, struct slice limits)
 {
-    struct bill bill;
+    struct routing routing;
 
     if (item->step == 0) {
         item->options = with_limits(e, item->options, limits);
         return;
     }
-    bill_parse(item->bill, &e->batch.arena, &bill);
-    rights_limit_steps(bill.steps, bill.n_steps, limits);
-    item->options = route_options(&bill, route_find(&bill, item->step), &e->batch.arena);
-    item->bill = bill_format(&bill, &e->batch.arena);
+    routing_parse(item->routing, &e->batch.arena, &routing);
+    rights_limit_steps(routing.steps, routing.n_steps, limits);
+    item->options = route_options(&routing, route_find(&routing, item->step), &e->batch.arena);
+    item->routing = routing_format(&routing, &e->batch.arena);
 }
 
 enum err_code rights_judge_emits(struct engine *e, const struct job *j,
@@ -133,11 +133,11 @@ enum err_code rights_judge_steps(struct engine *e, const struct job *j, struct s
                                  struct slice *ret_limits, struct err *refused, struct err *err)
 {
     const struct queue *q = queue_by_id(e, j->queue);
-    struct bill added = {0};
+    struct routing added = {0};
 
     if (route_steps_parse(steps, 0, &e->batch.arena, &added.steps, &added.n_steps, refused) !=
             E_OK ||
-        !bill_has_command(&added))
+        !routing_has_command(&added))
         return E_OK;
     if (!q->def.may_emit_command) {
         (void)forbid(q, refused);

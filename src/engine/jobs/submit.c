@@ -121,7 +121,8 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
 
     if (item->step > 0)
         params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
-    if (queue_takes(p->queue, params, item->options, &p->refused) != E_OK || item->bill.size == 0)
+    if (queue_takes(p->queue, params, item->options, &p->refused) != E_OK ||
+        item->routing.size == 0)
         return E_OK;
     return route_judge(e, item, &p->refused, err);
 }
@@ -226,16 +227,16 @@ static bool must_wait(const struct plan *p)
     return p->after != NULL && (p->after->n_waits > 0 || p->after->never);
 }
 
-static void add_bill(struct engine *e, const struct submit_item *item, const struct plan *p,
-                     struct job *j)
+static void add_routing(struct engine *e, const struct submit_item *item, const struct plan *p,
+                        struct job *j)
 {
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(item->bill, &e->batch.arena, &bill);
+    routing_parse(item->routing, &e->batch.arena, &routing);
     if (p->after != NULL)
-        bill.after = p->after->json;
-    j->bill = bill_format(&bill, &e->batch.arena);
-    j->billed = bill_is_followed(&bill);
+        routing.after = p->after->json;
+    j->routing = routing_format(&routing, &e->batch.arena);
+    j->has_dests = routing_is_followed(&routing);
     j->step = item->step;
     j->assigned = assigned_before(e, item);
 }
@@ -263,8 +264,8 @@ struct job submit_make_job(struct engine *e, const struct submit_item *item, con
         .shared = p->shared,
     };
 
-    if (item->bill.size > 0 || p->after != NULL)
-        add_bill(e, item, p, &j);
+    if (item->routing.size > 0 || p->after != NULL)
+        add_routing(e, item, p, &j);
     return j;
 }
 

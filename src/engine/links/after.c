@@ -28,9 +28,9 @@ struct judging {
 
     /* The route that was looked at last. */
     int64_t route_of;
-    struct bill bill;
+    struct routing routing;
     struct step_ends steps;
-    struct arena arena; /* of the bill */
+    struct arena arena; /* of the routing */
 };
 
 static void judging_deinit(struct judging *g)
@@ -52,12 +52,12 @@ static enum err_code load_route(struct judging *g, const struct after_target *t,
     step_ends_deinit(&g->steps);
     arena_clear(&g->arena);
     if (t->place > 0) {
-        bill_parse(g->items[t->place - 1].bill, &g->arena, &g->bill);
+        routing_parse(g->items[t->place - 1].routing, &g->arena, &g->routing);
     } else {
         if (store_job_load(g->e->store, t->id, LOAD_PAYLOAD, &g->arena, &j, &found, err) != E_OK ||
             step_ends_load(g->e, t->id, &g->steps, err) != E_OK)
             return err->code;
-        bill_parse(found ? j.bill : slice_make(NULL, 0), &g->arena, &g->bill);
+        routing_parse(found ? j.routing : slice_make(NULL, 0), &g->arena, &g->routing);
     }
     g->route_of = t->id;
     return E_OK;
@@ -82,11 +82,11 @@ static enum err_code judge_step(struct judging *g, struct slice step, struct aft
 
     if (load_route(g, t, err) != E_OK)
         return err->code;
-    if (g->bill.n_steps == 0) {
+    if (g->routing.n_steps == 0) {
         err_set(refused, E_INVALID, "job %s has no steps", id_format(t->id, id));
         return E_OK;
     }
-    if (route_select(&g->bill, step, &found, refused) != E_OK)
+    if (route_select(&g->routing, step, &found, refused) != E_OK)
         return E_OK;
     t->step = found->number;
     *ret_state = t->again       ? STEP_OPEN
@@ -306,14 +306,14 @@ enum err_code after_release(struct engine *e, const struct job *j, bool *ret_hel
     struct after_plan *after = NULL;
     struct after_cond *conds = NULL;
     struct submit_item item = {0};
-    struct bill bill;
+    struct routing routing;
 
     *ret_held = false;
     *ret_never = (struct after_never){.is = false};
-    bill_parse(j->bill, &e->batch.arena, &bill);
-    if (bill.after.size == 0)
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    if (routing.after.size == 0)
         return E_OK;
-    if (after_parse(bill.after, &e->batch.arena, &conds, &item.n_after, err) != E_OK)
+    if (after_parse(routing.after, &e->batch.arena, &conds, &item.n_after, err) != E_OK)
         return err->code;
     item.after = conds;
     struct judging g = {.e = e, .items = &item, .n = 1, .plans = &plan, .late = true};

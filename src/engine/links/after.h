@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "core/job/job.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine/jobs/submit.h"
 #include "store/links/links.h"
 
@@ -32,7 +32,7 @@ struct after_plan {
     bool never;   /* one is impossible, as `why` says: the job is cancelled */
     int64_t lost; /* the job that has decided that */
     const char *why;
-    struct slice json; /* for the bill */
+    struct slice json; /* for the routing */
 };
 
 /* Judges the conditions of an array's items before any is made: `plans` have their ids already, and
@@ -53,7 +53,7 @@ struct after_never {
 };
 
 /* An emitted job is released, or one that was cancelled is run again: judges the conditions in its
- * bill.  *ret_held: it has to wait; ret_never->is: it is to be cancelled, or stays so. */
+ * routing.  *ret_held: it has to wait; ret_never->is: it is to be cancelled, or stays so. */
 MUST_CHECK enum err_code after_release(struct engine *e, const struct job *j, bool *ret_held,
                                        struct after_never *ret_never, struct err *err);
 
@@ -65,7 +65,7 @@ enum { STEP_OPEN = -1, STEP_UNRUN = -2 };
 struct step_ends {
     bool found; /* the job exists */
     struct job job;
-    struct bill bill;
+    struct routing routing;
     struct map last; /* number of a step, to how its last attempt ended */
 };
 

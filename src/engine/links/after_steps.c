@@ -21,7 +21,7 @@ enum err_code step_ends_load(struct engine *e, int64_t job, struct step_ends *re
     if (store_job_load(e->store, job, LOAD_PAYLOAD, &e->batch.arena, &s.job, &s.found, err) != E_OK)
         return err->code;
     if (s.found)
-        bill_parse(s.job.bill, &e->batch.arena, &s.bill);
+        routing_parse(s.job.routing, &e->batch.arena, &s.routing);
     if (s.found && store_progress_load(e->store, job, take_entry, &s, err) != E_OK) {
         map_deinit(&s.last);
         return err->code;
@@ -40,10 +40,10 @@ void step_ends_deinit(struct step_ends *s)
  * handed in.  The rest may still come. */
 static bool is_to_come(const struct step_ends *s, int step)
 {
-    for (size_t i = 0; i < s->bill.n_skip; i++)
-        if (s->bill.skip[i] == step)
+    for (size_t i = 0; i < s->routing.n_skip; i++)
+        if (s->routing.skip[i] == step)
             return false;
-    return route_place(&s->bill, step) >= route_place(&s->bill, s->job.step);
+    return route_place(&s->routing, step) >= route_place(&s->routing, s->job.step);
 }
 
 int step_ends_state(const struct step_ends *s, int step)

@@ -117,12 +117,14 @@ void chain_note_unfit(struct engine *e)
 enum err_code chain_make(struct engine *e, const struct chain_source *source, struct plan *p,
                          struct err *err)
 {
-    struct bill bill = {.parent = source->job, .depth = source->depth, .topic = source->topic};
+    struct routing routing = {.parent = source->job,
+                              .depth = source->depth,
+                              .topic = source->topic};
     struct submit_item item = {.queue = slice_of(p->queue->name),
                                .params = source->params,
                                .labels = source->labels,
                                .priority = source->priority,
-                               .bill = bill_format(&bill, &e->batch.arena)};
+                               .routing = routing_format(&routing, &e->batch.arena)};
     struct unfit unfit = judge(p->queue, source, &item.params);
 
     if (item.params.data != source->params.data)

@@ -33,7 +33,7 @@ struct cause {
     const struct stored_follow *end;
     struct arena *arena; /* of what is loaded */
     struct job job;
-    struct bill bill;
+    struct routing routing;
     struct progress_entry entry; /* how it ended */
     struct slice result;
     struct dest_list lists[LISTS];
@@ -58,7 +58,7 @@ static enum err_code load(struct cause *c, bool *ret_found, struct err *err)
         return err->code;
     if (!*ret_found)
         return E_OK;
-    bill_parse(c->job.bill, c->arena, &c->bill);
+    routing_parse(c->job.routing, c->arena, &c->routing);
     c->result = c->job.result;
     c->entry = job_last_entry(&c->job);
     if (c->end->step == 0)
@@ -77,10 +77,10 @@ static enum err_code never_began(const struct cause *c, bool *ret_never, struct 
     bool found = false;
 
     *ret_never = false;
-    if (c->end->state != JOB_FAILED || c->job.attempt > 0 || c->bill.parent == 0)
+    if (c->end->state != JOB_FAILED || c->job.attempt > 0 || c->routing.parent == 0)
         return E_OK;
-    if (store_job_load(c->e->store, c->bill.parent, LOAD_STATE, c->arena, &parent, &found, err) !=
-        E_OK)
+    if (store_job_load(c->e->store, c->routing.parent, LOAD_STATE, c->arena, &parent, &found,
+                       err) != E_OK)
         return err->code;
     *ret_never = found && parent.state == JOB_FAILED && parent.attempt == 0;
     return E_OK;
@@ -116,7 +116,8 @@ static bool is_no_result(void *ctx, struct slice key)
 
 static struct slice told_params(const struct cause *c)
 {
-    const struct route_step *step = c->end->step == 0 ? NULL : route_find(&c->bill, c->end->step);
+    const struct route_step *step = c->end->step == 0 ? NULL
+                                                      : route_find(&c->routing, c->end->step);
     struct slice own = step == NULL ? slice_make(NULL, 0) : step->params;
     struct slice seen = route_params(c->job.params, c->job.assigned, own, c->arena);
     CLEANUP(buf) struct buf base = BUF_INIT(PARAMS_MAX);
@@ -148,7 +149,8 @@ static void parse_list(struct cause *c, struct slice dests, struct dest_list *re
 /* The step's, then its queue's; then, of the job as a whole, its own. */
 static void find_lists(struct cause *c, const struct dest_list *of_queue)
 {
-    const struct route_step *step = c->end->step == 0 ? NULL : route_find(&c->bill, c->end->step);
+    const struct route_step *step = c->end->step == 0 ? NULL
+                                                      : route_find(&c->routing, c->end->step);
     bool done = c->end->state == JOB_DONE;
 
     if (step != NULL)
@@ -158,7 +160,7 @@ static void find_lists(struct cause *c, const struct dest_list *of_queue)
     else
         parse_list(c, c->end->dests, &c->lists[OF_QUEUE]);
     if (c->end->whole)
-        parse_list(c, done ? c->bill.on_success : c->bill.on_failure, &c->lists[OF_JOB]);
+        parse_list(c, done ? c->routing.on_success : c->routing.on_failure, &c->lists[OF_JOB]);
 }
 
 static size_t count_dests(const struct cause *c)
@@ -185,7 +187,7 @@ static enum err_code follow_some(struct cause *c, size_t *place, struct err *err
         .labels = arena_copy(&e->batch.arena, c->job.labels),
         .job = c->end->job,
         .queue = c->end->queue,
-        .depth = c->bill.depth + 1,
+        .depth = c->routing.depth + 1,
         .priority = c->job.priority,
     };
 
@@ -208,7 +210,7 @@ static enum err_code look(struct cause *c, const struct dest_list *of_queue, boo
     *ret_leads = false;
     if (load(c, &found, err) != E_OK || (found && never_began(c, &never, err) != E_OK))
         return err->code;
-    if (!found || never || c->bill.depth > CHAIN_DEPTH_MAX)
+    if (!found || never || c->routing.depth > CHAIN_DEPTH_MAX)
         return E_OK;
     find_lists(c, of_queue);
     *ret_leads = count_dests(c) > 0;
@@ -280,7 +282,7 @@ enum err_code chain_ended(struct engine *e, const struct link_end *end, struct e
         return E_OK;
     if (q != NULL && (end->step > 0 || !end->routed))
         of_queue = end->state == JOB_DONE ? &q->def.on_success : &q->def.on_failure;
-    if (!end->billed && (of_queue == NULL || of_queue->count == 0))
+    if (!end->has_dests && (of_queue == NULL || of_queue->count == 0))
         return E_OK;
     if (fanout_is_over(e) && of_queue != NULL && of_queue->count > 0)
         return put_off(e, &f, of_queue, err); /* others may lead nowhere */

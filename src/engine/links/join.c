@@ -81,9 +81,9 @@ static enum err_code put_off(struct engine *e, const struct dest_list *dests, si
     CLEANUP(buf) struct buf json = BUF_INIT(PARAMS_MAX);
 
     dest_list_json(dests, &json);
-    struct bill bill = {.parent = source->job,
-                        .depth = source->depth,
-                        .on_success = buf_slice(&json)};
+    struct routing routing = {.parent = source->job,
+                              .depth = source->depth,
+                              .on_success = buf_slice(&json)};
     struct stored_spread row = {
         .id = engine_new_id(e),
         .fired = true,
@@ -91,7 +91,7 @@ static enum err_code put_off(struct engine *e, const struct dest_list *dests, si
         .priority = source->priority,
         .params = source->params,
         .labels = source->labels,
-        .bill = bill_format(&bill, &e->batch.arena),
+        .routing = routing_format(&routing, &e->batch.arena),
         .targets = arena_array(&e->batch.arena, dests->count, sizeof(struct spread_target)),
         .n_targets = dests->count,
         .place = place,
@@ -106,17 +106,17 @@ enum err_code join_go_on(struct engine *e, struct stored_spread *spread, struct 
 {
     struct err ignored = ERR_INIT;
     struct dest_list dests;
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(spread->bill, &e->batch.arena, &bill);
+    routing_parse(spread->routing, &e->batch.arena, &routing);
     struct chain_source source = {.params = spread->params,
                                   .labels = spread->labels,
-                                  .job = bill.parent,
+                                  .job = routing.parent,
                                   .queue = spread->cause_queue,
-                                  .depth = bill.depth,
+                                  .depth = routing.depth,
                                   .priority = spread->priority};
 
-    if (dest_list_parse(bill.on_success, "", &e->batch.arena, &dests, NULL, &ignored) != E_OK ||
+    if (dest_list_parse(routing.on_success, "", &e->batch.arena, &dests, NULL, &ignored) != E_OK ||
         dests.count != spread->n_targets)
         return store_job_damaged(e->store, spread->id, "where its join leads is gone", err);
     if (engine_write(e, err) != E_OK ||

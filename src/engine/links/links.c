@@ -45,7 +45,7 @@ static bool queue_leads(const struct engine *e, const struct link_end *end)
 
 void links_note(struct engine *e, const struct link_end *end)
 {
-    if (end->awaited || end->billed || queue_leads(e, end))
+    if (end->awaited || end->has_dests || queue_leads(e, end))
         VEC_PUSH(&e->batch.followups.ends, *end);
 }
 

@@ -35,7 +35,7 @@ struct link_end {
     bool whole;           /* the job has ended, not only a step of it */
     bool routed;          /* it has steps: its end as a whole is not one in its queue */
     bool awaited;         /* others may wait for it */
-    bool billed;          /* it has destinations of its own */
+    bool has_dests;       /* it has destinations of its own */
 };
 
 /* A join has fired. */

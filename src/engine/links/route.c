@@ -34,20 +34,21 @@ struct slice route_params(struct slice params, struct slice assigned, struct sli
 struct slice route_sees(struct engine *e, const struct job *j, struct slice params)
 {
     const struct route_step *step;
-    struct bill bill;
+    struct routing routing;
 
     if (j->step == 0)
         return params;
-    bill_parse(j->bill, &e->batch.arena, &bill);
-    step = route_find(&bill, j->step);
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    step = route_find(&routing, j->step);
     return route_params(params, j->assigned, step == NULL ? slice_make(NULL, 0) : step->params,
                         &e->batch.arena);
 }
 
-struct slice route_claim_members(const struct bill *bill, const struct job *j, struct arena *arena)
+struct slice route_claim_members(const struct routing *routing, const struct job *j,
+                                 struct arena *arena)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
-    const struct route_step *step = j->step == 0 ? NULL : route_find(bill, j->step);
+    const struct route_step *step = j->step == 0 ? NULL : route_find(routing, j->step);
 
     if (step != NULL) {
         json_add_key(&b, "step");
@@ -58,8 +59,8 @@ struct slice route_claim_members(const struct bill *bill, const struct job *j, s
             json_put_bool(&b, "final", true);
         buf_add_char(&b, '}');
     }
-    if (bill->parent != 0)
-        json_add_id(&b, "parent", bill->parent);
+    if (routing->parent != 0)
+        json_add_id(&b, "parent", routing->parent);
     return arena_copy(arena, buf_slice(&b));
 }
 
@@ -117,11 +118,11 @@ enum err_code route_judge(struct engine *e, const struct submit_item *item, stru
                           struct err *err)
 {
     struct quote quote;
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(item->bill, &e->batch.arena, &bill);
-    for (size_t i = 0; i < bill.n_steps && refused->code == E_OK; i++) {
-        const struct route_step *step = &bill.steps[i];
+    routing_parse(item->routing, &e->batch.arena, &routing);
+    for (size_t i = 0; i < routing.n_steps && refused->code == E_OK; i++) {
+        const struct route_step *step = &routing.steps[i];
 
         if (judge_whole_step(e, step, refused, err) != E_OK)
             return err->code;
@@ -130,13 +131,13 @@ enum err_code route_judge(struct engine *e, const struct submit_item *item, stru
     }
     if (refused->code != E_OK)
         return E_OK;
-    return judge_dests(e, bill.on_success, bill.on_failure, refused, err);
+    return judge_dests(e, routing.on_success, routing.on_failure, refused, err);
 }
 
 /* ---- adding steps ---- */
 
-static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job,
-                               struct bill *ret_bill, struct err *err)
+static enum err_code load_routing(struct engine *e, int64_t id, struct job *ret_job,
+                                  struct routing *ret_routing, struct err *err)
 {
     bool found = false;
 
@@ -144,7 +145,7 @@ static enum err_code load_bill(struct engine *e, int64_t id, struct job *ret_job
         return err->code;
     if (!found)
         return store_job_damaged(e->store, id, "it is gone", err);
-    bill_parse(ret_job->bill, &e->batch.arena, ret_bill);
+    routing_parse(ret_job->routing, &e->batch.arena, ret_routing);
     return E_OK;
 }
 
@@ -152,25 +153,25 @@ enum err_code route_judge_steps(struct engine *e, const struct job *j, struct sl
                                 struct err *refused, struct err *err)
 {
     struct quote quote;
-    struct bill bill;
+    struct routing routing;
     struct job whole;
 
     if (j->step == 0) {
         err_set(refused, E_INVALID, "steps: the job has no route that a step could be added to");
         return E_OK;
     }
-    if (load_bill(e, j->id.v, &whole, &bill, err) != E_OK)
+    if (load_routing(e, j->id.v, &whole, &routing, err) != E_OK)
         return err->code;
-    size_t before = bill.n_steps;
-    size_t at = route_end_of_work(&bill);
+    size_t before = routing.n_steps;
+    size_t at = route_end_of_work(&routing);
 
-    if (route_add(&bill, j->step, steps, &e->batch.arena, refused) != E_OK)
+    if (route_add(&routing, j->step, steps, &e->batch.arena, refused) != E_OK)
         return E_OK;
-    for (size_t i = at; i < at + bill.n_steps - before && refused->code == E_OK; i++) {
-        if (judge_whole_step(e, &bill.steps[i], refused, err) != E_OK)
+    for (size_t i = at; i < at + routing.n_steps - before && refused->code == E_OK; i++) {
+        if (judge_whole_step(e, &routing.steps[i], refused, err) != E_OK)
             return err->code;
         if (refused->code != E_OK)
-            (void)err_wrap(refused, "steps: %s", quote_text(&quote, bill.steps[i].name));
+            (void)err_wrap(refused, "steps: %s", quote_text(&quote, routing.steps[i].name));
     }
     return E_OK;
 }
@@ -181,7 +182,7 @@ struct turn {
     struct engine *e;
     const struct job *was;
     struct job *now;
-    struct bill bill;
+    struct routing routing;
     struct job carried;    /* what the job carries */
     struct slice assigned; /* by all steps so far */
 };
@@ -194,7 +195,7 @@ static void note_step(const struct turn *t, int number, int64_t queue, bool fail
                                         .step = number,
                                         .routed = true,
                                         .awaited = t->was->awaited,
-                                        .billed = true});
+                                        .has_dests = true});
 }
 
 /* Only final steps are left of a route once one has failed that must not. */
@@ -251,7 +252,7 @@ static enum err_code find_next(struct turn *t, const struct route_step **ret_ste
     int at = t->was->step;
 
     for (;;) {
-        *ret_step = route_next(&t->bill, at, t->now->failed_step != 0);
+        *ret_step = route_next(&t->routing, at, t->now->failed_step != 0);
         if (*ret_step == NULL)
             return E_OK;
         *ret_queue = queue_find(t->e, (*ret_step)->queue);
@@ -269,7 +270,7 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
     struct engine *e = t->e;
     struct job *now = t->now;
     const struct slice as_it_is = slice_make(NULL, 0);
-    struct slice options = route_options(&t->bill, step, &e->batch.arena);
+    struct slice options = route_options(&t->routing, step, &e->batch.arena);
     bool hit = false;
 
     if (options.data == NULL)
@@ -280,7 +281,7 @@ static enum err_code go_on(struct turn *t, const struct route_step *step, struct
         store_job_keep_result(e->store, now->id.v, gain->result, err) != E_OK)
         return err->code;
     if (store_job_set_route(e->store, now->id.v, options,
-                            gain->steps.size > 0 ? bill_format(&t->bill, &e->batch.arena)
+                            gain->steps.size > 0 ? routing_format(&t->routing, &e->batch.arena)
                                                  : as_it_is,
                             gain->set.size > 0 ? t->assigned : as_it_is, err) != E_OK ||
         store_job_update(e->store, t->was, now, &hit, err) != E_OK)
@@ -349,14 +350,14 @@ static enum err_code end_route(struct turn *t, const struct attempt_gain *gain, 
 static enum err_code add_steps(struct turn *t, const struct attempt_gain *gain, struct err *err)
 {
     struct err refused = ERR_INIT;
-    size_t before = t->bill.n_steps;
-    size_t at = route_end_of_work(&t->bill);
+    size_t before = t->routing.n_steps;
+    size_t at = route_end_of_work(&t->routing);
 
     if (gain->steps.size > 0 &&
-        route_add(&t->bill, t->was->step, gain->steps, &t->e->batch.arena, &refused) != E_OK)
+        route_add(&t->routing, t->was->step, gain->steps, &t->e->batch.arena, &refused) != E_OK)
         return err_set(err, E_INTERNAL, "steps that were taken cannot be added: %s", refused.msg);
     if (gain->limits.size > 0)
-        rights_limit_steps(t->bill.steps + at, t->bill.n_steps - before, gain->limits);
+        rights_limit_steps(t->routing.steps + at, t->routing.n_steps - before, gain->limits);
     return E_OK;
 }
 
@@ -369,11 +370,11 @@ enum err_code route_step_end(struct engine *e, const struct job *was, struct job
     struct queue *q = NULL;
 
     entry.set = gain->set;
-    if (load_bill(e, was->id.v, &t.carried, &t.bill, err) != E_OK ||
+    if (load_routing(e, was->id.v, &t.carried, &t.routing, err) != E_OK ||
         store_progress_add(e->store, was->id.v, &entry, err) != E_OK ||
         add_steps(&t, gain, err) != E_OK)
         return err->code;
-    const struct route_step *step = route_find(&t.bill, was->step);
+    const struct route_step *step = route_find(&t.routing, was->step);
 
     if (step == NULL)
         return store_job_damaged(e->store, was->id.v, "its step is not on its route", err);

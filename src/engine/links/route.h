@@ -1,13 +1,13 @@
 /*
  * Routes: what the end of a step means for the job that carries it, and what a step sees.
  *
- * The rules are those of core/bill.h; here they meet the store.  Within the batch's transaction.
+ * The rules are those of core/routing.h; here they meet the store.  Within the batch's transaction.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
 #include "base/arena.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine/jobs/finish.h"
 #include "engine/op.h"
 
@@ -42,7 +42,7 @@ struct route_again {
     struct queue *queue;
     int step;             /* its number */
     struct slice options; /* in force at the step */
-    struct slice bill;    /* empty: as it is */
+    struct slice routing; /* empty: as it is */
     struct slice assigned;
     struct slice params; /* as the step will see them */
 };
@@ -53,9 +53,10 @@ MUST_CHECK enum err_code route_again(struct engine *e, const struct act *act, co
                                      struct slice params, struct route_again *ret,
                                      struct err *refused, struct err *err);
 
-/* A copy of the job begins with its first step: sets queue, step, options and bill of `copy`. */
+/* A copy of the job begins with its first step: sets queue, step, options and routing of `copy`. */
 MUST_CHECK enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
                                     struct err *refused);
 
-/* Members of a claimed job that come from its bill: "step" and "parent"; empty when there are none. */
-struct slice route_claim_members(const struct bill *bill, const struct job *j, struct arena *arena);
+/* Members of a claimed job that come from its routing: "step" and "parent"; empty when there are none. */
+struct slice route_claim_members(const struct routing *routing, const struct job *j,
+                                 struct arena *arena);

@@ -2,7 +2,7 @@
  * Routes that are run again, or copied: from which step, and with what.
  *
  * What the steps before it have set is computed anew from the record.  What a person changes counts over it, now and
- * when the job is run once more: the bill keeps up to which attempt a name is not what steps had set.
+ * when the job is run once more: the routing keeps up to which attempt a name is not what steps had set.
  */
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
@@ -58,8 +58,8 @@ static struct slice still_set(const struct progress_entry *entry, struct slice c
 }
 
 /* With the names that are changed now. */
-static struct slice add_changed(const struct bill *bill, const struct job *j, struct slice params,
-                                struct arena *arena)
+static struct slice add_changed(const struct routing *routing, const struct job *j,
+                                struct slice params, struct arena *arena)
 {
     CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
     struct slice key;
@@ -72,7 +72,7 @@ static struct slice add_changed(const struct bill *bill, const struct job *j, st
         buf_addf(&b, ":%d", j->attempt);
     }
     buf_add_char(&b, '}');
-    return route_params(bill->changed, arena_copy(arena, buf_slice(&b)), slice_make(NULL, 0),
+    return route_params(routing->changed, arena_copy(arena, buf_slice(&b)), slice_make(NULL, 0),
                         arena);
 }
 
@@ -80,7 +80,7 @@ static struct slice add_changed(const struct bill *bill, const struct job *j, st
 
 /* What steps before one have set, by the record: that of the attempt that ended its step counts. */
 struct assigning {
-    const struct bill *bill;
+    const struct routing *routing;
     size_t before; /* the step's place */
     struct arena *arena;
     struct slice assigned;
@@ -100,10 +100,10 @@ static void take_assigned(void *ctx, const struct progress_entry *entry)
 
     if (a->last.number != entry->number)
         settle_last(a);
-    if (route_place(a->bill, entry->number) >= a->before)
+    if (route_place(a->routing, entry->number) >= a->before)
         return;
     a->last = *entry;
-    a->last.set = still_set(entry, a->bill->changed, a->arena);
+    a->last.set = still_set(entry, a->routing->changed, a->arena);
     if (entry->outcome == JOB_OUT_DONE)
         settle_last(a);
 }
@@ -115,14 +115,15 @@ static int stopped_at(const struct job *j)
     return j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
 }
 
-static enum err_code choose_step(const struct bill *bill, const struct job *j, struct slice from,
-                                 bool anew, const struct route_step **ret_step, struct err *refused)
+static enum err_code choose_step(const struct routing *routing, const struct job *j,
+                                 struct slice from, bool anew, const struct route_step **ret_step,
+                                 struct err *refused)
 {
     int number = anew ? 0 : stopped_at(j);
 
     if (from.size > 0)
-        return route_select(bill, from, ret_step, refused);
-    *ret_step = number == 0 ? &bill->steps[0] : route_find(bill, number);
+        return route_select(routing, from, ret_step, refused);
+    *ret_step = number == 0 ? &routing->steps[0] : route_find(routing, number);
     if (*ret_step == NULL)
         return err_set(refused, E_CONFLICT, "step %d, where it was, is not in its route any more",
                        number);
@@ -134,57 +135,57 @@ enum err_code route_again(struct engine *e, const struct act *act, const struct 
                           struct err *err)
 {
     const struct route_step *step = NULL;
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(j->bill, &e->batch.arena, &bill);
-    if (choose_step(&bill, j, act->from, act->anew, &step, refused) != E_OK)
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    if (choose_step(&routing, j, act->from, act->anew, &step, refused) != E_OK)
         return E_OK;
     *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
     if (ret->queue == NULL) {
         queue_unknown(e, step->queue, E_INVALID, refused);
         return E_OK;
     }
-    bool rewritten = bill.n_skip > 0 || act->params.size > 0;
+    bool rewritten = routing.n_skip > 0 || act->params.size > 0;
 
-    bill.n_skip = 0; /* what is run again is run in full */
+    routing.n_skip = 0; /* what is run again is run in full */
     if (act->params.size > 0)
-        bill.changed = add_changed(&bill, j, act->params, &e->batch.arena);
-    struct assigning a = {.bill = &bill,
-                          .before = route_place(&bill, step->number),
+        routing.changed = add_changed(&routing, j, act->params, &e->batch.arena);
+    struct assigning a = {.routing = &routing,
+                          .before = route_place(&routing, step->number),
                           .arena = &e->batch.arena};
 
     if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
         return err->code;
     settle_last(&a);
-    ret->options = route_options(&bill, step, &e->batch.arena);
+    ret->options = route_options(&routing, step, &e->batch.arena);
     ret->assigned = a.assigned;
     ret->params = route_params(params, ret->assigned, step->params, &e->batch.arena);
     if (rewritten)
-        ret->bill = bill_format(&bill, &e->batch.arena);
+        ret->routing = routing_format(&routing, &e->batch.arena);
     return E_OK;
 }
 
 enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
                          struct err *refused)
 {
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(j->bill, &e->batch.arena, &bill);
-    bill.after = slice_make(NULL, 0);
-    bill.changed = slice_make(NULL, 0);
-    bill.n_skip = 0;
-    bill.parent = 0;
-    bill.depth = 0;
-    copy->bill = bill_format(&bill, &e->batch.arena);
-    copy->billed = bill_is_followed(&bill);
-    if (bill.n_steps == 0)
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    routing.after = slice_make(NULL, 0);
+    routing.changed = slice_make(NULL, 0);
+    routing.n_skip = 0;
+    routing.parent = 0;
+    routing.depth = 0;
+    copy->routing = routing_format(&routing, &e->batch.arena);
+    copy->has_dests = routing_is_followed(&routing);
+    if (routing.n_steps == 0)
         return E_OK;
-    const struct queue *q = queue_find(e, bill.steps[0].queue);
+    const struct queue *q = queue_find(e, routing.steps[0].queue);
 
     if (q == NULL)
-        return queue_unknown(e, bill.steps[0].queue, E_INVALID, refused);
+        return queue_unknown(e, routing.steps[0].queue, E_INVALID, refused);
     copy->queue = q->id;
-    copy->step = bill.steps[0].number;
-    copy->options = route_options(&bill, &bill.steps[0], &e->batch.arena);
+    copy->step = routing.steps[0].number;
+    copy->options = route_options(&routing, &routing.steps[0], &e->batch.arena);
     return E_OK;
 }

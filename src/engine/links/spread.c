@@ -65,7 +65,7 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
                                .labels = s->labels,
                                .priority = s->priority,
                                .content = s->content,
-                               .bill = s->bill,
+                               .routing = s->routing,
                                .key = topic_key(e, s->key, p->queue)};
 
     if (item.key.size > 0 && keys_get(e, item.key)->who.job != p->id)
@@ -76,14 +76,14 @@ static enum err_code make_published(struct engine *e, const struct stored_spread
 static enum err_code make_chained(struct engine *e, const struct stored_spread *s, struct plan *p,
                                   struct err *err)
 {
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(s->bill, &e->batch.arena, &bill);
+    routing_parse(s->routing, &e->batch.arena, &routing);
     struct chain_source source = {.params = s->params,
                                   .labels = s->labels,
-                                  .job = bill.parent,
-                                  .depth = bill.depth,
-                                  .topic = bill.topic,
+                                  .job = routing.parent,
+                                  .depth = routing.depth,
+                                  .topic = routing.topic,
                                   .priority = s->priority};
 
     return chain_make(e, &source, p, err);

@@ -61,12 +61,12 @@ enum err_code topic_publish(struct engine *e, struct slice topic, const struct c
 {
     struct spread_target *targets = NULL;
     size_t n = subscribed(e, topic, &targets);
-    struct bill bill = {.parent = source->job, .depth = source->depth, .topic = topic};
+    struct routing routing = {.parent = source->job, .depth = source->depth, .topic = topic};
     struct stored_spread spread = {.chained = true,
                                    .params = source->params,
                                    .labels = source->labels,
                                    .priority = source->priority,
-                                   .bill = bill_format(&bill, &e->batch.arena),
+                                   .routing = routing_format(&routing, &e->batch.arena),
                                    .targets = targets,
                                    .n_targets = n};
 
@@ -94,26 +94,26 @@ struct slice topic_key(struct engine *e, struct slice key, const struct queue *q
     return slice_make(text, key.size + 1 + name);
 }
 
-static struct slice bill_for(struct engine *e, const struct submit_item *item)
+static struct slice routing_for(struct engine *e, const struct submit_item *item)
 {
-    struct bill bill = {.topic = item->topic};
+    struct routing routing = {.topic = item->topic};
 
-    if (item->bill.size > 0)
-        bill_parse(item->bill, &e->batch.arena, &bill);
-    bill.topic = item->topic;
-    return bill_format(&bill, &e->batch.arena);
+    if (item->routing.size > 0)
+        routing_parse(item->routing, &e->batch.arena, &routing);
+    routing.topic = item->topic;
+    return routing_format(&routing, &e->batch.arena);
 }
 
-/* The item as one for a queue; `bill` is that of all of them. */
+/* The item as one for a queue; `routing` is that of all of them. */
 static struct submit_item item_for(struct engine *e, const struct submit_item *item,
-                                   struct slice bill, int64_t queue)
+                                   struct slice routing, int64_t queue)
 {
     const struct queue *q = queue_by_id(e, queue);
     struct submit_item own = *item;
 
     own.queue = slice_of(q->name);
     own.key = topic_key(e, item->key, q);
-    own.bill = bill;
+    own.routing = routing;
     own.topic = slice_make(NULL, 0);
     return own;
 }
@@ -149,7 +149,7 @@ struct fanout topic_cost(const struct engine *e, const struct submit_item *items
             subscribers = topic_count(e, item->topic);
         topic = item->topic;
         cost.rows += subscribers;
-        cost.bytes += subscribers * (item->labels.size + item->options.size + item->bill.size);
+        cost.bytes += subscribers * (item->labels.size + item->options.size + item->routing.size);
     }
     return cost;
 }
@@ -186,15 +186,15 @@ static enum err_code expand_one(struct engine *e, const struct submit_item *item
 {
     struct spread_target *targets = NULL;
     size_t n = subscribed(e, item->topic, &targets);
-    struct slice bill = bill_for(e, item);
+    struct slice routing = routing_for(e, item);
 
     if (n == 0) {
         refuse_nobody(item->topic, E_INVALID, refused);
         return refused->code;
     }
-    VEC_PUSH(&x->firsts, item_for(e, item, bill, targets[0].queue));
+    VEC_PUSH(&x->firsts, item_for(e, item, routing, targets[0].queue));
     for (size_t i = 1; i < n; i++) {
-        struct submit_item own = item_for(e, item, bill, targets[i].queue);
+        struct submit_item own = item_for(e, item, routing, targets[i].queue);
 
         own.ref = slice_make(NULL, 0); /* means the first one */
         VEC_PUSH(&x->others, own);
@@ -252,7 +252,7 @@ bool topic_expand(struct engine *e, const struct submit_item *items, size_t n,
 /* There may be many of them in a batch, to many queues each: little is kept of a target. */
 struct publishing {
     struct submit_item item; /* of all of them, but for queue and key */
-    struct slice bill;
+    struct slice routing;
     struct spread_target *targets;
     size_t n;
     bool known; /* it was published before, under this key */
@@ -328,7 +328,7 @@ static enum err_code judge_queues(struct engine *e, struct publishing *p, struct
                                   struct err *err)
 {
     for (size_t i = 0; i < p->n; i++) {
-        struct submit_item item = item_for(e, &p->item, p->bill, p->targets[i].queue);
+        struct submit_item item = item_for(e, &p->item, p->routing, p->targets[i].queue);
         struct plan plan = {.id = 0};
         struct quote quote;
 
@@ -370,7 +370,7 @@ static enum err_code make_all(struct engine *e, const struct publish *x, struct 
                                    .body = x->body,
                                    .labels = x->labels,
                                    .priority = x->priority,
-                                   .bill = p->bill,
+                                   .routing = p->routing,
                                    .targets = p->targets,
                                    .n_targets = p->n};
 
@@ -404,7 +404,7 @@ enum err_code publish_run(struct engine *e, struct op *op, struct err *err)
                                     .content = x->content}};
     bool lost = true;
 
-    p.bill = bill_for(e, &p.item);
+    p.routing = routing_for(e, &p.item);
     for (int tries = 0; lost; tries++) {
         lost = false;
         p.n = subscribed(e, x->topic, &p.targets);

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "core/job/job.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "store/links/links.h"
 
 struct engine;

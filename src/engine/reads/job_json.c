@@ -301,10 +301,10 @@ void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue)
     add_ending(b, j);
 }
 
-/* Members of the bill that are shown as they are kept. */
-static const char *const bill_members[] = {"steps", "on_success", "on_failure", "after"};
+/* Members of the routing that are shown as they are kept. */
+static const char *const routing_members[] = {"steps", "on_success", "on_failure", "after"};
 
-void json_add_bill(struct buf *b, const struct job *j, bool whole)
+void json_add_routing(struct buf *b, const struct job *j, bool whole)
 {
     struct slice value;
 
@@ -312,16 +312,16 @@ void json_add_bill(struct buf *b, const struct job *j, bool whole)
         json_put_int(b, "step", j->step);
     if (j->failed_step > 0)
         json_put_int(b, "failed_step", j->failed_step);
-    if (j->bill.size == 0)
+    if (j->routing.size == 0)
         return;
-    for (size_t i = 0; whole && i < ARRAY_LEN(bill_members); i++)
-        if (json_find(j->bill, bill_members[i], &value))
-            json_put_raw(b, bill_members[i], value);
+    for (size_t i = 0; whole && i < ARRAY_LEN(routing_members); i++)
+        if (json_find(j->routing, routing_members[i], &value))
+            json_put_raw(b, routing_members[i], value);
     if (whole)
         add_raw(b, "set", j->assigned);
-    if (json_find(j->bill, "parent", &value))
+    if (json_find(j->routing, "parent", &value))
         json_put_raw(b, "parent", value);
-    if (json_find(j->bill, "topic", &value))
+    if (json_find(j->routing, "topic", &value))
         json_put_raw(b, "topic", value);
 }
 

@@ -40,7 +40,7 @@ void json_add_grant(struct buf *b, const struct job *j, struct slice queue);
 struct claimed_texts {
     struct slice lease;
     struct slice grant; /* what json_add_grant wrote */
-    struct slice more;  /* members that its bill adds; or empty */
+    struct slice more;  /* members that its routing adds; or empty */
     const char *url;    /* the base of full ids; NULL: none */
 };
 
@@ -49,8 +49,8 @@ void json_add_claimed(struct buf *b, const struct job *j, const struct claimed_t
 /* The job's own fields as people see them, without the braces: the caller adds what it knows beyond. */
 void json_add_job_fields(struct buf *b, const struct job *j, struct slice queue);
 
-/* What the bill says, in full or in short: step, parent and topic. */
-void json_add_bill(struct buf *b, const struct job *j, bool whole);
+/* What the routing says, in full or in short: step, parent and topic. */
+void json_add_routing(struct buf *b, const struct job *j, bool whole);
 
 /* One entry of the record; `name` is the step's, the queue's of a job without steps. */
 void json_add_progress(struct buf *b, const struct progress_entry *e, struct slice name,

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine/jobs/filter.h"
 #include "engine/reads/internal.h"
 #include "engine/reads/job_json.h"
@@ -234,7 +234,7 @@ static enum err_code add_fields(struct buf *b, struct query_view *v, const struc
     if (worker.size > 0) {
         json_put_string(b, "worker", worker);
     }
-    json_add_bill(b, j, whole);
+    json_add_routing(b, j, whole);
     json_add_job_url(b, q->url, j->id.v);
     if (j->state == JOB_HELD && r.code == NULL && say_after(v, j, &r, err) != E_OK)
         return err->code;
@@ -279,7 +279,7 @@ static enum err_code add_cursor(struct buf *b, struct query_view *v, const struc
 struct record {
     struct buf *b;
     const struct query_view *view;
-    struct bill bill;
+    struct routing routing;
     int last_attempt;
 };
 
@@ -287,7 +287,7 @@ struct record {
 static void take_entry(void *ctx, const struct progress_entry *entry)
 {
     struct record *r = ctx;
-    const struct route_step *step = route_find(&r->bill, entry->number);
+    const struct route_step *step = route_find(&r->routing, entry->number);
     struct slice queue = view_queue_name(r->view, entry->queue);
 
     if (step != NULL && (entry->token == 0 || view_queue(r->view, entry->queue) == NULL))
@@ -304,8 +304,8 @@ static enum err_code add_record(struct buf *b, struct query_view *v, const struc
 {
     struct record r = {.b = b, .view = v};
 
-    if (j->bill.size > 0)
-        bill_parse(j->bill, &v->arena, &r.bill);
+    if (j->routing.size > 0)
+        routing_parse(j->routing, &v->arena, &r.routing);
     json_add_key(b, "progress");
     buf_add_char(b, '[');
     if (store_progress_load(v->store, j->id.v, take_entry, &r, err) != E_OK)

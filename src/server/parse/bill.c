@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/parse/bill.h"
+#include "server/parse/routing.h"
 
 #include "server/limits.h"
 
@@ -10,7 +10,7 @@ enum err_code own_command_forbidden(struct err *err)
                    "socket in the data directory, or send the token (Authorization: Bearer TOKEN)");
 }
 
-static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct err *err)
+static enum err_code add_up(struct routing_sum *sum, struct routing_sum more, struct err *err)
 {
     if (sum == NULL)
         return E_OK;
@@ -25,11 +25,11 @@ static enum err_code add_up(struct bill_sum *sum, struct bill_sum more, struct e
         return err_set(err, E_TOO_LARGE,
                        "the request has more than %d conditions in all: send several requests",
                        REQUEST_CONDITIONS_MAX);
-    if (sum->bytes > REQUEST_BILLS_MAX)
+    if (sum->bytes > REQUEST_ROUTINGS_MAX)
         return err_set(err, E_TOO_LARGE,
                        "steps and destinations of the request have more than %zu MiB in all: send "
                        "several requests",
-                       REQUEST_BILLS_MAX >> 20);
+                       REQUEST_ROUTINGS_MAX >> 20);
     return E_OK;
 }
 
@@ -46,76 +46,77 @@ static enum err_code check_commands(const struct route_step *steps, size_t n, en
     return E_OK;
 }
 
-static enum err_code read_progress(struct slice json, struct arena *arena, struct bill *bill,
+static enum err_code read_progress(struct slice json, struct arena *arena, struct routing *routing,
                                    struct submit_item *item, struct err *err)
 {
     struct route_status *entries = NULL;
 
     if (json.size == 0)
         return E_OK;
-    if (route_progress_parse(json, bill, arena, &entries, &item->n_progress, err) != E_OK)
+    if (route_progress_parse(json, routing, arena, &entries, &item->n_progress, err) != E_OK)
         return err->code;
     item->progress = entries;
-    route_skip(bill, entries, item->n_progress, arena); /* run elsewhere: passed over */
+    route_skip(routing, entries, item->n_progress, arena); /* run elsewhere: passed over */
     return E_OK;
 }
 
-static enum err_code begin_route(struct bill *bill, struct arena *arena, struct submit_item *item,
-                                 struct err *err)
+static enum err_code begin_route(struct routing *routing, struct arena *arena,
+                                 struct submit_item *item, struct err *err)
 {
-    const struct route_step *first = route_first(bill);
+    const struct route_step *first = route_first(routing);
 
     if (first == NULL)
         return err_set(err, E_INVALID,
                        "progress: every step has a status already, nothing is left to run");
     item->queue = first->queue;
-    item->options = route_options(bill, first, arena);
+    item->options = route_options(routing, first, arena);
     item->step = first->number;
     item->step_params = first->params;
     return E_OK;
 }
 
-static enum err_code read_route(const struct bill_values *values, enum right right,
-                                struct arena *arena, struct bill *bill, struct submit_item *item,
-                                struct err *err)
+static enum err_code read_route(const struct routing_values *values, enum right right,
+                                struct arena *arena, struct routing *routing,
+                                struct submit_item *item, struct err *err)
 {
     if (values->steps.size == 0)
         return values->progress.size == 0
                    ? E_OK
                    : err_set(err, E_INVALID, "progress: is for a job with 'steps'");
-    bill->options = item->options;
-    if (route_steps_parse(values->steps, 0, arena, &bill->steps, &bill->n_steps, err) != E_OK ||
-        check_commands(bill->steps, bill->n_steps, right, err) != E_OK ||
-        read_progress(values->progress, arena, bill, item, err) != E_OK)
+    routing->options = item->options;
+    if (route_steps_parse(values->steps, 0, arena, &routing->steps, &routing->n_steps, err) !=
+            E_OK ||
+        check_commands(routing->steps, routing->n_steps, right, err) != E_OK ||
+        read_progress(values->progress, arena, routing, item, err) != E_OK)
         return err->code;
-    return begin_route(bill, arena, item, err);
+    return begin_route(routing, arena, item, err);
 }
 
 /* ---- all of it ---- */
 
-enum err_code parse_bill(const struct bill_values *values, const struct submit_source *source,
+enum err_code parse_routing(const struct routing_values *values, const struct submit_source *source,
                          struct arena *arena, struct submit_item *item, struct err *err)
 {
-    struct bill bill = {.parent = values->parent};
+    struct routing routing = {.parent = values->parent};
     struct after_cond *conds = NULL;
 
-    if (read_route(values, source->right, arena, &bill, item, err) != E_OK)
+    if (read_route(values, source->right, arena, &routing, item, err) != E_OK)
         return err->code;
     if (values->on_success.size > 0 &&
-        dest_list_canonical(values->on_success, "on_success", arena, &bill.on_success, err) != E_OK)
+        dest_list_canonical(values->on_success, "on_success", arena, &routing.on_success, err) != E_OK)
         return err->code;
     if (values->on_failure.size > 0 &&
-        dest_list_canonical(values->on_failure, "on_failure", arena, &bill.on_failure, err) != E_OK)
+        dest_list_canonical(values->on_failure, "on_failure", arena, &routing.on_failure, err) != E_OK)
         return err->code;
     if (values->after.size > 0 &&
         after_parse(values->after, arena, &conds, &item->n_after, err) != E_OK)
         return err->code;
     item->after = conds;
-    item->bill = bill_format(&bill, arena);
+    item->routing = routing_format(&routing, arena);
     return add_up(source->sum,
-                  (struct bill_sum){.steps = bill.n_steps + item->n_progress,
-                                    .conditions = item->n_after,
-                                    .bytes = item->bill.size},
+                  (struct routing_sum){.steps = routing.n_steps + item->n_progress,
+                                       .conditions = item->n_after,
+                                       .bytes = item->routing.size},
                   err);
 }
 
@@ -129,5 +130,5 @@ enum err_code parse_added_steps(struct slice steps, const struct submit_source *
         return err->code;
     if (check_commands(items, n, source->right, err) != E_OK)
         return err->code;
-    return add_up(source->sum, (struct bill_sum){.steps = n, .bytes = steps.size}, err);
+    return add_up(source->sum, (struct routing_sum){.steps = n, .bytes = steps.size}, err);
 }

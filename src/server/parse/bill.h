@@ -1,8 +1,8 @@
 /*
  * The part of a job that few have: its route, where its end leads, what it waits for.
  *
- * For job.c, which gathers the values; here they are checked and turned into the bill
- * (core/route/bill.h) and into where the job begins. Pure; what is made is in the arena.
+ * For job.c, which gathers the values; here they are checked and turned into the routing
+ * (core/route/routing.h) and into where the job begins. Pure; what is made is in the arena.
  */
 /* SPDX-License-Identifier: MIT */
 #pragma once
@@ -16,12 +16,12 @@
 #include "server/parse/job.h"
 
 /* As they came; empty: not given. */
-struct bill_values {
+struct routing_values {
     struct slice steps, progress, after, on_success, on_failure;
     int64_t parent; /* 0: none */
 };
 
-static inline bool bill_values_any(const struct bill_values *v)
+static inline bool routing_values_any(const struct routing_values *v)
 {
     return v->steps.size + v->progress.size + v->after.size + v->on_success.size +
                    v->on_failure.size >
@@ -29,18 +29,18 @@ static inline bool bill_values_any(const struct bill_values *v)
            v->parent != 0;
 }
 
-/* What the bills of one request add up to: few bytes can say much that has to be kept in mind
+/* What the routings of one request add up to: few bytes can say much that has to be kept in mind
  * until it is answered. */
-struct bill_sum {
+struct routing_sum {
     size_t steps; /* and entries of records */
     size_t conditions;
-    size_t bytes; /* of bills */
+    size_t bytes; /* of routings */
 };
 
-/* Fills bill, progress and after of the item. With a route, item->options are the job's own and
+/* Fills routing, progress and after of the item. With a route, item->options are the job's own and
  * become those of the step it begins with, and so do queue, step and step_params. E_INVALID;
  * E_FORBIDDEN for a step's command; E_TOO_LARGE for a request with too much of all this. */
-MUST_CHECK enum err_code parse_bill(const struct bill_values *values,
+MUST_CHECK enum err_code parse_routing(const struct routing_values *values,
                                     const struct submit_source *source, struct arena *arena,
                                     struct submit_item *item, struct err *err);
 

@@ -56,7 +56,7 @@ const struct object emit_object = {.what = "an emit",
 enum err_code parse_emit(struct slice text, const struct submit_source *source, struct arena *arena,
                          struct emit *ret_emit, struct err *err)
 {
-    struct bill_sum sum = {.steps = 0};
+    struct routing_sum sum = {.steps = 0};
     struct submit_source own = {
         .right = source->right, .key = source->key, .emitted = true, .sum = &sum};
     struct emit x = {0};

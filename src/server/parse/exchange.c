@@ -249,7 +249,7 @@ enum err_code parse_exchange(struct slice text, enum exchange_kind kind,
                              const struct submit_source *source, struct arena *arena,
                              struct exchange *ret_exchange, struct err *err)
 {
-    struct bill_sum sum = {.steps = 0};
+    struct routing_sum sum = {.steps = 0};
     struct submit_source own = {
         .right = source->right, .leases = source->leases, .emitted = true, .sum = &sum};
     struct exchange x = {.parts = requests[kind].parts, .max = -1, .lease_us = LEASE_DEFAULT_US};

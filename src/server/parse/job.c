@@ -9,14 +9,14 @@
 #include "core/object/quote.h"
 #include "core/queue/def.h"
 #include "server/limits.h"
-#include "server/parse/bill.h"
+#include "server/parse/routing.h"
 #include "server/parse/content_hash.h"
 
 struct job_values {
     struct submit_item item;
     struct slice timeout, retry, command; /* JSON, as it came: they go into `options` */
     struct slice workdir, env;            /* of the command */
-    struct bill_values bill;
+    struct routing_values routing;
     bool has_delay, has_due, has_redo;
 };
 
@@ -167,14 +167,14 @@ static const struct field job_fields[] = {
                  .null = true, .schema = "Text", .help = "Of the job's own command."),
     FIELD_CUSTOM("env", read_of_command, FIELD_OFFSET(struct slice, job_values, env), .null = true,
                  .schema = "Texts", .help = "Of the job's own command."),
-    FIELD_JSON("steps", job_values, bill.steps, .null = true,
+    FIELD_JSON("steps", job_values, routing.steps, .null = true,
                .schema = "{'type':'array','items':{'$ref':'#/components/schemas/Step'}}"),
-    FIELD_JSON("after", job_values, bill.after, .null = true, .schema = "After",
+    FIELD_JSON("after", job_values, routing.after, .null = true, .schema = "After",
                .help = "What it waits for."),
-    FIELD_JSON("on_success", job_values, bill.on_success, .null = true, .schema = "Destinations"),
-    FIELD_JSON("on_failure", job_values, bill.on_failure, .null = true, .schema = "Destinations"),
-    FIELD_ID("parent", job_values, bill.parent, .null = true),
-    FIELD_JSON("progress", job_values, bill.progress, .null = true,
+    FIELD_JSON("on_success", job_values, routing.on_success, .null = true, .schema = "Destinations"),
+    FIELD_JSON("on_failure", job_values, routing.on_failure, .null = true, .schema = "Destinations"),
+    FIELD_ID("parent", job_values, routing.parent, .null = true),
+    FIELD_JSON("progress", job_values, routing.progress, .null = true,
                .schema = "{'type':'array','items':{'$ref':'#/components/schemas/StepStatus'}}",
                .help = "The record of steps that were run elsewhere."),
     FIELD_TEXT("ref", job_values, item.ref, .null = true, .min = 1, .max = REF_BYTES_MAX,
@@ -223,10 +223,10 @@ static enum err_code check_published(const struct job_values *job, struct err *e
 {
     const struct submit_item *item = &job->item;
 
-    if (item->queue.size > 0 || job->bill.steps.size > 0)
+    if (item->queue.size > 0 || job->routing.steps.size > 0)
         return err_set(err, E_INVALID, "topic, queue and steps exclude each other");
     if (item->body.data != NULL || item->key.size > 0 || item->ref.size > 0 || job->has_delay ||
-        job->has_due || job->has_redo || bill_values_any(&job->bill) || has_options(job) ||
+        job->has_due || job->has_redo || routing_values_any(&job->routing) || has_options(job) ||
         job->workdir.size + job->env.size > 0)
         return err_set(err, E_INVALID,
                        "topic: what is published has params, labels and a priority, nothing else");
@@ -237,7 +237,7 @@ static enum err_code check_whole(struct object_read *r, struct slice value)
 {
     const struct job_values *job = r->to;
     const struct submit_item *item = &job->item;
-    bool routed = job->bill.steps.size > 0;
+    bool routed = job->routing.steps.size > 0;
     const char *beside = job->workdir.size > 0 ? "workdir" : "env";
 
     (void)value;
@@ -280,7 +280,7 @@ enum err_code job_read(struct object_read *r, void *to, struct slice value)
         return code;
     if (has_options(&job))
         item->options = options_json(&job, r->arena);
-    if (bill_values_any(&job.bill) && parse_bill(&job.bill, source, r->arena, item, r->err) != E_OK)
+    if (routing_values_any(&job.routing) && parse_routing(&job.routing, source, r->arena, item, r->err) != E_OK)
         return r->err->code;
     if (item->key.size > 0 || source->key.data != NULL)
         item->content = job.has_redo ? content_without_redo(value) : content_hash(value);

@@ -15,7 +15,7 @@
 #include "engine/op.h"
 #include "server/request/auth.h"
 
-struct bill_sum;
+struct routing_sum;
 struct siphash_key;
 
 /* What holds for all jobs of a request. */
@@ -24,7 +24,7 @@ struct submit_source {
     struct slice key;                 /* Idempotency-Key; data NULL: none */
     bool emitted;                     /* by a running job: they may be published instead */
     const struct siphash_key *leases; /* what proves them; not where none are told */
-    struct bill_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
+    struct routing_sum *sum; /* of the request so far; NULL: it needs no bound beyond its size */
 };
 
 /* Into an item that is all zeros; on failure it stays so.  E_INVALID, E_TOO_LARGE, E_FORBIDDEN. */

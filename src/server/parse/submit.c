@@ -104,7 +104,7 @@ enum err_code parse_jobs(struct object_read *r, struct slice value,
 enum err_code parse_submit(struct slice text, const struct submit_source *source,
                            struct arena *arena, struct submit *ret_submit, struct err *err)
 {
-    struct bill_sum sum = {.steps = 0};
+    struct routing_sum sum = {.steps = 0};
     struct submit_source own = *source;
     struct slice value;
     struct quote quote;

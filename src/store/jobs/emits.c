@@ -178,7 +178,7 @@ static const struct db_column staged_columns[] = {
     DB_NUMBER(job, due_at),
     DB_VALUE(DB_COLUMN_TEXT, job, key),
     DB_SKIPPED, /* history */
-    DB_VALUE(DB_COLUMN_OBJECT, job, bill),
+    DB_VALUE(DB_COLUMN_OBJECT, job, routing),
     DB_NUMBER(job, awaited),
 };
 static const struct db_table staged_table = DB_TABLE("staged job", job, staged_columns,

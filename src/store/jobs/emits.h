@@ -91,7 +91,7 @@ MUST_CHECK enum err_code store_emit_owner(struct store *s, int64_t job, int64_t 
                                           struct err *err);
 
 /* The staged jobs of a request, in the arena: id, queue, state, priority, due_at, awaited, key,
- * bill and history. */
+ * routing and history. */
 MUST_CHECK enum err_code store_staged_load(struct store *s, const struct stored_emit *e,
                                            struct arena *arena, struct job **ret_jobs,
                                            size_t *ret_n, struct err *err);

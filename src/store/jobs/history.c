@@ -21,7 +21,7 @@
     X("total", total, int64_t)              \
     X("expected_at", expected_at, int64_t)  \
     X("delay", delay_us, int64_t)           \
-    X("billed", billed, bool)               \
+    X("billed", has_dests, bool)            \
     X("step", step, int)                    \
     X("failed_step", failed_step, int)      \
     X("attempts_before", attempts_before, int)
@@ -46,7 +46,7 @@ bool history_is_plain(const struct job *j)
            j->failures == 0 && j->lost == 0 && j->laters == 0 && j->returned == 0 &&
            j->cause == JOB_CAUSE_NONE && j->done == 0 && j->total == 0 && j->expected_at == 0 &&
            j->delay_us == 0 && j->text.size == 0 && j->unit.size == 0 &&
-           (!j->exited || ended_well(j)) && !j->billed && j->step == 0 && j->failed_step == 0 &&
+           (!j->exited || ended_well(j)) && !j->has_dests && j->step == 0 && j->failed_step == 0 &&
            j->attempts_before == 0;
 }
 
@@ -173,6 +173,6 @@ bool history_parse_claimed(struct slice json, struct job *j)
                 return false;
             *members[i] = (int)json_int(value);
         }
-    j->billed = json_find(json, "billed", &value) && json_int(value) != 0;
+    j->has_dests = json_find(json, "billed", &value) && json_int(value) != 0;
     return true;
 }

@@ -49,7 +49,7 @@ static const struct db_column payload_columns[] = {
     DB_VALUE(DB_COLUMN_TEXT, job, key),       DB_VALUE(DB_COLUMN_OBJECT, job, params),
     DB_VALUE(DB_COLUMN_BYTES, job, body),     DB_VALUE(DB_COLUMN_OBJECT, job, labels),
     DB_VALUE(DB_COLUMN_OBJECT, job, options), DB_VALUE(DB_COLUMN_JSON, job, result),
-    DB_VALUE(DB_COLUMN_OBJECT, job, bill),    DB_VALUE(DB_COLUMN_OBJECT, job, assigned),
+    DB_VALUE(DB_COLUMN_OBJECT, job, routing), DB_VALUE(DB_COLUMN_OBJECT, job, assigned),
 };
 static const struct db_table payload_table = DB_TABLE("job", job, payload_columns,
                                                       .first = PAYLOAD_COLUMN);
@@ -218,12 +218,12 @@ enum err_code store_job_change_payload(struct store *s, int64_t id, struct slice
 }
 
 enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
-                                  struct slice bill, struct slice assigned, struct err *err)
+                                  struct slice routing, struct slice assigned, struct err *err)
 {
     ready_cache_forget(&s->ready_cache, id);
     return db_do(s->db, SQL_PAYLOAD_SET_ROUTE, err, db_i(id), db_i(options.data != NULL),
-                 db_t(options), db_i(bill.data != NULL), db_t(bill), db_i(assigned.data != NULL),
-                 db_t(assigned));
+                 db_t(options), db_i(routing.data != NULL), db_t(routing),
+                 db_i(assigned.data != NULL), db_t(assigned));
 }
 
 enum err_code store_job_keep_result(struct store *s, int64_t id, struct slice result,

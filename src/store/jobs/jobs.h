@@ -18,7 +18,7 @@
 struct store;
 
 /* Adds new jobs: id, queue, state, priority, due_at, awaited, the texts and the history (holds,
- * billed, step …) are stored, everything else is 0. */
+ * has_dests, step …) are stored, everything else is 0. */
 MUST_CHECK enum err_code store_jobs_insert(struct store *s, const struct job *jobs, size_t n,
                                            struct err *err);
 
@@ -33,7 +33,7 @@ enum {
     LOAD_LIVE = 8,    /* only a job that has not ended */
 };
 
-/* Bytes of a value that a list shows whole; and of a bill, beyond which it is not read. */
+/* Bytes of a value that a list shows whole; and of a routing, beyond which it is not read. */
 enum { LISTED_VALUE_MAX = 4096, LISTED_BILL_MAX = 64 << 10 };
 
 /* A job that is alive or has ended.  A server that shares the store locks it, alive, with
@@ -57,7 +57,7 @@ struct store_claim {
 };
 
 /* Makes the ready jobs jobs[i].id running, and fills in what a worker needs and what the attempt
- * continues from (lost, billed, step, failed_step, attempts_before).  A job that is no longer ready
+ * continues from (lost, has_dests, step, failed_step, attempts_before).  A job that is no longer ready
  * gets the state JOB_NONE.  A job beyond bytes_max stays JOB_READY, with its queue and priority. */
 MUST_CHECK enum err_code store_jobs_claim(struct store *s, const struct store_claim *claim,
                                           struct job *jobs, size_t n, struct arena *arena,
@@ -74,7 +74,7 @@ MUST_CHECK enum err_code store_job_change_payload(struct store *s, int64_t id, s
 
 /* Replaces the parts of a job's route.  data NULL: unchanged; otherwise empty: removed. */
 MUST_CHECK enum err_code store_job_set_route(struct store *s, int64_t id, struct slice options,
-                                             struct slice bill, struct slice assigned,
+                                             struct slice routing, struct slice assigned,
                                              struct err *err);
 
 /* Stores the result of a step; the job continues. */

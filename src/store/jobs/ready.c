@@ -64,7 +64,7 @@ static void on_light_row(void *ctx, const struct db_row *row)
                     .params = db_col_text(row, 2),
                     .labels = db_col_text(row, 3),
                     .options = db_col_text(row, 4),
-                    .bill = db_col_text(row, 5)};
+                    .routing = db_col_text(row, 5)};
 
     ready_cache_put(&s->ready_cache, &j);
 }

@@ -30,7 +30,7 @@ void ready_cache_forget(struct ready_cache *h, int64_t id)
     if (job == NULL)
         return;
     h->size -= sizeof(*job) + job->key.size + job->params.size + job->labels.size +
-               job->options.size + job->bill.size;
+               job->options.size + job->routing.size;
     free(job);
 }
 
@@ -59,7 +59,7 @@ static struct slice put_text(char **end, struct slice text)
 
 void ready_cache_put(struct ready_cache *h, const struct job *j)
 {
-    size_t size = j->key.size + j->params.size + j->labels.size + j->options.size + j->bill.size;
+    size_t size = j->key.size + j->params.size + j->labels.size + j->options.size + j->routing.size;
 
     if (j->body.data != NULL || size >= LIGHT_BYTES) {
         ready_cache_forget(h, j->id.v);
@@ -75,7 +75,7 @@ void ready_cache_put(struct ready_cache *h, const struct job *j)
     job->params = put_text(&end, j->params);
     job->labels = put_text(&end, j->labels);
     job->options = put_text(&end, j->options);
-    job->bill = put_text(&end, j->bill);
+    job->routing = put_text(&end, j->routing);
 }
 
 void ready_cache_put_place(struct ready_cache *h, int64_t id, int64_t queue, int priority)

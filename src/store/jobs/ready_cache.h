@@ -21,7 +21,7 @@ struct cached_job {
     int64_t queue;
     int priority;
     bool known; /* the payload is small, and cached */
-    struct slice key, params, labels, options, bill;
+    struct slice key, params, labels, options, routing;
     char bytes[]; /* of the texts */
 };
 

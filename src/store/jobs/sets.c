@@ -16,7 +16,7 @@
 static bool carries_nothing(const struct job *j)
 {
     return j->key.size == 0 && j->params.size == 0 && j->body.data == NULL && j->labels.size == 0 &&
-           j->options.size == 0 && j->bill.size == 0 && j->assigned.size == 0;
+           j->options.size == 0 && j->routing.size == 0 && j->assigned.size == 0;
 }
 
 /* One statement for a set of at most so many rows, and of so many bytes but for the last row: what
@@ -52,7 +52,7 @@ static int64_t share(struct sharing *sharing, const struct job *jobs, size_t n)
 
     if (j->shared != 0)
         return j->shared;
-    if (j->params.size + j->body.size < SHARED_MIN || j->bill.size == 0)
+    if (j->params.size + j->body.size < SHARED_MIN || j->routing.size == 0)
         return 0;
     if (sharing->id != 0 && is_same(j->params, sharing->params) && is_same(j->body, sharing->body))
         return sharing->id;
@@ -75,7 +75,7 @@ static const struct insert_shape routed_shape = {SQL_JOBS_INSERT_ROUTED, SQL_PAY
 static const struct insert_shape *shape_of(const struct job *jobs, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (jobs[i].bill.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
+        if (jobs[i].routing.size > 0 || jobs[i].assigned.size > 0 || !history_is_plain(&jobs[i]))
             return &routed_shape;
     return &plain_shape;
 }
@@ -102,7 +102,7 @@ static void fill_payload(const struct job *j, const struct insert_shape *shape, 
     c[4] = db_t(j->labels);
     c[5] = db_t(j->options);
     if (shape == &routed_shape) {
-        c[6] = db_t(j->bill);
+        c[6] = db_t(j->routing);
         c[7] = db_t(j->assigned);
         c[8] = (struct db_value){.type = DB_NULL};
         if (shared != 0)
@@ -174,7 +174,7 @@ static size_t set_size(const struct job *jobs, size_t n)
         bool again = j->shared != 0 || (i > 0 && carry_same(j, &jobs[i - 1]));
 
         bytes += (again ? 0 : j->params.size + j->body.size) + j->labels.size + j->options.size +
-                 j->bill.size + j->assigned.size;
+                 j->routing.size + j->assigned.size;
     }
     return i;
 }
@@ -250,9 +250,9 @@ static bool params_end_well(struct slice json)
 
 static bool payload_is_sound(const struct job *j)
 {
-    return is_readable(j->labels) && is_readable(j->options) && is_readable(j->bill) &&
+    return is_readable(j->labels) && is_readable(j->options) && is_readable(j->routing) &&
            is_readable(j->assigned) &&
-           (j->bill.size > 0 ? is_readable(j->params) : params_end_well(j->params));
+           (j->routing.size > 0 ? is_readable(j->params) : params_end_well(j->params));
 }
 
 static void read_payload(struct claim_rows *t, const struct db_row *row, struct job *j)
@@ -263,7 +263,7 @@ static void read_payload(struct claim_rows *t, const struct db_row *row, struct 
     j->labels = copy_text(db_col_text(row, 7), t->arena);
     j->options = copy_text(db_col_text(row, 8), t->arena);
     j->log_size = db_col_int(row, 10);
-    j->bill = copy_text(db_col_text(row, 12), t->arena);
+    j->routing = copy_text(db_col_text(row, 12), t->arena);
     t->bytes += j->params.size + j->body.size + j->labels.size + j->options.size;
 }
 
@@ -315,7 +315,7 @@ static bool cached_is_sound(const struct cached_job *cached)
     const struct job j = {.params = cached->params,
                           .labels = cached->labels,
                           .options = cached->options,
-                          .bill = cached->bill};
+                          .routing = cached->routing};
 
     return payload_is_sound(&j);
 }
@@ -341,7 +341,7 @@ static bool claim_cached(const struct store *s, struct claim_rows *t)
         j->params = copy_text(cached->params, t->arena);
         j->labels = copy_text(cached->labels, t->arena);
         j->options = copy_text(cached->options, t->arena);
-        j->bill = copy_text(cached->bill, t->arena);
+        j->routing = copy_text(cached->routing, t->arena);
         t->taken[t->n_taken++] = db_i(j->id.v);
     }
     return true;

@@ -30,7 +30,7 @@ enum err_code store_spread_add(struct store *s, const struct stored_spread *spre
     return db_do(s->db, SQL_SPREAD_ADD, err, db_i(spread->id), db_t(spread->key),
                  db_i(spread->fired ? spread->cause_queue : (int64_t)spread->content),
                  db_i(kind_of(spread)), db_i(spread->priority), db_t(spread->labels),
-                 db_t(spread->bill), db_b(targets), db_i((int64_t)spread->place));
+                 db_t(spread->routing), db_b(targets), db_i((int64_t)spread->place));
 }
 
 /* A row as it is read: the kind becomes flags, and `has_shared` says that its payload exists. */
@@ -60,7 +60,7 @@ static const struct db_column spread_columns[] = {
     DB_NUMBER(spread_row, kind),
     DB_NUMBER(spread_row, spread.priority),
     DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.labels),
-    DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.bill),
+    DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.routing),
     DB_ARRAY(spread_row, spread.targets, spread.n_targets, .exact = true),
     DB_NUMBER(spread_row, spread.place, .min = 0, .max = INT64_MAX),
     DB_VALUE(DB_COLUMN_OBJECT, spread_row, spread.params),

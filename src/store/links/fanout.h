@@ -31,11 +31,11 @@ struct stored_spread {
     struct slice key; /* empty: none */
     uint64_t content;
     bool chained; /* by the end of a job: a job that cannot run fails at once */
-    bool fired;   /* by a join: destinations are in the bill, targets have no queue and job */
+    bool fired;   /* by a join: destinations are in the routing, targets have no queue and job */
     int64_t cause_queue; /* of a fired one: its log gets missing destinations; 0: none */
     int priority;
     struct slice params, body; /* of all its jobs, stored once */
-    struct slice labels, bill;
+    struct slice labels, routing;
     const struct spread_target *targets;
     size_t n_targets;
     size_t place; /* targets before have their jobs */

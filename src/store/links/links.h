@@ -17,7 +17,7 @@
 #include "base/err.h"
 #include "base/slice.h"
 #include "core/job/state.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 
 struct store;
 

@@ -2,8 +2,8 @@
 #include "worker/run/emit_rules.h"
 
 #include "base/json/json.h"
-#include "core/route/bill.h"
 #include "core/route/dest.h"
+#include "core/route/routing.h"
 
 static enum err_code forbid_command(struct err *err)
 {

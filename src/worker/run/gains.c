@@ -7,8 +7,8 @@
 
 #include "base/json/json.h"
 #include "core/program/word.h"
-#include "core/route/bill.h"
 #include "core/route/dest.h"
+#include "core/route/routing.h"
 
 void gains_init(struct gains *g)
 {

@@ -46,7 +46,7 @@ static enum err_code judge_one(const struct sim *s, const struct model_sub *sub)
         return E_INVALID;
     if (!queue_state_takes(s->model.queues[sub->queue].state))
         return E_QUEUE_DOWN;
-    return judge_bill(s, sub);
+    return judge_routing(s, sub);
 }
 
 /* `known`: those that are there already, by their keys; what they wait for is not looked at. */

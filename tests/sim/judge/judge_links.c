@@ -12,13 +12,13 @@
 
 /* ---- what a job brings ---- */
 
-enum err_code judge_bill(const struct sim *s, const struct model_sub *sub)
+enum err_code judge_routing(const struct sim *s, const struct model_sub *sub)
 {
-    bool sound = model_leads(&s->model, sub->bill.on_success) &&
-                 model_leads(&s->model, sub->bill.on_failure);
+    bool sound = model_leads(&s->model, sub->routing.on_success) &&
+                 model_leads(&s->model, sub->routing.on_failure);
 
-    for (int i = 0; i < sub->bill.n_steps; i++) {
-        const struct model_step *step = &sub->bill.steps[i];
+    for (int i = 0; i < sub->routing.n_steps; i++) {
+        const struct model_step *step = &sub->routing.steps[i];
 
         sound = sound && s->model.queues[step->queue].there &&
                 model_leads(&s->model, step->on_success) &&
@@ -38,16 +38,16 @@ static const struct model_sub *maker_of(const struct req *r, size_t i)
 
 enum err_code judge_conds(struct sim *s, const struct req *r, size_t i, const int64_t *ids)
 {
-    for (int k = 0; k < r->subs[i].bill.n_conds; k++) {
-        struct model_cond c = r->subs[i].bill.conds[k];
+    for (int k = 0; k < r->subs[i].routing.n_conds; k++) {
+        struct model_cond c = r->subs[i].routing.conds[k];
         bool made_here = c.ref > 0 && ids[c.ref - 1] == 0;
 
         if (c.ref == (int)i + 1)
             return E_INVALID;
         if (c.ref > 0)
             c.job = ids[c.ref - 1];
-        if (made_here ? c.step > 0 &&
-                            model_step_find(&maker_of(r, (size_t)c.ref - 1)->bill, c.step) == NULL
+        if (made_here ? c.step > 0 && model_step_find(&maker_of(r, (size_t)c.ref - 1)->routing,
+                                                      c.step) == NULL
                       : !model_cond_is_sound(&s->model, &c))
             return E_INVALID;
     }
@@ -70,7 +70,7 @@ static void begin_route(const struct model_sub *sub, struct model_job *j)
         int64_t due_at = j->due_at;
         int64_t delay_us = j->delay_us;
 
-        model_step_begin(j, model_step_find(&j->bill, sub->step));
+        model_step_begin(j, model_step_find(&j->routing, sub->step));
         j->due_at = j->due_max = due_at;
         j->delay_us = delay_us;
     }
@@ -84,23 +84,23 @@ static bool is_of(const int64_t *ids, int64_t id)
     return false;
 }
 
-void judge_add_bill(struct sim *s, const struct req *r, size_t i, struct model_job *j,
-                    const int64_t *ids, enum judge_new how)
+void judge_add_routing(struct sim *s, const struct req *r, size_t i, struct model_job *j,
+                       const int64_t *ids, enum judge_new how)
 {
     const struct model_sub *sub = &r->subs[i];
     bool never = false;
 
-    j->bill = sub->bill;
+    j->routing = sub->routing;
     begin_route(sub, j);
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].ref > 0)
-            j->bill.conds[k].job = ids[j->bill.conds[k].ref - 1];
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].ref > 0)
+            j->routing.conds[k].job = ids[j->routing.conds[k].ref - 1];
     if (how == JUDGE_STAGED) { /* what it waits for is judged when it is released */
-        j->waiting = j->bill.n_conds > 0;
+        j->waiting = j->routing.n_conds > 0;
         return;
     }
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind == AFTER_JOB)
             c->now = model_cond_judge(&s->model, c);
@@ -235,9 +235,9 @@ static void add_made(struct sim *s, const struct model_owed *o, const struct job
     j->priority = o->source.priority;
     j->label = o->source.label;
     snprintf(j->params, sizeof(j->params), "%.*s", (int)row->params.size, row->params.data);
-    j->bill.parent = o->source.job;
-    j->bill.depth = o->source.depth;
-    j->bill.topic = o->topic;
+    j->routing.parent = o->source.job;
+    j->routing.depth = o->source.depth;
+    j->routing.topic = o->topic;
     s->model.links.made++;
 }
 
@@ -347,9 +347,9 @@ static bool could_go(const struct sim *s, const struct model_job *j)
 /* In which order signals were used up is not asked: at their highest they were high enough. */
 static bool may_go(const struct model_job *j, const int64_t *peaks)
 {
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].kind == AFTER_SIGNAL &&
-            peaks[j->bill.conds[k].signal] < j->bill.conds[k].count)
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].kind == AFTER_SIGNAL &&
+            peaks[j->routing.conds[k].signal] < j->routing.conds[k].count)
             return false;
     return model_is_ripe(j);
 }
@@ -358,8 +358,8 @@ static void check_go(const struct sim *s, const struct model_job *j, const int64
 {
     if (!model_is_ripe(j))
         sim_fail(s, "job %lld is let go before all has come that it waits for", (long long)j->id);
-    for (int k = 0; k < j->bill.n_conds; k++) {
-        const struct model_cond *c = &j->bill.conds[k];
+    for (int k = 0; k < j->routing.n_conds; k++) {
+        const struct model_cond *c = &j->routing.conds[k];
 
         if (c->kind == AFTER_SIGNAL && peaks[c->signal] < c->count)
             sim_fail(s, "job %lld is let go at level %lld of signal %s, it waits for %lld",
@@ -426,8 +426,8 @@ static void follow_waiting(struct sim *s, enum when when)
 
 static bool hung_on(const struct model_job *j, int64_t id)
 {
-    for (int k = 0; k < j->bill.n_conds; k++)
-        if (j->bill.conds[k].kind == AFTER_JOB && j->bill.conds[k].job == id)
+    for (int k = 0; k < j->routing.n_conds; k++)
+        if (j->routing.conds[k].kind == AFTER_JOB && j->routing.conds[k].job == id)
             return j->in_vain;
     return false;
 }

@@ -110,17 +110,17 @@ static void check_act_reply(const struct sim *s, const struct req *r, const stru
 }
 
 /* A copy runs from the beginning, waits for nothing and comes from nowhere. */
-static void copy_bill(struct model_job *j, const struct model_job *of)
+static void copy_routing(struct model_job *j, const struct model_job *of)
 {
-    j->bill = of->bill;
-    j->bill.n_conds = 0;
-    j->bill.changed = 0;
-    j->bill.parent = 0;
-    j->bill.depth = 0;
-    for (int i = 0; i < j->bill.n_steps; i++)
-        j->bill.steps[i].skipped = false;
-    if (j->bill.n_steps > 0)
-        model_step_begin(j, &j->bill.steps[0]);
+    j->routing = of->routing;
+    j->routing.n_conds = 0;
+    j->routing.changed = 0;
+    j->routing.parent = 0;
+    j->routing.depth = 0;
+    for (int i = 0; i < j->routing.n_steps; i++)
+        j->routing.steps[i].skipped = false;
+    if (j->routing.n_steps > 0)
+        model_step_begin(j, &j->routing.steps[0]);
 }
 
 static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
@@ -139,7 +139,7 @@ static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
     j->label = like.label;
     j->own_retry = like.own_retry;
     snprintf(j->params, sizeof(j->params), "%s", r->params);
-    copy_bill(j, &like);
+    copy_routing(j, &like);
     if (is_known(r))
         check_act_reply(s, r, j);
 }

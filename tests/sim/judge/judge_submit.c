@@ -10,7 +10,7 @@
 static enum err_code judge_redo(struct sim *s, const struct model_sub *sub, int64_t id)
 {
     const struct model_job *j = model_find(&s->model, id);
-    int queue = j->step > 0 ? j->bill.steps[0].queue : j->queue;
+    int queue = j->step > 0 ? j->routing.steps[0].queue : j->queue;
 
     if (!sub->redo || !job_state_ended(j->state))
         return E_OK;
@@ -32,7 +32,7 @@ static enum err_code judge_item(struct sim *s, const struct model_sub *sub, int6
     }
     if (!queue_state_takes(s->model.queues[sub->queue].state))
         return E_QUEUE_DOWN;
-    return judge_bill(s, sub);
+    return judge_routing(s, sub);
 }
 
 void judge_add_new(struct sim *s, const struct model_sub *sub, int64_t id, enum judge_new how)
@@ -175,7 +175,7 @@ bool judge_take_items(struct sim *s, struct req *r, const int64_t *replied, size
             continue;
         }
         judge_add_new(s, &r->subs[i], ret_ids[i], how);
-        judge_add_bill(s, r, i, model_find(&s->model, ret_ids[i]), ret_ids, how);
+        judge_add_routing(s, r, i, model_find(&s->model, ret_ids[i]), ret_ids, how);
     }
     return all_known;
 }

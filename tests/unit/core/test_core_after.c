@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
 #include "core/job/state.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "testing.h"
 
 #define ID "0D3N7Q8R2S4T6"

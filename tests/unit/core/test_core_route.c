@@ -1,7 +1,7 @@
 /* Steps and records as they come from outside. */
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "testing.h"
 
 static struct arena arena = ARENA_INIT;
@@ -23,26 +23,26 @@ static struct slice checked(const char *json)
     return value;
 }
 
-static struct bill parse(const char *json)
+static struct routing parse(const char *json)
 {
     struct err err = ERR_INIT;
-    struct bill bill = {0};
+    struct routing routing = {0};
 
-    if (route_steps_parse(checked(json), 0, &arena, &bill.steps, &bill.n_steps, &err) != E_OK)
+    if (route_steps_parse(checked(json), 0, &arena, &routing.steps, &routing.n_steps, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
-    return bill;
+    return routing;
 }
 
 static void assert_steps(const char *json, const char *want)
 {
-    struct bill bill = parse(json);
-    struct slice once = bill_format(&bill, &arena);
+    struct routing routing = parse(json);
+    struct slice once = routing_format(&routing, &arena);
     struct slice steps;
 
     assert_true(json_find(once, "steps", &steps));
     assert_slice_is(steps, want);
-    bill = parse(arena_strdup(&arena, steps)); /* what is kept is taken, too */
-    assert_true(slice_equal(bill_format(&bill, &arena), once));
+    routing = parse(arena_strdup(&arena, steps)); /* what is kept is taken, too */
+    assert_true(slice_equal(routing_format(&routing, &arena), once));
 }
 
 static void assert_refused(const char *json, const char *message)
@@ -63,13 +63,13 @@ static void assert_refused(const char *json, const char *message)
 static void every_member_of_a_step_is_read(void **state)
 {
     (void)state;
-    struct bill bill = parse(
+    struct routing routing = parse(
         "[{\"number\":4,\"name\":\"main\",\"queue\":\"shelf\",\"command\":[\"./x\",\"{case}\"],"
         "\"params\":{\"a\":1},\"timeout\":\"5m\",\"retry\":{\"max\":2},\"on_error\":\"continue\","
         "\"final\":true,\"on_success\":\"next\",\"on_failure\":[{\"topic\":\"alarm\"}]}]");
-    const struct route_step *s = bill.steps;
+    const struct route_step *s = routing.steps;
 
-    assert_int_equal(bill.n_steps, 1);
+    assert_int_equal(routing.n_steps, 1);
     assert_int_equal(s->number, 4);
     assert_slice_is(s->name, "main");
     assert_slice_is(s->queue, "shelf");
@@ -282,12 +282,13 @@ static void a_name_too_long_is_refused(void **state)
 
 static struct route_status *record(const char *json, size_t want)
 {
-    struct bill bill = parse("[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\",\"number\":9}]");
+    struct routing routing = parse(
+        "[{\"name\":\"a\"},{\"name\":\"b\"},{\"name\":\"c\",\"number\":9}]");
     struct route_status *entries;
     struct err err = ERR_INIT;
     size_t n;
 
-    if (route_progress_parse(checked(json), &bill, &arena, &entries, &n, &err) != E_OK)
+    if (route_progress_parse(checked(json), &routing, &arena, &entries, &n, &err) != E_OK)
         fail_msg("%s: %s", json, err.msg);
     assert_int_equal(n, want);
     return entries;
@@ -295,14 +296,14 @@ static struct route_status *record(const char *json, size_t want)
 
 static void assert_no_record(const char *steps, const char *json, const char *message)
 {
-    struct bill bill = {0};
+    struct routing routing = {0};
     struct route_status *entries = NULL;
     struct err err = ERR_INIT;
     size_t n = 77;
 
     if (steps != NULL)
-        bill = parse(steps);
-    if (route_progress_parse(checked(json), &bill, &arena, &entries, &n, &err) == E_OK)
+        routing = parse(steps);
+    if (route_progress_parse(checked(json), &routing, &arena, &entries, &n, &err) == E_OK)
         fail_msg("%s is accepted", json);
     assert_int_equal(err.code, E_INVALID);
     assert_string_equal(err.msg, message);
@@ -388,13 +389,13 @@ static void mistakes_in_a_record_are_told_with_their_place(void **state)
 static void an_instant_that_is_none_is_refused(void **state)
 {
     (void)state;
-    struct bill bill = parse("[{\"name\":\"a\"}]");
+    struct routing routing = parse("[{\"name\":\"a\"}]");
     struct route_status *entries;
     struct err err = ERR_INIT;
     size_t n;
 
     assert_int_equal(route_progress_parse(checked("[{\"number\":1,\"started_at\":\"yesterday\"}]"),
-                                          &bill, &arena, &entries, &n, &err),
+                                          &routing, &arena, &entries, &n, &err),
                      E_INVALID);
     assert_memory_equal(err.msg, "progress[0].started_at: ", 24);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "store/links/links.h"
@@ -64,7 +64,7 @@ static int64_t run_job(struct fixture *f, const char *queue, const char *params,
 
 struct seen_job {
     struct job job;
-    struct bill bill;
+    struct routing routing;
     struct arena arena;
 };
 
@@ -81,7 +81,7 @@ static void see(struct fixture *f, int64_t id, struct seen_job *s)
     assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &s->arena, &s->job, &found, &err),
                      E_OK);
     assert_true(found);
-    bill_parse(s->job.bill, &s->arena, &s->bill);
+    routing_parse(s->job.routing, &s->arena, &s->routing);
 }
 
 static int64_t newest(struct fixture *f)
@@ -217,8 +217,8 @@ static void a_cancelled_job_leads_nowhere(void **state)
     struct submit_item item = item_of("work");
 
     define_chain(f);
-    item.bill = SLICE("{\"on_success\":[{\"queue\":\"next\"}],"
-                      "\"on_failure\":[{\"queue\":\"alarm\"}]}");
+    item.routing = SLICE("{\"on_success\":[{\"queue\":\"next\"}],"
+                         "\"on_failure\":[{\"queue\":\"alarm\"}]}");
     run_op(f, op_act(f, ACT_CANCEL, submit_with(f, &item)));
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_CANCELLED);
@@ -301,8 +301,8 @@ static void params_are_handed_on_under_those_of_the_destination(void **state)
     assert_member(s.job.params, "c", "4");
     assert_member(member(s.job.params, "cause"), "state", "\"done\"");
     assert_no_member(s.job.params, "result");
-    assert_true(s.bill.parent == id);
-    assert_int_equal(s.bill.depth, 1);
+    assert_true(s.routing.parent == id);
+    assert_int_equal(s.routing.depth, 1);
 }
 
 static void the_cause_tells_how_it_failed(void **state)
@@ -347,7 +347,7 @@ static void a_result_is_handed_on_by_one_job_to_the_next_alone(void **state)
     finish(f, claim_one(f, "b"), JOB_OUT_DONE);
     see(f, newest(f), &second);
     assert_no_member(second.job.params, "result");
-    assert_int_equal(second.bill.depth, 2);
+    assert_int_equal(second.routing.depth, 2);
 }
 
 static void what_a_job_has_set_is_its_result(void **state)
@@ -391,8 +391,8 @@ static void a_job_has_destinations_of_its_own(void **state)
 
     define_chain(f);
     define_queue(f, "own", "{}");
-    item.bill = SLICE("{\"on_success\":[{\"queue\":\"own\"}],\"on_failure\":[{\"queue\":\"own\","
-                      "\"params\":{\"failed\":true}}]}");
+    item.routing = SLICE("{\"on_success\":[{\"queue\":\"own\"}],\"on_failure\":[{\"queue\":\"own\","
+                         "\"params\":{\"failed\":true}}]}");
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_DONE);
     assert_int_equal(ready(f, "next"), 1);
@@ -417,7 +417,7 @@ static void each_step_leads_on_and_the_job_in_the_end(void **state)
                NULL);
     item.step = 1;
     item.step_params = SLICE("{\"depth\":5}");
-    item.bill = SLICE(
+    item.routing = SLICE(
         "{\"steps\":[{\"number\":1,\"name\":\"get\",\"queue\":\"work\",\"params\":{\"depth\":5},"
         "\"on_success\":[{\"queue\":\"seen\"}]},{\"number\":2,\"name\":\"pack\","
         "\"queue\":\"pack\"}],\"on_success\":[{\"queue\":\"own\"}]}");
@@ -508,7 +508,7 @@ static void a_chain_of_more_than_a_thousand_jobs_ends_with_one_that_fails(void *
     assert_int_equal(ready(f, "default"), 0);
     see(f, newest(f), &s);
     assert_int_equal(s.job.cause, JOB_CAUSE_DEPENDENCY);
-    assert_int_equal(s.bill.depth, CHAIN_DEPTH_MAX + 1);
+    assert_int_equal(s.routing.depth, CHAIN_DEPTH_MAX + 1);
     assert_sound(f);
 }
 
@@ -533,7 +533,7 @@ static void a_destination_that_is_gone_is_told_in_the_log_of_the_queue(void **st
     struct submit_item item = item_of("work");
 
     apply_well(f, QUEUES({"work", "{}"}, {"own", "{}"}), NULL);
-    item.bill = SLICE("{\"on_success\":[{\"queue\":\"own\"}]}");
+    item.routing = SLICE("{\"on_success\":[{\"queue\":\"own\"}]}");
     submit_with(f, &item);
     struct test_op *gone = op_make(f, OP_DEFINE);
 
@@ -624,7 +624,7 @@ static void who_has_met_is_told_with_the_params_of_the_last(void **state)
     assert_member(s.job.params, "date", "\"x\"");
     snprintf(want, sizeof(want), "\"%s\"", ids[2]);
     assert_member(member(s.job.params, "cause"), "id", want);
-    assert_int_equal(s.bill.depth, 1);
+    assert_int_equal(s.routing.depth, 1);
 }
 
 static void what_has_arrived_outlives_the_process(void **state)

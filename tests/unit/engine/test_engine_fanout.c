@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "store/links/fanout.h"
@@ -1055,10 +1055,10 @@ static int64_t submit_route(struct fixture *f)
                                         .queue = SLICE("work"),
                                         .on_success = SLICE("[{\"queue\":\"next\"}]")},
                                        {.number = 2, .name = SLICE("2"), .queue = SLICE("work")}};
-    struct bill bill = {.steps = (struct route_step *)(uintptr_t)steps, .n_steps = 2};
+    struct routing routing = {.steps = (struct route_step *)(uintptr_t)steps, .n_steps = 2};
 
     made_of->params = slice_of(params_of(t, END_BYTES));
-    made_of->bill = bill_format(&bill, &t->op.arena);
+    made_of->routing = routing_format(&routing, &t->op.arena);
     made_of->step = 1;
     return well(run_op(f, t))->op.submit.first_id;
 }

@@ -4,7 +4,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/compiler.h"
 #include "base/json/json.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "testing.h"
@@ -35,14 +35,15 @@ static void define_queues(struct fixture *f)
 static struct submit_item route_item(struct arena *arena, const char *steps)
 {
     struct err err = ERR_INIT;
-    struct bill bill = {0};
+    struct routing routing = {0};
 
-    if (route_steps_parse(slice_of(steps), 0, arena, &bill.steps, &bill.n_steps, &err) != E_OK)
+    if (route_steps_parse(slice_of(steps), 0, arena, &routing.steps, &routing.n_steps, &err) !=
+        E_OK)
         fail_msg("%s", err.msg);
-    return (struct submit_item){.queue = bill.steps[0].queue,
-                                .options = route_options(&bill, &bill.steps[0], arena),
-                                .bill = bill_format(&bill, arena),
-                                .step = bill.steps[0].number};
+    return (struct submit_item){.queue = routing.steps[0].queue,
+                                .options = route_options(&routing, &routing.steps[0], arena),
+                                .routing = routing_format(&routing, arena),
+                                .step = routing.steps[0].number};
 }
 
 static struct submit_item command_item(const char *queue)

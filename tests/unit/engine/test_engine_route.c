@@ -15,17 +15,18 @@
 static struct submit_item route_of(struct arena *arena, const char *steps, const char *params)
 {
     struct err err = ERR_INIT;
-    struct bill bill = {0};
+    struct routing routing = {0};
 
-    if (route_steps_parse(slice_of(steps), 0, arena, &bill.steps, &bill.n_steps, &err) != E_OK)
+    if (route_steps_parse(slice_of(steps), 0, arena, &routing.steps, &routing.n_steps, &err) !=
+        E_OK)
         fail_msg("%s", err.msg);
-    const struct route_step *first = route_first(&bill);
+    const struct route_step *first = route_first(&routing);
 
     return (struct submit_item){
         .queue = first->queue,
         .params = params == NULL ? slice_make(NULL, 0) : slice_of(params),
-        .options = route_options(&bill, first, arena),
-        .bill = bill_format(&bill, arena),
+        .options = route_options(&routing, first, arena),
+        .routing = routing_format(&routing, arena),
         .step = first->number,
         .step_params = first->params,
     };

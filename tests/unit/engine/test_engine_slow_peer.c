@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "testing.h"
 
@@ -463,14 +463,14 @@ static int64_t leave_the_end_of_a_step(struct fixture *f)
     struct route_step steps[] = {
         {.number = 1, .name = SLICE("1"), .queue = SLICE("work"), .on_success = buf_slice(&dests)},
         {.number = 2, .name = SLICE("2"), .queue = SLICE("work")}};
-    struct bill bill = {.steps = steps, .n_steps = 2};
+    struct routing routing = {.steps = steps, .n_steps = 2};
     struct test_op *t = op_submit(f, &item, 1);
     struct submit_item *made_of = (struct submit_item *)(uintptr_t)t->op.submit.items;
 
     define_queue(f, "next", "{}");
     define_queue(f, "work", "{}");
     set_rows(f);
-    made_of->bill = bill_format(&bill, &t->op.arena);
+    made_of->routing = routing_format(&routing, &t->op.arena);
     made_of->step = 1;
     run_well(f, t);
     struct granted g = claim_one(f, "work");

@@ -10,7 +10,7 @@
 
 #include "base/json/json.h"
 #include "base/rng.h"
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 #include "engine_fixture.h"
 #include "store/jobs/jobs.h"
 #include "testing.h"
@@ -76,13 +76,13 @@ static void topic_of(struct fixture *f, int64_t id, char *ret, size_t size)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct err err = ERR_INIT;
     bool found = false;
-    struct bill bill;
+    struct routing routing;
     struct job j;
 
     assert_int_equal(store_job_load(f->store, id, LOAD_ALL, &arena, &j, &found, &err), E_OK);
     assert_true(found);
-    bill_parse(j.bill, &arena, &bill);
-    snprintf(ret, size, "%.*s", (int)bill.topic.size, bill.topic.data);
+    routing_parse(j.routing, &arena, &routing);
+    snprintf(ret, size, "%.*s", (int)routing.topic.size, routing.topic.data);
 }
 
 /* crawl, and two that are subscribed to it or to its like. */

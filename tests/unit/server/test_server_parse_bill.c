@@ -61,13 +61,13 @@ static void a_job_with_steps_begins_at_its_first_one(void **state)
     assert_slice_is(item->queue, "shelf");
     assert_int_equal(item->step, 1);
     assert_slice_is(item->step_params, "{\"n\":1}");
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(item->bill, &arena, &bill);
-    assert_int_equal(bill.n_steps, 2);
-    assert_slice_is(bill.steps[1].queue, "main");
-    assert_slice_is(item->options, route_options(&bill, &bill.steps[0], &arena).data);
-    assert_non_null(strstr(bill.options.data, "1h"));
+    routing_parse(item->routing, &arena, &routing);
+    assert_int_equal(routing.n_steps, 2);
+    assert_slice_is(routing.steps[1].queue, "main");
+    assert_slice_is(item->options, route_options(&routing, &routing.steps[0], &arena).data);
+    assert_non_null(strstr(routing.options.data, "1h"));
     assert_null(strstr(item->options.data, "1h"));
 }
 
@@ -206,11 +206,11 @@ static void what_a_job_waits_for_and_leads_to_is_taken_apart(void **state)
 
     (void)state;
     assert_slice_is(submit.items[0].ref, "one");
-    struct bill bill;
+    struct routing routing;
 
-    bill_parse(submit.items[0].bill, &arena, &bill);
-    assert_non_null(strstr(bill.on_success.data, "next"));
-    assert_true(bill.parent > 0);
+    routing_parse(submit.items[0].routing, &arena, &routing);
+    assert_non_null(strstr(routing.on_success.data, "next"));
+    assert_true(routing.parent > 0);
     const struct submit_item *waiter = &submit.items[1];
 
     assert_int_equal(waiter->n_after, 3);
@@ -218,7 +218,7 @@ static void what_a_job_waits_for_and_leads_to_is_taken_apart(void **state)
     assert_true(waiter->after[1].job > 0);
     assert_int_equal(waiter->after[2].kind, AFTER_SIGNAL);
     assert_int_equal(waiter->after[2].count, 3);
-    assert_int_equal(waiter->bill.size, 0);
+    assert_int_equal(waiter->routing.size, 0);
 }
 
 static void lines_have_no_refs(void **state)

@@ -1,5 +1,5 @@
 /*
- * A job's bill: its route, where its end leads, what it waits for and where it came from.
+ * A job's routing: its route, where its end leads, what it waits for and where it came from.
  *
  * Most jobs have none.  It is made when the job is made, kept as canonical JSON beside what the job carries, and
  * changes only when steps are added:
@@ -52,7 +52,7 @@ struct route_step {
     struct slice on_success, on_failure; /* canonical JSON of destinations, or empty */
 };
 
-struct bill {
+struct routing {
     struct route_step *steps;
     size_t n_steps;
     struct slice options; /* of the job: what holds for every step that does not say otherwise */
@@ -69,16 +69,16 @@ struct bill {
 };
 
 /* Reads the canonical JSON; what it names lives in the arena or in `json`. */
-void bill_parse(struct slice json, struct arena *arena, struct bill *ret_bill);
+void routing_parse(struct slice json, struct arena *arena, struct routing *ret_routing);
 
 /* Empty when there is nothing to say. */
-struct slice bill_format(const struct bill *bill, struct arena *arena);
+struct slice routing_format(const struct routing *routing, struct arena *arena);
 
 /* Whether one of its steps brings its own command. */
-bool bill_has_command(const struct bill *bill);
+bool routing_has_command(const struct routing *routing);
 
 /* Whether the end of such a job, or of one of its steps, means anything beyond itself. */
-bool bill_is_followed(const struct bill *bill);
+bool routing_is_followed(const struct routing *routing);
 
 /* ---- steps as they come from outside ---- */
 
@@ -104,44 +104,44 @@ struct route_status {
 
 /* `progress` as it came, also in seed 000's names; each entry is of one of the steps.  E_INVALID:
  * "progress[2].number: …". */
-MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct bill *bill,
+MUST_CHECK enum err_code route_progress_parse(struct slice json, const struct routing *routing,
                                               struct arena *arena,
                                               struct route_status **ret_entries, size_t *ret_n,
                                               struct err *err);
 
-/* Notes in the bill which steps have a status in the record that the job is handed in with: they are not run. */
-void route_skip(struct bill *bill, const struct route_status *entries, size_t n,
+/* Notes in the routing which steps have a status in the record that the job is handed in with: they are not run. */
+void route_skip(struct routing *routing, const struct route_status *entries, size_t n,
                 struct arena *arena);
 
 /* ---- what comes next ---- */
 
 /* NULL when nothing is left. */
-const struct route_step *route_first(const struct bill *bill);
+const struct route_step *route_first(const struct routing *routing);
 
 /* The one after step `number`; of a route that has failed, the next final one. */
-const struct route_step *route_next(const struct bill *bill, int number, bool failed);
+const struct route_step *route_next(const struct routing *routing, int number, bool failed);
 
 /* Its place in the route, from 0; n_steps when there is no step of that number. */
-size_t route_place(const struct bill *bill, int number);
+size_t route_place(const struct routing *routing, int number);
 
 /* NULL when there is no step of that number. */
-const struct route_step *route_find(const struct bill *bill, int number);
+const struct route_step *route_find(const struct routing *routing, int number);
 
 /* By its number or by its name, the number first.  E_INVALID: none, or several, have the name. */
-MUST_CHECK enum err_code route_select(const struct bill *bill, struct slice step,
+MUST_CHECK enum err_code route_select(const struct routing *routing, struct slice step,
                                       const struct route_step **ret_step, struct err *err);
 
 /* The place where the final steps at the end begin: what is added stands before them. */
-size_t route_end_of_work(const struct bill *bill);
+size_t route_end_of_work(const struct routing *routing);
 
 /* Adds steps to the route of a job that is at step `at`: before the final ones at its end.  E_INVALID: the route has
  * come to its final steps, or becomes too long. */
-MUST_CHECK enum err_code route_add(struct bill *bill, int at, struct slice steps,
+MUST_CHECK enum err_code route_add(struct routing *routing, int at, struct slice steps,
                                    struct arena *arena, struct err *err);
 
 /* The options in force at a step: its own timeout, retry (key by key) and command over the job's.  Empty when
  * there are none. */
-struct slice route_options(const struct bill *bill, const struct route_step *step,
+struct slice route_options(const struct routing *routing, const struct route_step *step,
                            struct arena *arena);
 
 /* ---- after ---- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/route/bill.h"
+#include "core/route/routing.h"
 
 #include "base/id.h"
 #include "base/json/json.h"
 
 /* Steps and conditions are bounded where they come in: this is only what cannot be. */
-#define BILL_BYTES_MAX ((size_t)256 << 20)
+#define ROUTING_BYTES_MAX ((size_t)256 << 20)
 
 /* ---- reading ---- */
 
@@ -23,12 +23,12 @@ static const struct {
         {"on_success", offsetof(struct route_step, on_success)},
         {"on_failure", offsetof(struct route_step, on_failure)},
 },
-  raw_of_bill[] = {
-      {"options", offsetof(struct bill, options)},
-      {"on_success", offsetof(struct bill, on_success)},
-      {"on_failure", offsetof(struct bill, on_failure)},
-      {"after", offsetof(struct bill, after)},
-      {"changed", offsetof(struct bill, changed)},
+  raw_of_routing[] = {
+      {"options", offsetof(struct routing, options)},
+      {"on_success", offsetof(struct routing, on_success)},
+      {"on_failure", offsetof(struct routing, on_failure)},
+      {"after", offsetof(struct routing, after)},
+      {"changed", offsetof(struct routing, changed)},
 };
 
 static void read_step_member(struct slice name, struct slice value, struct arena *arena,
@@ -51,70 +51,70 @@ static void read_step_member(struct slice name, struct slice value, struct arena
         step->final = json_type_of(value) == JSON_T_TRUE;
 }
 
-static void read_steps(struct slice array, struct arena *arena, struct bill *bill)
+static void read_steps(struct slice array, struct arena *arena, struct routing *routing)
 {
     struct slice object;
     struct slice name;
     struct slice value;
 
-    bill->steps = arena_array(arena, json_count_items(array) + 1, sizeof(*bill->steps));
-    for (struct json_iter it = json_items(array); json_next_item(&it, &object); bill->n_steps++)
+    routing->steps = arena_array(arena, json_count_items(array) + 1, sizeof(*routing->steps));
+    for (struct json_iter it = json_items(array); json_next_item(&it, &object); routing->n_steps++)
         for (struct json_iter m = json_members(object); json_next_member(&m, &name, &value);)
-            read_step_member(name, value, arena, &bill->steps[bill->n_steps]);
+            read_step_member(name, value, arena, &routing->steps[routing->n_steps]);
 }
 
-static void read_skip(struct slice array, struct arena *arena, struct bill *bill)
+static void read_skip(struct slice array, struct arena *arena, struct routing *routing)
 {
     struct slice number;
 
-    bill->skip = arena_array(arena, json_count_items(array) + 1, sizeof(*bill->skip));
+    routing->skip = arena_array(arena, json_count_items(array) + 1, sizeof(*routing->skip));
     for (struct json_iter it = json_items(array); json_next_item(&it, &number);)
-        bill->skip[bill->n_skip++] = (int)json_int(number);
+        routing->skip[routing->n_skip++] = (int)json_int(number);
 }
 
 static void read_member(struct slice name, struct slice value, struct arena *arena,
-                        struct bill *bill)
+                        struct routing *routing)
 {
-    for (size_t i = 0; i < ARRAY_LEN(raw_of_bill); i++)
-        if (json_key_is(name, raw_of_bill[i].name)) {
-            *(struct slice *)(void *)((char *)bill + raw_of_bill[i].offset) = value;
+    for (size_t i = 0; i < ARRAY_LEN(raw_of_routing); i++)
+        if (json_key_is(name, raw_of_routing[i].name)) {
+            *(struct slice *)(void *)((char *)routing + raw_of_routing[i].offset) = value;
             return;
         }
     if (json_key_is(name, "steps"))
-        read_steps(value, arena, bill);
+        read_steps(value, arena, routing);
     else if (json_key_is(name, "skip"))
-        read_skip(value, arena, bill);
+        read_skip(value, arena, routing);
     else if (json_key_is(name, "parent"))
-        (void)id_parse(json_text(value, arena), &bill->parent); /* none, in a damaged store */
+        (void)id_parse(json_text(value, arena), &routing->parent); /* none, in a damaged store */
     else if (json_key_is(name, "depth"))
-        bill->depth = (int)json_int(value);
+        routing->depth = (int)json_int(value);
     else if (json_key_is(name, "topic"))
-        bill->topic = json_text(value, arena);
+        routing->topic = json_text(value, arena);
 }
 
-void bill_parse(struct slice json, struct arena *arena, struct bill *ret_bill)
+void routing_parse(struct slice json, struct arena *arena, struct routing *ret_routing)
 {
-    struct bill bill = {0};
+    struct routing routing = {0};
     struct slice name;
     struct slice value;
 
     if (json.size > 0)
         for (struct json_iter it = json_members(json); json_next_member(&it, &name, &value);)
-            read_member(name, value, arena, &bill);
-    *ret_bill = bill;
+            read_member(name, value, arena, &routing);
+    *ret_routing = routing;
 }
 
-bool bill_has_command(const struct bill *bill)
+bool routing_has_command(const struct routing *routing)
 {
-    for (size_t i = 0; i < bill->n_steps; i++)
-        if (bill->steps[i].command.size > 0)
+    for (size_t i = 0; i < routing->n_steps; i++)
+        if (routing->steps[i].command.size > 0)
             return true;
     return false;
 }
 
-bool bill_is_followed(const struct bill *bill)
+bool routing_is_followed(const struct routing *routing)
 {
-    return bill->n_steps > 0 || bill->on_success.size > 0 || bill->on_failure.size > 0;
+    return routing->n_steps > 0 || routing->on_success.size > 0 || routing->on_failure.size > 0;
 }
 
 /* ---- writing ---- */
@@ -146,55 +146,55 @@ static void add_step(const struct route_step *step, struct buf *out)
     buf_add_char(out, '}');
 }
 
-static void add_steps(const struct bill *bill, struct buf *out)
+static void add_steps(const struct routing *routing, struct buf *out)
 {
-    if (bill->n_steps == 0)
+    if (routing->n_steps == 0)
         return;
     json_add_key(out, "steps");
     buf_add_char(out, '[');
-    for (size_t i = 0; i < bill->n_steps; i++)
-        add_step(&bill->steps[i], out);
+    for (size_t i = 0; i < routing->n_steps; i++)
+        add_step(&routing->steps[i], out);
     buf_add_char(out, ']');
 }
 
-static void add_skip(const struct bill *bill, struct buf *out)
+static void add_skip(const struct routing *routing, struct buf *out)
 {
-    if (bill->n_skip == 0)
+    if (routing->n_skip == 0)
         return;
     json_add_key(out, "skip");
     buf_add_char(out, '[');
-    for (size_t i = 0; i < bill->n_skip; i++) {
+    for (size_t i = 0; i < routing->n_skip; i++) {
         json_add_comma(out);
-        buf_add_int(out, bill->skip[i]);
+        buf_add_int(out, routing->skip[i]);
     }
     buf_add_char(out, ']');
 }
 
-static void add_origin(const struct bill *bill, struct buf *out)
+static void add_origin(const struct routing *routing, struct buf *out)
 {
     char id[ID_TEXT_SIZE];
 
-    if (bill->parent != 0)
-        json_put_string(out, "parent", slice_of(id_format(bill->parent, id)));
-    if (bill->depth > 0)
-        json_put_int(out, "depth", bill->depth);
-    if (bill->topic.size > 0)
-        json_put_string(out, "topic", bill->topic);
+    if (routing->parent != 0)
+        json_put_string(out, "parent", slice_of(id_format(routing->parent, id)));
+    if (routing->depth > 0)
+        json_put_int(out, "depth", routing->depth);
+    if (routing->topic.size > 0)
+        json_put_string(out, "topic", routing->topic);
 }
 
-struct slice bill_format(const struct bill *bill, struct arena *arena)
+struct slice routing_format(const struct routing *routing, struct arena *arena)
 {
-    CLEANUP(buf) struct buf out = BUF_INIT(BILL_BYTES_MAX);
+    CLEANUP(buf) struct buf out = BUF_INIT(ROUTING_BYTES_MAX);
 
     buf_add_char(&out, '{');
-    add_steps(bill, &out);
-    put_given(&out, "options", bill->options);
-    add_skip(bill, &out);
-    put_given(&out, "on_success", bill->on_success);
-    put_given(&out, "on_failure", bill->on_failure);
-    put_given(&out, "after", bill->after);
-    put_given(&out, "changed", bill->changed);
-    add_origin(bill, &out);
+    add_steps(routing, &out);
+    put_given(&out, "options", routing->options);
+    add_skip(routing, &out);
+    put_given(&out, "on_success", routing->on_success);
+    put_given(&out, "on_failure", routing->on_failure);
+    put_given(&out, "after", routing->after);
+    put_given(&out, "changed", routing->changed);
+    add_origin(routing, &out);
     buf_add_char(&out, '}');
     ASSERT(!out.overflowed);
     return out.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&out));
