@@ -203,21 +203,21 @@ struct emit {
 
 /* ---- single jobs ---- */
 
-enum act_kind {
-    ACT_CANCEL,
-    ACT_RETRY,
-    ACT_HOLD,
-    ACT_RELEASE,
-    ACT_CLONE,
-    ACT_NOW,
-    ACT_MOVE,
-    ACT_PATCH,
-    ACT_DELETE,
-    ACT_COUNT
+enum job_action_kind {
+    ACTION_CANCEL,
+    ACTION_RETRY,
+    ACTION_HOLD,
+    ACTION_RELEASE,
+    ACTION_CLONE,
+    ACTION_NOW,
+    ACTION_MOVE,
+    ACTION_PATCH,
+    ACTION_DELETE,
+    ACTION_COUNT
 };
 
-struct act {
-    enum act_kind kind;
+struct job_action {
+    enum job_action_kind kind;
     int64_t id;
     struct slice queue; /* MOVE */
     struct slice
@@ -234,7 +234,7 @@ struct act {
     bool
         alone; /* RETRY: without waiting for its conditions again, or bringing back what it had cancelled */
     bool may_command;  /* it may change what a job's own command is run with */
-    int64_t result_id; /* out: the job the act was about; the new one for CLONE */
+    int64_t result_id; /* out: the job the action was about; the new one for CLONE */
 };
 
 /* ---- many jobs: one durable row, worked off in chunks ---- */
@@ -250,10 +250,10 @@ struct job_filter {
 };
 
 struct bulk {
-    enum act_kind kind; /* CANCEL RETRY HOLD RELEASE NOW MOVE DELETE */
+    enum job_action_kind kind; /* CANCEL RETRY HOLD RELEASE NOW MOVE DELETE */
     struct job_filter filter;
     struct slice queue; /* MOVE */
-    bool alone;         /* RETRY: see struct act */
+    bool alone;         /* RETRY: see struct job_action */
 };
 
 /* ---- definitions of all kinds ---- */
@@ -351,7 +351,7 @@ struct news {
 enum op_kind {
     OP_SUBMIT,
     OP_EXCHANGE,
-    OP_ACT,
+    OP_ACTION,
     OP_BULK,
     OP_DEFINE,
     OP_QUEUE,
@@ -375,7 +375,7 @@ struct op {
     union {
         struct submit submit;
         struct exchange exchange;
-        struct act act;
+        struct job_action action;
         struct bulk bulk;
         struct define define;
         struct queue_op queue;
@@ -407,7 +407,7 @@ struct op {
     const struct job *picked; /* EXCHANGE: RUNNING ones were granted; in the batch's arena */
     size_t n_picked;
     size_t n_granted;
-    bool hurry;          /* EXCHANGE: answered without waiting, because an item failed */
+    bool answer_now;     /* EXCHANGE: answered without waiting, because an item failed */
     bool over;           /* WAIT on a shared store: there is nothing to wait for */
     const int64_t *ids;  /* SUBMIT: of its jobs, where keys are in the batch; NULL: none yet */
     const bool *plain;   /* EXCHANGE: which finishes are done already, by finish_plain */

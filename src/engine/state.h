@@ -20,12 +20,12 @@
 #include "engine/batch/ids.h"
 #include "engine/batch/sweep.h"
 #include "engine/engine.h"
+#include "engine/followups/followups.h"
 #include "engine/jobs/bulk.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/claims.h"
 #include "engine/jobs/emit.h"
 #include "engine/jobs/leases.h"
-#include "engine/links/links.h"
 #include "engine/queues/queue.h"
 #include "engine/queues/worker.h"
 #include "engine/shared/shared.h"
@@ -47,9 +47,9 @@ struct engine {
 
     /* Read from the store at open. */
     struct queue_list queues;
-    struct queue *lost_queue; /* stands in for a queue that is missing: queue_new_lost */
-    uint64_t generation;      /* grows when a queue is added or removed */
-    int64_t definitions;      /* number of the definitions, as in the store */
+    struct queue *missing_queue; /* stands in for a queue that is missing: queue_new_missing */
+    uint64_t generation;         /* grows when a queue is added or removed */
+    int64_t definitions;         /* number of the definitions, as in the store */
     struct worker_list workers;
     struct claims claims;
     struct bulk_list bulk;

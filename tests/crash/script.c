@@ -197,7 +197,7 @@ static void take_answer(struct script *s, const struct request *r)
     else if (r->op.kind == OP_SUBMIT && json_find(reply, "ids", &list))
         take_ids(s, list);
     else if ((r->op.kind == OP_SUBMIT && r->op.status == 201) ||
-             (r->op.kind == OP_ACT && r->op.act.kind == ACT_CLONE))
+             (r->op.kind == OP_ACTION && r->op.action.kind == ACTION_CLONE))
         take_job(s, id_in(reply, "id"));
     else if (r->op.kind == OP_EXCHANGE && json_find(reply, "jobs", &list))
         take_leases(s, list);

@@ -320,75 +320,75 @@ void request_log_more(struct script *s, struct request *r)
 
 /* ---- actions ---- */
 
-static void act(struct script *s, struct request *r, enum act_kind kind, size_t job)
+static void act(struct script *s, struct request *r, enum job_action_kind kind, size_t job)
 {
     ASSERT(job < s->n_jobs);
-    r->op.kind = OP_ACT;
-    r->op.act = (struct act){.kind = kind, .id = s->jobs[job]};
+    r->op.kind = OP_ACTION;
+    r->op.action = (struct job_action){.kind = kind, .id = s->jobs[job]};
 }
 
 void request_cancel_running(struct script *s, struct request *r)
 {
-    act(s, r, ACT_CANCEL, 0);
-    r->op.act.id = s->leases[4].id;
+    act(s, r, ACTION_CANCEL, 0);
+    r->op.action.id = s->leases[4].id;
 }
 
 void request_hold(struct script *s, struct request *r)
 {
-    act(s, r, ACT_HOLD, 6);
+    act(s, r, ACTION_HOLD, 6);
 }
 
 void request_patch(struct script *s, struct request *r)
 {
-    act(s, r, ACT_PATCH, 7);
-    r->op.act.has_priority = r->op.act.has_due = true;
-    r->op.act.priority = 3;
-    r->op.act.due_at = s->now.wall_at + US_PER_HOUR;
-    r->op.act.params = SLICE("{\"patched\":true}");
-    r->op.act.labels = SLICE("{\"x\":\"y\"}");
+    act(s, r, ACTION_PATCH, 7);
+    r->op.action.has_priority = r->op.action.has_due = true;
+    r->op.action.priority = 3;
+    r->op.action.due_at = s->now.wall_at + US_PER_HOUR;
+    r->op.action.params = SLICE("{\"patched\":true}");
+    r->op.action.labels = SLICE("{\"x\":\"y\"}");
 }
 
 void request_start_now(struct script *s, struct request *r)
 {
-    act(s, r, ACT_NOW, 7);
+    act(s, r, ACTION_NOW, 7);
 }
 
 void request_release(struct script *s, struct request *r)
 {
-    act(s, r, ACT_RELEASE, 6);
+    act(s, r, ACTION_RELEASE, 6);
 }
 
 void request_move(struct script *s, struct request *r)
 {
-    act(s, r, ACT_MOVE, 6);
-    r->op.act.queue = SLICE("other");
+    act(s, r, ACTION_MOVE, 6);
+    r->op.action.queue = SLICE("other");
 }
 
 void request_clone(struct script *s, struct request *r)
 {
-    act(s, r, ACT_CLONE, 3);
-    r->op.act.params = SLICE("{\"more\":1}");
+    act(s, r, ACTION_CLONE, 3);
+    r->op.action.params = SLICE("{\"more\":1}");
 }
 
 void request_cancel_clone(struct script *s, struct request *r)
 {
-    act(s, r, ACT_CANCEL, 8);
+    act(s, r, ACTION_CANCEL, 8);
 }
 
 void request_retry(struct script *s, struct request *r)
 {
-    act(s, r, ACT_RETRY, 3);
-    r->op.act.params = SLICE("{\"again\":1}");
+    act(s, r, ACTION_RETRY, 3);
+    r->op.action.params = SLICE("{\"again\":1}");
 }
 
 void request_delete_clone(struct script *s, struct request *r)
 {
-    act(s, r, ACT_DELETE, 8);
+    act(s, r, ACTION_DELETE, 8);
 }
 
 /* ---- many, queues ---- */
 
-static void bulk(struct request *r, enum act_kind kind, unsigned states)
+static void bulk(struct request *r, enum job_action_kind kind, unsigned states)
 {
     r->op.kind = OP_BULK;
     r->op.bulk = (struct bulk){.kind = kind, .filter = {.queue = SLICE("work"), .states = states}};
@@ -397,19 +397,19 @@ static void bulk(struct request *r, enum act_kind kind, unsigned states)
 void request_bulk_hold(struct script *s, struct request *r)
 {
     (void)s;
-    bulk(r, ACT_HOLD, 1U << JOB_READY | 1U << JOB_SCHEDULED);
+    bulk(r, ACTION_HOLD, 1U << JOB_READY | 1U << JOB_SCHEDULED);
 }
 
 void request_bulk_release(struct script *s, struct request *r)
 {
     (void)s;
-    bulk(r, ACT_RELEASE, 0);
+    bulk(r, ACTION_RELEASE, 0);
 }
 
 void request_bulk_delete(struct script *s, struct request *r)
 {
     (void)s;
-    bulk(r, ACT_DELETE, 1U << JOB_CANCELLED | 1U << JOB_FAILED);
+    bulk(r, ACTION_DELETE, 1U << JOB_CANCELLED | 1U << JOB_FAILED);
 }
 
 void request_put_queues(struct script *s, struct request *r)

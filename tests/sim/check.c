@@ -44,7 +44,7 @@ static const char *differ_job(const struct sim *s, struct model_job *j, const st
     SAME(queue, s->queues[j->queue].number)
     SAME(priority, j->priority)
     SAME(holds, (j->held ? JOB_HOLD_HAND : 0) | (j->waiting ? JOB_HOLD_AFTER : 0) |
-                    (j->linked ? JOB_HOLD_LINKS : 0))
+                    (j->linked ? JOB_HOLD_FOLLOWUPS : 0))
     SAME(cancelling, j->cancelling)
     SAME(attempt, j->attempt)
     SAME(failures, j->failures)

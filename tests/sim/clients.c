@@ -181,27 +181,27 @@ static struct req *make_submit(struct sim *s)
 
 static void fill_patch(struct sim *s, struct req *r)
 {
-    struct act *act = &r->op.act;
+    struct job_action *act = &r->op.action;
 
     if (chance(s, 2) == 0) {
-        act->has_due = r->act.has_due = true;
+        act->has_due = r->action.has_due = true;
         act->due_at = chance(s, 4) == 0
                           ? 0
                           : s->now.wall_at + (int64_t)chance(s, 60) * US_PER_S - 5 * US_PER_S;
-        r->act.due_at = act->due_at;
+        r->action.due_at = act->due_at;
     }
     if (chance(s, 2) == 0) {
-        act->has_priority = r->act.has_priority = true;
-        act->priority = r->act.priority = some_priority(s);
+        act->has_priority = r->action.has_priority = true;
+        act->priority = r->action.priority = some_priority(s);
     }
     if (chance(s, 3) == 0) {
         snprintf(r->params, sizeof(r->params), "{\"m\":%lld}", (long long)++s->serial);
-        r->act.params = r->params;
+        r->action.params = r->params;
         act->params = slice_of(r->params);
     }
     if (chance(s, 4) == 0) {
-        r->act.label = (int)chance(s, MODEL_LABELS);
-        act->labels = client_text(r, "{\"l\":\"%d\"}", r->act.label);
+        r->action.label = (int)chance(s, MODEL_LABELS);
+        act->labels = client_text(r, "{\"l\":\"%d\"}", r->action.label);
     }
 }
 
@@ -209,55 +209,57 @@ static void fill_patch(struct sim *s, struct req *r)
 static void fill_from(struct sim *s, struct req *r, const struct model_job *j)
 {
     if (j->routing.n_steps == 0 || chance(s, 20) == 0) {
-        r->act.from = -1;
-        r->op.act.from = SLICE("none such");
+        r->action.from = -1;
+        r->op.action.from = SLICE("none such");
         return;
     }
     const struct model_step *step = &j->routing.steps[chance(s, (uint64_t)j->routing.n_steps)];
 
-    r->act.from = step->number;
-    r->op.act.from = chance(s, 2) == 0 ? client_text(r, "n%d", step->name)
-                                       : client_text(r, "%d", step->number);
+    r->action.from = step->number;
+    r->op.action.from = chance(s, 2) == 0 ? client_text(r, "n%d", step->name)
+                                          : client_text(r, "%d", step->number);
 }
 
 static struct req *make_act(struct sim *s)
 {
     static const unsigned waiting = 1U << JOB_HELD | 1U << JOB_SCHEDULED | 1U << JOB_READY;
     static const unsigned ended = 1U << JOB_DONE | 1U << JOB_FAILED | 1U << JOB_CANCELLED;
-    static const unsigned wants[ACT_COUNT] = {[ACT_CANCEL] = 1U << JOB_RUNNING | waiting,
-                                              [ACT_RETRY] = ended,
-                                              [ACT_HOLD] = waiting,
-                                              [ACT_RELEASE] = 1U << JOB_HELD,
-                                              [ACT_NOW] = 1U << JOB_SCHEDULED | 1U << JOB_HELD,
-                                              [ACT_MOVE] = waiting,
-                                              [ACT_PATCH] = waiting,
-                                              [ACT_DELETE] = ended | waiting,
-                                              [ACT_CLONE] = ended | waiting | 1U << JOB_RUNNING};
-    struct req *r = req_new(s, OP_ACT);
-    enum act_kind kind = (enum act_kind)chance(s, ACT_COUNT);
+    static const unsigned wants[ACTION_COUNT] = {
+        [ACTION_CANCEL] = 1U << JOB_RUNNING | waiting,
+        [ACTION_RETRY] = ended,
+        [ACTION_HOLD] = waiting,
+        [ACTION_RELEASE] = 1U << JOB_HELD,
+        [ACTION_NOW] = 1U << JOB_SCHEDULED | 1U << JOB_HELD,
+        [ACTION_MOVE] = waiting,
+        [ACTION_PATCH] = waiting,
+        [ACTION_DELETE] = ended | waiting,
+        [ACTION_CLONE] = ended | waiting | 1U << JOB_RUNNING};
+    struct req *r = req_new(s, OP_ACTION);
+    enum job_action_kind kind = (enum job_action_kind)chance(s, ACTION_COUNT);
     struct model_job *j = chance(s, 4) == 0 ? any_job(s) : any_job_in(s, wants[kind]);
 
     /* It may be let go before or after. */
     if (j != NULL && j->waiting && (s->links.left || s->links.n_follows > 0))
         j = NULL;
-    if (j != NULL && kind == ACT_RETRY && j->n_record > MODEL_RECORD_MAX / 3)
-        kind = ACT_DELETE;
-    r->op.act = (struct act){.kind = kind,
-                             .id = j == NULL || chance(s, 40) == 0 ? 4711 : j->id,
-                             .alone = true}; /* see client_resume */
-    r->act = (struct model_act){
+    if (j != NULL && kind == ACTION_RETRY && j->n_record > MODEL_RECORD_MAX / 3)
+        kind = ACTION_DELETE;
+    r->op.action = (struct job_action){.kind = kind,
+                                       .id = j == NULL || chance(s, 40) == 0 ? 4711 : j->id,
+                                       .alone = true}; /* see client_resume */
+    r->action = (struct model_act){
         .kind = kind, .target = -1, .label = -1, .alone = true, .now_at = s->now.wall_at};
-    if (kind == ACT_MOVE) {
-        r->act.target = chance(s, 30) == 0 ? -1 : any_queue(s);
-        r->op.act.queue = r->act.target < 0 ? SLICE("no such") : queue_name(r->act.target);
-    } else if (kind == ACT_PATCH) {
+    if (kind == ACTION_MOVE) {
+        r->action.target = chance(s, 30) == 0 ? -1 : any_queue(s);
+        r->op.action.queue = r->action.target < 0 ? SLICE("no such") : queue_name(r->action.target);
+    } else if (kind == ACTION_PATCH) {
         fill_patch(s, r);
-    } else if (j != NULL && (kind == ACT_CLONE || (kind == ACT_RETRY && chance(s, 2) == 0))) {
-        r->act.member = kind == ACT_CLONE ? "c" : chance(s, 3) == 0 ? "s0" : "r";
-        r->act.value = ++s->serial;
-        r->op.act.params = client_text(r, "{\"%s\":%lld}", r->act.member, (long long)r->act.value);
+    } else if (j != NULL && (kind == ACTION_CLONE || (kind == ACTION_RETRY && chance(s, 2) == 0))) {
+        r->action.member = kind == ACTION_CLONE ? "c" : chance(s, 3) == 0 ? "s0" : "r";
+        r->action.value = ++s->serial;
+        r->op.action.params = client_text(r, "{\"%s\":%lld}", r->action.member,
+                                          (long long)r->action.value);
     }
-    if (j != NULL && kind == ACT_RETRY && chance(s, j->step > 0 ? 2 : 30) == 0)
+    if (j != NULL && kind == ACTION_RETRY && chance(s, j->step > 0 ? 2 : 30) == 0)
         fill_from(s, r, j);
     return r;
 }
@@ -278,18 +280,19 @@ struct req *client_resume(struct sim *s)
     if (j == NULL || !job_state_ended(j->state) || j->n_record > MODEL_RECORD_MAX / 3 ||
         s->links.left || s->model.n_work > 0 || in_vain * 4 > world_settle_rows(s))
         return NULL;
-    struct req *r = req_new(s, OP_ACT);
+    struct req *r = req_new(s, OP_ACTION);
 
-    r->op.act = (struct act){.kind = ACT_RETRY, .id = j->id};
-    r->act = (struct model_act){
-        .kind = ACT_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
+    r->op.action = (struct job_action){.kind = ACTION_RETRY, .id = j->id};
+    r->action = (struct model_act){
+        .kind = ACTION_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
     return r;
 }
 
 static struct req *make_bulk(struct sim *s)
 {
-    static const enum act_kind kinds[] = {ACT_CANCEL, ACT_RETRY, ACT_HOLD,   ACT_RELEASE,
-                                          ACT_NOW,    ACT_MOVE,  ACT_DELETE, ACT_RELEASE};
+    static const enum job_action_kind kinds[] = {ACTION_CANCEL,  ACTION_RETRY,  ACTION_HOLD,
+                                                 ACTION_RELEASE, ACTION_NOW,    ACTION_MOVE,
+                                                 ACTION_DELETE,  ACTION_RELEASE};
     struct req *r = req_new(s, OP_BULK);
     struct model_work *w = &r->work;
 
@@ -299,7 +302,7 @@ static struct req *make_bulk(struct sim *s)
                              .target = -1};
     if (chance(s, 2) == 0)
         w->states = 1U << (JOB_HELD + chance(s, JOB_CANCELLED - JOB_HELD + 1)) | 1U << JOB_FAILED;
-    if (w->kind == ACT_DELETE && chance(s, 2) == 0)
+    if (w->kind == ACTION_DELETE && chance(s, 2) == 0)
         w->before_at = s->now.wall_at - (int64_t)chance(s, 300) * US_PER_S;
     r->op.bulk = (struct bulk){.kind = w->kind,
                                .alone = true, /* see client_resume */
@@ -308,7 +311,7 @@ static struct req *make_bulk(struct sim *s)
         r->op.bulk.filter.queue = queue_name(w->queue);
     if (w->label >= 0)
         r->op.bulk.filter.labels = client_text(r, "{\"l\":\"%d\"}", w->label);
-    if (w->kind == ACT_MOVE) {
+    if (w->kind == ACTION_MOVE) {
         w->target = any_queue(s);
         r->op.bulk.queue = queue_name(w->target);
     }

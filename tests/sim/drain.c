@@ -10,10 +10,10 @@ enum { DRAIN_ROUNDS = 1500 };
 
 static struct req *release(struct sim *s, int64_t id)
 {
-    struct req *r = client_nothing(s, OP_ACT);
+    struct req *r = client_nothing(s, OP_ACTION);
 
-    r->op.act = (struct act){.kind = ACT_RELEASE, .id = id};
-    r->act = (struct model_act){.kind = ACT_RELEASE, .label = -1, .now_at = s->now.wall_at};
+    r->op.action = (struct job_action){.kind = ACTION_RELEASE, .id = id};
+    r->action = (struct model_act){.kind = ACTION_RELEASE, .label = -1, .now_at = s->now.wall_at};
     return r;
 }
 

@@ -142,7 +142,7 @@ struct model_emitter {
 /* Chunked work under way. */
 struct model_work {
     int64_t id;
-    enum act_kind kind;
+    enum job_action_kind kind;
     int queue; /* filter; -1: any */
     unsigned states;
     int label; /* filter; -1: any */
@@ -341,7 +341,7 @@ bool model_is_subscribed(const struct model *m, int queue, int topic);
 
 /* One action on one job.  E_OK, or what it is refused with; *ret_state is the state afterwards. */
 struct model_act {
-    enum act_kind kind;
+    enum job_action_kind kind;
     int target;         /* MOVE: queue; -1: no such queue */
     const char *params; /* PATCH: the whole new text; NULL: as it is */
     const char *member; /* RETRY, CLONE: set in the params to `value`; NULL: none */

@@ -192,11 +192,11 @@ static enum err_code act_clone(struct model *m, struct model_job *j, const struc
 
 enum err_code model_act(struct model *m, struct model_job *j, const struct model_act *act)
 {
-    static enum err_code (*const acts[ACT_COUNT])(struct model *, struct model_job *,
-                                                  const struct model_act *) = {
-        [ACT_CANCEL] = act_cancel,   [ACT_RETRY] = act_retry, [ACT_HOLD] = act_hold,
-        [ACT_RELEASE] = act_release, [ACT_CLONE] = act_clone, [ACT_NOW] = act_now,
-        [ACT_MOVE] = act_move,       [ACT_PATCH] = act_patch, [ACT_DELETE] = act_delete,
+    static enum err_code (*const acts[ACTION_COUNT])(struct model *, struct model_job *,
+                                                     const struct model_act *) = {
+        [ACTION_CANCEL] = act_cancel,   [ACTION_RETRY] = act_retry, [ACTION_HOLD] = act_hold,
+        [ACTION_RELEASE] = act_release, [ACTION_CLONE] = act_clone, [ACTION_NOW] = act_now,
+        [ACTION_MOVE] = act_move,       [ACTION_PATCH] = act_patch, [ACTION_DELETE] = act_delete,
     };
 
     if (j->state == JOB_STAGED)
@@ -230,7 +230,7 @@ static bool work_on(struct model *m, struct model_work *w, int64_t *ids, size_t 
 {
     struct model_act act = {
         .kind = w->kind, .target = w->target, .label = -1, .alone = true, .now_at = now_at};
-    bool stays = w->kind == ACT_RETRY || w->kind == ACT_DELETE;
+    bool stays = w->kind == ACTION_RETRY || w->kind == ACTION_DELETE;
 
     if (n > 0)
         qsort(ids, n, sizeof(ids[0]), by_id);
@@ -251,8 +251,8 @@ void model_work_step(struct model *m, int64_t now_at)
     int64_t ids[MODEL_JOBS_MAX];
     size_t n = 0;
     bool gone = w->queue >= 0 && !m->queues[w->queue].there;
-    bool touches = w->ended_phase ? w->kind == ACT_RETRY || w->kind == ACT_DELETE
-                                  : w->kind != ACT_RETRY;
+    bool touches = w->ended_phase ? w->kind == ACTION_RETRY || w->kind == ACTION_DELETE
+                                  : w->kind != ACTION_RETRY;
 
     for (size_t i = 0; i < m->n_jobs && touches && !gone; i++)
         if (job_state_ended(m->jobs[i].state) == w->ended_phase && m->jobs[i].id > w->cursor &&

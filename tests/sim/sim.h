@@ -132,7 +132,7 @@ struct req {
         size_t n_grants;
     } want;
 
-    struct model_act act;
+    struct model_act action;
     char params[MODEL_PARAMS];
     struct model_work work;
     struct definition_put puts[2];

@@ -30,7 +30,7 @@ static void say_items(const struct req *r, size_t n)
 }
 
 static const char *const op_names[OP_KIND_COUNT] = {
-    [OP_SUBMIT] = "submit",   [OP_EXCHANGE] = "exchange",   [OP_ACT] = "act",
+    [OP_SUBMIT] = "submit",   [OP_EXCHANGE] = "exchange",   [OP_ACTION] = "act",
     [OP_BULK] = "bulk",       [OP_DEFINE] = "define",       [OP_QUEUE] = "queue",
     [OP_LOG] = "log",         [OP_WAIT] = "wait",           [OP_EMIT] = "emit",
     [OP_NEWS] = "news",       [OP_SIGNAL] = "signal",       [OP_JOIN] = "join",
@@ -44,8 +44,8 @@ static void say_request(const struct sim *s, const struct req *r)
     if (!s->verbose)
         return;
     printf("%4d    %s", s->step, op_names[op->kind]);
-    if (op->kind == OP_ACT)
-        printf(" %d on %lld", (int)op->act.kind, (long long)op->act.id);
+    if (op->kind == OP_ACTION)
+        printf(" %d on %lld", (int)op->action.kind, (long long)op->action.id);
     if (op->kind == OP_EXCHANGE)
         printf(" parts %u worker %d max %d wait %llds lease %llds all %d, finish %zu touch %zu",
                op->exchange.parts, r->worker, op->exchange.max,

@@ -261,9 +261,9 @@ static void set_priority(struct place *p, int priority)
 {
     struct op op;
 
-    op_init(&op, OP_ACT);
-    op.act = (struct act){
-        .kind = ACT_PATCH, .id = p->id, .has_priority = true, .priority = priority};
+    op_init(&op, OP_ACTION);
+    op.action = (struct job_action){
+        .kind = ACTION_PATCH, .id = p->id, .has_priority = true, .priority = priority};
     run(&op);
     op_deinit(&op);
     p->priority = priority;
@@ -292,7 +292,7 @@ static void a_backlog_larger_than_memory_keeps_its_order(void **state)
 
 /* ---- chunks ---- */
 
-static int64_t start_bulk(enum act_kind kind)
+static int64_t start_bulk(enum job_action_kind kind)
 {
     struct op op;
 
@@ -324,7 +324,7 @@ static void a_bulk_action_goes_on_after_a_crash_between_its_chunks(void **state)
 {
     (void)state;
     submit(1700, NULL, 0);
-    int64_t id = start_bulk(ACT_CANCEL);
+    int64_t id = start_bulk(ACTION_CANCEL);
 
     submit(40, NULL, 0); /* came later: not meant */
     tick();
@@ -347,11 +347,11 @@ static void a_bulk_delete_takes_the_living_and_the_ended(void **state)
 {
     (void)state;
     submit(1100, NULL, 0);
-    start_bulk(ACT_CANCEL);
+    start_bulk(ACTION_CANCEL);
     run_dry();
     submit(1100, NULL, 0);
     claim(10, US_PER_HOUR, NULL);
-    int64_t id = start_bulk(ACT_DELETE);
+    int64_t id = start_bulk(ACTION_DELETE);
 
     run_dry();
     assert_int_equal(count(JOB_CANCELLED) + count(JOB_READY), 0);

@@ -233,11 +233,11 @@ struct test_op *op_touch(struct fixture *f, int64_t id, int64_t token)
     return t;
 }
 
-struct test_op *op_act(struct fixture *f, enum act_kind kind, int64_t id)
+struct test_op *op_act(struct fixture *f, enum job_action_kind kind, int64_t id)
 {
-    struct test_op *t = op_make(f, OP_ACT);
+    struct test_op *t = op_make(f, OP_ACTION);
 
-    t->op.act = (struct act){.kind = kind, .id = id};
+    t->op.action = (struct job_action){.kind = kind, .id = id};
     return t;
 }
 
@@ -259,7 +259,7 @@ struct test_op *op_queue_state(struct fixture *f, const char *name, enum queue_s
     return t;
 }
 
-struct test_op *op_bulk(struct fixture *f, enum act_kind kind, const char *queue)
+struct test_op *op_bulk(struct fixture *f, enum job_action_kind kind, const char *queue)
 {
     struct test_op *t = op_make(f, OP_BULK);
 

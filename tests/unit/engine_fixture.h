@@ -73,10 +73,10 @@ struct test_op *op_submit(struct fixture *f, const struct submit_item *items, si
 struct test_op *op_claim(struct fixture *f, const char *queue, int max);
 struct test_op *op_finish(struct fixture *f, int64_t id, int64_t token, enum job_outcome outcome);
 struct test_op *op_touch(struct fixture *f, int64_t id, int64_t token);
-struct test_op *op_act(struct fixture *f, enum act_kind kind, int64_t id);
+struct test_op *op_act(struct fixture *f, enum job_action_kind kind, int64_t id);
 struct test_op *op_queue_put(struct fixture *f, const char *name, const char *definition);
 struct test_op *op_queue_state(struct fixture *f, const char *name, enum queue_state state);
-struct test_op *op_bulk(struct fixture *f, enum act_kind kind, const char *queue);
+struct test_op *op_bulk(struct fixture *f, enum job_action_kind kind, const char *queue);
 struct test_op *op_wait(struct fixture *f, int64_t id, int64_t wait_us);
 
 /* ---- run and judged: they fail the test when the engine refuses ---- */

@@ -46,7 +46,7 @@ enum job_hold {
     JOB_HOLD_HAND = 1,
     JOB_HOLD_AFTER = 2,
     JOB_HOLD_GROUP = 4,
-    JOB_HOLD_LINKS = 8, /* where its last step leads is still to be followed */
+    JOB_HOLD_FOLLOWUPS = 8, /* where its last step leads is still to be followed */
 };
 
 /* The state after the event, or JOB_NONE when the move is forbidden. */

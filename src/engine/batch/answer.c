@@ -66,7 +66,7 @@ static bool is_claim(const struct op *op)
 
 static void finish_claim(struct engine *e, struct op *op)
 {
-    cancels_tell(e, op);
+    cancels_report(e, op);
     if (op->alive == NULL || op->alive(op))
         instance_heard(e, &op->exchange);
     exchange_close(e, op);
@@ -82,8 +82,8 @@ static void answer_waiting(struct engine *e)
     while (*at != NULL) {
         struct op *op = *at;
 
-        if (op->n_granted == 0 && !op->hurry && op->deadline_at > e->now.steady_at &&
-            !cancels_tell(e, op)) {
+        if (op->n_granted == 0 && !op->answer_now && op->deadline_at > e->now.steady_at &&
+            !cancels_report(e, op)) {
             if (op->deadline_at < e->waiting.wake_at)
                 e->waiting.wake_at = op->deadline_at;
             at = &op->next;
@@ -105,7 +105,7 @@ static void give_up_gone(struct op *list)
 
 void engine_look_for_gone(struct engine *e)
 {
-    e->waiting.stirred = true;
+    e->waiting.answers_due = true;
     give_up_gone(e->waiting.claims);
     give_up_gone(e->waiting.end_watchers);
 }
@@ -159,7 +159,7 @@ static void answer_claim(struct engine *e, struct op *op)
 {
     if (op->exchange.wake)
         wake_same_worker(e, op->exchange.worker.name);
-    bool at_once = op->n_granted > 0 || op->hurry || cancels_tell(e, op);
+    bool at_once = op->n_granted > 0 || op->answer_now || cancels_report(e, op);
 
     if (!at_once && may_wait(e, op, op->exchange.wait_us)) {
         *e->waiting.claims_end = op;
@@ -202,9 +202,9 @@ static void answer_wait(struct engine *e, struct op *op)
 
 void answer_all(struct engine *e, struct op **ops, size_t n)
 {
-    if (e->waiting.stirred || e->batch.ended.count > 0 || e->batch.new_cancels.count > 0 ||
+    if (e->waiting.answers_due || e->batch.ended.count > 0 || e->batch.new_cancels.count > 0 ||
         e->waiting.wake_at <= e->now.steady_at) {
-        e->waiting.stirred = false;
+        e->waiting.answers_due = false;
         answer_waiting(e);
         wake_waits(e);
     }

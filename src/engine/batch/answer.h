@@ -20,8 +20,8 @@ struct waiting {
     struct op **claims_end;
     struct op *end_watchers; /* ops that wait for the end of a job or of a bulk action */
     int64_t wake_at;         /* steady: no waiting op's time is up earlier */
-    bool woken;              /* a claim that waits may get something: the next batch looks */
-    bool stirred;            /* an op that waits may have to be answered */
+    bool grants_due;         /* a claim that waits may get something: the next batch looks */
+    bool answers_due;        /* an op that waits may have to be answered */
 };
 
 void waiting_init(struct waiting *w);

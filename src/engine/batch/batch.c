@@ -11,10 +11,10 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/phases.h"
+#include "engine/followups/spread.h"
+#include "engine/followups/topic.h"
 #include "engine/jobs/claim.h"
 #include "engine/jobs/keys.h"
-#include "engine/links/spread.h"
-#include "engine/links/topic.h"
 #include "engine/shared/news.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -22,7 +22,7 @@
 #include "store/shared.h"
 
 #define RESUME_US (1 * US_PER_S)
-#define PASS_ON_US US_PER_MS         /* after damage that is passed over from now on */
+#define SKIP_US US_PER_MS            /* after damage that is passed over from now on */
 #define WALL_LOOK_US (60 * US_PER_S) /* the wall clock may be set: look at least so often */
 
 enum {
@@ -43,30 +43,30 @@ void batch_clear(struct engine *e)
     for (size_t i = 0; i < e->batch.new_claims.count; i++)
         free(e->batch.new_claims.items[i]);
     VEC_CLEAR(&e->batch.new_claims);
-    VEC_CLEAR(&e->batch.closings);
-    VEC_CLEAR(&e->batch.touched);
+    VEC_CLEAR(&e->batch.ended_attempts);
+    VEC_CLEAR(&e->batch.extended_claims);
     for (size_t i = 0; i < e->batch.gone_queues.count; i++)
         queue_free(e->batch.gone_queues.items[i]);
     VEC_CLEAR(&e->batch.gone_queues);
-    VEC_CLEAR(&e->batch.looked_at);
+    VEC_CLEAR(&e->batch.judged_claims);
     if (e->batch.new_jobs.capacity > KEPT_JOBS)
         VEC_DEINIT(&e->batch.new_jobs);
     VEC_CLEAR(&e->batch.new_jobs);
     VEC_CLEAR(&e->batch.unfit_jobs);
     keys_clear(e);
-    VEC_CLEAR(&e->batch.seen_ends);
+    VEC_CLEAR(&e->batch.streak_ends);
     VEC_CLEAR(&e->batch.endings);
     VEC_CLEAR(&e->batch.ended);
     VEC_CLEAR(&e->batch.events);
     VEC_CLEAR(&e->batch.new_cancels);
-    VEC_CLEAR(&e->batch.told);
-    links_clear(e);
+    VEC_CLEAR(&e->batch.reported_cancels);
+    followups_clear(e);
     counts_clear(&e->batch.counts);
     arena_clear(&e->batch.arena);
     e->batch.queues_changed = e->batch.workers_changed = e->batch.definitions_raised =
         e->batch.removed_some = false;
     e->batch.has_written = false;
-    e->batch.settled_us = 0;
+    e->batch.settled_step_us = 0;
     e->batch.tally = (struct tally){0};
     shared_clear(e);
 }
@@ -81,21 +81,21 @@ void batch_deinit(struct engine *e)
     VEC_DEINIT(&b->unfit_jobs);
     keys_clear(e);
     VEC_DEINIT(&b->keys.entries);
-    VEC_DEINIT(&b->seen_ends);
+    VEC_DEINIT(&b->streak_ends);
     VEC_DEINIT(&b->endings);
     VEC_DEINIT(&b->gone_queues);
     VEC_DEINIT(&b->new_claims);
-    VEC_DEINIT(&b->closings);
-    VEC_DEINIT(&b->touched);
-    VEC_DEINIT(&b->looked_at);
+    VEC_DEINIT(&b->ended_attempts);
+    VEC_DEINIT(&b->extended_claims);
+    VEC_DEINIT(&b->judged_claims);
     VEC_DEINIT(&b->ended);
     VEC_DEINIT(&b->events);
     VEC_DEINIT(&b->new_cancels);
-    VEC_DEINIT(&b->told);
-    links_deinit(e);
+    VEC_DEINIT(&b->reported_cancels);
+    followups_deinit(e);
 }
 
-void tell_trouble(struct engine *e, const struct err *err)
+void report_trouble(struct engine *e, const struct err *err)
 {
     atomic_store(&e->stats.last_error_at, e->now.wall_at);
     if (e->config.on_trouble != NULL)
@@ -105,8 +105,8 @@ void tell_trouble(struct engine *e, const struct err *err)
 /* Leases that were judged are judged again. */
 static void look_again(struct engine *e)
 {
-    for (size_t i = 0; i < e->batch.looked_at.count; i++) {
-        struct live_claim *claim = claims_find(&e->claims, e->batch.looked_at.items[i].token);
+    for (size_t i = 0; i < e->batch.judged_claims.count; i++) {
+        struct live_claim *claim = claims_find(&e->claims, e->batch.judged_claims.items[i].token);
 
         if (claim != NULL)
             claims_set_check(&e->claims, claim, engine_lease_at(e));
@@ -136,22 +136,22 @@ static void undo_batch(struct engine *e)
 
     e->stale = !e->shared.is_on || e->batch.workers_changed;
     e->bulk.has_work = e->emitters.is_unsettled = e->shared.is_on;
-    e->followups.has_releases = e->followups.has_revivals = e->followups.has_fanouts = true;
+    e->followups.has_wakeups = e->followups.has_revivals = e->followups.has_fanouts = true;
     e->queues_stale = e->queues_stale || e->batch.queues_changed;
     store_rollback(e->store);
     e->batch.in_transaction = false;
     if (e->batch.queues_changed)
-        e->shared.changes = -1;
+        e->shared.queue_changes = -1;
     claims_ungrant(e);
     look_again(e);
     batch_clear(e);
     atomic_fetch_add(&e->stats.rollbacks, 1);
     e->sweep.due_at = 0;
     e->sweep.retain_at = 0;
-    e->waiting.woken = true;
+    e->waiting.grants_due = true;
     queues_reset_ready(e);
     if (batch_reload(e, &err) != E_OK)
-        tell_trouble(e, &err);
+        report_trouble(e, &err);
 }
 
 static void reset_op(struct op *op)
@@ -161,7 +161,7 @@ static void reset_op(struct op *op)
     buf_clear(&op->logs);
     op->picked = NULL;
     op->n_picked = op->n_granted = 0;
-    op->hurry = false;
+    op->answer_now = false;
     op->plain = NULL;
     op->ids = NULL;
     op->err = ERR_INIT;
@@ -171,7 +171,7 @@ static void reset_op(struct op *op)
 static enum err_code try_batch(struct engine *e, struct op **ops, size_t n, struct err *err)
 {
     batch_clear(e);
-    e->batch.by_itself = e->batch.passes_on = false;
+    e->batch.own_work = e->batch.found_damage = false;
     e->batch.ops = ops;
     e->batch.n_ops = n;
     e->batch.rounds_before = store_traffic(e->store).rounds;
@@ -185,16 +185,16 @@ static void settle_batch(struct engine *e, struct op **ops, size_t n)
     struct err err = ERR_INIT;
     bool shrink = e->batch.removed_some;
 
-    e->waiting.woken = e->shared.watch_again = false;
-    e->clocks.step_us -= e->batch.settled_us;
-    leases_told(e);
+    e->waiting.grants_due = e->shared.news_missed = false;
+    e->clocks.step_us -= e->batch.settled_step_us;
+    leases_extend(e);
     fanout_learn(e);
-    apply_effects(e);
+    effects_apply(e);
     answer_all(e, ops, n);
     batch_clear(e);
-    news_settled(e);
+    news_send_ready(e);
     if (shrink && store_shrink(e->store, SHRINK_PAGES, &err) != E_OK)
-        tell_trouble(e, &err);
+        report_trouble(e, &err);
 }
 
 static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
@@ -204,7 +204,7 @@ static enum err_code try_one(struct engine *e, struct op *op, struct err *err)
         return E_OK;
     }
     undo_batch(e);
-    tell_trouble(e, err);
+    report_trouble(e, err);
     reset_op(op);
     op->err = *err;
     answer(op);
@@ -218,8 +218,8 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const st
 {
     int refused = 0;
 
-    if (!why->bad_row || e->batch.by_itself || n == 0)
-        e->sweep.resume_at = e->now.steady_at + (e->batch.passes_on ? PASS_ON_US : RESUME_US);
+    if (!why->bad_row || e->batch.own_work || n == 0)
+        e->sweep.resume_at = e->now.steady_at + (e->batch.found_damage ? SKIP_US : RESUME_US);
     for (size_t i = 0; i < n; i++) {
         struct err err = ERR_INIT;
 
@@ -233,7 +233,7 @@ static void run_one_by_one(struct engine *e, struct op **ops, size_t n, const st
 /* What may have happened must not be done again. */
 static void refuse_all(struct engine *e, struct op **ops, size_t n, const struct err *err)
 {
-    tell_trouble(e, err);
+    report_trouble(e, err);
     for (size_t i = 0; i < n; i++) {
         reset_op(ops[i]);
         ops[i]->err = *err;
@@ -257,21 +257,21 @@ static void run_batch(struct engine *e, struct op **ops, size_t n)
         bool lost_race = e->shared.is_on && store_is_conflict(e->store) && races++ < RACES_MAX;
 
         undo_batch(e);
-        shared_mend(e);
+        shared_rejoin(e);
         if (unsure) {
             refuse_all(e, ops, n, &err);
             return;
         }
         /* A damaged row would be so again, and has kept nobody from renewing a lease. */
         if (busy || err.bad_row) {
-            tell_trouble(e, &err);
+            report_trouble(e, &err);
             run_one_by_one(e, ops, n, &err);
             return;
         }
         if (lost_race)
             attempts--;
         else
-            tell_trouble(e, &err);
+            report_trouble(e, &err);
     }
     clocks_outage(e);
     run_one_by_one(e, ops, n, &err);
@@ -296,7 +296,7 @@ static size_t rows_of(const struct engine *e, const struct op *op)
     case OP_DEFINE: return op->define.puts[DEFINITION_QUEUE].count;
     case OP_EMIT: return topic_cost(e, op->emit.jobs, op->emit.n_jobs).rows;
     case OP_PUBLISH: return rows_of_publish(e, &op->publish);
-    case OP_ACT:
+    case OP_ACTION:
     case OP_BULK:
     case OP_QUEUE:
     case OP_LOG:
@@ -317,7 +317,7 @@ void engine_run(struct engine *e, struct op *ops, struct now now)
 
     clocks_read(e, now);
     shared_beat(e);
-    shared_look_again(e);
+    shared_recheck(e);
     VEC_CLEAR(&e->asked);
     for (struct op *op = ops; op != NULL; op = op->next)
         VEC_PUSH(&e->asked, op);

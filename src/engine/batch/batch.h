@@ -19,10 +19,10 @@
 #include "core/job/job.h"
 #include "engine/batch/counts.h"
 #include "engine/engine.h"
+#include "engine/followups/followups.h"
 #include "engine/jobs/cancels.h"
 #include "engine/jobs/claims.h"
 #include "engine/jobs/keys.h"
-#include "engine/links/links.h"
 
 struct engine;
 struct queue;
@@ -34,7 +34,7 @@ struct tally {
 };
 
 /* An attempt in a queue with stop_after has ended. */
-struct seen_end {
+struct streak_end {
     struct queue *queue;
     int64_t failed; /* the job that failed, 0: the attempt succeeded */
 };
@@ -54,15 +54,15 @@ struct batch {
     /* How far it is.  The last two stay until the next batch begins: they say where one failed. */
     bool in_transaction;
     bool has_written;
-    bool by_itself; /* it runs work that no op asked for */
-    bool passes_on; /* it failed at a damaged row that is skipped from now on */
+    bool own_work;     /* it runs work that no op asked for */
+    bool found_damage; /* it failed at a damaged row that is skipped from now on */
 
     /* Written together, at the latest before the commit. */
-    VEC(struct job) new_jobs;       /* submitted, not yet written */
-    VEC(struct job) unfit_jobs;     /* those among them that cannot be run: see chain.c */
-    struct key_book keys;           /* who has the keys it is about: see keys.h */
-    VEC(struct seen_end) seen_ends; /* shared stores: for the streaks, in the order they came */
-    VEC(struct ended_job) endings;  /* for retention */
+    VEC(struct job) new_jobs;           /* submitted, not yet written */
+    VEC(struct job) unfit_jobs;         /* those among them that cannot be run: see chain.c */
+    struct key_book keys;               /* who has the keys it is about: see keys.h */
+    VEC(struct streak_end) streak_ends; /* shared stores: for the streaks, in the order they came */
+    VEC(struct ended_job) endings;      /* for retention */
     struct counts counts;
     struct followup_batch followups;
 
@@ -70,19 +70,19 @@ struct batch {
     bool queues_changed;
     bool workers_changed;
     bool definitions_raised;
-    int64_t settled_us; /* part of clocks.step_us that this batch has written */
+    int64_t settled_step_us; /* part of clocks.step_us that this batch has written */
 
     /* After the commit: what memory learns, and who is told. */
     bool removed_some; /* rows went: free pages are given back */
     VEC(struct queue *) gone_queues;
     VEC(struct live_claim *) new_claims;
-    VEC(struct closing) closings; /* attempts that ended */
-    VEC(int64_t) touched;         /* tokens of claims whose leases were extended */
-    VEC(struct looked) looked_at; /* claims whose leases were judged */
+    VEC(struct attempt_ref) ended_attempts; /* attempts that ended */
+    VEC(int64_t) extended_claims;           /* tokens of claims whose leases were extended */
+    VEC(struct judged_claim) judged_claims; /* claims whose leases were judged */
     VEC(int64_t) ended; /* jobs and bulk actions that ended: for those who wait for them */
     VEC(struct event) events;
     VEC(struct cancel_note) new_cancels;
-    VEC(int64_t) told; /* jobs whose cancel a touch has reported */
+    VEC(int64_t) reported_cancels; /* jobs whose cancel a touch has reported */
     struct tally tally;
 };
 
@@ -95,4 +95,4 @@ void batch_clear(struct engine *e);
 MUST_CHECK enum err_code batch_reload(struct engine *e, struct err *err);
 
 /* A batch has failed, or what follows one. */
-void tell_trouble(struct engine *e, const struct err *err);
+void report_trouble(struct engine *e, const struct err *err);

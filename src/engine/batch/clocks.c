@@ -91,7 +91,7 @@ enum err_code clocks_settle(struct engine *e, struct err *err)
 {
     if (e->clocks.step_us == 0)
         return E_OK;
-    e->batch.settled_us = e->clocks.step_us;
+    e->batch.settled_step_us = e->clocks.step_us;
     if (engine_write(e, err) != E_OK)
         return err->code;
     return e->shared.is_on ? store_due_bound(e->store, e->now.wall_at, err)
@@ -100,9 +100,9 @@ enum err_code clocks_settle(struct engine *e, struct err *err)
 
 void clocks_read(struct engine *e, struct now now)
 {
-    int64_t step_us = clock_step_us(e->clocks.given, now);
+    int64_t step_us = clock_step_us(e->clocks.caller, now);
 
-    e->clocks.given = now;
+    e->clocks.caller = now;
     e->now = shared_now(e, now);
     if (!goes_by_store(e) && (step_us > STEP_US || step_us < -STEP_US))
         stepped(e, step_us);
@@ -116,10 +116,10 @@ void clocks_of_store(struct engine *e, int64_t now_at)
     if (!e->config.clock_of_store)
         return;
     int64_t step_us = now_at - e->now.wall_at;
-    bool is_step = e->shared.ahead_us != 0 &&
+    bool is_step = e->shared.store_ahead_us != 0 &&
                    (step_us > STEP_OF_STORE_US || step_us < -STEP_OF_STORE_US);
 
-    e->shared.ahead_us = now_at - e->clocks.given.steady_at - e->clocks.given.asleep_us;
+    e->shared.store_ahead_us = now_at - e->clocks.caller.steady_at - e->clocks.caller.asleep_us;
     e->now.wall_at = now_at;
     if (is_step)
         stepped(e, step_us);
@@ -128,7 +128,7 @@ void clocks_of_store(struct engine *e, int64_t now_at)
 
 struct now engine_clock(const struct engine *e)
 {
-    return e->config.clock != NULL ? e->config.clock() : e->clocks.given;
+    return e->config.clock != NULL ? e->config.clock() : e->clocks.caller;
 }
 
 void engine_was_away(struct engine *e, int64_t us)

@@ -16,7 +16,7 @@ struct engine;
 enum { OUTAGE_SIZES = 16 };
 
 struct clocks {
-    struct now given;              /* what the caller's clocks said when the batch began */
+    struct now caller;             /* what the caller's clocks said when the batch began */
     int64_t outages[OUTAGE_SIZES]; /* by the leases' clock: the last time that the store failed, or
                                       the engine did not run, for at least 250 ms, 500 ms … */
     int64_t away_us;               /* how long the engine was not run before this batch */

@@ -5,12 +5,12 @@
 #include "base/os/log.h"
 #include "engine/state.h"
 
-enum { LEFT_ALONE_MAX = 10000 };
+enum { SKIPPED_MAX = 10000 };
 
 void skipped_deinit(struct skipped *s)
 {
-    map_deinit(&s->left_alone);
-    map_deinit(&s->left_fanouts);
+    map_deinit(&s->jobs);
+    map_deinit(&s->fanouts);
 }
 
 /* A damaged store may give any number; a map takes positive ones. */
@@ -31,31 +31,31 @@ static enum err_code leave(struct engine *e, struct map *left, const char *what,
 
     if (!err->bad_row || is_in(left, id))
         return err->code;
-    if (left->count >= LEFT_ALONE_MAX)
+    if (left->count >= SKIPPED_MAX)
         map_deinit(left);
-    map_put(left, key_of(id), e->lost_queue);
-    e->batch.passes_on = true;
+    map_put(left, key_of(id), e->missing_queue);
+    e->batch.found_damage = true;
     log_error("%s %s is passed over until the next start: %s", what, id_format(id, text), err->msg);
     return err->code;
 }
 
-bool is_left_alone(const struct engine *e, int64_t job)
+bool job_is_skipped(const struct engine *e, int64_t job)
 {
-    return is_in(&e->skipped.left_alone, job);
+    return is_in(&e->skipped.jobs, job);
 }
 
-enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err)
+enum err_code skip_damaged_job(struct engine *e, int64_t job, const struct err *err)
 {
-    return leave(e, &e->skipped.left_alone, "job", job, err);
+    return leave(e, &e->skipped.jobs, "job", job, err);
 }
 
-bool fanout_is_left_alone(const struct engine *e, int64_t id)
+bool fanout_is_skipped(const struct engine *e, int64_t id)
 {
-    return is_in(&e->skipped.left_fanouts, id);
+    return is_in(&e->skipped.fanouts, id);
 }
 
-enum err_code fanout_leave_alone(struct engine *e, const char *what, int64_t id,
-                                 const struct err *err)
+enum err_code skip_damaged_fanout(struct engine *e, const char *what, int64_t id,
+                                  const struct err *err)
 {
-    return leave(e, &e->skipped.left_fanouts, what, id, err);
+    return leave(e, &e->skipped.fanouts, what, id, err);
 }

@@ -16,19 +16,19 @@
 struct engine;
 
 struct skipped {
-    struct map left_alone;   /* jobs */
-    struct map left_fanouts; /* rows of `spreads` and `follows` */
+    struct map jobs;    /* jobs */
+    struct map fanouts; /* rows of `spreads` and `follows` */
 };
 
 void skipped_deinit(struct skipped *s);
 
 /* Skips the job from now on if `err` says that its row is damaged.  Returns the error, with which
  * the batch fails this once. */
-enum err_code leave_alone(struct engine *e, int64_t job, const struct err *err);
-bool is_left_alone(const struct engine *e, int64_t job);
+enum err_code skip_damaged_job(struct engine *e, int64_t job, const struct err *err);
+bool job_is_skipped(const struct engine *e, int64_t job);
 
 /* The same for a publication, or an end that leads on, by the id of its row; `what` is for the
  * log. */
-enum err_code fanout_leave_alone(struct engine *e, const char *what, int64_t id,
-                                 const struct err *err);
-bool fanout_is_left_alone(const struct engine *e, int64_t id);
+enum err_code skip_damaged_fanout(struct engine *e, const char *what, int64_t id,
+                                  const struct err *err);
+bool fanout_is_skipped(const struct engine *e, int64_t id);

@@ -1,7 +1,7 @@
 /*
  * Effects: what a change of a job means for counts, ready lists and those who listen.
  *
- * note_move is called within the transaction and changes only what undo_batch takes back; apply_effects
+ * effects_move is called within the transaction and changes only what undo_batch takes back; effects_apply
  * comes after the commit.
  */
 /* SPDX-License-Identifier: MIT */
@@ -14,7 +14,7 @@
 #include "engine/state.h"
 #include "store/jobs/ready.h"
 
-void note_event(struct engine *e, const struct job *j, const struct queue *q, const char *what)
+void effects_event(struct engine *e, const struct job *j, const struct queue *q, const char *what)
 {
     if (e->config.on_event == NULL)
         return;
@@ -26,23 +26,23 @@ void note_event(struct engine *e, const struct job *j, const struct queue *q, co
                                                .what = what}));
 }
 
-void note_over(struct engine *e, const struct job *j)
+void effects_ended(struct engine *e, const struct job *j)
 {
     if (e->waiting.end_watchers != NULL)
         VEC_PUSH(&e->batch.ended, j->id.v);
     if (j->watched)
-        news_tell_ended(e, j->id.v);
+        news_add_ended(e, j->id.v);
 }
 
-void note_removed(struct engine *e, const struct job *j)
+void effects_removed(struct engine *e, const struct job *j)
 {
-    note_over(e, j);
-    links_note(e, &(struct link_end){
-                      .job = j->id.v, .state = JOB_NONE, .whole = true, .awaited = j->awaited});
+    effects_ended(e, j);
+    followups_add(e, &(struct followup_end){
+                         .job = j->id.v, .state = JOB_NONE, .whole = true, .awaited = j->awaited});
 }
 
-void note_move(struct engine *e, const struct job *j, enum job_state from, struct queue *from_queue,
-               const char *what)
+void effects_move(struct engine *e, const struct job *j, enum job_state from,
+                  struct queue *from_queue, const char *what)
 {
     struct queue *q = queue_by_id(e, j->queue);
 
@@ -53,23 +53,23 @@ void note_move(struct engine *e, const struct job *j, enum job_state from, struc
     counts_add(&e->batch.counts, q->id, j->state, 1);
     if (j->state == JOB_READY) {
         ready_add(&q->ready, (struct ready_ref){j->priority, j->id.v});
-        q->made_ready = e->waiting.woken = true;
+        q->made_ready = e->waiting.grants_due = true;
     }
     if (j->state == JOB_SCHEDULED && j->due_at < e->sweep.due_at)
         e->sweep.due_at = j->due_at;
     if (job_state_ended(j->state)) {
-        retain_note(e, q, j);
+        retention_note(e, q, j);
         VEC_PUSH(&e->batch.endings, ((struct ended_job){q->id, j->state, j->id.v}));
-        note_over(e, j);
-        links_note(e, &(struct link_end){.job = j->id.v,
-                                         .queue = j->queue,
-                                         .state = j->state,
-                                         .whole = true,
-                                         .routed = j->step > 0,
-                                         .awaited = j->awaited,
-                                         .has_dests = j->has_dests});
+        effects_ended(e, j);
+        followups_add(e, &(struct followup_end){.job = j->id.v,
+                                                .queue = j->queue,
+                                                .state = j->state,
+                                                .whole = true,
+                                                .routed = j->step > 0,
+                                                .awaited = j->awaited,
+                                                .has_dests = j->has_dests});
     }
-    note_event(e, j, q, what);
+    effects_event(e, j, q, what);
 }
 
 /* So many jobs may still run under the claim. */
@@ -87,12 +87,12 @@ static void close_claims(struct engine *e)
 {
     struct live_claim *claim;
 
-    for (size_t i = 0; i < e->batch.closings.count; i++)
-        if ((claim = claims_find(&e->claims, e->batch.closings.items[i].token)) != NULL)
+    for (size_t i = 0; i < e->batch.ended_attempts.count; i++)
+        if ((claim = claims_find(&e->claims, e->batch.ended_attempts.items[i].token)) != NULL)
             set_open(e, claim, claim->open - 1);
-    for (size_t i = 0; i < e->batch.looked_at.count; i++)
-        if ((claim = claims_find(&e->claims, e->batch.looked_at.items[i].token)) != NULL)
-            set_open(e, claim, e->batch.looked_at.items[i].open);
+    for (size_t i = 0; i < e->batch.judged_claims.count; i++)
+        if ((claim = claims_find(&e->claims, e->batch.judged_claims.items[i].token)) != NULL)
+            set_open(e, claim, e->batch.judged_claims.items[i].open);
 }
 
 static void add_tallies(struct engine *e)
@@ -119,7 +119,7 @@ static void publish_events(struct engine *e)
         e->config.on_event(e->config.event_ctx, &e->batch.events.items[i]);
 }
 
-void apply_effects(struct engine *e)
+void effects_apply(struct engine *e)
 {
     for (size_t i = 0; i < e->batch.new_claims.count; i++)
         claims_add(&e->claims, e->batch.new_claims.items[i]);

@@ -24,7 +24,7 @@ int64_t engine_new_id(struct engine *e)
 
 void ids_tick(struct engine *e)
 {
-    e->ids.at = id_clock_read(&e->ids.clock, e->now.wall_at, e->clocks.given.steady_at);
+    e->ids.at = id_clock_read(&e->ids.clock, e->now.wall_at, e->clocks.caller.steady_at);
 }
 
 enum err_code ids_require_room(struct engine *e, struct err *err)
@@ -94,7 +94,7 @@ enum err_code ids_open(struct engine *e, int64_t floor, int64_t newest, struct e
         floor = id_at_time(e->now.wall_at); /* the first mark tells when the store was made */
     e->ids.mark = floor;
     id_gen_init(&e->ids.gen, e->node, floor);
-    id_clock_init(&e->ids.clock, e->now.wall_at, e->clocks.given.steady_at);
+    id_clock_init(&e->ids.clock, e->now.wall_at, e->clocks.caller.steady_at);
     e->ids.at = e->now.wall_at;
     return E_OK;
 }

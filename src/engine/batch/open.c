@@ -95,7 +95,7 @@ static enum err_code load(struct engine *e, struct err *err)
         ids_open(e, floor, floor, err) != E_OK || queues_load(e, err) != E_OK ||
         add_default(e, err) != E_OK || workers_load(e, err) != E_OK ||
         store_claims_load(e->store, take_claim, e, err) != E_OK || bulk_load(e, err) != E_OK ||
-        emitters_load(e, err) != E_OK || links_load(e, err) != E_OK)
+        emitters_load(e, err) != E_OK || followups_load(e, err) != E_OK)
         return err->code;
     if (bound_delays(e, err) != E_OK)
         return err->code;
@@ -118,11 +118,11 @@ enum err_code engine_open(struct store *store, const struct engine_config *confi
     e->batch.followups.fanout = e->followups.fanout_max;
     e->followups.fanout_pace = FANOUT_PARTS;
     e->node = config->node;
-    e->now = e->clocks.given = now;
+    e->now = e->clocks.caller = now;
     waiting_init(&e->waiting);
     rng_init(&e->rng, config->seed);
     claims_init(&e->claims);
-    e->lost_queue = queue_new_lost();
+    e->missing_queue = queue_new_missing();
     if ((store_is_shared(store) ? shared_open(e, err) : load(e, err)) != E_OK) {
         engine_close(e);
         return err->code;
@@ -155,7 +155,7 @@ void engine_close(struct engine *e)
     emitters_free(e);
     workers_free(e);
     queues_free(e);
-    queue_free(e->lost_queue);
+    queue_free(e->missing_queue);
     skipped_deinit(&e->skipped);
     claims_deinit(&e->claims);
     cancels_free(e);

@@ -2,15 +2,15 @@
 #include "engine/batch/phases.h"
 
 #include "engine/batch/transaction.h"
-#include "engine/jobs/act.h"
+#include "engine/followups/join.h"
+#include "engine/followups/signal.h"
+#include "engine/followups/topic.h"
 #include "engine/jobs/claim.h"
 #include "engine/jobs/exchange.h"
+#include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
 #include "engine/jobs/log.h"
 #include "engine/jobs/submit.h"
-#include "engine/links/join.h"
-#include "engine/links/signal.h"
-#include "engine/links/topic.h"
 #include "engine/queues/change.h"
 #include "engine/queues/define.h"
 #include "engine/queues/instance.h"
@@ -27,7 +27,7 @@ struct phase {
     step_fn *step;
     enum op_kind kind;
     use_case_fn *run;
-    bool by_itself; /* work that no op asked for: its failure is not the ops' fault */
+    bool own_work; /* work that no op asked for: its failure is not the ops' fault */
 };
 
 /* Ops are answered after the commit (batch.c); ARCHITECTURE.md quotes this table. */
@@ -37,7 +37,7 @@ static const struct phase phases[] = {
     {.name = "reload", .step = batch_reload},
     {.name = "begin on a shared store", .step = shared_begin},
     {.name = "admit workers", .step = instances_admit},
-    {.name = "watch again", .step = shared_watch_again},
+    {.name = "watch again", .step = shared_check_watched},
     {.name = "settle the clock", .step = clocks_settle},
 
     /* Whether an exchange names a queue that exists decides about all of it. */
@@ -52,13 +52,13 @@ static const struct phase phases[] = {
     {.name = "finish", .kind = OP_EXCHANGE, .run = exchange_finish},
     {.name = "touch", .kind = OP_EXCHANGE, .run = exchange_touch},
     {.name = "write emitted jobs", .step = submit_flush}, /* the sweep reads the store */
-    {.name = "sweep", .step = sweep_run, .by_itself = true},
-    {.name = "settle emits", .step = emit_settle, .by_itself = true},
+    {.name = "sweep", .step = sweep_run, .own_work = true},
+    {.name = "settle emits", .step = emit_settle, .own_work = true},
 
     {.name = "log", .kind = OP_LOG, .run = log_run},
-    {.name = "act", .kind = OP_ACT, .run = act_run},
+    {.name = "act", .kind = OP_ACTION, .run = job_action_run},
     {.name = "bulk", .kind = OP_BULK, .run = bulk_run},
-    {.name = "follow ends", .step = links_follow}, /* a submit may run ended jobs again */
+    {.name = "follow ends", .step = followups_follow}, /* a submit may run ended jobs again */
     {.name = "take keys", .step = submit_prepare_keys},
     {.name = "submit", .kind = OP_SUBMIT, .run = submit_run},
     {.name = "publish", .kind = OP_PUBLISH, .run = publish_run},
@@ -66,7 +66,7 @@ static const struct phase phases[] = {
     {.name = "signal", .kind = OP_SIGNAL, .run = signal_run},
     {.name = "wait", .kind = OP_WAIT, .run = wait_run},
     {.name = "write submitted jobs", .step = submit_flush},
-    {.name = "settle followups", .step = links_settle, .by_itself = true},
+    {.name = "settle followups", .step = followups_settle, .own_work = true},
     {.name = "return unused keys", .step = keys_return},
     {.name = "write streaks", .step = queue_write_streaks}, /* a queue may stop by it */
 
@@ -88,7 +88,7 @@ enum err_code phases_run(struct engine *e, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
         const struct phase *p = &phases[i];
 
-        e->batch.by_itself = p->by_itself; /* stays when the phase fails */
+        e->batch.own_work = p->own_work; /* stays when the phase fails */
         if ((p->step != NULL ? p->step(e, err) : run_ops(e, p, err)) != E_OK)
             return err->code;
     }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "engine/batch/counts.h"
 #include "engine/batch/transaction.h"
-#include "engine/links/follow.h"
+#include "engine/followups/follow.h"
 #include "engine/state.h"
 #include "store/jobs/endings.h"
 #include "store/jobs/jobs.h"
@@ -25,7 +25,7 @@ static int64_t keep_us(const struct queue *q, enum job_state state)
     return state == JOB_FAILED ? q->def.keep_failed_us : q->def.keep_done_us;
 }
 
-void retain_note(struct engine *e, const struct queue *q, const struct job *j)
+void retention_note(struct engine *e, const struct queue *q, const struct job *j)
 {
     int64_t kept_us = keep_us(q, j->state);
     int64_t at = j->finished_at + (kept_us > RETAIN_SOON_US ? kept_us : RETAIN_SOON_US);
@@ -94,7 +94,7 @@ static enum err_code remove_old(struct engine *e, const struct ending *ending, i
     bool found = false;
     struct job j;
 
-    if (shared_hold_job(e, id, err) != E_OK ||
+    if (lock_job(e, id, err) != E_OK ||
         store_job_load(e->store, id, LOAD_STATE, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || j.queue != ending->queue || j.state != ending->state ||
@@ -128,9 +128,9 @@ static enum err_code remove_ending(struct engine *e, const struct ending *ending
     if (engine_write(e, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < ending->n_jobs; i++)
-        if (!is_left_alone(e, ending->jobs[i]) &&
+        if (!job_is_skipped(e, ending->jobs[i]) &&
             remove_old(e, ending, ending->jobs[i], err) != E_OK)
-            return leave_alone(e, ending->jobs[i], err);
+            return skip_damaged_job(e, ending->jobs[i], err);
     return store_ending_remove(e->store, ending->id, err);
 }
 
@@ -188,7 +188,7 @@ static enum err_code retain_queue(struct engine *e, int64_t queue, size_t *room,
     return E_OK;
 }
 
-enum err_code retain(struct engine *e, struct err *err)
+enum err_code retention_run(struct engine *e, struct err *err)
 {
     int64_t next_at = TIME_NEVER;
     size_t room = RETAIN_ROWS;

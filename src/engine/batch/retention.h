@@ -15,10 +15,10 @@ struct engine;
 struct queue;
 
 /* A job has ended: sets the time at which retention looks at its queue. */
-void retain_note(struct engine *e, const struct queue *q, const struct job *j);
+void retention_note(struct engine *e, const struct queue *q, const struct job *j);
 
 /* Writes the endings that the batch has gathered. */
 MUST_CHECK enum err_code endings_write(struct engine *e, struct err *err);
 
 /* Removes what is too old, up to a bound, and sets the time of the next look. */
-MUST_CHECK enum err_code retain(struct engine *e, struct err *err);
+MUST_CHECK enum err_code retention_run(struct engine *e, struct err *err);

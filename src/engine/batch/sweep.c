@@ -40,9 +40,9 @@ int64_t sweep_next_steady_at(const struct engine *e)
     const struct live_claim *first = claims_first(&e->claims);
 
     if (bulk_is_due(e) || e->emitters.settling.count > 0 || e->emitters.is_unsettled ||
-        links_are_due(e))
+        followups_are_due(e))
         return e->now.steady_at;
-    int64_t next_at = links_due_at(e);
+    int64_t next_at = followups_due_at(e);
 
     if (bulk_due_at(e) < next_at)
         next_at = bulk_due_at(e);
@@ -76,7 +76,7 @@ static int64_t lease_end(const struct engine *e, const struct live_claim *claim,
     int64_t outage_at = clocks_outage_at(e, claim->lease_us);
     int64_t since_at = claim->found_at > outage_at ? claim->found_at : outage_at;
     int64_t grace_at = since_at + claim->lease_us;
-    bool is_sound = j->lease_until_at <= engine_lease_at(e) + claim->lease_us + LEASE_LATE_MAX_US;
+    bool is_sound = j->lease_until_at <= engine_lease_at(e) + claim->lease_us + LEASE_MARGIN_MAX_US;
     int64_t until_at = lease_ends_at(claim, j->lease_until_at);
 
     return is_sound && until_at > grace_at ? until_at : grace_at;
@@ -90,8 +90,8 @@ static void send_back_claims(struct engine *e, int64_t worker)
         return;
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (op->exchange.commands && worker_number(e, op->exchange.worker.name) == worker) {
-            op->hurry = true;
-            e->waiting.stirred = true;
+            op->answer_now = true;
+            e->waiting.answers_due = true;
         }
 }
 
@@ -133,15 +133,15 @@ static void keep_open(struct engine *e, const struct live_claim *claim, struct l
 static enum err_code look_at_claim(struct engine *e, struct live_claim *claim, struct err *err)
 {
     struct look look = {.next_at = TIME_NEVER};
-    size_t place = e->batch.looked_at.count;
+    size_t place = e->batch.judged_claims.count;
 
-    VEC_PUSH(&e->batch.looked_at, ((struct looked){.token = claim->token}));
+    VEC_PUSH(&e->batch.judged_claims, ((struct judged_claim){.token = claim->token}));
     for (size_t i = 0; i < claim->n_jobs; i++)
-        if (is_left_alone(e, claim->jobs[i]))
+        if (job_is_skipped(e, claim->jobs[i]))
             keep_open(e, claim, &look);
         else if (judge_lease(e, claim, claim->jobs[i], &look, err) != E_OK)
-            return leave_alone(e, claim->jobs[i], err);
-    e->batch.looked_at.items[place].open = look.open;
+            return skip_damaged_job(e, claim->jobs[i], err);
+    e->batch.judged_claims.items[place].open = look.open;
     claims_set_check(&e->claims, claim, look.next_at);
     return E_OK;
 }
@@ -182,7 +182,7 @@ static enum err_code wake(struct engine *e, int64_t id, struct err *err)
         return err->code;
     if (!hit)
         return store_job_damaged(e->store, id, "it is not as it was read", err);
-    note_move(e, &now, JOB_SCHEDULED, queue_by_id(e, now.queue), "due");
+    effects_move(e, &now, JOB_SCHEDULED, queue_by_id(e, now.queue), "due");
     return E_OK;
 }
 
@@ -195,10 +195,10 @@ static enum err_code wake_due(struct engine *e, struct err *err)
     if (store_due_scan(e->store, e->now.wall_at, ids, DUE_ROWS, &n, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < n; i++)
-        if (is_left_alone(e, ids[i]))
+        if (job_is_skipped(e, ids[i]))
             rests = true;
         else if (wake(e, ids[i], err) != E_OK)
-            return leave_alone(e, ids[i], err);
+            return skip_damaged_job(e, ids[i], err);
     if (store_due_next(e->store, &e->sweep.due_at, err) != E_OK)
         return err->code;
     if (rests && n < DUE_ROWS && e->sweep.due_at < e->now.wall_at + DUE_PAUSE_US)
@@ -218,9 +218,9 @@ enum err_code sweep_run(struct engine *e, struct err *err)
         return err->code;
     if (bulk_is_due(e) && bulk_step(e, err) != E_OK)
         return err->code;
-    if (e->sweep.retain_at <= e->now.wall_at && retain(e, err) != E_OK)
+    if (e->sweep.retain_at <= e->now.wall_at && retention_run(e, err) != E_OK)
         return err->code;
-    if (e->sweep.subscribers_at > e->now.wall_at || (e->shared.is_on && !e->shared.alone))
+    if (e->sweep.subscribers_at > e->now.wall_at || (e->shared.is_on && !e->shared.exclusive))
         return E_OK;
     return subscribers_expire(e, err);
 }

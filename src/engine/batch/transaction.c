@@ -3,7 +3,7 @@
 
 #include "engine/batch/counts.h"
 #include "engine/batch/retention.h"
-#include "engine/links/join.h"
+#include "engine/followups/join.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
 

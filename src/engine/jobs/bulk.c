@@ -1,7 +1,7 @@
 /*
  * Actions over a filter: one durable row, worked off in chunks.
  *
- * A chunk looks at a stretch of ids, acts on those that match and moves the row's cursor, all in one
+ * A chunk looks at a stretch of ids, actions on those that match and moves the row's cursor, all in one
  * transaction: after a crash it goes on where it was.  Jobs made after the request are not meant.
  */
 /* SPDX-License-Identifier: MIT */
@@ -12,9 +12,9 @@
 
 #include "base/json/json.h"
 #include "engine/batch/transaction.h"
-#include "engine/jobs/act.h"
+#include "engine/followups/follow.h"
 #include "engine/jobs/filter.h"
-#include "engine/links/follow.h"
+#include "engine/jobs/job_action.h"
 #include "engine/queues/queue_log.h"
 #include "engine/reads/job_json.h"
 #include "engine/shared/news.h"
@@ -38,17 +38,17 @@ static const struct {
     const char *name;
     unsigned states; /* in which it can change a job */
     bool live, ended;
-} actions[ACT_COUNT] = {
-    [ACT_CANCEL] = {"cancel", WAITING | 1u << JOB_RUNNING, true, false},
-    [ACT_RETRY] = {"retry", ENDED, false, true},
-    [ACT_HOLD] = {"hold", WAITING, true, false},
-    [ACT_RELEASE] = {"release", 1u << JOB_HELD, true, false},
-    [ACT_NOW] = {"now", 1u << JOB_HELD | 1u << JOB_SCHEDULED, true, false},
-    [ACT_MOVE] = {"move", WAITING, true, false},
-    [ACT_DELETE] = {"delete", WAITING | ENDED, true, true},
+} actions[ACTION_COUNT] = {
+    [ACTION_CANCEL] = {"cancel", WAITING | 1u << JOB_RUNNING, true, false},
+    [ACTION_RETRY] = {"retry", ENDED, false, true},
+    [ACTION_HOLD] = {"hold", WAITING, true, false},
+    [ACTION_RELEASE] = {"release", 1u << JOB_HELD, true, false},
+    [ACTION_NOW] = {"now", 1u << JOB_HELD | 1u << JOB_SCHEDULED, true, false},
+    [ACTION_MOVE] = {"move", WAITING, true, false},
+    [ACTION_DELETE] = {"delete", WAITING | ENDED, true, true},
 };
 
-bool bulk_action_means(enum act_kind kind, enum job_state state)
+bool bulk_action_means(enum job_action_kind kind, enum job_state state)
 {
     return (actions[kind].states & 1u << state) != 0;
 }
@@ -58,11 +58,11 @@ const char *bulk_action_name(int kind)
     return actions[kind].name;
 }
 
-bool bulk_action_parse(struct slice name, enum act_kind *ret_kind)
+bool bulk_action_parse(struct slice name, enum job_action_kind *ret_kind)
 {
-    for (unsigned k = 0; k < ACT_COUNT; k++)
+    for (unsigned k = 0; k < ACTION_COUNT; k++)
         if (actions[k].name != NULL && slice_is(name, actions[k].name)) {
-            *ret_kind = (enum act_kind)k;
+            *ret_kind = (enum job_action_kind)k;
             return true;
         }
     return false;
@@ -121,11 +121,11 @@ void bulk_free(struct engine *e)
 static bool check(struct engine *e, struct op *op)
 {
     const struct bulk *b = &op->bulk;
-    const struct queue *target = b->kind == ACT_MOVE ? queue_find(e, b->queue) : NULL;
+    const struct queue *target = b->kind == ACTION_MOVE ? queue_find(e, b->queue) : NULL;
 
     if (b->filter.queue.size > 0 && queue_find(e, b->filter.queue) == NULL)
         queue_unknown(e, b->filter.queue, E_INVALID, &op->err);
-    else if (b->kind == ACT_MOVE && target == NULL)
+    else if (b->kind == ACTION_MOVE && target == NULL)
         queue_unknown(e, b->queue, E_INVALID, &op->err);
     else if (target != NULL && !queue_state_takes(target->state))
         err_set(&op->err, E_QUEUE_DOWN, "queue '%s' is %s and takes no jobs", target->name,
@@ -198,29 +198,29 @@ static void take_row(void *ctx, const struct job *j)
 }
 
 /* *ret_wait: where its end leads is still to be followed, and it must stay as it is until then. */
-static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct stretch *s,
-                            int64_t id, bool *ret_wait, struct err *err)
+static enum err_code apply_to(struct engine *e, struct bulk_work *w, const struct stretch *s,
+                              int64_t id, bool *ret_wait, struct err *err)
 {
     CLEANUP(arena) struct arena arena = ARENA_INIT; /* jobs may be large: one at a time */
-    struct act act = {.kind = (enum act_kind)w->row.kind,
-                      .id = id,
-                      .queue = w->queue,
-                      .alone = w->alone,
-                      .may_command = true}; /* such actions are for the administrator */
-    struct act_result result;
+    struct job_action action = {.kind = (enum job_action_kind)w->row.kind,
+                                .id = id,
+                                .queue = w->queue,
+                                .alone = w->alone,
+                                .may_command = true}; /* such actions are for the administrator */
+    struct job_action_result result;
     bool found = false;
     struct job j;
 
-    if (shared_hold_job(e, id, err) != E_OK ||
+    if (lock_job(e, id, err) != E_OK ||
         store_job_load(e->store, id, LOAD_PAYLOAD, &arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found ||
         !filter_matches(&w->filter, s->queue, &j)) /* another server may have been faster */
         return E_OK;
-    if ((act.kind == ACT_DELETE || act.kind == ACT_RETRY) &&
+    if ((action.kind == ACTION_DELETE || action.kind == ACTION_RETRY) &&
         follow_is_left(e, id, ret_wait, err) != E_OK)
         return err->code;
-    if (*ret_wait && e->followups.fanouts_left &&
+    if (*ret_wait && e->followups.has_skipped_fanouts &&
         !e->followups.has_fanouts) { /* it is passed over: in vain */
         *ret_wait = false;
         w->row.refused++;
@@ -228,23 +228,23 @@ static enum err_code act_on(struct engine *e, struct bulk_work *w, const struct 
     }
     if (*ret_wait)
         return E_OK;
-    if (act_apply(e, &act, &j, &result, err) != E_OK)
+    if (job_action_apply(e, &action, &j, &result, err) != E_OK)
         return err->code;
     w->row.changed += result.changed;
     w->row.refused += result.refused.code != E_OK;
     return E_OK;
 }
 
-static enum err_code act_on_all(struct engine *e, struct bulk_work *w, struct stretch *s,
-                                struct err *err)
+static enum err_code apply_to_all(struct engine *e, struct bulk_work *w, struct stretch *s,
+                                  struct err *err)
 {
     bool wait = false;
 
     for (size_t i = 0; i < s->matches.count && !wait; i++) {
         int64_t id = s->matches.items[i];
 
-        if (!is_left_alone(e, id) && act_on(e, w, s, id, &wait, err) != E_OK)
-            return leave_alone(e, id, err);
+        if (!job_is_skipped(e, id) && apply_to(e, w, s, id, &wait, err) != E_OK)
+            return skip_damaged_job(e, id, err);
         if (wait) { /* the next chunk begins with it */
             s->rows = CHUNK_ROWS;
             s->last_id = id - 1;
@@ -272,7 +272,7 @@ static enum err_code walk(struct engine *e, struct bulk_work *w, struct stretch 
         !err->bad_row) /* what cannot be read is not among the matches */
         return err->code;
     *err = ERR_INIT;
-    return act_on_all(e, w, s, err);
+    return apply_to_all(e, w, s, err);
 }
 
 static void advance(struct engine *e, struct bulk_work *w, const struct stretch *s)
@@ -288,7 +288,7 @@ static void advance(struct engine *e, struct bulk_work *w, const struct stretch 
     }
     w->row.finished_at = e->now.wall_at;
     VEC_PUSH(&e->batch.ended, w->row.id);
-    news_tell_ended(e, w->row.id);
+    news_add_ended(e, w->row.id);
 }
 
 /* It removes whatever waits in a queue. */
@@ -296,7 +296,7 @@ static bool empties(const struct bulk_work *w)
 {
     const struct job_filter *f = &w->filter;
 
-    return w->row.kind == ACT_DELETE && (f->states == 0 || f->states & 1u << JOB_READY) &&
+    return w->row.kind == ACTION_DELETE && (f->states == 0 || f->states & 1u << JOB_READY) &&
            f->labels.size == 0 && f->text.size == 0 && f->ended_before_at == 0 && f->first_id == 0;
 }
 
@@ -339,7 +339,7 @@ enum err_code bulk_step(struct engine *e, struct err *err)
     struct bulk_work *w = e->bulk.items[0];
     struct queue *q = w->filter.queue.size > 0 ? queue_find(e, w->filter.queue) : NULL;
     struct stretch s = {.e = e, .work = w, .queue = q == NULL ? 0 : q->id};
-    enum err_code code = engine_write(e, err) == E_OK ? links_follow(e, err) : err->code;
+    enum err_code code = engine_write(e, err) == E_OK ? followups_follow(e, err) : err->code;
     bool gone = w->filter.queue.size > 0 && q == NULL;
 
     if (code == E_OK && !gone && wants(w, (enum bulk_phase)w->row.phase))

@@ -55,7 +55,7 @@ bool bulk_is_due(const struct engine *e);
 const char *bulk_action_name(int kind);
 
 /* Whether the action can change a job in that state. */
-bool bulk_action_means(enum act_kind kind, enum job_state state);
+bool bulk_action_means(enum job_action_kind kind, enum job_state state);
 
 /* False when the action does not work over a filter. */
-bool bulk_action_parse(struct slice name, enum act_kind *ret_kind);
+bool bulk_action_parse(struct slice name, enum job_action_kind *ret_kind);

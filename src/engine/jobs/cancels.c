@@ -16,7 +16,7 @@ static void drop(struct engine *e, int64_t job)
     free(map_remove(&e->cancels.by_job, job));
 }
 
-bool cancels_tell(struct engine *e, struct op *op)
+bool cancels_report(struct engine *e, struct op *op)
 {
     int64_t worker = e->cancels.by_job.count == 0 ? 0 : worker_number(e, op->exchange.worker.name);
     VEC(int64_t) told = VEC_INIT;
@@ -41,7 +41,7 @@ bool cancels_tell(struct engine *e, struct op *op)
     return any;
 }
 
-bool cancels_can_tell(const struct engine *e, int64_t worker)
+bool cancels_worker_waits(const struct engine *e, int64_t worker)
 {
     for (const struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (worker_number(e, op->exchange.worker.name) == worker)
@@ -53,7 +53,7 @@ static void keep(struct engine *e, const struct cancel_note *asked)
 {
     if (asked->worker == 0)
         return; /* it has no name to be known by: a touch tells it */
-    if (e->shared.is_on && !cancels_can_tell(e, asked->worker))
+    if (e->shared.is_on && !cancels_worker_waits(e, asked->worker))
         return; /* it may never come here: a touch tells it, or the server it waits at */
     struct cancel_note *copy = mem_alloc(sizeof(*copy));
 
@@ -68,10 +68,10 @@ void cancels_apply(struct engine *e)
         keep(e, &e->batch.new_cancels.items[i]);
     if (e->cancels.by_job.count == 0)
         return;
-    for (size_t i = 0; i < e->batch.told.count; i++)
-        drop(e, e->batch.told.items[i]);
-    for (size_t i = 0; i < e->batch.closings.count; i++)
-        drop(e, e->batch.closings.items[i].job);
+    for (size_t i = 0; i < e->batch.reported_cancels.count; i++)
+        drop(e, e->batch.reported_cancels.items[i]);
+    for (size_t i = 0; i < e->batch.ended_attempts.count; i++)
+        drop(e, e->batch.ended_attempts.items[i].job);
 }
 
 void cancels_free(struct engine *e)

@@ -26,10 +26,10 @@ struct cancels {
 };
 
 /* Adds the cancels that the op's worker does not know of to its reply; true when there are any. */
-bool cancels_tell(struct engine *e, struct op *op);
+bool cancels_report(struct engine *e, struct op *op);
 
 /* Whether a claim of that worker waits here, and so can be answered with a cancel. */
-bool cancels_can_tell(const struct engine *e, int64_t worker);
+bool cancels_worker_waits(const struct engine *e, int64_t worker);
 
 /* After the commit: adds the batch's cancels, drops those that were reported or are needless. */
 void cancels_apply(struct engine *e);

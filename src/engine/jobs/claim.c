@@ -13,9 +13,9 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/followups/route.h"
 #include "engine/jobs/finish.h"
 #include "engine/jobs/ready.h"
-#include "engine/links/route.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
 #include "store/jobs/claims.h"
@@ -84,7 +84,7 @@ static void note_granted(struct engine *e, struct op *op, const struct job *j, s
     counts_add(&e->batch.counts, j->queue, JOB_RUNNING, 1);
     e->batch.tally.claimed++;
     op->n_granted++;
-    note_event(e, j, g->queue, "claimed");
+    effects_event(e, j, g->queue, "claimed");
 }
 
 /* It was picked, but would have made the reply too large. */
@@ -108,7 +108,7 @@ static struct live_claim *take_granted(struct engine *e, struct op *op, const st
         } else if (jobs[i].state == JOB_READY) {
             put_back(e, &jobs[i]);
         } else {
-            e->shared.passed_over = e->shared.is_on; /* another server is at it */
+            e->shared.saw_locked_ready = e->shared.is_on; /* another server is at it */
         }
     if (granted == 0)
         return NULL;
@@ -159,7 +159,7 @@ static enum err_code grant(struct engine *e, struct op *op, struct job *jobs, si
     live->lease_us = claim.lease_us;
     live->check_at = claim.until_at;
     VEC_PUSH(&e->batch.new_claims, live);
-    if (worker_say(e, op->exchange.worker.name, err) != E_OK)
+    if (worker_report(e, op->exchange.worker.name, err) != E_OK)
         return err->code;
     return store_claim_add(e->store, &claim, live->jobs, live->n_jobs, err);
 }
@@ -170,11 +170,11 @@ static enum err_code serve_claim(struct engine *e, struct op *op, struct err *er
     size_t n = 0;
 
     if (claim_is_outdated(e, x)) {
-        op->hurry = true;
+        op->answer_now = true;
         return E_OK;
     }
     if (op->generation != e->generation && !resolve_queues(e, op)) {
-        op->hurry = true; /* one of its queues is gone: answered at once */
+        op->answer_now = true; /* one of its queues is gone: answered at once */
         op->err = ERR_INIT;
         return E_OK;
     }
@@ -212,13 +212,13 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next) {
         bool any;
 
-        if (op->deadline_at <= e->now.steady_at || op->hurry)
+        if (op->deadline_at <= e->now.steady_at || op->answer_now)
             continue;
         if (!any_ready(e, op, &any, err))
             return err->code;
         if (!any)
             continue;
-        e->waiting.stirred = true;
+        e->waiting.answers_due = true;
         if (op->alive != NULL && !op->alive(op)) {
             op->deadline_at = 0; /* its client has left: it gets nothing */
             continue;
@@ -231,7 +231,7 @@ static enum err_code serve_waiting(struct engine *e, struct err *err)
 
 enum err_code claims_grant(struct engine *e, struct err *err)
 {
-    if (e->waiting.woken && serve_waiting(e, err) != E_OK)
+    if (e->waiting.grants_due && serve_waiting(e, err) != E_OK)
         return err->code;
     for (size_t i = 0; i < e->batch.n_ops; i++) {
         struct op *op = e->batch.ops[i];
@@ -297,7 +297,7 @@ void claim_write(struct engine *e, struct op *op)
             struct job told = *j;
 
             queue = j->queue;
-            told.lease_until_at += e->leases.later_us;
+            told.lease_until_at += e->leases.overrun_us;
             buf_clear(&common);
             json_add_grant(&common, &told, slice_of(queue_by_id(e, queue)->name));
         }
@@ -310,7 +310,7 @@ void claims_ungrant(struct engine *e)
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next) {
         op->picked = NULL;
         op->n_picked = op->n_granted = 0;
-        op->hurry = false;
+        op->answer_now = false;
     }
 }
 
@@ -318,14 +318,14 @@ void claims_ungrant(struct engine *e)
 
 /* What the worker says that it holds, in order. */
 struct held_list {
-    struct closing *items;
+    struct attempt_ref *items;
     size_t count;
 };
 
 static int by_job_and_token(const void *a, const void *b)
 {
-    const struct closing *x = a;
-    const struct closing *y = b;
+    const struct attempt_ref *x = a;
+    const struct attempt_ref *y = b;
 
     if (x->job != y->job)
         return x->job < y->job ? -1 : 1;
@@ -338,14 +338,14 @@ static struct held_list held_of(struct engine *e, const struct exchange *x)
                              x->n_touch};
 
     for (size_t i = 0; i < x->n_touch; i++)
-        held.items[i] = (struct closing){x->touch[i].id, x->touch[i].token};
+        held.items[i] = (struct attempt_ref){x->touch[i].id, x->touch[i].token};
     qsort(held.items, held.count, sizeof(*held.items), by_job_and_token);
     return held;
 }
 
 static bool is_held(const struct held_list *held, int64_t id, int64_t token)
 {
-    struct closing wanted = {id, token};
+    struct attempt_ref wanted = {id, token};
 
     return bsearch(&wanted, held->items, held->count, sizeof(wanted), by_job_and_token) != NULL;
 }

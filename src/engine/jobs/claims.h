@@ -21,9 +21,9 @@ struct live_claim {
     int64_t queue; /* of all its jobs; 0 when they differ, or after a restart */
     int64_t lease_us;
     int64_t found_at; /* steady: when it was taken over from the store; 0: it was granted here */
-    /* How much later than stored its leases end (leases.c): those stored as up to late_for_at, and later ones. */
-    int64_t late_us, late_for_at;
-    int64_t later_us, later_for_at;
+    /* How much later than stored its leases end (leases.c): those stored as up to extra_upto_at, and later ones. */
+    int64_t extra_us, extra_upto_at;
+    int64_t next_extra_us, next_upto_at;
     int64_t check_at; /* no lease of it ends earlier */
     size_t heap_at;   /* its place in the heap */
     size_t open;      /* jobs that may still run under it */
@@ -32,12 +32,12 @@ struct live_claim {
 };
 
 /* An attempt that has ended. */
-struct closing {
+struct attempt_ref {
     int64_t job, token;
 };
 
 /* A claim whose leases were judged, and how many of its jobs continue. */
-struct looked {
+struct judged_claim {
     int64_t token;
     size_t open;
 };

@@ -11,9 +11,9 @@
 #include "base/json/json.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/followups/topic.h"
 #include "engine/jobs/rights.h"
 #include "engine/jobs/submit.h"
-#include "engine/links/topic.h"
 #include "engine/state.h"
 #include "store/jobs/emits.h"
 #include "store/jobs/jobs.h"
@@ -112,7 +112,7 @@ static enum err_code make_staged(struct engine *e, const struct emit *x, struct 
         jobs[i].state = JOB_STAGED;
         if (plans[i].after != NULL) /* judged when it is released */
             jobs[i].holds |= JOB_HOLD_AFTER;
-        note_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
+        effects_move(e, &jobs[i], JOB_NONE, NULL, "emitted");
         if (submit_keep_progress(e, &x->jobs[i], &plans[i], err) != E_OK)
             return err->code;
     }

@@ -11,9 +11,9 @@
 #include "engine/batch/counts.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/followups/after.h"
+#include "engine/followups/waiter.h"
 #include "engine/jobs/keys.h"
-#include "engine/links/after.h"
-#include "engine/links/waiter.h"
 #include "engine/state.h"
 #include "store/jobs/emits.h"
 #include "store/jobs/jobs.h"
@@ -125,8 +125,8 @@ static void note_dropped(struct engine *e, const struct job *j)
     struct queue *q = queue_by_id(e, j->queue);
 
     counts_add(&e->batch.counts, q->id, JOB_STAGED, -1);
-    note_removed(e, j);
-    note_event(e, j, q, "dropped");
+    effects_removed(e, j);
+    effects_event(e, j, q, "dropped");
     e->batch.removed_some = true;
 }
 
@@ -139,7 +139,7 @@ static void note_released(struct engine *e, const struct job *was)
                                            : later         ? JOB_EV_DEFER
                                                            : JOB_EV_WAKE);
     now.due_at = later ? was->due_at : 0;
-    note_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
+    effects_move(e, &now, JOB_STAGED, queue_by_id(e, now.queue), "released");
     e->batch.tally.submitted++;
 }
 

@@ -10,10 +10,10 @@
 #include "base/json/json.h"
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
+#include "engine/followups/route.h"
+#include "engine/followups/signal.h"
 #include "engine/jobs/job_end.h"
 #include "engine/jobs/rights.h"
-#include "engine/links/route.h"
-#include "engine/links/signal.h"
 #include "engine/queues/change.h"
 #include "engine/queues/queue_log.h"
 #include "engine/reads/job_json.h"
@@ -134,9 +134,9 @@ enum err_code attempt_end_run(struct engine *e, const struct job *was,
         emit_attempt_ended(e, was, event == JOB_EV_DONE, err) != E_OK ||
         (step_ends && event == JOB_EV_FAIL && forget_cursor(e, was, &now, err) != E_OK))
         return err->code;
-    note_move(e, &now, JOB_RUNNING, q,
-              now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
-    VEC_PUSH(&e->batch.closings, ((struct closing){was->id.v, was->token}));
+    effects_move(e, &now, JOB_RUNNING, q,
+                 now.state == JOB_READY && step_ends ? "step" : word_for(event, end->outcome));
+    VEC_PUSH(&e->batch.ended_attempts, ((struct attempt_ref){was->id.v, was->token}));
     tally_end(e, &now, event, end->outcome);
     if (step_ends && cancel_rest(e, was, &now, err) != E_OK)
         return err->code;
@@ -200,7 +200,7 @@ static void add_result(struct op *op, const struct finish_item *item, const stru
     buf_add_char(b, '{');
     json_add_id(b, "id", item->id);
     if (refused->code != E_OK) {
-        op->hurry = true;
+        op->answer_now = true;
         json_add_key(b, "error");
         json_add_error(b, refused);
     } else {

@@ -96,8 +96,8 @@ static enum err_code note_done(struct engine *e, const struct done_item *item, s
         .finished_at = e->now.wall_at,
     };
 
-    note_move(e, &j, JOB_RUNNING, q, "done");
-    VEC_PUSH(&e->batch.closings, ((struct closing){item->id, item->token}));
+    effects_move(e, &j, JOB_RUNNING, q, "done");
+    VEC_PUSH(&e->batch.ended_attempts, ((struct attempt_ref){item->id, item->token}));
     e->batch.tally.outcomes[JOB_OUT_DONE]++;
     return queue_count_streak(e, q, 0, err);
 }

@@ -3,7 +3,7 @@
 
 #include "engine/batch/effects.h"
 #include "engine/batch/transaction.h"
-#include "engine/links/waiter.h"
+#include "engine/followups/waiter.h"
 #include "engine/state.h"
 #include "store/jobs/jobs.h"
 
@@ -44,7 +44,7 @@ enum err_code job_end_unrun(struct engine *e, const struct job *was, enum job_ev
         return err->code;
     if (!hit)
         return store_job_damaged(e->store, was->id.v, "it is not as it was read", err);
-    note_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
+    effects_move(e, &now, was->state, queue_by_id(e, was->queue), job_state_name(now.state));
     e->batch.tally.cancelled += now.state == JOB_CANCELLED;
     e->batch.tally.failed += now.state == JOB_FAILED;
     return E_OK;

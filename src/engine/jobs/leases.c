@@ -47,63 +47,63 @@ enum err_code leases_load(struct engine *e, struct err *err)
 
 int64_t lease_until_at(const struct engine *e, int64_t lease_us)
 {
-    return engine_lease_at(e) + lease_us + e->leases.late_us;
+    return engine_lease_at(e) + lease_us + e->leases.margin_us;
 }
 
 /* What the batch took is forgotten by and by. */
 static void learn(struct engine *e, int64_t took_us)
 {
-    int64_t late_us = e->leases.late_us - e->leases.late_us / 8;
+    int64_t margin_us = e->leases.margin_us - e->leases.margin_us / 8;
 
-    if (took_us > late_us)
-        late_us = took_us;
-    if (late_us <= USUAL_US)
-        late_us = 0;
-    e->leases.late_us = late_us > LEASE_LATE_MAX_US ? LEASE_LATE_MAX_US : late_us;
+    if (took_us > margin_us)
+        margin_us = took_us;
+    if (margin_us <= USUAL_US)
+        margin_us = 0;
+    e->leases.margin_us = margin_us > LEASE_MARGIN_MAX_US ? LEASE_MARGIN_MAX_US : margin_us;
 }
 
 int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at)
 {
-    return stored_at + (stored_at <= claim->late_for_at ? claim->late_us : claim->later_us);
+    return stored_at + (stored_at <= claim->extra_upto_at ? claim->extra_us : claim->next_extra_us);
 }
 
-/* The claim's leases of this batch end `by_us` later than stored.  What an earlier batch took holds for what that one
+/* The claim's leases of this batch end `extra_us` later than stored.  What an earlier batch took holds for what that one
  * stored, and is forgotten when all such leases have ended or were extended. */
-static void note_late(const struct engine *e, struct live_claim *claim, int64_t by_us)
+static void add_extra(const struct engine *e, struct live_claim *claim, int64_t extra_us)
 {
     int64_t for_at = lease_until_at(e, claim->lease_us);
 
-    if (claim->late_for_at + claim->late_us <= engine_lease_at(e)) {
-        claim->late_us = claim->later_us;
-        claim->late_for_at = claim->later_for_at;
-        claim->later_us = 0;
+    if (claim->extra_upto_at + claim->extra_us <= engine_lease_at(e)) {
+        claim->extra_us = claim->next_extra_us;
+        claim->extra_upto_at = claim->next_upto_at;
+        claim->next_extra_us = 0;
     }
-    if (by_us >= claim->late_us) {
-        claim->late_us = by_us;
-        claim->late_for_at = for_at > claim->late_for_at ? for_at : claim->late_for_at;
-        claim->later_us = 0;
-    } else if (by_us > claim->later_us) {
-        claim->later_us = by_us;
+    if (extra_us >= claim->extra_us) {
+        claim->extra_us = extra_us;
+        claim->extra_upto_at = for_at > claim->extra_upto_at ? for_at : claim->extra_upto_at;
+        claim->next_extra_us = 0;
+    } else if (extra_us > claim->next_extra_us) {
+        claim->next_extra_us = extra_us;
     }
-    claim->later_for_at = for_at > claim->late_for_at ? for_at : claim->late_for_at;
+    claim->next_upto_at = for_at > claim->extra_upto_at ? for_at : claim->extra_upto_at;
 }
 
-void leases_told(struct engine *e)
+void leases_extend(struct engine *e)
 {
-    int64_t took_us = engine_clock(e).steady_at - e->clocks.given.steady_at;
-    int64_t later_us = took_us > e->leases.late_us ? took_us - e->leases.late_us : 0;
+    int64_t took_us = engine_clock(e).steady_at - e->clocks.caller.steady_at;
+    int64_t overrun_us = took_us > e->leases.margin_us ? took_us - e->leases.margin_us : 0;
 
     for (size_t i = 0; i < e->batch.new_claims.count; i++) {
-        note_late(e, e->batch.new_claims.items[i], later_us);
-        e->batch.new_claims.items[i]->check_at += later_us;
+        add_extra(e, e->batch.new_claims.items[i], overrun_us);
+        e->batch.new_claims.items[i]->check_at += overrun_us;
     }
-    for (size_t i = 0; i < e->batch.touched.count; i++) {
-        struct live_claim *claim = claims_find(&e->claims, e->batch.touched.items[i]);
+    for (size_t i = 0; i < e->batch.extended_claims.count; i++) {
+        struct live_claim *claim = claims_find(&e->claims, e->batch.extended_claims.items[i]);
 
         if (claim != NULL)
-            note_late(e, claim, later_us);
+            add_extra(e, claim, overrun_us);
     }
-    e->leases.later_us = later_us > USUAL_US ? later_us : 0;
+    e->leases.overrun_us = overrun_us > USUAL_US ? overrun_us : 0;
     if (e->shared.is_on)
         learn(e, took_us);
 }

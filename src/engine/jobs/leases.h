@@ -14,11 +14,11 @@
 struct engine;
 struct live_claim;
 
-#define LEASE_LATE_MAX_US LEASE_MIN_US /* maximum of leases.late_us */
+#define LEASE_MARGIN_MAX_US LEASE_MIN_US /* maximum of leases.margin_us */
 
 struct leases {
-    int64_t late_us;  /* stored deadlines are later by this: see leases.c */
-    int64_t later_us; /* deadlines in the replies of this batch are later by this again */
+    int64_t margin_us;  /* added to every stored deadline: see leases.c */
+    int64_t overrun_us; /* added to the deadlines that this batch replies with */
 };
 
 /* Reads the store's key for leases; makes one for a store that has none. */
@@ -31,4 +31,4 @@ int64_t lease_until_at(const struct engine *e, int64_t lease_us);
 int64_t lease_ends_at(const struct live_claim *claim, int64_t stored_at);
 
 /* After the commit: the time that the batch took is added to its leases. */
-void leases_told(struct engine *e);
+void leases_extend(struct engine *e);

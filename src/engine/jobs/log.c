@@ -120,7 +120,7 @@ enum err_code log_run(struct engine *e, struct op *op, struct err *err)
 /* ---- with finishes and touches ---- */
 
 static enum err_code take_with_item(struct engine *e, struct op *op, const struct log_append *log,
-                                    struct closing item, struct slice lease, struct err *err)
+                                    struct attempt_ref item, struct slice lease, struct err *err)
 {
     struct log_append l = *log;
     struct log_result result;
@@ -132,7 +132,7 @@ static enum err_code take_with_item(struct engine *e, struct op *op, const struc
     /* That the lease is stale is told by what becomes of the item. */
     if (result.refused.code != E_INVALID && result.refused.code != E_TOO_LARGE)
         return E_OK;
-    op->hurry = true;
+    op->answer_now = true;
     json_add_comma(&op->logs);
     buf_add_char(&op->logs, '{');
     json_add_id(&op->logs, "id", l.id);
@@ -148,13 +148,13 @@ static enum err_code take_all(struct engine *e, struct op *op, struct err *err)
     for (size_t i = 0; i < x->n_touch; i++)
         if (x->touch[i].log != NULL &&
             take_with_item(e, op, x->touch[i].log,
-                           (struct closing){x->touch[i].id, x->touch[i].token}, x->touch[i].lease,
-                           err) != E_OK)
+                           (struct attempt_ref){x->touch[i].id, x->touch[i].token},
+                           x->touch[i].lease, err) != E_OK)
             return err->code;
     for (size_t i = 0; i < x->n_finish; i++)
         if (x->finish[i].log != NULL &&
             take_with_item(e, op, x->finish[i].log,
-                           (struct closing){x->finish[i].id, x->finish[i].token},
+                           (struct attempt_ref){x->finish[i].id, x->finish[i].token},
                            x->finish[i].lease, err) != E_OK)
             return err->code;
     return E_OK;

@@ -14,7 +14,7 @@
 #include "engine/state.h"
 #include "store/jobs/ready.h"
 
-enum { OUTSIDE_MAX = 2 * READY_MAX };
+enum { COMMANDLESS_MAX = 2 * READY_MAX };
 
 struct picker {
     struct engine *e;
@@ -52,7 +52,7 @@ enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, str
     struct ready *r = &q->ready;
     bool others = false;
 
-    if (e->shared.sole)
+    if (e->shared.only_server)
         return fill_sole(e, q, held, err);
     if (r->count > 0 || r->complete)
         return E_OK;
@@ -63,7 +63,7 @@ enum err_code queue_fill_ready(struct engine *e, struct queue *q, bool held, str
     if (r->complete && store_ready_others(e->store, q->id, r->refs, r->count, &e->batch.arena,
                                           &others, err) != E_OK)
         return err->code;
-    e->shared.passed_over = e->shared.passed_over || others;
+    e->shared.saw_locked_ready = e->shared.saw_locked_ready || others;
     return E_OK;
 }
 
@@ -82,7 +82,7 @@ static const struct ready_ref *first_of(const struct picker *p, size_t i)
     const struct queue *q = p->queues[i];
     const struct ready_ref *ref = ready_at(&q->ready, p->passed[i]);
 
-    while (ref != NULL && is_bare(p, q) && map_find(&q->outside, ref->id) != NULL)
+    while (ref != NULL && is_bare(p, q) && map_find(&q->commandless, ref->id) != NULL)
         ref = ready_at(&q->ready, ++p->passed[i]);
     return ref;
 }
@@ -132,15 +132,15 @@ static size_t take_best(struct picker *p, struct ready_ref *refs, size_t n)
     return n;
 }
 
-static void leave_outside(struct picker *p, struct queue *q, struct ready_ref ref)
+static void leave_commandless(struct picker *p, struct queue *q, struct ready_ref ref)
 {
     if (ref.id <= 0) /* no job: the store is damaged */
         return;
-    if (q->outside.count >= OUTSIDE_MAX) {
-        map_deinit(&q->outside);
-        q->outside = (struct map){0};
+    if (q->commandless.count >= COMMANDLESS_MAX) {
+        map_deinit(&q->commandless);
+        q->commandless = (struct map){0};
     }
-    map_put(&q->outside, ref.id, q);
+    map_put(&q->commandless, ref.id, q);
     ready_put_back(&q->ready, ref);
     for (size_t i = 0; i < p->x->n_queues; i++)
         if (p->queues[i] == q)
@@ -165,7 +165,7 @@ static enum err_code keep_runnable(struct picker *p, struct ready_ref *refs, siz
         return err->code;
     for (size_t i = first, bare = 0; i < *n; i++) {
         if (is_bare(p, p->from[i]) && !has[bare++]) {
-            leave_outside(p, p->from[i], refs[i]);
+            leave_commandless(p, p->from[i], refs[i]);
             continue;
         }
         p->from[kept] = p->from[i];

@@ -8,12 +8,12 @@
 #include "engine/batch/effects.h"
 #include "engine/batch/names.h"
 #include "engine/batch/transaction.h"
-#include "engine/jobs/act.h"
+#include "engine/followups/after.h"
+#include "engine/followups/chain.h"
+#include "engine/followups/route.h"
+#include "engine/followups/waiter.h"
+#include "engine/jobs/job_action.h"
 #include "engine/jobs/keys.h"
-#include "engine/links/after.h"
-#include "engine/links/chain.h"
-#include "engine/links/route.h"
-#include "engine/links/waiter.h"
 #include "engine/queues/accept.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
@@ -121,21 +121,21 @@ static enum err_code judge_queues(struct engine *e, const struct submit_item *it
 
     if (item->step > 0)
         params = route_params(params, assigned_before(e, item), item->step_params, &e->batch.arena);
-    if (queue_takes(p->queue, params, item->options, &p->refused) != E_OK ||
+    if (queue_accepts(p->queue, params, item->options, &p->refused) != E_OK ||
         item->routing.size == 0)
         return E_OK;
     return route_judge(e, item, &p->refused, err);
 }
 
-static struct act again_of(const struct plan *p)
+static struct job_action again_of(const struct plan *p)
 {
-    return (struct act){.kind = ACT_RETRY, .id = p->id, .anew = true, .alone = true};
+    return (struct job_action){.kind = ACTION_RETRY, .id = p->id, .anew = true, .alone = true};
 }
 
 /* Whether the known job can be run again, if it has ended. */
 static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *err)
 {
-    struct act again = again_of(p);
+    struct job_action again = again_of(p);
     bool found = false;
     struct job j;
 
@@ -143,7 +143,7 @@ static enum err_code judge_redo(struct engine *e, struct plan *p, struct err *er
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
-    return act_judge_retry(e, &again, &j, &p->refused, err);
+    return job_action_judge_retry(e, &again, &j, &p->refused, err);
 }
 
 enum err_code submit_judge(struct engine *e, const struct submit_item *item, enum submit_keys keys,
@@ -322,7 +322,7 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
     VEC_PUSH(&e->batch.new_jobs, j);
     if (item->key.size > 0)
         keys_use(e, item->key, p->id, item->content);
-    note_move(e, &j, JOB_NONE, NULL, "submitted");
+    effects_move(e, &j, JOB_NONE, NULL, "submitted");
     e->batch.tally.submitted++;
     if (submit_keep_progress(e, item, p, err) != E_OK)
         return err->code;
@@ -334,17 +334,17 @@ enum err_code submit_create(struct engine *e, const struct submit_item *item, st
 /* The job that has the key is run again from its beginning, if it has ended. */
 static enum err_code redo(struct engine *e, struct plan *p, struct err *err)
 {
-    struct act again = again_of(p);
-    struct act_result result;
+    struct job_action again = again_of(p);
+    struct job_action_result result;
     bool found = false;
     struct job j;
 
-    if (shared_hold_job(e, p->id, err) != E_OK ||
+    if (lock_job(e, p->id, err) != E_OK ||
         store_job_load(e->store, p->id, LOAD_ALL, &e->batch.arena, &j, &found, err) != E_OK)
         return err->code;
     if (!found || !job_state_ended(j.state))
         return E_OK;
-    if (act_apply(e, &again, &j, &result, err) != E_OK ||
+    if (job_action_apply(e, &again, &j, &result, err) != E_OK ||
         store_log_size(e->store, p->id, &p->log_size, err) != E_OK)
         return err->code;
     p->refused = result.refused;

@@ -4,8 +4,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json/json.h"
 #include "core/program/template.h"
+#include "engine/followups/route.h"
 #include "engine/jobs/submit.h"
-#include "engine/links/route.h"
 #include "engine/reads/job_json.h"
 #include "engine/state.h"
 

@@ -36,14 +36,14 @@ static enum err_code touch_one(struct engine *e, struct op *op, const struct tou
         store_job_touch(e->store, item->id, item->token, lease_until_at(e, lease_us), &status,
                         &result, err) != E_OK)
         return err->code;
-    VEC_PUSH(&e->batch.touched, item->token);
+    VEC_PUSH(&e->batch.extended_claims, item->token);
     if (result == TOUCH_LOST) {
         e->batch.tally.stale++;
-        op->hurry = true;
+        op->answer_now = true;
         json_add_lease(&op->reply, item->id, item->lease);
     } else if (result == TOUCH_CANCELLING) {
         json_add_lease(&op->cancels, item->id, item->lease);
-        VEC_PUSH(&e->batch.told, item->id);
+        VEC_PUSH(&e->batch.reported_cancels, item->id);
     }
     return E_OK;
 }

@@ -19,8 +19,8 @@ static enum err_code check_own(struct slice command, struct slice params, struct
     return template_command_check(&own, &params, 1, refused);
 }
 
-enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
-                          struct err *refused)
+enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
+                                 struct err *refused)
 {
     struct slice command;
 
@@ -36,8 +36,8 @@ enum err_code queue_fills(const struct queue *q, struct slice params, struct sli
     return E_OK;
 }
 
-enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
-                          struct err *refused)
+enum err_code queue_accepts(const struct queue *q, struct slice params, struct slice options,
+                            struct err *refused)
 {
     struct slice command;
 
@@ -45,7 +45,7 @@ enum err_code queue_takes(const struct queue *q, struct slice params, struct sli
         return err_set(refused, E_QUEUE_DOWN,
                        "queue '%s' is %s and takes no jobs: 'waybill queue up' opens it", q->name,
                        queue_state_name(q->state));
-    if (q->is_beyond)
+    if (q->needs_newer)
         return err_set(refused, E_QUEUE_DOWN,
                        "queue '%s' was defined by a newer waybill than this server, which lets it "
                        "be: %s",
@@ -55,5 +55,5 @@ enum err_code queue_takes(const struct queue *q, struct slice params, struct sli
                        "queue '%s' takes no commands with its jobs: its definition needs "
                        "own_command: true",
                        q->name);
-    return queue_fills(q, params, options, refused);
+    return queue_check_params(q, params, options, refused);
 }

@@ -13,9 +13,9 @@ struct queue;
 
 /* E_QUEUE_DOWN or E_INVALID unless the queue is open, allows the job's own command if there is one,
  * and the params have what the command names. */
-enum err_code queue_takes(const struct queue *q, struct slice params, struct slice options,
-                          struct err *refused);
+enum err_code queue_accepts(const struct queue *q, struct slice params, struct slice options,
+                            struct err *refused);
 
 /* The last of these conditions alone. */
-enum err_code queue_fills(const struct queue *q, struct slice params, struct slice options,
-                          struct err *refused);
+enum err_code queue_check_params(const struct queue *q, struct slice params, struct slice options,
+                                 struct err *refused);

@@ -14,7 +14,7 @@
 #include "core/object/quote.h"
 #include "engine/batch/counts.h"
 #include "engine/batch/transaction.h"
-#include "engine/links/spread.h"
+#include "engine/followups/spread.h"
 #include "engine/queues/define.h"
 #include "engine/queues/queue_log.h"
 #include "engine/queues/subscribers.h"
@@ -29,7 +29,7 @@
 static enum err_code raise_definitions(struct engine *e, struct err *err)
 {
     e->batch.queues_changed = true; /* a batch that fails reads the number again */
-    e->waiting.woken = true;
+    e->waiting.grants_due = true;
     if (e->batch.definitions_raised)
         return E_OK;
     e->batch.definitions_raised = true;
@@ -75,7 +75,7 @@ static enum err_code write_queue(struct engine *e, struct queue *q, enum queue_s
         return err->code;
     tell_queue(e, q, state, state == q->state ? "defined" : queue_state_name(state));
     q->state = state;
-    e->waiting.woken = true;
+    e->waiting.grants_due = true;
     return E_OK;
 }
 
@@ -116,7 +116,7 @@ static enum err_code restart(struct engine *e, struct queue *q, struct err *err)
 
 /* All servers count one streak.  It is written at the end of the batch, in the order of the
  * queues: servers that lock rows in different orders would wait for each other. */
-static bool any_failed(const struct seen_end *ends, size_t n)
+static bool any_failed(const struct streak_end *ends, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (ends[i].failed != 0)
@@ -125,7 +125,7 @@ static bool any_failed(const struct seen_end *ends, size_t n)
 }
 
 /* Those of one queue, in the order they came. */
-static enum err_code write_streak(struct engine *e, const struct seen_end *ends, size_t n,
+static enum err_code write_streak(struct engine *e, const struct streak_end *ends, size_t n,
                                   struct err *err)
 {
     struct queue *q = ends[0].queue;
@@ -148,8 +148,8 @@ static int64_t next_queue(const struct engine *e, int64_t above)
 {
     int64_t next = INT64_MAX;
 
-    for (size_t i = 0; i < e->batch.seen_ends.count; i++) {
-        int64_t id = e->batch.seen_ends.items[i].queue->id;
+    for (size_t i = 0; i < e->batch.streak_ends.count; i++) {
+        int64_t id = e->batch.streak_ends.items[i].queue->id;
 
         if (id > above && id < next)
             next = id;
@@ -159,15 +159,15 @@ static int64_t next_queue(const struct engine *e, int64_t above)
 
 enum err_code queue_write_streaks(struct engine *e, struct err *err)
 {
-    struct seen_end *ends = arena_array(&e->batch.arena, e->batch.seen_ends.count + 1,
-                                        sizeof(*ends));
+    struct streak_end *ends = arena_array(&e->batch.arena, e->batch.streak_ends.count + 1,
+                                          sizeof(*ends));
 
     for (int64_t id = next_queue(e, 0); id != INT64_MAX; id = next_queue(e, id)) {
         size_t n = 0;
 
-        for (size_t i = 0; i < e->batch.seen_ends.count; i++)
-            if (e->batch.seen_ends.items[i].queue->id == id)
-                ends[n++] = e->batch.seen_ends.items[i];
+        for (size_t i = 0; i < e->batch.streak_ends.count; i++)
+            if (e->batch.streak_ends.items[i].queue->id == id)
+                ends[n++] = e->batch.streak_ends.items[i];
         if (write_streak(e, ends, n, err) != E_OK)
             return err->code;
     }
@@ -181,7 +181,7 @@ enum err_code queue_count_streak(struct engine *e, struct queue *q, int64_t fail
     if (q->def.stop_after == 0)
         return E_OK;
     if (e->shared.is_on) {
-        VEC_PUSH(&e->batch.seen_ends, ((struct seen_end){q, failed}));
+        VEC_PUSH(&e->batch.streak_ends, ((struct streak_end){q, failed}));
         return E_OK;
     }
     if (streak == q->streak)
@@ -217,7 +217,7 @@ enum err_code queue_remove(struct engine *e, struct queue *q, struct err *err)
     tell_queue(e, q, 0, "removed");
     queue_unlist(e, q);
     e->sweep.retain_at = 0; /* retention must forget its jobs */
-    e->waiting.woken = true;
+    e->waiting.grants_due = true;
     counts_forget(&e->batch.counts, q->id);
     VEC_PUSH(&e->batch.gone_queues, q); /* events of the batch still name it */
     return E_OK;

@@ -93,7 +93,7 @@ static void send_back(struct engine *e, const struct known_worker *w)
 {
     for (struct op *op = e->waiting.claims; op != NULL; op = op->next)
         if (is_of(op, w))
-            op->hurry = e->waiting.stirred = true;
+            op->answer_now = e->waiting.answers_due = true;
 }
 
 /* Finds out whether it is let in as the row says; *ret_new: under an instance that the row does

@@ -32,10 +32,10 @@ struct queue *queue_by_id(const struct engine *e, int64_t id)
     struct err ignored = ERR_INIT;
 
     (void)store_queue_damaged(e->store, id, &ignored); /* every job's queue is there */
-    return e->lost_queue;
+    return e->missing_queue;
 }
 
-struct queue *queue_new_lost(void)
+struct queue *queue_new_missing(void)
 {
     struct queue *q = mem_zalloc(sizeof(*q));
 
@@ -65,7 +65,7 @@ void queue_free(struct queue *q)
     free(q->name);
     free(q->json);
     ready_deinit(&q->ready);
-    map_deinit(&q->outside);
+    map_deinit(&q->commandless);
     arena_deinit(&q->arena);
     free(q);
 }
@@ -111,7 +111,7 @@ void queues_reset_ready(struct engine *e)
 {
     for (size_t i = 0; i < e->queues.count; i++) {
         ready_reset(&e->queues.items[i]->ready);
-        e->queues.items[i]->noted_at = 0; /* what it has noted last may have been undone */
+        e->queues.items[i]->attempt_logged_at = 0; /* what it has noted last may have been undone */
     }
 }
 
@@ -122,8 +122,8 @@ void queue_define(struct queue *q, struct slice json)
     struct arena arena = ARENA_INIT;
     char *copy = mem_strndup(json.data, json.size);
 
-    q->is_beyond = queue_def_parse_stored(slice_of(copy), &arena, &def, &err) != E_OK;
-    if (q->is_beyond) {
+    q->needs_newer = queue_def_parse_stored(slice_of(copy), &arena, &def, &err) != E_OK;
+    if (q->needs_newer) {
         struct slice why = slice_of(err.msg);
 
         ASSERT(queue_def_parse_stored(SLICE("{}"), &arena, &def, &err) == E_OK);
@@ -187,11 +187,11 @@ static void keep_unstored(struct engine *e, const struct queue_list *old)
 
         if (q == NULL)
             continue;
-        q->noted_at = old->items[i]->noted_at;
-        q->unsaid = old->items[i]->unsaid;
-        q->astray_at = old->items[i]->astray_at;
-        q->away_at = old->items[i]->away_at;
-        q->untold = old->items[i]->untold;
+        q->attempt_logged_at = old->items[i]->attempt_logged_at;
+        q->unlogged_attempts = old->items[i]->unlogged_attempts;
+        q->missing_dest_at = old->items[i]->missing_dest_at;
+        q->worker_absent_at = old->items[i]->worker_absent_at;
+        q->ready_unannounced = old->items[i]->ready_unannounced;
     }
 }
 

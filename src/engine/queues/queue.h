@@ -30,21 +30,23 @@ struct queue {
     int streak; /* jobs that failed in a row, counted when the definition has stop_after */
     int64_t changed_at;
     int64_t restarts;
-    int64_t noted_at;  /* steady: when its log got a line about an attempt, 0: never */
-    size_t unsaid;     /* attempts since then that got no line */
-    int64_t astray_at; /* steady: when its log got a line about a missing destination, 0: never */
-    int64_t away_at;   /* steady: a subscriber's worker is absent since then, 0: it is not */
+    int64_t attempt_logged_at; /* steady: when its log got a line about an attempt, 0: never */
+    size_t unlogged_attempts;  /* attempts since then that got no line */
+    int64_t
+        missing_dest_at; /* steady: when its log got a line about a missing destination, 0: never */
+    int64_t worker_absent_at; /* steady: a subscriber's worker is absent since then, 0: it is not */
     struct queue_def def;
-    bool is_beyond;     /* defined by a newer waybill on the same store; its jobs are not started */
+    bool needs_newer;   /* defined by a newer waybill on the same store; its jobs are not started */
     struct arena arena; /* of def */
     struct ready ready;
-    struct map outside; /* ready jobs without a command, where the queue has none: see pick.c */
+    struct map commandless; /* ready jobs without a command, where the queue has none: see pick.c */
 
     /* Of the batch, on shared stores. */
     size_t wanted;   /* jobs that claims of the batch may ask for */
     bool made_ready; /* some of its jobs became ready */
 
-    bool untold; /* shared stores: other servers do not know yet that it has ready jobs */
+    bool
+        ready_unannounced; /* shared stores: other servers do not know yet that it has ready jobs */
 };
 
 struct queue_list {
@@ -56,11 +58,11 @@ struct queue_list {
 
 struct queue *queue_find(const struct engine *e, struct slice name); /* NULL: there is none */
 
-/* The queue of a job.  Of a damaged store, which has no such queue: queue_new_lost. */
+/* The queue of a job.  Of a damaged store, which has no such queue: queue_new_missing. */
 struct queue *queue_by_id(const struct engine *e, int64_t id);
 
 /* Stands in for a queue that is missing from a damaged store: it takes and starts nothing. */
-struct queue *queue_new_lost(void);
+struct queue *queue_new_missing(void);
 void queue_free(struct queue *q);
 
 /* Reads all queues again.  If that fails, those in memory stay. */
@@ -88,5 +90,5 @@ enum err_code queue_unknown(const struct engine *e, struct slice name, enum err_
 /* Whether its jobs may be started. */
 static inline bool queue_starts(const struct queue *q)
 {
-    return queue_state_starts(q->state) && !q->is_beyond;
+    return queue_state_starts(q->state) && !q->needs_newer;
 }

@@ -72,8 +72,8 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
     CLEANUP(buf) struct buf text = BUF_INIT(LINE_MAX_BYTES + 200);
     char id[ID_TEXT_SIZE];
 
-    if (q->noted_at != 0 && e->now.steady_at - q->noted_at < NOTE_EVERY_US) {
-        q->unsaid++;
+    if (q->attempt_logged_at != 0 && e->now.steady_at - q->attempt_logged_at < NOTE_EVERY_US) {
+        q->unlogged_attempts++;
         return E_OK;
     }
     buf_addf(&text, "job %s, attempt %d", id_format(j->id.v, id), j->attempt);
@@ -81,14 +81,14 @@ enum err_code queue_note_attempt(struct engine *e, struct queue *q, const struct
         buf_add_str(&text, ", ");
     verdict_add_cause(&text, j->cause == JOB_CAUSE_NONE ? "" : job_cause_name(j->cause),
                       j->exited ? &j->exit : NULL);
-    if (q->unsaid > 0)
-        buf_addf(&text, " (and %zu more since the line before)", q->unsaid);
+    if (q->unlogged_attempts > 0)
+        buf_addf(&text, " (and %zu more since the line before)", q->unlogged_attempts);
     if (!verdict_says_only_cause(j->text)) {
         buf_add_str(&text, ": ");
         buf_add_slice(&text, utf8_cut(j->text, LINE_MAX_BYTES / 2));
     }
-    q->noted_at = e->now.steady_at;
-    q->unsaid = 0;
+    q->attempt_logged_at = e->now.steady_at;
+    q->unlogged_attempts = 0;
     return queue_note(e, q, what, buf_slice(&text), err);
 }
 

@@ -197,10 +197,10 @@ static bool is_over(struct engine *e, const struct absence *a)
     struct queue *q = a->queue;
 
     if (ends_at(a) > e->now.wall_at)
-        q->away_at = 0;
-    else if (q->away_at == 0)
-        q->away_at = e->now.steady_at;
-    return q->away_at != 0 && e->now.steady_at - q->away_at >= LOOK_EVERY_US / 2;
+        q->worker_absent_at = 0;
+    else if (q->worker_absent_at == 0)
+        q->worker_absent_at = e->now.steady_at;
+    return q->worker_absent_at != 0 && e->now.steady_at - q->worker_absent_at >= LOOK_EVERY_US / 2;
 }
 
 static enum err_code shut(struct engine *e, const struct absence *a, struct err *err)
@@ -221,7 +221,7 @@ static enum err_code shut(struct engine *e, const struct absence *a, struct err 
 /* What lives in it is cancelled; when nothing is left in it, it goes. */
 static enum err_code clear(struct engine *e, const struct absence *a, struct err *err)
 {
-    struct bulk cancel = {.kind = ACT_CANCEL, .filter = {.queue = slice_of(a->queue->name)}};
+    struct bulk cancel = {.kind = ACTION_CANCEL, .filter = {.queue = slice_of(a->queue->name)}};
     int64_t work;
     int64_t n = 0;
 

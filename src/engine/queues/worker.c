@@ -211,7 +211,7 @@ static bool is_unsaid(const struct known_worker *w)
     return w->heard_at - w->row.seen_at >= SAY_US;
 }
 
-void workers_are_said(struct engine *e, const struct seen_worker *seen, size_t n)
+void workers_reported(struct engine *e, const struct seen_worker *seen, size_t n)
 {
     size_t at = 0; /* they come in the order of the workers */
 
@@ -251,7 +251,7 @@ static void see_waiting(struct engine *e)
     }
 }
 
-struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
+struct seen_worker *workers_to_report(struct engine *e, size_t *ret_n)
 {
     struct seen_worker *seen = arena_array(&e->batch.arena, e->workers.count + 1, sizeof(*seen));
 
@@ -266,7 +266,7 @@ struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n)
     return seen;
 }
 
-enum err_code worker_say(struct engine *e, struct slice name, struct err *err)
+enum err_code worker_report(struct engine *e, struct slice name, struct err *err)
 {
     struct known_worker *w = e->shared.is_on ? worker_find(e, name) : NULL;
 
@@ -285,7 +285,7 @@ static bool is_news(const struct engine *e, const struct stored_worker *row,
            (!e->shared.is_on && is_due(e, w));
 }
 
-bool worker_is_news(struct engine *e, const struct exchange *x)
+bool worker_has_changed(struct engine *e, const struct exchange *x)
 {
     const struct known_worker *w = names_find(&e->workers.by_name, x->worker.name);
     struct stored_worker row = seen_row(e, x, w);
@@ -345,7 +345,7 @@ static enum err_code put_row(struct engine *e, struct known_worker *w, struct st
         return E_OK;
     if (queue_note_broken(e, w == NULL ? none : w->row.broken, row, err) != E_OK)
         return err->code;
-    news_tell_worker(e, row->id);
+    news_add_worker(e, row->id);
     e->batch.workers_changed = true;
     if (w == NULL)
         take_worker(e, row);

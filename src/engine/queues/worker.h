@@ -58,7 +58,7 @@ MUST_CHECK enum err_code worker_refresh(struct engine *e, struct known_worker *w
 MUST_CHECK enum err_code workers_forget_old(struct engine *e, struct err *err);
 
 /* Whether there is something to write about a claiming worker. */
-bool worker_is_news(struct engine *e, const struct exchange *x);
+bool worker_has_changed(struct engine *e, const struct exchange *x);
 
 /* Notes that a claiming worker is present.  The op is refused when another server has meanwhile let
  * in another instance of its name. */
@@ -70,13 +70,13 @@ MUST_CHECK enum err_code worker_heard(struct engine *e, struct slice name, struc
 /* ---- shared stores ---- */
 
 /* Workers that the next beat reports; *ret_n of them, in the batch's arena. */
-struct seen_worker *workers_unsaid(struct engine *e, size_t *ret_n);
+struct seen_worker *workers_to_report(struct engine *e, size_t *ret_n);
 
 /* The beat has reported some of them. */
-void workers_are_said(struct engine *e, const struct seen_worker *seen, size_t n);
+void workers_reported(struct engine *e, const struct seen_worker *seen, size_t n);
 
 /* The worker is granted jobs: other servers must know in time that it is present. */
-MUST_CHECK enum err_code worker_say(struct engine *e, struct slice name, struct err *err);
+MUST_CHECK enum err_code worker_report(struct engine *e, struct slice name, struct err *err);
 
 /* Another server has written the row of a worker. */
 void worker_changed(struct engine *e, int64_t number);

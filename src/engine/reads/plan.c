@@ -15,7 +15,7 @@ enum { PLAN_ROWS = 1000, PLAN_EXAMPLES = 5 };
 
 struct plan {
     const struct job_filter *filter;
-    enum act_kind kind;
+    enum job_action_kind kind;
     int64_t queue;
     int64_t jobs;
     int64_t examples[PLAN_EXAMPLES]; /* of the stretch */
@@ -81,7 +81,7 @@ static enum err_code add_examples(struct query_view *v, struct query *q, const s
 
 enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
 {
-    struct plan p = {.filter = &q->filter, .kind = q->act};
+    struct plan p = {.filter = &q->filter, .kind = q->action};
     struct err slow = ERR_INIT;
     int64_t target = 0;
 
@@ -91,7 +91,7 @@ enum err_code query_plan(struct query_view *v, struct query *q, struct err *err)
     if (count_all(v, &p, &slow) != E_OK && slow.code != E_TOO_SLOW)
         return err_set(err, slow.code, "%s", slow.msg);
     buf_add_char(&q->reply, '{');
-    json_put_string(&q->reply, "action", slice_of(bulk_action_name(q->act)));
+    json_put_string(&q->reply, "action", slice_of(bulk_action_name(q->action)));
     json_put_bool(&q->reply, "dry_run", true);
     json_put_int(&q->reply, "jobs", p.jobs);
     json_put_bool(&q->reply, "more", slow.code != E_OK);

@@ -67,13 +67,13 @@ enum query_kind { QUERY_KINDS(QUERY_KIND) QUERY_KIND_COUNT };
 
 struct query {
     enum query_kind kind;
-    int64_t id;               /* JOB, LOG, BULK */
-    struct slice name;        /* QUEUE, QUEUE_LOG, SIGNAL, JOIN, TOPIC */
-    struct job_filter filter; /* JOBS, PLAN */
-    enum act_kind act;        /* PLAN; `name` is the queue that MOVE goes to */
-    bool whole;               /* JOBS: values of any size, but no bodies */
-    int limit;                /* of lists: 1 to 1000 */
-    struct slice cursor;      /* JOBS: empty: from the newest; others: data NULL: from the first */
+    int64_t id;                  /* JOB, LOG, BULK */
+    struct slice name;           /* QUEUE, QUEUE_LOG, SIGNAL, JOIN, TOPIC */
+    struct job_filter filter;    /* JOBS, PLAN */
+    enum job_action_kind action; /* PLAN; `name` is the queue that MOVE goes to */
+    bool whole;                  /* JOBS: values of any size, but no bodies */
+    int limit;                   /* of lists: 1 to 1000 */
+    struct slice cursor;    /* JOBS: empty: from the newest; others: data NULL: from the first */
     int64_t offset, length; /* LOG: length < 0: to the end; offset < 0: that many before the end */
     int64_t now_at;
     const char *url; /* base of full ids; NULL: none */

@@ -34,20 +34,20 @@ static bool add_news(struct engine *e, size_t room)
     return !e->shared.news_full;
 }
 
-void news_tell_ended(struct engine *e, int64_t id)
+void news_add_ended(struct engine *e, int64_t id)
 {
     if (e->shared.is_on && add_news(e, 48))
         buf_addf(&e->shared.news, " e %" PRId64, id);
 }
 
-void news_tell_cancel(struct engine *e, const struct cancel_note *note)
+void news_add_cancel(struct engine *e, const struct cancel_note *note)
 {
     if (e->shared.is_on && add_news(e, 96))
         buf_addf(&e->shared.news, " c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
                  note->lease.job, note->lease.token, note->worker, note->lease.fence);
 }
 
-void news_tell_worker(struct engine *e, int64_t number)
+void news_add_worker(struct engine *e, int64_t number)
 {
     if (e->shared.is_on && add_news(e, 48))
         buf_addf(&e->shared.news, " w %" PRId64, number);
@@ -56,14 +56,15 @@ void news_tell_worker(struct engine *e, int64_t number)
 /* What is ready and was not given to anybody: others may be waiting for it.  Who joins reads the store. */
 static void note_ready(struct engine *e)
 {
-    if (e->shared.sole)
+    if (e->shared.only_server)
         return;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
-        q->untold = q->untold || q->ready.count > 0 || (q->made_ready && !q->ready.complete);
-        if (q->untold && e->shared.tell_at == TIME_NEVER)
-            e->shared.tell_at = e->shared.told_at + TELL_PAUSE_US;
+        q->ready_unannounced = q->ready_unannounced || q->ready.count > 0 ||
+                               (q->made_ready && !q->ready.complete);
+        if (q->ready_unannounced && e->shared.ready_news_at == TIME_NEVER)
+            e->shared.ready_news_at = e->shared.ready_news_sent_at + TELL_PAUSE_US;
     }
 }
 
@@ -73,26 +74,26 @@ static void tell_ready(struct engine *e)
 {
     struct err err = ERR_INIT;
 
-    if (e->shared.tell_at > e->now.steady_at)
+    if (e->shared.ready_news_at > e->now.steady_at)
         return;
     buf_clear(&e->shared.news);
     e->shared.news_full = false;
     for (size_t i = 0; i < e->queues.count; i++) {
         struct queue *q = e->queues.items[i];
 
-        if (q->untold && add_news(e, 48))
+        if (q->ready_unannounced && add_news(e, 48))
             buf_addf(&e->shared.news, " r %" PRId64, q->id);
-        q->untold = false;
+        q->ready_unannounced = false;
     }
     if (e->shared.news.size > 0 && store_tell(e->store, buf_slice(&e->shared.news), &err) != E_OK)
-        tell_trouble(e, &err);
+        report_trouble(e, &err);
     buf_clear(&e->shared.news);
     e->shared.news_full = false;
-    e->shared.told_at = e->now.steady_at;
-    e->shared.tell_at = TIME_NEVER;
+    e->shared.ready_news_sent_at = e->now.steady_at;
+    e->shared.ready_news_at = TIME_NEVER;
 }
 
-void news_settled(struct engine *e)
+void news_send_ready(struct engine *e)
 {
     if (e->shared.is_on)
         tell_ready(e);
@@ -106,7 +107,7 @@ static enum err_code tell_changes(struct engine *e, struct err *err)
         return E_OK;
     if (store_queues_changed(e->store, &changes, err) != E_OK)
         return err->code;
-    e->shared.changes = changes == e->shared.changes + 1 ? changes : -1;
+    e->shared.queue_changes = changes == e->shared.queue_changes + 1 ? changes : -1;
     if (add_news(e, 16))
         buf_add_str(&e->shared.news, " q");
     return E_OK;
@@ -130,12 +131,12 @@ static void hear_ready(struct engine *e, int64_t queue)
     if (q == NULL)
         return;
     ready_reset(&q->ready);
-    e->waiting.woken = true;
+    e->waiting.grants_due = true;
 }
 
 static void hear_cancel(struct engine *e, const struct cancel_note *note)
 {
-    if (cancels_can_tell(e, note->worker))
+    if (cancels_worker_waits(e, note->worker))
         VEC_PUSH(&e->batch.new_cancels, *note);
 }
 
@@ -154,9 +155,9 @@ static bool next_number(const char **at, int64_t *ret)
 /* The connection was lost: anything may have happened. */
 static void hear_everything(struct engine *e)
 {
-    e->shared.changes = -1;
-    e->waiting.woken = e->waiting.stirred = true;
-    e->shared.watch_again = true;
+    e->shared.queue_changes = -1;
+    e->waiting.grants_due = e->waiting.answers_due = true;
+    e->shared.news_missed = true;
     e->shared.beat_at = e->now.steady_at;
     queues_reset_ready(e);
 }
@@ -185,8 +186,8 @@ static void hear_item(struct engine *e, char letter, const char **at)
             worker_changed(e, number);
         break;
     case 'q':
-        e->shared.changes = -1;
-        e->waiting.woken = true;
+        e->shared.queue_changes = -1;
+        e->waiting.grants_due = true;
         break;
     case 'a': hear_everything(e); break;
     case 'x': e->shared.beat_at = e->now.steady_at; break;

@@ -16,15 +16,15 @@ struct cancel_note;
 struct engine;
 
 /* With the batch's commit. */
-void news_tell_ended(struct engine *e, int64_t id);
-void news_tell_cancel(struct engine *e, const struct cancel_note *note);
-void news_tell_worker(struct engine *e, int64_t number);
+void news_add_ended(struct engine *e, int64_t id);
+void news_add_cancel(struct engine *e, const struct cancel_note *note);
+void news_add_worker(struct engine *e, int64_t number);
 
 /* The batch's last write but one: its news. */
 MUST_CHECK enum err_code news_write(struct engine *e, struct err *err);
 
 /* After a commit, or when the time has come: which queues have ready jobs. */
-void news_settled(struct engine *e);
+void news_send_ready(struct engine *e);
 
 /* Takes what another server reports. */
 MUST_CHECK enum err_code news_run(struct engine *e, struct op *op, struct err *err);

@@ -58,7 +58,7 @@ struct now shared_now(const struct engine *e, struct now now)
 {
     if (!e->shared.is_on || !e->config.clock_of_store)
         return now;
-    now.wall_at = now.steady_at + now.asleep_us + e->shared.ahead_us;
+    now.wall_at = now.steady_at + now.asleep_us + e->shared.store_ahead_us;
     return now;
 }
 
@@ -89,25 +89,25 @@ static enum err_code begin(struct engine *e, enum store_company company, struct 
 {
     e->batch.in_transaction = true;
     if (e->config.clock_of_store)
-        e->clocks.given = engine_clock(e);
+        e->clocks.caller = engine_clock(e);
     if (store_begin_shared(e->store, company, view, err) != E_OK)
         return err->code;
     clocks_of_store(e, view->now_at);
-    e->shared.alone = company == STORE_ALONE;
-    if (e->shared.sole != view->sole) /* lists were filled under other rules */
+    e->shared.exclusive = company == STORE_ALONE;
+    if (e->shared.only_server != view->sole) /* lists were filled under other rules */
         queues_reset_ready(e);
-    e->shared.sole = view->sole;
+    e->shared.only_server = view->sole;
     return E_OK;
 }
 
 static enum err_code load_queues(struct engine *e, const struct store_view *view, struct err *err)
 {
-    if (e->shared.changes == view->changes)
+    if (e->shared.queue_changes == view->changes)
         return E_OK;
     if (queues_load(e, err) != E_OK)
         return err->code;
-    e->shared.changes = view->changes;
-    e->waiting.woken = true;
+    e->shared.queue_changes = view->changes;
+    e->waiting.grants_due = true;
     return E_OK;
 }
 
@@ -127,7 +127,7 @@ static enum err_code load_all(struct engine *e, const struct store_seat *seat, s
 {
     struct store_view view;
 
-    e->shared.changes = -1;
+    e->shared.queue_changes = -1;
     if (begin(e, STORE_ALONE, &view, err) != E_OK || begin_ids(e, seat, err) != E_OK ||
         load_queues(e, &view, err) != E_OK || leases_load(e, err) != E_OK ||
         queue_add_default(e, err) != E_OK || load_claims(e, err) != E_OK ||
@@ -144,11 +144,11 @@ static enum err_code join(struct engine *e, struct err *err)
 
     if (store_join(e->store, e->config.member, alive_us(e), &seat, err) != E_OK)
         return err->code;
-    e->shared.sole = false; /* others may have come and gone */
+    e->shared.only_server = false; /* others may have come and gone */
     e->node = seat.node;
     claims_deinit(&e->claims);
     claims_init(&e->claims);
-    e->emitters.is_unsettled = e->followups.has_releases = e->followups.has_revivals =
+    e->emitters.is_unsettled = e->followups.has_wakeups = e->followups.has_revivals =
         e->followups.has_fanouts = true;
     e->sweep.due_at = e->sweep.retain_at = 0;
     e->shared.beat_at = e->now.steady_at;
@@ -167,7 +167,7 @@ enum err_code shared_open(struct engine *e, struct err *err)
     ASSERT(e->config.member != NULL);
     e->shared.is_on = true;
     e->shared.news = BUF_INIT(STORE_NEWS_MAX);
-    e->shared.tell_at = e->shared.look_at = TIME_NEVER;
+    e->shared.ready_news_at = e->shared.look_at = TIME_NEVER;
     if (join(e, err) != E_OK)
         return err->code;
     /* While this server was away its workers could not be heard: their names stay theirs for a
@@ -217,15 +217,16 @@ static bool is_bare_claim(const struct op *op)
 /* Whether the batch looks at the store: then its transaction begins before anything else. */
 static bool must_begin(struct engine *e, struct op **ops, size_t n)
 {
-    if (sweep_is_due(e) || e->clocks.step_us != 0 || e->emitters.is_unsettled || links_are_due(e) ||
-        e->shared.changes < 0 || e->shared.watch_again)
+    if (sweep_is_due(e) || e->clocks.step_us != 0 || e->emitters.is_unsettled ||
+        followups_are_due(e) || e->shared.queue_changes < 0 || e->shared.news_missed)
         return true;
     for (size_t i = 0; i < n; i++)
         if (ops[i]->kind != OP_NEWS &&
-            (!is_bare_claim(ops[i]) || worker_is_news(e, &ops[i]->exchange) ||
+            (!is_bare_claim(ops[i]) || worker_has_changed(e, &ops[i]->exchange) ||
              claim_must_look(e, ops[i])))
             return true;
-    for (const struct op *op = e->waiting.claims; e->waiting.woken && op != NULL; op = op->next)
+    for (const struct op *op = e->waiting.claims; e->waiting.grants_due && op != NULL;
+         op = op->next)
         if (claim_must_look(e, op))
             return true;
     return false;
@@ -274,9 +275,9 @@ enum err_code shared_begin_late(struct engine *e, struct err *err)
 
     if (begin(e, STORE_BESIDE, &view, err) != E_OK)
         return err->code;
-    if (view.changes == e->shared.changes)
+    if (view.changes == e->shared.queue_changes)
         return E_OK;
-    e->shared.changes = -1; /* the batch runs again, and begins with the queues */
+    e->shared.queue_changes = -1; /* the batch runs again, and begins with the queues */
     return err_set(err, E_UNAVAILABLE, "another server has changed a queue at this instant");
 }
 
@@ -302,12 +303,12 @@ void shared_clear(struct engine *e)
 
         q->wanted = 0;
         q->made_ready = false;
-        if ((!e->shared.sole && !is_known_empty(q)) || e->shared.passed_over)
+        if ((!e->shared.only_server && !is_known_empty(q)) || e->shared.saw_locked_ready)
             ready_reset(&q->ready);
     }
-    if (e->shared.passed_over)
-        e->shared.look_at = e->now.steady_at + LOOK_PAUSE_US;
-    e->shared.passed_over = false;
+    if (e->shared.saw_locked_ready)
+        e->shared.recheck_at = e->now.steady_at + LOOK_PAUSE_US;
+    e->shared.saw_locked_ready = false;
     buf_clear(&e->shared.news);
     e->shared.news_full = false;
     e->emitters.is_unsettled = e->emitters.is_unsettled || e->emitters.settling.count > 0;
@@ -339,17 +340,17 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     if (pulse->due_at < e->sweep.due_at)
         e->sweep.due_at = pulse->due_at;
     e->emitters.is_unsettled = e->emitters.is_unsettled || pulse->unsettled;
-    e->followups.has_releases = e->followups.has_releases || pulse->releases;
+    e->followups.has_wakeups = e->followups.has_wakeups || pulse->releases;
     e->followups.has_revivals = e->followups.has_revivals || pulse->revivals;
     e->followups.has_fanouts = e->followups.has_fanouts || pulse->fanouts;
     e->bulk.has_work = e->bulk.has_work || pulse->work;
-    if (pulse->changes != e->shared.changes)
-        e->shared.changes = -1;
+    if (pulse->changes != e->shared.queue_changes)
+        e->shared.queue_changes = -1;
     if (!pulse->ready)
         return;
     for (size_t i = 0; i < e->queues.count; i++)
-        ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died untold */
-    e->waiting.woken = true;
+        ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died ready_unannounced */
+    e->waiting.grants_due = true;
 }
 
 /* Sets the time of the next beat: its turn, or when another member's time has passed. */
@@ -371,11 +372,11 @@ static enum err_code beat(struct engine *e, struct err *err)
     if (!store_is_member(e->store))
         return join(e, err);
     size_t n = 0;
-    struct seen_worker *workers = workers_unsaid(e, &n);
+    struct seen_worker *workers = workers_to_report(e, &n);
 
     if (store_beat(e->store, alive_us(e), workers, n, &pulse, err) != E_OK)
         return err->code;
-    workers_are_said(e, workers, n);
+    workers_reported(e, workers, n);
     if (!store_is_member(e->store))
         return join(e, err);
     clocks_of_store(e, pulse.now_at);
@@ -398,20 +399,20 @@ void shared_beat(struct engine *e)
     store_rollback(e->store);
     e->batch.in_transaction = false;
     batch_clear(e);
-    tell_trouble(e, &err);
+    report_trouble(e, &err);
     clocks_outage(e);
     e->shared.beat_at = e->now.steady_at + BEAT_FAILED_US;
 }
 
-void shared_look_again(struct engine *e)
+void shared_recheck(struct engine *e)
 {
-    if (!e->shared.is_on || e->shared.look_at > e->now.steady_at)
+    if (!e->shared.is_on || e->shared.recheck_at > e->now.steady_at)
         return;
-    e->shared.look_at = TIME_NEVER;
-    e->waiting.woken = true;
+    e->shared.recheck_at = TIME_NEVER;
+    e->waiting.grants_due = true;
 }
 
-void shared_mend(struct engine *e)
+void shared_rejoin(struct engine *e)
 {
     if (e->shared.is_on && !store_is_member(e->store))
         shared_beat(e);
@@ -421,14 +422,15 @@ int64_t shared_next_at(const struct engine *e)
 {
     if (!e->shared.is_on)
         return TIME_NEVER;
-    int64_t next_at = e->shared.tell_at < e->shared.beat_at ? e->shared.tell_at : e->shared.beat_at;
+    int64_t next_at = e->shared.ready_news_at < e->shared.beat_at ? e->shared.ready_news_at
+                                                                  : e->shared.beat_at;
 
-    return e->shared.look_at < next_at ? e->shared.look_at : next_at;
+    return e->shared.recheck_at < next_at ? e->shared.recheck_at : next_at;
 }
 
 /* ---- single jobs ---- */
 
-enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err)
+enum err_code lock_job(struct engine *e, int64_t id, struct err *err)
 {
     return e->shared.is_on ? store_job_lock(e->store, id, err) : E_OK;
 }
@@ -468,9 +470,9 @@ enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_over, struct 
     return E_OK;
 }
 
-enum err_code shared_watch_again(struct engine *e, struct err *err)
+enum err_code shared_check_watched(struct engine *e, struct err *err)
 {
-    for (struct op *op = e->waiting.end_watchers; e->shared.watch_again && op != NULL;
+    for (struct op *op = e->waiting.end_watchers; e->shared.news_missed && op != NULL;
          op = op->next) {
         bool over = false;
 

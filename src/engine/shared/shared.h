@@ -20,22 +20,23 @@ struct engine;
 
 struct shared {
     bool is_on;       /* other servers may write to the store */
-    bool sole;        /* there was no other server when the last transaction began: lists last */
-    int64_t ahead_us; /* the database's clock is ahead of the steady one, with its sleep, by this */
-    int64_t changes;  /* the store's count of changed queues, as memory has it; -1: not known */
-    int64_t beat_at;  /* steady: when to report that this server is alive */
-    int64_t look_at;  /* steady: when claims that wait are looked at, because of passed_over */
-    bool watch_again; /* news about ended jobs may have been missed */
+    bool only_server; /* there was no other server when the last transaction began: lists last */
+    int64_t store_ahead_us; /* the database's clock minus our steady one, its sleep included */
+    int64_t
+        queue_changes;  /* the store's count of changed queues, as memory has it; -1: not known */
+    int64_t beat_at;    /* steady: when to report that this server is alive */
+    int64_t recheck_at; /* steady: when claims that wait are looked at again, because of that */
+    bool news_missed;   /* news about ended jobs may have been missed */
 
     /* Of the batch. */
-    bool alone;       /* no other server's batch runs beside it */
-    bool passed_over; /* others hold jobs that are ready; they may stay so */
+    bool exclusive;        /* no other server's batch runs beside it */
+    bool saw_locked_ready; /* others hold jobs that are ready; they may stay so */
 
     /* News to other servers (news.c). */
     struct buf news; /* of the batch */
     bool news_full;
-    int64_t tell_at; /* steady: when to report which queues have ready jobs */
-    int64_t told_at; /* steady: when that was reported last */
+    int64_t ready_news_at;      /* steady: when to report which queues have ready jobs */
+    int64_t ready_news_sent_at; /* steady: when that was reported last */
 };
 
 /* Joins the other servers and reads what this one needs. */
@@ -66,18 +67,18 @@ struct now shared_now(const struct engine *e, struct now now);
 void shared_beat(struct engine *e);
 
 /* Looks again at what others held a moment ago. */
-void shared_look_again(struct engine *e);
+void shared_recheck(struct engine *e);
 
 /* When one of these is due next; TIME_NEVER: never. */
 int64_t shared_next_at(const struct engine *e);
 
 /* A batch has failed, perhaps because the others took this server for dead: joins again. */
-void shared_mend(struct engine *e);
+void shared_rejoin(struct engine *e);
 
 /* ---- single jobs ---- */
 
 /* Locks a job that is about to be judged by what store_job_load and its kin read. */
-MUST_CHECK enum err_code shared_hold_job(struct engine *e, int64_t id, struct err *err);
+MUST_CHECK enum err_code lock_job(struct engine *e, int64_t id, struct err *err);
 
 /* News about the end of this job is to be sent, wherever it ends; *ret_over: it has ended, or is
  * missing. */
@@ -85,4 +86,4 @@ MUST_CHECK enum err_code shared_watch(struct engine *e, int64_t id, bool *ret_ov
                                       struct err *err);
 
 /* News may have been missed: looks again at the jobs whose end somebody waits for. */
-MUST_CHECK enum err_code shared_watch_again(struct engine *e, struct err *err);
+MUST_CHECK enum err_code shared_check_watched(struct engine *e, struct err *err);

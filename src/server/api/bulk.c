@@ -13,8 +13,8 @@
 /* Those of jobs that can be done to many. */
 static const char *const action_names[] = {"cancel", "retry", "hold",  "release",
                                            "now",    "move",  "delete"};
-static const enum act_kind action_kinds[] = {ACT_CANCEL, ACT_RETRY, ACT_HOLD,  ACT_RELEASE,
-                                             ACT_NOW,    ACT_MOVE,  ACT_DELETE};
+static const enum job_action_kind action_kinds[] = {ACTION_CANCEL, ACTION_RETRY, ACTION_HOLD,  ACTION_RELEASE,
+                                             ACTION_NOW,    ACTION_MOVE,  ACTION_DELETE};
 
 struct bulk_values {
     struct bulk bulk;
@@ -44,7 +44,7 @@ static enum err_code check_bulk(struct object_read *r, struct slice value)
 
     (void)value;
     v->bulk.kind = action_kinds[v->action];
-    if (v->bulk.kind == ACT_MOVE && v->bulk.queue.size == 0)
+    if (v->bulk.kind == ACTION_MOVE && v->bulk.queue.size == 0)
         return err_set(r->err, E_INVALID, "move: the body needs a 'queue': where the jobs go");
     return E_OK;
 }
@@ -73,11 +73,11 @@ static enum err_code read_bulk(struct request *r, struct arena *arena, struct bu
 static enum err_code plan_bulk(struct request *r, struct err *err)
 {
     struct query *q = request_query(r, QUERY_PLAN);
-    struct bulk bulk = {.kind = ACT_CANCEL};
+    struct bulk bulk = {.kind = ACTION_CANCEL};
 
     if (read_bulk(r, &q->arena, &bulk, err) != E_OK)
         return err->code;
-    q->act = bulk.kind;
+    q->action = bulk.kind;
     q->filter = bulk.filter;
     q->name = bulk.queue;
     request_read(r, NULL, NULL);

@@ -68,7 +68,7 @@ static enum err_code jobs_create(struct request *r, struct err *err)
 /* null: it is due at once. */
 static enum err_code read_due_at(struct object_read *r, const struct field *f, struct slice value)
 {
-    static const struct field time = FIELD_TIME("due_at", act, due_at, .null = true);
+    static const struct field time = FIELD_TIME("due_at", job_action, due_at, .null = true);
 
     (void)f;
     return json_type_of(value) == JSON_T_NULL ? E_OK : field_read(r, &time, value);
@@ -77,7 +77,7 @@ static enum err_code read_due_at(struct object_read *r, const struct field *f, s
 /* The number of a step, or its name. */
 static enum err_code read_from(struct object_read *r, const struct field *f, struct slice value)
 {
-    struct act *act = r->to;
+    struct job_action *act = r->to;
     bool number = json_type_of(value) == JSON_T_INT && json_int(value) >= 1 &&
                   json_int(value) <= STEP_NUMBER_MAX;
 
@@ -89,31 +89,31 @@ static enum err_code read_from(struct object_read *r, const struct field *f, str
 }
 
 static const struct field retry_fields[] = {
-    FIELD_BOOL("alone", act, alone, .null = true,
+    FIELD_BOOL("alone", job_action, alone, .null = true,
                .help = "Without waiting for its conditions again."),
-    FIELD_OBJECT("params", act, params, .null = true, .other = "set", .schema = "Params",
+    FIELD_OBJECT("params", job_action, params, .null = true, .other = "set", .schema = "Params",
                  .help = "Laid over the job's."),
     FIELD_CUSTOM("from", read_from, .null = true, .schema = "{'type':['integer','string']}",
                  .help = "The number or the name of a step (default: where it failed)."),
 };
 static const struct field clone_fields[] = {
-    FIELD_OBJECT("params", act, params, .null = true, .schema = "Params",
+    FIELD_OBJECT("params", job_action, params, .null = true, .schema = "Params",
                  .help = "Laid over the job's."),
 };
 static const struct field move_fields[] = {
-    FIELD_TEXT("queue", act, queue, .required = true, .min = 1, .max = QUEUE_NAME_MAX,
+    FIELD_TEXT("queue", job_action, queue, .required = true, .min = 1, .max = QUEUE_NAME_MAX,
                .help = "where the job goes"),
 };
 static const struct field patch_fields[] = {
-    FIELD_CUSTOM("due_at", read_due_at, FIELD_GIVEN(act, has_due), .schema = "Time",
+    FIELD_CUSTOM("due_at", read_due_at, FIELD_GIVEN(job_action, has_due), .schema = "Time",
                  .help = "null: at once."),
-    FIELD_INT("priority", act, priority, FIELD_GIVEN(act, has_priority), .min = JOB_PRIORITY_MIN,
+    FIELD_INT("priority", job_action, priority, FIELD_GIVEN(job_action, has_priority), .min = JOB_PRIORITY_MIN,
               .max = JOB_PRIORITY_MAX),
-    FIELD_OBJECT("params", act, params, .schema = "Params", .help = "Instead of the job's."),
-    FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, act, labels),
+    FIELD_OBJECT("params", job_action, params, .schema = "Params", .help = "Instead of the job's."),
+    FIELD_CUSTOM("labels", labels_read, FIELD_OFFSET(struct slice, job_action, labels),
                  .schema = "Labels"),
     FIELD_ROW("queue", FIELD_T_UNBUILT, .help = "a job is moved with POST /v1/jobs/ID/move"),
-    FIELD_TEXT("version", act, version, .min = 1, .max = JOB_VERSION_SIZE,
+    FIELD_TEXT("version", job_action, version, .min = 1, .max = JOB_VERSION_SIZE,
                .help = "Only while the job's is this."),
 };
 
@@ -131,16 +131,16 @@ const struct object patch_object = {.what = "the body",
                                     OBJECT_FIELDS(patch_fields)};
 
 /* What the body of each action may say; the others take none. */
-static const struct object *const act_bodies[ACT_COUNT] = {
-    [ACT_RETRY] = &retry_act_object,
-    [ACT_CLONE] = &clone_object,
-    [ACT_MOVE] = &move_object,
-    [ACT_PATCH] = &patch_object,
+static const struct object *const act_bodies[ACTION_COUNT] = {
+    [ACTION_RETRY] = &retry_act_object,
+    [ACTION_CLONE] = &clone_object,
+    [ACTION_MOVE] = &move_object,
+    [ACTION_PATCH] = &patch_object,
 };
 
 static enum err_code read_act(struct request *r, struct op *op, struct err *err)
 {
-    struct act *act = &op->act;
+    struct job_action *act = &op->action;
     const struct object *table = act_bodies[act->kind];
 
     act->may_command = r->right == RIGHT_ADMIN;
@@ -149,10 +149,10 @@ static enum err_code read_act(struct request *r, struct op *op, struct err *err)
 
 static enum err_code job_act(struct request *r, struct err *err)
 {
-    struct op *op = request_op(r, OP_ACT);
+    struct op *op = request_op(r, OP_ACTION);
 
-    op->act.kind = (enum act_kind)r->route->what;
-    if (request_id(r, "job", &op->act.id, err) != E_OK || read_act(r, op, err) != E_OK)
+    op->action.kind = (enum job_action_kind)r->route->what;
+    if (request_id(r, "job", &op->action.id, err) != E_OK || read_act(r, op, err) != E_OK)
         return err->code;
     request_run(r, NULL);
     return E_OK;
@@ -160,10 +160,10 @@ static enum err_code job_act(struct request *r, struct err *err)
 
 static enum err_code job_patch(struct request *r, struct err *err)
 {
-    struct op *op = request_op(r, OP_ACT);
-    struct act *act = &op->act;
+    struct op *op = request_op(r, OP_ACTION);
+    struct job_action *act = &op->action;
 
-    act->kind = ACT_PATCH;
+    act->kind = ACTION_PATCH;
     if (request_id(r, "job", &act->id, err) != E_OK || read_act(r, op, err) != E_OK)
         return err->code;
     if (!act->has_due && !act->has_priority && act->params.size == 0 && act->labels.size == 0)
@@ -175,10 +175,10 @@ static enum err_code job_patch(struct request *r, struct err *err)
 
 static enum err_code job_delete(struct request *r, struct err *err)
 {
-    struct op *op = request_op(r, OP_ACT);
+    struct op *op = request_op(r, OP_ACTION);
 
-    op->act.kind = ACT_DELETE;
-    if (request_id(r, "job", &op->act.id, err) != E_OK)
+    op->action.kind = ACTION_DELETE;
+    if (request_id(r, "job", &op->action.id, err) != E_OK)
         return err->code;
     request_run(r, NULL);
     return E_OK;
@@ -264,15 +264,15 @@ static const struct route jobs_rows[] = {
         .errors = {E_NOT_FOUND, E_CONFLICT, E_FULL},
         .help = "Removes a job that is not running, with its record and log.",
     },
-    ACTION("cancel", ACT_CANCEL, "Nothing", 200,
+    ACTION("cancel", ACTION_CANCEL, "Nothing", 200,
            "Cancels a job.  A running one is stopped by its worker: 202."),
-    ACTION("retry", ACT_RETRY, "RetrySet", 200,
+    ACTION("retry", ACTION_RETRY, "RetrySet", 200,
            "Runs an ended job again, with changed params if given, from a step if one is named."),
-    ACTION("hold", ACT_HOLD, "Nothing", 200, "Holds a waiting job."),
-    ACTION("release", ACT_RELEASE, "Nothing", 200, "Releases a held job."),
-    ACTION("clone", ACT_CLONE, "CloneParams", 201, "Makes a new job like this one."),
-    ACTION("now", ACT_NOW, "Nothing", 200, "Makes a scheduled job ready at once."),
-    ACTION("move", ACT_MOVE, "MoveTo", 200, "Moves a waiting job to another queue."),
+    ACTION("hold", ACTION_HOLD, "Nothing", 200, "Holds a waiting job."),
+    ACTION("release", ACTION_RELEASE, "Nothing", 200, "Releases a held job."),
+    ACTION("clone", ACTION_CLONE, "CloneParams", 201, "Makes a new job like this one."),
+    ACTION("now", ACTION_NOW, "Nothing", 200, "Makes a scheduled job ready at once."),
+    ACTION("move", ACTION_MOVE, "MoveTo", 200, "Moves a waiting job to another queue."),
     {
         ROUTE("POST", "/v1/jobs/{id}/commit", RIGHT_USER),
         .handle = job_commit,

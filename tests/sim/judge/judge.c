@@ -95,7 +95,7 @@ static const struct {
 } phases[] = {
     {OP_DEFINE, judge_define},     {OP_QUEUE, judge_queue},     {OP_EMIT, judge_emit},
     {OP_EXCHANGE, judge_exchange}, {OP_EXCHANGE, judge_finish}, {OP_EXCHANGE, judge_touch},
-    {OP_LOG, judge_log},           {OP_ACT, judge_act},         {OP_BULK, judge_bulk},
+    {OP_LOG, judge_log},           {OP_ACTION, judge_act},      {OP_BULK, judge_bulk},
     {OP_SUBMIT, judge_submit},     {OP_PUBLISH, judge_publish}, {OP_JOIN, judge_join},
     {OP_SIGNAL, judge_signal},
 };

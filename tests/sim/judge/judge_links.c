@@ -437,7 +437,7 @@ static void revive_one(struct sim *s, struct model_job *j, int64_t cause)
 {
     const struct job *row = world_row(s, j->id);
     const struct model_act again = {
-        .kind = ACT_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
+        .kind = ACTION_RETRY, .target = -1, .label = -1, .now_at = s->now.wall_at};
     bool hung = j->hangs_on == cause;
 
     if (row == NULL)

@@ -96,8 +96,8 @@ bool judge_id_of_new(struct sim *s, const struct req *r, int64_t replied, const 
 static void check_act_reply(const struct sim *s, const struct req *r, const struct model_job *j)
 {
     struct slice reply = buf_slice(&r->op.reply);
-    bool cancelling = r->op.act.kind == ACT_CANCEL && j->state == JOB_RUNNING;
-    int status = cancelling ? 202 : r->op.act.kind == ACT_CLONE ? 201 : 200;
+    bool cancelling = r->op.action.kind == ACTION_CANCEL && j->state == JOB_RUNNING;
+    int status = cancelling ? 202 : r->op.action.kind == ACTION_CLONE ? 201 : 200;
 
     expect_json(s, r);
     /* Else it may be let go before or after. */
@@ -129,7 +129,7 @@ static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
     int64_t replied = is_known(r) ? reply_id(s, buf_slice(&r->op.reply), "id") : 0;
     int64_t id;
 
-    model_merge(r->params, of->params, r->act.member, r->act.value);
+    model_merge(r->params, of->params, r->action.member, r->action.value);
     if (!judge_id_of_new(s, r, replied, r->params, &id))
         return;
     judge_note_id(s, id);
@@ -147,21 +147,21 @@ static void make_clone(struct sim *s, struct req *r, const struct model_job *of)
 void judge_act(struct sim *s, struct req *r)
 {
     judge_follow(s);
-    struct model_job *j = model_find(&s->model, r->op.act.id);
-    enum act_kind kind = r->op.act.kind;
-    enum err_code code = j == NULL ? E_NOT_FOUND : model_act(&s->model, j, &r->act);
+    struct model_job *j = model_find(&s->model, r->op.action.id);
+    enum job_action_kind kind = r->op.action.kind;
+    enum err_code code = j == NULL ? E_NOT_FOUND : model_act(&s->model, j, &r->action);
 
     /* While its end is being told, that is what a refusal says. */
-    if (code != E_OK && kind == ACT_RETRY && s->model.n_telling > 0 && is_known(r) &&
+    if (code != E_OK && kind == ACTION_RETRY && s->model.n_telling > 0 && is_known(r) &&
         r->op.err.code == E_CONFLICT)
         code = E_CONFLICT;
     expect_code(s, r, code);
     if (code != E_OK)
         return;
-    if (kind == ACT_CLONE) {
+    if (kind == ACTION_CLONE) {
         make_clone(s, r, j);
-    } else if (kind == ACT_DELETE) {
-        if (is_known(r) && reply_id(s, buf_slice(&r->op.reply), "id") != r->op.act.id)
+    } else if (kind == ACTION_DELETE) {
+        if (is_known(r) && reply_id(s, buf_slice(&r->op.reply), "id") != r->op.action.id)
             sim_fail(s, "the deletion is answered for another job");
     } else if (is_known(r)) {
         check_act_reply(s, r, j);
@@ -175,9 +175,9 @@ void judge_bulk(struct sim *s, struct req *r)
 
     if (w->queue >= 0 && !s->model.queues[w->queue].there)
         code = E_INVALID;
-    else if (w->kind == ACT_MOVE && !s->model.queues[w->target].there)
+    else if (w->kind == ACTION_MOVE && !s->model.queues[w->target].there)
         code = E_INVALID;
-    else if (w->kind == ACT_MOVE && !queue_state_takes(s->model.queues[w->target].state))
+    else if (w->kind == ACTION_MOVE && !queue_state_takes(s->model.queues[w->target].state))
         code = E_QUEUE_DOWN;
     expect_code(s, r, code);
     if (code != E_OK)

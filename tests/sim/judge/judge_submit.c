@@ -123,7 +123,7 @@ static int64_t next_id(struct sim *s, const struct req *r, struct json_iter *it)
 /* One that the same array makes is not there yet when the others are run again. */
 static void run_again(struct sim *s, const struct model_sub *sub, int64_t id)
 {
-    struct model_act again = {.kind = ACT_RETRY, .anew = true, .label = -1};
+    struct model_act again = {.kind = ACTION_RETRY, .anew = true, .label = -1};
     struct model_job *j = model_find(&s->model, id);
 
     if (j != NULL && sub->redo && job_state_ended(j->state) &&

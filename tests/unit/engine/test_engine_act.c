@@ -48,20 +48,20 @@ static void params_are_not_merged_beyond_the_size_of_a_job(void **state)
 {
     struct fixture *f = *state;
     CLEANUP(arena) struct arena arena = ARENA_INIT;
-    static const enum act_kind kinds[] = {ACT_CLONE, ACT_RETRY};
+    static const enum job_action_kind kinds[] = {ACTION_CLONE, ACTION_RETRY};
 
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         int64_t id = finished_job(f);
-        struct test_op *t = op_act(f, ACT_RETRY, id);
+        struct test_op *t = op_act(f, ACTION_RETRY, id);
 
-        t->op.act.params = params_of(&arena, 'c', JOB_BYTES_MAX - 100);
+        t->op.action.params = params_of(&arena, 'c', JOB_BYTES_MAX - 100);
         run_op(f, t);
         assert_int_equal(t->op.err.code, E_OK);
         struct granted g = claim_one(f, "default");
 
         run_op(f, op_finish(f, g.id, g.token, JOB_OUT_FAILED));
         t = op_act(f, kinds[i], id);
-        t->op.act.params = params_of(&arena, 'b', 1000);
+        t->op.action.params = params_of(&arena, 'b', 1000);
         run_op(f, t);
         assert_int_equal(t->op.err.code, E_TOO_LARGE);
         assert_int_equal(state_of(f, id), JOB_FAILED);
@@ -78,16 +78,16 @@ static void a_patch_does_not_make_a_job_too_large(void **state)
 
     item.body = params_of(&arena, 'b', JOB_BYTES_MAX / 2);
     int64_t id = run_op(f, op_submit(f, &item, 1))->op.submit.first_id;
-    struct test_op *t = op_act(f, ACT_PATCH, id);
+    struct test_op *t = op_act(f, ACTION_PATCH, id);
 
-    t->op.act.params = params_of(&arena, 'a', JOB_BYTES_MAX / 2 + 1);
+    t->op.action.params = params_of(&arena, 'a', JOB_BYTES_MAX / 2 + 1);
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_TOO_LARGE);
     assert_slice_is(shown_params(f, &arena, id), "{\"a\":1}");
-    t = op_act(f, ACT_PATCH, id);
-    t->op.act.params = SLICE("{\"b\":2}");
-    t->op.act.has_priority = true;
-    t->op.act.priority = 9;
+    t = op_act(f, ACTION_PATCH, id);
+    t->op.action.params = SLICE("{\"b\":2}");
+    t->op.action.has_priority = true;
+    t->op.action.priority = 9;
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_OK);
     assert_slice_is(shown_params(f, &arena, id), "{\"b\":2}");
@@ -101,10 +101,10 @@ static void a_job_with_a_command_is_not_moved_where_none_is_taken(void **state)
     define_queue(f, "plain", "{}");
     item.options = SLICE("{\"command\":[\"true\"]}");
     int64_t id = run_op(f, op_submit(f, &item, 1))->op.submit.first_id;
-    struct test_op *t = op_act(f, ACT_MOVE, id);
+    struct test_op *t = op_act(f, ACTION_MOVE, id);
 
-    t->op.act.queue = SLICE("plain");
-    t->op.act.may_command = true;
+    t->op.action.queue = SLICE("plain");
+    t->op.action.may_command = true;
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_INVALID);
     assert_int_equal(kept_count(f, "default", JOB_READY), 1);

@@ -269,7 +269,7 @@ static void the_end_of_an_attempt_that_is_tried_again_is_no_end(void **state)
 
     finish(f, g, JOB_OUT_FAILED);
     assert_int_equal(state_of(f, id), JOB_HELD);
-    run_op(f, op_act(f, ACT_CANCEL, g.id));
+    run_op(f, op_act(f, ACTION_CANCEL, g.id));
     assert_int_equal(state_of(f, id), JOB_READY);
 }
 
@@ -359,7 +359,7 @@ static void who_waits_for_a_job_that_is_removed_is_cancelled(void **state)
     int64_t first = submit_one(f, "default");
     int64_t id = submit_after(f, upon(first, AFTER_END));
 
-    run_op(f, op_act(f, ACT_DELETE, first));
+    run_op(f, op_act(f, ACTION_DELETE, first));
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
     text_has(f, id, "which it waited for, was removed");
     assert_sound(f);
@@ -370,7 +370,7 @@ static void a_job_that_is_not_there_cannot_be_waited_for(void **state)
     struct fixture *f = *state;
     int64_t gone = submit_one(f, "default");
 
-    run_op(f, op_act(f, ACT_DELETE, gone));
+    run_op(f, op_act(f, ACTION_DELETE, gone));
     submit_is_refused(f, success_of(gone), "after[0]: there is no job");
     assert_int_equal(in_state(f, JOB_HELD), 0);
 }
@@ -399,10 +399,10 @@ static void who_is_held_by_hand_as_well_stays_held(void **state)
     struct granted g = running(f);
     int64_t id = submit_after(f, success_of(g.id));
 
-    run_op(f, op_act(f, ACT_HOLD, id));
+    run_op(f, op_act(f, ACTION_HOLD, id));
     finish(f, g, JOB_OUT_DONE);
     assert_int_equal(state_of(f, id), JOB_HELD);
-    run_op(f, op_act(f, ACT_RELEASE, id));
+    run_op(f, op_act(f, ACTION_RELEASE, id));
     assert_int_equal(state_of(f, id), JOB_READY);
     assert_sound(f);
 }
@@ -413,9 +413,9 @@ static void no_hand_lets_go_a_job_that_waits(void **state)
     struct granted g = running(f);
     int64_t id = submit_after(f, success_of(g.id));
 
-    run_op(f, op_act(f, ACT_HOLD, id));
-    run_op(f, op_act(f, ACT_RELEASE, id));
-    run_op(f, op_act(f, ACT_NOW, id));
+    run_op(f, op_act(f, ACTION_HOLD, id));
+    run_op(f, op_act(f, ACTION_RELEASE, id));
+    run_op(f, op_act(f, ACTION_NOW, id));
     assert_int_equal(state_of(f, id), JOB_HELD);
     finish(f, g, JOB_OUT_DONE);
     assert_int_equal(state_of(f, id), JOB_READY);
@@ -428,8 +428,8 @@ static void who_is_cancelled_or_removed_waits_no_more(void **state)
     int64_t cancelled = submit_after(f, success_of(g.id));
     int64_t removed = submit_after(f, success_of(g.id));
 
-    run_op(f, op_act(f, ACT_CANCEL, cancelled));
-    run_op(f, op_act(f, ACT_DELETE, removed));
+    run_op(f, op_act(f, ACTION_CANCEL, cancelled));
+    run_op(f, op_act(f, ACTION_DELETE, removed));
     assert_int_equal(waits_of(f, cancelled) + waits_of(f, removed), 0);
     assert_sound(f);
     finish(f, g, JOB_OUT_DONE);
@@ -446,9 +446,9 @@ static void a_cancelled_one_that_is_run_again_alone_waits_no_more(void **state)
 
     finish(f, g, JOB_OUT_FAILED);
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
-    struct test_op *alone = op_act(f, ACT_RETRY, id);
+    struct test_op *alone = op_act(f, ACTION_RETRY, id);
 
-    alone->op.act.alone = true;
+    alone->op.action.alone = true;
     run_op(f, alone);
     assert_int_equal(state_of(f, id), JOB_READY);
     assert_sound(f);
@@ -462,12 +462,12 @@ static void a_cancelled_one_waits_again_and_comes_back_with_its_cause(void **sta
     int64_t last = submit_after(f, success_of(id));
 
     finish(f, g, JOB_OUT_FAILED);
-    const struct test_op *early = run_op(f, op_act(f, ACT_RETRY, id));
+    const struct test_op *early = run_op(f, op_act(f, ACTION_RETRY, id));
 
     assert_int_equal(early->op.err.code, E_CONFLICT);
     assert_non_null(strstr(early->op.err.msg, "retry that, or this one with --alone"));
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     assert_int_equal(state_of(f, id), JOB_HELD);
     assert_int_equal(state_of(f, last), JOB_HELD);
     assert_sound(f);
@@ -798,7 +798,7 @@ static void a_cancel_goes_down_a_long_chain_in_bounded_commits(void **state)
     int64_t *ids = calloc(CHAIN_LENGTH, sizeof(*ids));
 
     ids_of(run_op(f, op_chain(f, CHAIN_LENGTH)), ids, CHAIN_LENGTH);
-    run_op(f, op_act(f, ACT_CANCEL, ids[0]));
+    run_op(f, op_act(f, ACTION_CANCEL, ids[0]));
     int64_t held = in_state(f, JOB_HELD);
 
     assert_true(held >= CHAIN_LENGTH - 1100);
@@ -860,12 +860,12 @@ static void a_job_is_not_run_again_before_all_have_heard_of_its_end(void **state
     submit_fan(f, g.id, MANY);
     finish(f, g, JOB_OUT_FAILED);
     assert_true(in_state(f, JOB_HELD) > 0);
-    struct test_op *early = run_op(f, op_act(f, ACT_RETRY, g.id));
+    struct test_op *early = run_op(f, op_act(f, ACTION_RETRY, g.id));
 
     assert_int_equal(early->op.err.code, E_CONFLICT);
     work_off(f);
     assert_int_equal(in_state(f, JOB_CANCELLED), MANY);
-    assert_int_equal(run_op(f, op_act(f, ACT_RETRY, g.id))->op.err.code, E_OK);
+    assert_int_equal(run_op(f, op_act(f, ACTION_RETRY, g.id))->op.err.code, E_OK);
     assert_int_equal(state_of(f, g.id), JOB_READY);
     assert_sound(f);
 }
@@ -878,9 +878,9 @@ static void a_job_that_is_cancelled_and_run_again_in_one_batch_has_ended(void **
     int64_t end = submit_after(f, upon(first, AFTER_END));
     int64_t success = submit_after(f, success_of(first));
 
-    batch_add(f, op_act(f, ACT_CANCEL, first));
-    batch_add(f, op_act(f, ACT_RETRY, first));
-    batch_add(f, op_act(f, ACT_RETRY, success)); /* cancelled by then */
+    batch_add(f, op_act(f, ACTION_CANCEL, first));
+    batch_add(f, op_act(f, ACTION_RETRY, first));
+    batch_add(f, op_act(f, ACTION_RETRY, success)); /* cancelled by then */
     batch_run(f);
     assert_int_equal(state_of(f, first), JOB_READY);
     assert_int_equal(state_of(f, end), JOB_READY);
@@ -913,7 +913,7 @@ static void a_job_that_ends_and_is_removed_in_one_batch_has_ended(void **state)
     struct granted g = running(f);
     int64_t id = submit_after(f, success_of(g.id));
 
-    batch_add(f, op_act(f, ACT_DELETE, g.id));
+    batch_add(f, op_act(f, ACTION_DELETE, g.id));
     batch_add(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
     batch_run(f);
     assert_int_equal(state_of(f, g.id), JOB_NONE);
@@ -1234,7 +1234,7 @@ static void who_is_cancelled_takes_nothing(void **state)
     int64_t first = submit_after(f, taken("token", 1));
     int64_t second = submit_after(f, taken("token", 1));
 
-    run_op(f, op_act(f, ACT_CANCEL, first));
+    run_op(f, op_act(f, ACTION_CANCEL, first));
     raise_signal(f, "token", 1);
     assert_int_equal(state_of(f, first), JOB_CANCELLED);
     assert_int_equal(state_of(f, second), JOB_READY);

@@ -55,7 +55,7 @@ static void a_batch_runs_by_kind_whatever_the_order_of_its_ops(void **state)
     struct granted g = claim_one(f, "default");
     struct test_op *claim = add(f, op_claim(f, "new", 10));
     struct test_op *submit = add(f, op_submit_one(f, "new"));
-    struct test_op *again = add(f, op_act(f, ACT_RETRY, g.id));
+    struct test_op *again = add(f, op_act(f, ACTION_RETRY, g.id));
     struct test_op *touch = add(f, op_touch(f, g.id, g.token));
     struct test_op *finish = add(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
     struct test_op *put = add(f, op_queue_put(f, "new", "{}"));
@@ -79,7 +79,7 @@ static void a_refused_op_does_not_spoil_the_others(void **state)
     struct submit_item items[2] = {item_of("default"), item_of("defualt")};
     struct test_op *bad_array = add(f, op_submit(f, items, 2));
     struct test_op *good = add(f, op_submit_one(f, "default"));
-    struct test_op *bad_act = add(f, op_act(f, ACT_CANCEL, 12345));
+    struct test_op *bad_act = add(f, op_act(f, ACTION_CANCEL, 12345));
     struct test_op *bad_put = add(f, op_queue_delete(f, "default"));
     struct test_op *bad_claim = add(f, op_claim(f, "nowhere", 1));
     struct test_op *bad_state = add(f, op_queue_state(f, "nowhere", QUEUE_PAUSE));
@@ -153,7 +153,7 @@ static void nothing_of_a_failed_batch_stays(void **state)
         add(f, op_queue_state(f, "default", QUEUE_DOWN)),
         add(f, op_finish(f, g[0].id, g[0].token, JOB_OUT_FAILED)),
         add(f, op_submit_one(f, "old")),
-        add(f, op_bulk(f, ACT_CANCEL, "default")),
+        add(f, op_bulk(f, ACTION_CANCEL, "default")),
         add(f, op_claim(f, "default", 10)),
     };
 
@@ -248,7 +248,7 @@ static void who_waits_for_a_job_is_answered_when_it_ends(void **state)
     batch_run(f);
     for (size_t i = 0; i < JOBS; i++)
         assert_int_equal(waits[i]->answered, i == 1 || i == 4);
-    run_op(f, op_act(f, ACT_DELETE, g[3].id));
+    run_op(f, op_act(f, ACTION_DELETE, g[3].id));
     assert_true(waits[3]->answered);
     assert_true(run_op(f, op_wait(f, g[3].id, US_PER_S))->answered); /* it is gone */
     assert_true(run_op(f, op_wait(f, g[4].id, US_PER_S))->answered); /* it has ended */
@@ -263,7 +263,7 @@ static void who_waits_for_a_bulk_action_is_answered_when_it_is_done(void **state
     struct fixture *f = *state;
 
     submit_many(f, "default", 600);
-    struct test_op *bulk = run_op(f, op_bulk(f, ACT_HOLD, "default"));
+    struct test_op *bulk = run_op(f, op_bulk(f, ACTION_HOLD, "default"));
     struct slice value;
     int64_t id;
 

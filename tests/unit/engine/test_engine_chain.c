@@ -219,7 +219,7 @@ static void a_cancelled_job_leads_nowhere(void **state)
     define_chain(f);
     item.routing = SLICE("{\"on_success\":[{\"queue\":\"next\"}],"
                          "\"on_failure\":[{\"queue\":\"alarm\"}]}");
-    run_op(f, op_act(f, ACT_CANCEL, submit_with(f, &item)));
+    run_op(f, op_act(f, ACTION_CANCEL, submit_with(f, &item)));
     submit_with(f, &item);
     finish(f, claim_one(f, "work"), JOB_OUT_CANCELLED);
     assert_int_equal(ready(f, "next") + ready(f, "alarm"), 0);
@@ -274,7 +274,7 @@ static void a_job_that_is_deleted_as_it_ends_leads_on_all_the_same(void **state)
     struct granted g = claim_one(f, "work");
 
     batch_add(f, op_finish(f, g.id, g.token, JOB_OUT_DONE));
-    batch_add(f, op_act(f, ACT_DELETE, id));
+    batch_add(f, op_act(f, ACTION_DELETE, id));
     batch_run(f);
     assert_int_equal(state_of(f, id), JOB_NONE);
     assert_int_equal(ready(f, "next"), 1);

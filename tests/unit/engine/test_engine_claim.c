@@ -299,11 +299,11 @@ static void a_worker_is_told_of_a_cancel_once_when_it_asks(void **state)
     struct granted other = claim_one(f, "default");
     struct test_op *waiting = wait_for(f, "default", 1);
 
-    run_op(f, op_act(f, ACT_CANCEL, g.id));
+    run_op(f, op_act(f, ACTION_CANCEL, g.id));
     assert_true(waiting->answered);
     assert_true(reply_has(waiting, "\"cancel\":[{"));
     assert_true(reply_has(run_op(f, op_claim(f, "default", 1)), "\"cancel\":[]"));
-    run_op(f, op_act(f, ACT_CANCEL, other.id));
+    run_op(f, op_act(f, ACTION_CANCEL, other.id));
     assert_true(reply_has(run_op(f, op_touch(f, other.id, other.token)), "\"cancel\":[{"));
     assert_true(reply_has(run_op(f, op_claim(f, "default", 1)), "\"cancel\":[]"));
 }

@@ -179,7 +179,7 @@ static void a_cancel_drops_it_with_the_end_of_the_attempt(void **state)
     struct granted g = begin(f);
 
     emit_jobs(f, g, 1, 3);
-    run_op(f, op_act(f, ACT_CANCEL, g.id));
+    run_op(f, op_act(f, ACTION_CANCEL, g.id));
     assert_int_equal(staged(f), 3); /* it may still end well */
     finish(f, g, JOB_OUT_FAILED);
     assert_int_equal(state_of(f, g.id), JOB_CANCELLED);
@@ -494,7 +494,7 @@ static void a_cursor_is_handed_to_the_next_attempt(void **state)
     batch_run(f);
     g = claim_with_cursor(f, ",\"cursor\":{\"page\":2}");
     finish(f, g, JOB_OUT_DONE);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     claim_with_cursor(f, NULL); /* done forgets it */
     assert_settled(f, 0);
 }
@@ -510,10 +510,10 @@ static void a_retry_of_a_failed_job_keeps_the_cursor(void **state)
     run_op(f, t);
     assert_int_equal(state_of(f, g.id), JOB_FAILED);
     fixture_crash(f);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     g = claim_with_cursor(f, ",\"cursor\":[7]");
     finish(f, g, JOB_OUT_CANCELLED);
-    run_op(f, op_act(f, ACT_DELETE, g.id));
+    run_op(f, op_act(f, ACTION_DELETE, g.id));
     assert_settled(f, 0); /* with the job it is gone */
 }
 
@@ -584,7 +584,7 @@ static void a_large_number_is_released_in_chunks_that_survive_a_crash(void **sta
     assert_int_equal(staged(f), 2 * OP_EMIT_MAX);
     fixture_crash(f);
     assert_sound(f);
-    run_op(f, op_act(f, ACT_DELETE, g.id)); /* the owner's end has decided: it may go */
+    run_op(f, op_act(f, ACTION_DELETE, g.id)); /* the owner's end has decided: it may go */
     for (int i = 0; i < 4; i++)
         batch_run(f);
     assert_settled(f, 4 * OP_EMIT_MAX);
@@ -662,15 +662,15 @@ static void nobody_touches_a_staged_job(void **state)
     struct query q;
 
     id_format(g.id, owner);
-    for (unsigned kind = 0; kind < ACT_COUNT; kind++) {
-        struct test_op *t = op_act(f, (enum act_kind)kind, id);
+    for (unsigned kind = 0; kind < ACTION_COUNT; kind++) {
+        struct test_op *t = op_act(f, (enum job_action_kind)kind, id);
 
-        t->op.act.queue = SLICE("work");
+        t->op.action.queue = SLICE("work");
         run_op(f, t);
         assert_int_equal(t->op.err.code, E_CONFLICT);
         assert_non_null(strstr(t->op.err.msg, owner));
     }
-    run_op(f, op_bulk(f, ACT_DELETE, "work"));
+    run_op(f, op_bulk(f, ACTION_DELETE, "work"));
     batch_run(f);
     batch_run(f);
     assert_int_equal(staged(f), 1);
@@ -680,7 +680,7 @@ static void nobody_touches_a_staged_job(void **state)
     assert_non_null(strstr(buf_text(&q.reply), "\"code\":\"staged\""));
     assert_non_null(strstr(buf_text(&q.reply), owner));
     query_deinit(&q);
-    assert_int_equal(run_op(f, op_act(f, ACT_DELETE, g.id))->op.err.code, E_CONFLICT);
+    assert_int_equal(run_op(f, op_act(f, ACTION_DELETE, g.id))->op.err.code, E_CONFLICT);
     finish(f, g, JOB_OUT_DONE);
     assert_settled(f, 1);
 }

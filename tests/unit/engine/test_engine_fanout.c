@@ -198,7 +198,7 @@ static void a_large_publish_is_told_at_once_and_made_by_the_commits_that_follow(
             assert_job(f, id_at(t, (size_t)i), name, t->op.publish.params);
         }
         for (int i = 0; i < QUEUES; i++)
-            run_op(f, op_act(f, ACT_CANCEL, id_at(t, (size_t)i)));
+            run_op(f, op_act(f, ACTION_CANCEL, id_at(t, (size_t)i)));
         f->now.wall_at += US_PER_HOUR; /* their leases end */
         f->now.steady_at += US_PER_HOUR;
         batch_run(f);
@@ -237,7 +237,7 @@ static void what_a_publication_brings_stays_until_its_last_job_is_gone(void **st
     struct test_op *t = well(run_op(f, op_publish(f, SMALL_PARAMS)));
 
     for (size_t i = 0; i < ROWS; i++)
-        well(run_op(f, op_act(f, ACT_DELETE, id_at(t, i))));
+        well(run_op(f, op_act(f, ACTION_DELETE, id_at(t, i))));
     while (is_left(f))
         batch_run(f);
     assert_sound(f);
@@ -250,7 +250,7 @@ static void what_a_publication_brings_stays_until_its_last_job_is_gone(void **st
         assert_int_equal(store_job_load(f->store, id_at(t, i), LOAD_ALL, &arena, &j, &found, &err),
                          E_OK);
         assert_true(found && j.params.size == SMALL_PARAMS);
-        well(run_op(f, op_act(f, ACT_DELETE, id_at(t, i))));
+        well(run_op(f, op_act(f, ACTION_DELETE, id_at(t, i))));
         assert_sound(f); /* which finds params that are of no job */
     }
 }
@@ -517,7 +517,7 @@ static void a_queue_stays_as_long_as_a_publication_is_to_reach_it(void **state)
     while (is_left(f))
         batch_run(f);
     assert_int_equal(made(f), QUEUES);
-    well(run_op(f, op_act(f, ACT_DELETE, id_at(t, 24))));
+    well(run_op(f, op_act(f, ACTION_DELETE, id_at(t, 24))));
     well(run_op(f, op_remove_queue(f, "q24")));
     assert_sound(f);
 }
@@ -852,16 +852,16 @@ static void an_end_that_is_put_off_leads_where_it_led_when_it_came(void **state)
     begin_ends(f, "{\"on_success\":[{\"queue\":\"next\"}]}", g);
     well(run_op(f, op_finish_all(f, g, ENDS)));
     assert_true(is_left(f));
-    t = run_op(f, op_act(f, ACT_RETRY, g[ENDS - 1].id));
+    t = run_op(f, op_act(f, ACTION_RETRY, g[ENDS - 1].id));
     assert_int_equal(t->op.err.code, E_CONFLICT);
     assert_non_null(strstr(t->op.err.msg, "try again in a moment"));
-    t = run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id));
+    t = run_op(f, op_act(f, ACTION_DELETE, g[ENDS - 1].id));
     assert_int_equal(t->op.err.code, E_CONFLICT);
     define_queue(f, "work", "{}");
     while (is_left(f))
         batch_run(f);
     assert_int_equal(followed(f), ENDS);
-    well(run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id)));
+    well(run_op(f, op_act(f, ACTION_DELETE, g[ENDS - 1].id)));
     assert_sound(f);
 }
 
@@ -903,7 +903,7 @@ static void bulk_actions_and_retention_wait_for_ends_that_are_put_off(void **sta
     begin_ends(f, "{\"keep\":{\"done\":\"1s\"},\"on_success\":[{\"queue\":\"next\"}]}", g);
     well(run_op(f, op_finish_all(f, g, ENDS)));
     fixture_pass(f, US_PER_MIN);
-    well(run_op(f, op_bulk(f, ACT_DELETE, "work")));
+    well(run_op(f, op_bulk(f, ACTION_DELETE, "work")));
     for (int i = 0; i < 20; i++) {
         fixture_pass(f, 20 * US_PER_MS);
         batch_run(f);
@@ -1016,7 +1016,7 @@ static void an_end_may_lead_to_a_join_that_leads_to_much(void **state)
     begin_ends(f, "{\"on_success\":[{\"join\":\"meet\"}]}", g);
     well(run_op(f, op_finish_all(f, g, 1)));
     assert_int_equal(followed(f), 2);
-    well(run_op(f, op_act(f, ACT_DELETE, g[0].id)));
+    well(run_op(f, op_act(f, ACTION_DELETE, g[0].id)));
     for (int i = 0; i < 10 && is_left(f); i++)
         batch_run(f);
     assert_fired(f);
@@ -1081,13 +1081,13 @@ static void a_job_whose_step_is_still_to_be_followed_waits_with_the_next(void **
     assert_int_equal(kept_count(f, "work", JOB_READY), 2);
     assert_int_equal(kept_count(f, "work", JOB_HELD), ENDS - 2);
     assert_int_equal(state_of(f, last), JOB_HELD);
-    struct test_op *patch = op_act(f, ACT_PATCH, last);
+    struct test_op *patch = op_act(f, ACTION_PATCH, last);
 
-    patch->op.act.params = SLICE("{}");
+    patch->op.action.params = SLICE("{}");
     assert_int_equal(run_op(f, patch)->op.err.code, E_CONFLICT);
-    well(run_op(f, op_act(f, ACT_RELEASE, last)));
+    well(run_op(f, op_act(f, ACTION_RELEASE, last)));
     assert_int_equal(state_of(f, last), JOB_HELD); /* nobody's hand holds it */
-    well(run_op(f, op_act(f, ACT_CANCEL, g[ENDS - 2].id)));
+    well(run_op(f, op_act(f, ACTION_CANCEL, g[ENDS - 2].id)));
     while (is_left(f)) {
         fixture_crash(f);
         batch_run(f);
@@ -1228,9 +1228,9 @@ static void an_end_that_is_passed_over_still_keeps_its_job(void **state)
     well(run_op(f, op_finish_all(f, g, ENDS)));
     damage_store(f, "UPDATE follows SET state = 77");
     work_off_around_damage(f, engine_get_stats(f->engine)->rollbacks, ENDS);
-    assert_int_equal(run_op(f, op_act(f, ACT_RETRY, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
-    assert_int_equal(run_op(f, op_act(f, ACT_DELETE, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
-    well(run_op(f, op_bulk(f, ACT_DELETE, "work")));
+    assert_int_equal(run_op(f, op_act(f, ACTION_RETRY, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
+    assert_int_equal(run_op(f, op_act(f, ACTION_DELETE, g[ENDS - 1].id))->op.err.code, E_CONFLICT);
+    well(run_op(f, op_bulk(f, ACTION_DELETE, "work")));
     for (int i = 0; i < 20; i++) {
         fixture_pass(f, 20 * US_PER_MS);
         batch_run(f);

@@ -55,7 +55,7 @@ static void the_same_finish_again_is_ok_in_every_state(void **state)
     assert_ok(f, g, JOB_OUT_FAILED);
     assert_again(f, g, JOB_OUT_FAILED);
     assert_stale(f, g, JOB_OUT_DONE);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     assert_again(f, g, JOB_OUT_FAILED); /* while it is ready */
     struct granted second = claim_one(f, "default");
 
@@ -65,7 +65,7 @@ static void the_same_finish_again_is_ok_in_every_state(void **state)
     assert_ok(f, second, JOB_OUT_DONE);
     assert_again(f, g, JOB_OUT_FAILED); /* out of the record */
     assert_again(f, second, JOB_OUT_DONE);
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     struct granted third = claim_one(f, "default");
 
     assert_again(f, second, JOB_OUT_DONE);
@@ -193,7 +193,7 @@ static void what_was_set_stands_in_the_record(void **state)
     run_op(f, t);
     assert_shown(f, g.id, -1, "result", "{\"a\":1}");
     assert_shown(f, g.id, 0, "set", "{\"a\":1}");
-    run_op(f, op_act(f, ACT_RETRY, g.id));
+    run_op(f, op_act(f, ACTION_RETRY, g.id));
     assert_shown(f, g.id, -1, "result", "absent");
     assert_shown(f, g.id, 0, "set", "{\"a\":1}");
     g = claim_one(f, "default");
@@ -257,7 +257,7 @@ static void a_cancelled_attempt_is_counted_as_cancelled(void **state)
     struct fixture *f = *state;
     struct granted g = begin(f);
 
-    assert_int_equal(run_op(f, op_act(f, ACT_CANCEL, g.id))->op.status, 202);
+    assert_int_equal(run_op(f, op_act(f, ACTION_CANCEL, g.id))->op.status, 202);
     assert_ok(f, g, JOB_OUT_FAILED);
     assert_int_equal(state_of(f, g.id), JOB_CANCELLED);
     assert_int_equal(atomic_load(&engine_get_stats(f->engine)->cancelled), 1);

@@ -111,10 +111,10 @@ static void finish_mixed(struct fixture *f, struct rng *rng)
             batch_add(f, op_finish(f, g[i].id, g[i].token, outcomes[rng_below(rng, 3)]));
     batch_run(f);
     for (size_t i = 0; i < n; i += 9)
-        batch_add(f, op_act(f, ACT_RETRY, g[i].id)); /* refused where it still runs */
+        batch_add(f, op_act(f, ACTION_RETRY, g[i].id)); /* refused where it still runs */
     batch_run(f);
     for (size_t i = 0; i < n; i += 18)
-        batch_add(f, op_act(f, ACT_HOLD, g[i].id));
+        batch_add(f, op_act(f, ACTION_HOLD, g[i].id));
     batch_run(f);
 }
 
@@ -327,7 +327,7 @@ static void a_list_of_large_jobs_takes_little_memory(void **state)
     assert_int_equal(l.ids.count, JOBS);
     assert_int_equal(l.pages, 1);
     assert_null(strstr(buf_text(&q.reply), "body"));
-    run_op(f, op_bulk(f, ACT_HOLD, "default"));
+    run_op(f, op_bulk(f, ACTION_HOLD, "default"));
     while (engine_next_us(f->engine, f->now) == 0)
         batch_run(f);
     assert_int_equal(kept_count(f, "default", JOB_HELD), JOBS);

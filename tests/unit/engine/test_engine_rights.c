@@ -206,11 +206,11 @@ static void the_limits_survive_a_crash_a_clone_and_a_move(void **state)
     struct granted first = claim_one(f, "own");
 
     run_op(f, op_finish(f, first.id, first.token, JOB_OUT_DONE));
-    int64_t copy = run_op(f, op_act(f, ACT_CLONE, first.id))->op.act.result_id;
+    int64_t copy = run_op(f, op_act(f, ACTION_CLONE, first.id))->op.action.result_id;
 
-    t = op_act(f, ACT_MOVE, copy);
-    t->op.act.queue = SLICE("narrow");
-    t->op.act.may_command = true;
+    t = op_act(f, ACTION_MOVE, copy);
+    t->op.action.queue = SLICE("narrow");
+    t->op.action.may_command = true;
     run_op(f, t);
     assert_int_equal(t->op.err.code, E_OK);
     assert_slice(granted_limits(f, "narrow"), "{\"memory\":1073741824,\"user\":\"nobody\"}");
@@ -260,11 +260,11 @@ static void an_added_step_carries_the_limits_and_those_of_the_maker_do_not(void 
 
 /* ---- borrowed commands ---- */
 
-static enum err_code act_on(struct fixture *f, struct act act)
+static enum err_code act_on(struct fixture *f, struct job_action act)
 {
-    struct test_op *t = op_make(f, OP_ACT);
+    struct test_op *t = op_make(f, OP_ACTION);
 
-    t->op.act = act;
+    t->op.action = act;
     return run_op(f, t)->op.err.code;
 }
 
@@ -284,17 +284,21 @@ static void the_params_of_a_job_with_its_own_command_are_not_changed(void **stat
     define_queues(f);
     int64_t id = made(f, &item);
 
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_PATCH, .id = id, .params = SLICE("{}")}),
+    assert_int_equal(
+        act_on(f, (struct job_action){.kind = ACTION_PATCH, .id = id, .params = SLICE("{}")}),
+        E_FORBIDDEN);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_CLONE,
+                                                   .id = id,
+                                                   .params = SLICE("{\"x\":1}")}),
                      E_FORBIDDEN);
     assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_CLONE, .id = id, .params = SLICE("{\"x\":1}")}),
+        act_on(f, (struct job_action){.kind = ACTION_MOVE, .id = id, .queue = SLICE("narrow")}),
         E_FORBIDDEN);
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_MOVE, .id = id, .queue = SLICE("narrow")}),
-                     E_FORBIDDEN);
     end_one(f, "own");
-    assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_RETRY, .id = id, .params = SLICE("{\"x\":1}")}),
-        E_FORBIDDEN);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_RETRY,
+                                                   .id = id,
+                                                   .params = SLICE("{\"x\":1}")}),
+                     E_FORBIDDEN);
     assert_int_equal(state_of(f, id), JOB_DONE);
     assert_int_equal(kept_count(f, "own", JOB_READY), 0);
     assert_int_equal(kept_count(f, "narrow", JOB_READY), 0);
@@ -309,13 +313,14 @@ static void the_params_of_a_route_with_a_command_are_not_changed(void **state)
     define_queues(f);
     int64_t id = made(f, &item);
 
-    assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_PATCH, .id = id, .params = SLICE("{\"x\":1}")}),
-        E_FORBIDDEN);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_PATCH,
+                                                   .id = id,
+                                                   .params = SLICE("{\"x\":1}")}),
+                     E_FORBIDDEN);
     end_one(f, "work");
     end_one(f, "own");
-    struct act again = {
-        .kind = ACT_RETRY, .id = id, .params = SLICE("{\"x\":1}"), .from = SLICE("one")};
+    struct job_action again = {
+        .kind = ACTION_RETRY, .id = id, .params = SLICE("{\"x\":1}"), .from = SLICE("one")};
 
     assert_int_equal(act_on(f, again), E_FORBIDDEN);
     again.params = slice_make(NULL, 0);
@@ -330,16 +335,19 @@ static void run_again_as_it_was_it_may_be(void **state)
     define_queues(f);
     int64_t id = made(f, &item);
 
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_CLONE, .id = id}), E_OK);
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_CLONE, .id = id, .params = SLICE("{}")}),
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_CLONE, .id = id}), E_OK);
+    assert_int_equal(
+        act_on(f, (struct job_action){.kind = ACTION_CLONE, .id = id, .params = SLICE("{}")}),
+        E_OK);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_PATCH,
+                                                   .id = id,
+                                                   .has_priority = true,
+                                                   .priority = 3}),
                      E_OK);
     assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_PATCH, .id = id, .has_priority = true, .priority = 3}),
-        E_OK);
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_MOVE, .id = id, .queue = SLICE("own")}),
-                     E_OK);
+        act_on(f, (struct job_action){.kind = ACTION_MOVE, .id = id, .queue = SLICE("own")}), E_OK);
     end_one(f, "own");
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_RETRY, .id = id}), E_OK);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_RETRY, .id = id}), E_OK);
 }
 
 static void params_for_the_command_of_a_queue_are_free(void **state)
@@ -349,12 +357,17 @@ static void params_for_the_command_of_a_queue_are_free(void **state)
     define_queues(f);
     int64_t id = submit_one(f, "work");
 
-    assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_PATCH, .id = id, .params = SLICE("{\"x\":1}")}), E_OK);
-    assert_int_equal(
-        act_on(f, (struct act){.kind = ACT_CLONE, .id = id, .params = SLICE("{\"x\":2}")}), E_OK);
-    assert_int_equal(act_on(f, (struct act){.kind = ACT_MOVE, .id = id, .queue = SLICE("plain")}),
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_PATCH,
+                                                   .id = id,
+                                                   .params = SLICE("{\"x\":1}")}),
                      E_OK);
+    assert_int_equal(act_on(f, (struct job_action){.kind = ACTION_CLONE,
+                                                   .id = id,
+                                                   .params = SLICE("{\"x\":2}")}),
+                     E_OK);
+    assert_int_equal(
+        act_on(f, (struct job_action){.kind = ACTION_MOVE, .id = id, .queue = SLICE("plain")}),
+        E_OK);
 }
 
 static void who_may_bring_commands_may_change_them(void **state)
@@ -364,11 +377,11 @@ static void who_may_bring_commands_may_change_them(void **state)
 
     define_queues(f);
     int64_t id = made(f, &item);
-    struct act act = {
-        .kind = ACT_PATCH, .id = id, .params = SLICE("{\"x\":1}"), .may_command = true};
+    struct job_action act = {
+        .kind = ACTION_PATCH, .id = id, .params = SLICE("{\"x\":1}"), .may_command = true};
 
     assert_int_equal(act_on(f, act), E_OK);
-    act.kind = ACT_CLONE;
+    act.kind = ACTION_CLONE;
     assert_int_equal(act_on(f, act), E_OK);
 }
 

@@ -405,7 +405,7 @@ static void a_cancelled_route_ends_at_once(void **state)
     int64_t id = submit_route(f, WITH_FINAL, NULL);
 
     done_in(f, "a");
-    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_op(f, op_act(f, ACTION_CANCEL, id));
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
     assert_int_equal(kept_count(f, "z", JOB_READY), 0);
     assert_record(f, id, "1:done");
@@ -421,7 +421,7 @@ static void a_route_that_is_cancelled_while_a_step_runs_does_not_go_on(void **st
     int64_t id = submit_route(f, WITH_FINAL, NULL);
     struct test_op *end = op_end(f, "a", JOB_OUT_DONE, &item);
 
-    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_op(f, op_act(f, ACTION_CANCEL, id));
     run_ok(f, end);
     assert_int_equal(state_of(f, id), JOB_CANCELLED);
     assert_int_equal(kept_count(f, "b", JOB_READY), 0);
@@ -440,7 +440,7 @@ static void a_route_whose_last_step_is_done_is_not_cancelled_any_more(void **sta
     done_in(f, "a");
     struct test_op *end = op_end(f, "c", JOB_OUT_DONE, &item);
 
-    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_op(f, op_act(f, ACTION_CANCEL, id));
     run_ok(f, end);
     assert_int_equal(state_of(f, id), JOB_DONE);
     assert_record(f, id, "1:done 2:done");
@@ -455,9 +455,9 @@ static void the_record_tells_where_a_step_was_run_that_was_moved(void **state)
 
     define_queues(f);
     int64_t id = submit_route(f, "[{\"name\":\"one\",\"queue\":\"a\"}]", NULL);
-    struct test_op *t = op_act(f, ACT_MOVE, id);
+    struct test_op *t = op_act(f, ACTION_MOVE, id);
 
-    t->op.act.queue = SLICE("c");
+    t->op.action.queue = SLICE("c");
     run_op(f, t);
     done_in(f, "c");
     show(f, id, &arena, &job);
@@ -594,12 +594,12 @@ static void an_emitted_job_that_has_begun_elsewhere_keeps_its_record(void **stat
 static struct test_op *retry_from(struct fixture *f, int64_t id, const char *from,
                                   const char *params)
 {
-    struct test_op *t = op_act(f, ACT_RETRY, id);
+    struct test_op *t = op_act(f, ACTION_RETRY, id);
 
     if (from != NULL)
-        t->op.act.from = slice_of(from);
+        t->op.action.from = slice_of(from);
     if (params != NULL)
-        t->op.act.params = slice_of(params);
+        t->op.action.params = slice_of(params);
     return run_op(f, t);
 }
 
@@ -684,7 +684,7 @@ static void what_is_changed_by_hand_counts_over_what_was_handed_in(void **state)
     item.n_progress = 1;
     int64_t id = submit_item_of(f, &item);
 
-    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_op(f, op_act(f, ACTION_CANCEL, id));
     assert_int_equal(retry_from(f, id, NULL, "{\"x\":2}")->op.err.code, E_OK);
     assert_member(f, id, "set", "{\"y\":1}");
     assert_true(reply_has(run_op(f, op_claim(f, "b", 1)), "\"x\":2"));
@@ -700,7 +700,7 @@ static void what_was_set_counts_although_a_run_between_was_cancelled(void **stat
     end_in(f, "a", JOB_OUT_DONE, 0, "{\"x\":1}");
     end_in(f, "b", JOB_OUT_FAILED, 1, NULL);
     assert_int_equal(retry_from(f, id, "a", NULL)->op.err.code, E_OK);
-    run_op(f, op_act(f, ACT_CANCEL, id));
+    run_op(f, op_act(f, ACTION_CANCEL, id));
     assert_int_equal(retry_from(f, id, "b", NULL)->op.err.code, E_OK);
     assert_member(f, id, "set", "{\"x\":1}");
 }
@@ -764,7 +764,7 @@ static void a_copy_begins_with_the_first_step(void **state)
     int64_t id = submit_route(f, ABC, "{\"x\":1}");
 
     done_in(f, "a");
-    struct test_op *t = run_op(f, op_act(f, ACT_CLONE, id));
+    struct test_op *t = run_op(f, op_act(f, ACTION_CLONE, id));
 
     assert_int_equal(t->op.err.code, E_OK);
     assert_int_equal(kept_count(f, "a", JOB_READY), 1);

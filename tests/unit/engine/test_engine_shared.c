@@ -170,7 +170,7 @@ static void the_fence_of_a_job_grows_whoever_grants_it(void **state)
     assert_int_equal(mine.fence, 1);
     assert_int_equal(theirs.fence, 2);
     run_op(p->b, op_finish(p->b, theirs.id, theirs.token, JOB_OUT_FAILED));
-    run_op(p->a, op_act(p->a, ACT_RETRY, theirs.id));
+    run_op(p->a, op_act(p->a, ACTION_RETRY, theirs.id));
     assert_int_equal(claim_one(p->b, "default").fence, 3);
     assert_sound(p->a);
 }
@@ -468,7 +468,7 @@ static void a_cancel_reaches_the_worker_that_waits_at_the_other_server(void **st
     waiting->op.exchange.wait_us = 30 * US_PER_S;
     run_op(p->b, waiting);
     assert_false(waiting->answered);
-    run_op(p->a, op_act(p->a, ACT_CANCEL, id));
+    run_op(p->a, op_act(p->a, ACTION_CANCEL, id));
     deliver(p, p->b);
     assert_true(waiting->answered);
     assert_true(reply_has(waiting, "\"cancel\":[{"));
@@ -495,7 +495,7 @@ static void who_waits_for_a_job_hears_that_it_was_deleted_at_the_other_server(vo
     int64_t id = submit_one(p->a, "default");
     struct test_op *wait = run_op(p->a, op_wait(p->a, id, 30 * US_PER_S));
 
-    run_op(p->b, op_act(p->b, ACT_DELETE, id));
+    run_op(p->b, op_act(p->b, ACTION_DELETE, id));
     deliver(p, p->a);
     assert_true(wait->answered);
 }
@@ -526,7 +526,7 @@ static void chunked_work_means_the_jobs_of_all_servers(void **state)
 
     submit_many(p->a, "default", 700);
     submit_many(p->b, "default", 700);
-    run_op(p->a, op_bulk(p->a, ACT_CANCEL, "default"));
+    run_op(p->a, op_bulk(p->a, ACTION_CANCEL, "default"));
     for (int i = 0; i < 10; i++) {
         batch_run(p->b);
         batch_run(p->a);
@@ -618,7 +618,7 @@ static void who_joins_the_sole_server_shares_its_jobs(void **state)
     struct granted theirs = claim_one(p->b, "default");
     int64_t later = submit_one(p->b, "default");
 
-    be_sole(p); /* untold: it left before its time to tell */
+    be_sole(p); /* ready_unannounced: it left before its time to tell */
     assert_int_equal(granted_of(run_op(p->a, op_claim(p->a, "default", 3)), mine, 3), 3);
     for (size_t i = 0; i < 3; i++)
         assert_true(mine[i].id != theirs.id);

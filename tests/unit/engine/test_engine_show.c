@@ -35,7 +35,7 @@ static void a_job_that_waits_says_why(void **state)
     int64_t held = submit_one(f, "default");
     int64_t ready = submit_one(f, "default");
 
-    run_op(f, op_act(f, ACT_HOLD, held));
+    run_op(f, op_act(f, ACTION_HOLD, held));
     assert_shows(f, QUERY_JOB, due,
                  "\"reason\":{\"code\":\"due\",\"text\":\"not due yet\","
                  "\"until\":\"2026-01-01T01:00:00Z\"}");
@@ -68,7 +68,7 @@ static void a_job_in_hand_says_what_happens_to_it(void **state)
     assert_shows(f, QUERY_JOB, g.id, "\"until\":\"2026-01-01T00:00:10Z\"");
     fixture_pass(f, 10 * US_PER_S);
     g = claim_one(f, "again");
-    run_op(f, op_act(f, ACT_CANCEL, g.id));
+    run_op(f, op_act(f, ACTION_CANCEL, g.id));
     assert_shows(f, QUERY_JOB, g.id, "its worker has been asked to stop it");
 }
 
@@ -100,7 +100,7 @@ static void queues_workers_and_bulk_actions_are_shown(void **state)
     assert_shows(f, QUERY_QUEUES, 0, "\"served\":true");
     assert_shows(f, QUERY_COUNTS, 0, "\"states\":{\"staged\":0,\"held\":0");
     assert_shows(f, QUERY_WORKERS, 0, "\"name\":\"w1\",\"queues\":{\"default\":1}");
-    run_op(f, op_bulk(f, ACT_HOLD, "default"));
+    run_op(f, op_bulk(f, ACTION_HOLD, "default"));
     assert_shows(f, QUERY_BULKS, 0, "\"state\":\"working\"");
     while (engine_next_us(f->engine, f->now) == 0)
         batch_run(f);

@@ -527,7 +527,7 @@ static void a_bulk_that_waits_for_an_end_pauses(void **state)
 
     leave_an_end(p->slow);
     stand_still(p, op_submit(p->slow, &item, 1)); /* that batch goes on with the end */
-    run_well(p->quick, op_bulk(p->quick, ACT_DELETE, "work"));
+    run_well(p->quick, op_bulk(p->quick, ACTION_DELETE, "work"));
     for (int i = 0; i < 3; i++) /* the living, the ended */
         batch_run(p->quick);
     uint64_t commits = engine_get_stats(p->quick->engine)->commits;

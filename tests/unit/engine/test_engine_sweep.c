@@ -142,7 +142,7 @@ static void a_job_that_ended_again_is_kept_anew(void **state)
 
     end_all(f, "short", JOB_OUT_DONE);
     fixture_pass(f, 30 * US_PER_MIN);
-    run_op(f, op_act(f, ACT_RETRY, id));
+    run_op(f, op_act(f, ACTION_RETRY, id));
     end_all(f, "short", JOB_OUT_DONE);
     fixture_pass(f, 45 * US_PER_MIN);
     settle(f);
@@ -179,7 +179,7 @@ static void what_retention_knows_of_a_removed_queue_goes(void **state)
     assert_int_equal(granted_of(run_op(f, op_claim(f, "gone", JOBS)), g, JOBS), JOBS);
     for (size_t i = 0; i < JOBS; i++) /* a row each */
         run_op(f, op_finish(f, g[i].id, g[i].token, JOB_OUT_DONE));
-    run_op(f, op_bulk(f, ACT_DELETE, "gone"));
+    run_op(f, op_bulk(f, ACTION_DELETE, "gone"));
     settle(f);
     t->op.define = (struct define){.removes = true,
                                    .kind = DEFINITION_QUEUE,
@@ -199,7 +199,7 @@ static void a_bulk_action_goes_on_after_a_crash(void **state)
     struct fixture *f = *state;
 
     submit_many(f, "default", 1600);
-    struct test_op *bulk = run_op(f, op_bulk(f, ACT_HOLD, "default"));
+    struct test_op *bulk = run_op(f, op_bulk(f, ACTION_HOLD, "default"));
 
     assert_int_equal(bulk->op.status, 202);
     submit_many(f, "default", 10); /* came later: not meant; rides with the first chunk */
@@ -217,7 +217,7 @@ static void a_chunk_that_failed_is_done_again_once(void **state)
     struct query q;
 
     submit_many(f, "default", 1200);
-    run_op(f, op_bulk(f, ACT_CANCEL, "default"));
+    run_op(f, op_bulk(f, ACTION_CANCEL, "default"));
     assert_true(fault_arm("commit.before:2:fail"));
     settle(f);
     assert_true(fault_arm(NULL));

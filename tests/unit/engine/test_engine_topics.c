@@ -217,22 +217,22 @@ static void who_shares_params_is_changed_and_removed_alone(void **state)
     struct fixture *f = *state;
     struct test_op *t = well(run_op(f, publish_much(f)));
     int64_t first = id_at(t, 0);
-    struct test_op *patch = op_act(f, ACT_PATCH, id_at(t, 1));
-    struct test_op *clone = op_act(f, ACT_CLONE, id_at(t, 2));
+    struct test_op *patch = op_act(f, ACTION_PATCH, id_at(t, 1));
+    struct test_op *clone = op_act(f, ACTION_CLONE, id_at(t, 2));
 
-    patch->op.act.params = SLICE("{\"own\":1}");
+    patch->op.action.params = SLICE("{\"own\":1}");
     (void)well(run_op(f, patch));
     assert_size(f, id_at(t, 1), 9);
     (void)well(run_op(f, clone));
     for (size_t i = 2; i < QUEUES; i++) {
         assert_size(f, id_at(t, i), t->op.publish.params.size);
-        run_op(f, op_act(f, ACT_DELETE, id_at(t, i)));
+        run_op(f, op_act(f, ACTION_DELETE, id_at(t, i)));
     }
-    assert_size(f, clone->op.act.result_id, t->op.publish.params.size);
-    run_op(f, op_act(f, ACT_DELETE, id_at(t, 1)));
+    assert_size(f, clone->op.action.result_id, t->op.publish.params.size);
+    run_op(f, op_act(f, ACTION_DELETE, id_at(t, 1)));
     assert_sound(f);
     assert_size(f, first, t->op.publish.params.size);
-    run_op(f, op_act(f, ACT_DELETE, first));
+    run_op(f, op_act(f, ACTION_DELETE, first));
     assert_sound(f); /* which finds params that are of no job */
 }
 
@@ -420,9 +420,9 @@ static void what_is_emitted_with_a_body_to_many_is_stored_once(void **state)
     }
     assert_sound(f);
     assert_size(f, id_at(m.t, 3), 0);
-    struct test_op *patch = op_act(f, ACT_PATCH, id_at(m.t, 3));
+    struct test_op *patch = op_act(f, ACTION_PATCH, id_at(m.t, 3));
 
-    patch->op.act.params = SLICE("{\"own\":1}");
+    patch->op.action.params = SLICE("{\"own\":1}");
     (void)well(run_op(f, patch));
     assert_size(f, id_at(m.t, 3), 9);
     assert_true(well(run_op(f, op_claim(f, "q3", 1)))->op.reply.size >

@@ -118,7 +118,7 @@ static void the_number_survives_a_crash(void **state)
     assert_int_equal(definitions(f), number);
     struct test_op *t = run_op(f, op_claim_knowing(f, number));
 
-    assert_false(t->op.hurry);
+    assert_false(t->op.answer_now);
 }
 
 /* ---- listening ---- */
@@ -135,7 +135,7 @@ static void who_listens_is_not_disturbed_by_work(void **state)
     assert_int_equal(atomic_load(&engine_get_stats(f->engine)->commits), commits + 1);
     struct granted g = claim_one(f, "default"); /* by the same worker */
 
-    run_op(f, op_act(f, ACT_CANCEL, g.id));
+    run_op(f, op_act(f, ACTION_CANCEL, g.id));
     assert_true(listener->answered);
     assert_true(reply_has(listener, "\"cancel\":[{"));
 }

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/followups/followups.h"
+
+#include "engine/followups/follow.h"
+#include "engine/followups/pending_wakeups.h"
+#include "engine/followups/revive.h"
+#include "engine/followups/signal.h"
+#include "engine/followups/spread.h"
+#include "engine/followups/waiter.h"
+#include "engine/jobs/submit.h"
+#include "engine/state.h"
+#include "store/links/fanout.h"
+#include "store/links/links.h"
+#include "store/shared.h"
+
+/* Waits that one commit looks at, besides those of what the batch itself has ended; older releases get at least half
+ * as much, whatever the batch brings.  On a shared store each takes some round trips, and what was looked at is held
+ * meanwhile: over a slow link they are fewer. */
+enum { FOLLOWUP_ROWS = 1000, FOLLOWUP_ROWS_SHARED = 200, FOLLOWUP_ROWS_MIN = 4 };
+
+#define QUICK_US (2 * US_PER_MS) /* of a round trip: with a slower one rows get fewer */
+
+static size_t rows_of(const struct engine *e)
+{
+    if (e->config.settle_rows > 0)
+        return e->config.settle_rows;
+    if (!e->shared.is_on)
+        return FOLLOWUP_ROWS;
+    int64_t round_us = store_round_us(e->store);
+    int64_t rows = round_us <= QUICK_US ? FOLLOWUP_ROWS_SHARED
+                                        : FOLLOWUP_ROWS_SHARED * QUICK_US / round_us;
+
+    return rows < FOLLOWUP_ROWS_MIN ? FOLLOWUP_ROWS_MIN : (size_t)rows;
+}
+
+/* Whether an end in a queue leads anywhere. */
+static bool queue_leads(const struct engine *e, const struct followup_end *end)
+{
+    if (end->queue == 0 || (end->whole && end->routed))
+        return false;
+    const struct queue *q = queue_by_id(e, end->queue);
+
+    return (end->state == JOB_DONE && q->def.on_success.count > 0) ||
+           (end->state == JOB_FAILED && q->def.on_failure.count > 0);
+}
+
+void followups_add(struct engine *e, const struct followup_end *end)
+{
+    if (end->awaited || end->has_dests || queue_leads(e, end))
+        VEC_PUSH(&e->batch.followups.ends, *end);
+}
+
+/* Where an end leads is followed in this very commit; of those who wait for it, as many as there is room for.  The list
+ * grows by what that ends in turn, as what cannot be run does as soon as it is written. */
+static enum err_code follow_ends(struct engine *e, size_t *room, struct err *err)
+{
+    for (size_t i = 0; i < e->batch.followups.ends.count; i++) {
+        struct followup_end end = e->batch.followups.ends.items[i];
+
+        *room -= *room > 0;
+        if (!job_is_skipped(e, end.job) && follow_end(e, &end, err) != E_OK)
+            return skip_damaged_job(e, end.job, err);
+        if (wakeups_for_end(e, &end, room, err) != E_OK)
+            return err->code;
+        if (i + 1 == e->batch.followups.ends.count && submit_flush(e, err) != E_OK)
+            return err->code;
+    }
+    VEC_CLEAR(&e->batch.followups.ends);
+    return E_OK;
+}
+
+/* Ends may raise signals, by their destinations; signals end nothing. */
+static enum err_code follow(struct engine *e, size_t *room, struct err *err)
+{
+    if (submit_flush(e, err) != E_OK || waits_flush(e, err) != E_OK ||
+        follow_ends(e, room, err) != E_OK || signals_settle(e, room, err) != E_OK)
+        return err->code;
+    return submit_flush(e, err);
+}
+
+static bool has_news(const struct engine *e)
+{
+    return e->batch.followups.ends.count + e->batch.followups.new_waits.count +
+               e->batch.followups.raised_signals.count + e->batch.followups.signal_waiters.count >
+           0;
+}
+
+/* What is left of the batch's room, and as much more as it has ended things itself. */
+static size_t room_of(const struct engine *e)
+{
+    size_t left = rows_of(e) > e->batch.followups.rows_used
+                      ? rows_of(e) - e->batch.followups.rows_used
+                      : 0;
+
+    return left + e->batch.followups.ends.count;
+}
+
+enum err_code followups_follow(struct engine *e, struct err *err)
+{
+    size_t all = room_of(e);
+    size_t room = all;
+
+    if (!has_news(e))
+        return E_OK;
+    /* One job for each end is no more than the batch itself has brought; ends of what is made here add nothing. */
+    e->batch.followups.fanout.rows += e->batch.followups.ends.count;
+    e->followups.fanout_rounds = store_traffic(e->store).rounds;
+    enum err_code code = follow(e, &room, err);
+
+    e->batch.followups.rows_used += all - room;
+    return code;
+}
+
+#define REST_US (20 * US_PER_MS) /* as with releases */
+
+void fanouts_pause(struct engine *e)
+{
+    e->followups.fanouts_busy = true;
+    e->followups.fanouts_at = e->now.steady_at + REST_US;
+}
+
+/* Round trips since the last look count, where they cost something. */
+bool fanout_is_used_up(struct engine *e)
+{
+    int64_t rounds = store_traffic(e->store).rounds;
+
+    fanout_use_rounds(&e->batch.followups.fanout, (size_t)(rounds - e->followups.fanout_rounds));
+    e->followups.fanout_rounds = rounds;
+    return fanout_is_full(&e->batch.followups.fanout);
+}
+
+typedef enum err_code fanout_work_fn(struct engine *e, bool *ret_over, struct err *err);
+
+/* What a commit may make, over the link as it was at last. */
+static struct fanout link_max(const struct engine *e)
+{
+    return fanout_over_link(&e->followups.fanout_max,
+                            e->shared.is_on ? store_round_us(e->store) : 0);
+}
+
+void fanout_learn(struct engine *e)
+{
+    if (!e->batch.followups.works_off)
+        return;
+    /* Fewer rows do not make the round trips of a slow link any shorter. */
+    int64_t took_us = fanout_took_us(engine_clock(e).steady_at - e->clocks.given.steady_at,
+                                     store_traffic(e->store).rounds - e->batch.rounds_before,
+                                     e->shared.is_on ? store_round_us(e->store) : 0);
+
+    e->followups.fanout_pace = fanout_pace(e->followups.fanout_pace, took_us,
+                                           fanout_is_full(&e->batch.followups.fanout));
+}
+
+/* Publications and ends that earlier batches have left.  Of each batch another kind comes first, so that neither waits
+ * for all of the other. */
+static enum err_code work_off(struct engine *e, size_t *room, struct err *err)
+{
+    static fanout_work_fn *const kinds[] = {spread_work, follow_work};
+    size_t n_over = 0;
+
+    if (!e->followups.has_fanouts || sweep_rests(e))
+        return E_OK;
+    struct fanout max = link_max(e);
+
+    e->batch.followups.fanout = fanout_for_rest(&e->batch.followups.fanout, &max,
+                                                e->followups.fanout_pace);
+    e->followups.fanout_rounds = store_traffic(e->store).rounds;
+    e->followups.fanout_turn = !e->followups.fanout_turn;
+    e->batch.followups.works_off = true;
+    e->followups.fanouts_busy = false;
+    while (n_over < ARRAY_LEN(kinds) && !fanout_is_used_up(e)) {
+        bool over = false;
+
+        if (kinds[(n_over + e->followups.fanout_turn) % ARRAY_LEN(kinds)](e, &over, err) != E_OK ||
+            follow(e, room, err) != E_OK)
+            return err->code;
+        n_over += over;
+        if (over) /* a look at nothing does not count: the other kind has its turn */
+            e->followups.fanout_rounds = store_traffic(e->store).rounds;
+    }
+    e->followups.has_fanouts = e->batch.followups.fanouts_from != 0 || n_over < ARRAY_LEN(kinds) ||
+                               e->followups.fanouts_busy;
+    if (n_over < ARRAY_LEN(kinds))
+        e->followups.fanouts_at = 0; /* there is more to do than to look at those again */
+    return E_OK;
+}
+
+enum err_code followups_settle(struct engine *e, struct err *err)
+{
+    if (followups_follow(e, err) != E_OK)
+        return err->code;
+    bool over = !e->followups.has_wakeups || e->now.steady_at < e->followups.wakeups_at ||
+                e->batch.followups.wakeups_new || sweep_rests(e);
+    size_t room = room_of(e);
+
+    if (room < rows_of(e) / 2)
+        room = rows_of(e) / 2;
+    while (!over && room > 0)
+        if (pending_wakeups_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
+            return err->code;
+    over = !e->followups.has_revivals || (sweep_rests(e) && !e->batch.followups.revivals_new);
+    while (!over && room > 0)
+        if (revive_work(e, &room, &over, err) != E_OK || follow(e, &room, err) != E_OK)
+            return err->code;
+    return work_off(e, &room, err);
+}
+
+enum err_code followups_load(struct engine *e, struct err *err)
+{
+    e->followups.has_revivals = true; /* the first batch looks */
+    if (store_fanout_any(e->store, &e->followups.has_fanouts, err) != E_OK)
+        return err->code;
+    return store_release_any(e->store, &e->followups.has_wakeups, err);
+}
+
+bool followups_are_due(const struct engine *e)
+{
+    return e->now.steady_at >= followups_due_at(e);
+}
+
+int64_t followups_due_at(const struct engine *e)
+{
+    int64_t due_at = e->followups.has_wakeups || e->followups.has_revivals ? e->followups.wakeups_at
+                                                                           : TIME_NEVER;
+
+    return e->followups.has_fanouts && e->followups.fanouts_at < due_at ? e->followups.fanouts_at
+                                                                        : due_at;
+}
+
+void followups_clear(struct engine *e)
+{
+    VEC_CLEAR(&e->batch.followups.ends);
+    VEC_CLEAR(&e->batch.followups.new_waits);
+    VEC_CLEAR(&e->batch.followups.raised_signals);
+    VEC_CLEAR(&e->batch.followups.signal_waiters);
+    VEC_CLEAR(&e->batch.followups.join_firings);
+    e->batch.followups.wakeups_new = e->batch.followups.wakeups_left =
+        e->batch.followups.revivals_new = false;
+    e->batch.followups.wakeups_past = 0;
+    e->batch.followups.rows_used = 0;
+    e->batch.followups.fanout = link_max(e);
+    e->batch.followups.works_off = false;
+    e->batch.followups.fanouts_from = 0;
+}
+
+void followups_deinit(struct engine *e)
+{
+    VEC_DEINIT(&e->batch.followups.ends);
+    VEC_DEINIT(&e->batch.followups.new_waits);
+    VEC_DEINIT(&e->batch.followups.raised_signals);
+    VEC_DEINIT(&e->batch.followups.signal_waiters);
+    VEC_DEINIT(&e->batch.followups.join_firings);
+}

@@ -1,0 +1,191 @@
+/*
+ * Routes that are run again, or copied: from which step, and with what.
+ *
+ * What the steps before it have set is computed anew from the record.  What a person changes counts over it, now and
+ * when the job is run once more: the routing keeps up to which attempt a name is not what steps had set.
+ */
+/* SPDX-License-Identifier: MIT */
+#include <limits.h>
+
+#include "base/json/json.h"
+#include "engine/followups/route.h"
+#include "engine/reads/job_json.h"
+#include "engine/state.h"
+#include "store/jobs/record.h"
+
+/* ---- names that a person has changed ---- */
+
+/* Up to which attempt; 0: before the first, but after what the job was handed in with; INT_MIN: never.  The name as it
+ * stands in JSON. */
+static int changed_at(struct slice changed, struct slice name, struct arena *arena)
+{
+    struct slice text = json_text(name, arena);
+    struct slice key;
+    struct slice value;
+
+    if (changed.size == 0)
+        return INT_MIN;
+    for (struct json_iter it = json_members(changed); json_next_member(&it, &key, &value);)
+        if (slice_equal(json_text(key, arena), text))
+            return (int)json_int(value);
+    return INT_MIN;
+}
+
+struct setting {
+    int seq; /* of the attempt that has set it */
+    struct slice changed;
+    struct arena *arena;
+};
+
+static bool still_counts(void *ctx, struct slice key)
+{
+    const struct setting *s = ctx;
+
+    return changed_at(s->changed, key, s->arena) < s->seq;
+}
+
+/* Of what an attempt has set, what still counts. */
+static struct slice still_set(const struct progress_entry *entry, struct slice changed,
+                              struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+    struct setting setting = {entry->seq, changed, arena};
+
+    if (changed.size == 0 || entry->set.size == 0)
+        return arena_copy(arena, entry->set);
+    json_add_kept(&b, entry->set, still_counts, &setting);
+    return b.size == 2 ? slice_make(NULL, 0) : arena_copy(arena, buf_slice(&b));
+}
+
+/* With the names that are changed now. */
+static struct slice add_changed(const struct routing *routing, const struct job *j,
+                                struct slice params, struct arena *arena)
+{
+    CLEANUP(buf) struct buf b = BUF_INIT(JOB_BYTES_MAX);
+    struct slice key;
+    struct slice value;
+
+    buf_add_char(&b, '{');
+    for (struct json_iter it = json_members(params); json_next_member(&it, &key, &value);) {
+        json_add_comma(&b);
+        buf_add_slice(&b, key);
+        buf_addf(&b, ":%d", j->attempt);
+    }
+    buf_add_char(&b, '}');
+    return route_params(routing->changed, arena_copy(arena, buf_slice(&b)), slice_make(NULL, 0),
+                        arena);
+}
+
+/* ---- what was set ---- */
+
+/* What steps before one have set, by the record: that of the attempt that ended its step counts. */
+struct assigning {
+    const struct routing *routing;
+    size_t before; /* the step's place */
+    struct arena *arena;
+    struct slice assigned;
+    struct progress_entry last; /* not known yet whether its step ended with it */
+};
+
+static void settle_last(struct assigning *a)
+{
+    if (a->last.set.size > 0)
+        a->assigned = route_params(a->assigned, a->last.set, slice_make(NULL, 0), a->arena);
+    a->last = (struct progress_entry){0};
+}
+
+static void take_assigned(void *ctx, const struct progress_entry *entry)
+{
+    struct assigning *a = ctx;
+
+    if (a->last.number != entry->number)
+        settle_last(a);
+    if (route_place(a->routing, entry->number) >= a->before)
+        return;
+    a->last = *entry;
+    a->last.set = still_set(entry, a->routing->changed, a->arena);
+    if (entry->outcome == JOB_OUT_DONE)
+        settle_last(a);
+}
+
+/* ---- from where ---- */
+
+static int stopped_at(const struct job *j)
+{
+    return j->state == JOB_FAILED ? j->failed_step : j->state == JOB_CANCELLED ? j->step : 0;
+}
+
+static enum err_code choose_step(const struct routing *routing, const struct job *j,
+                                 struct slice from, bool anew, const struct route_step **ret_step,
+                                 struct err *refused)
+{
+    int number = anew ? 0 : stopped_at(j);
+
+    if (from.size > 0)
+        return route_select(routing, from, ret_step, refused);
+    *ret_step = number == 0 ? &routing->steps[0] : route_find(routing, number);
+    if (*ret_step == NULL)
+        return err_set(refused, E_CONFLICT, "step %d, where it was, is not in its route any more",
+                       number);
+    return E_OK;
+}
+
+enum err_code route_again(struct engine *e, const struct job_action *action, const struct job *j,
+                          struct slice params, struct route_again *ret, struct err *refused,
+                          struct err *err)
+{
+    const struct route_step *step = NULL;
+    struct routing routing;
+
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    if (choose_step(&routing, j, action->from, action->anew, &step, refused) != E_OK)
+        return E_OK;
+    *ret = (struct route_again){.queue = queue_find(e, step->queue), .step = step->number};
+    if (ret->queue == NULL) {
+        queue_unknown(e, step->queue, E_INVALID, refused);
+        return E_OK;
+    }
+    bool rewritten = routing.n_skip > 0 || action->params.size > 0;
+
+    routing.n_skip = 0; /* what is run again is run in full */
+    if (action->params.size > 0)
+        routing.changed = add_changed(&routing, j, action->params, &e->batch.arena);
+    struct assigning a = {.routing = &routing,
+                          .before = route_place(&routing, step->number),
+                          .arena = &e->batch.arena};
+
+    if (store_progress_load(e->store, j->id.v, take_assigned, &a, err) != E_OK)
+        return err->code;
+    settle_last(&a);
+    ret->options = route_options(&routing, step, &e->batch.arena);
+    ret->assigned = a.assigned;
+    ret->params = route_params(params, ret->assigned, step->params, &e->batch.arena);
+    if (rewritten)
+        ret->routing = routing_format(&routing, &e->batch.arena);
+    return E_OK;
+}
+
+enum err_code route_copy(struct engine *e, const struct job *j, struct job *copy,
+                         struct err *refused)
+{
+    struct routing routing;
+
+    routing_parse(j->routing, &e->batch.arena, &routing);
+    routing.after = slice_make(NULL, 0);
+    routing.changed = slice_make(NULL, 0);
+    routing.n_skip = 0;
+    routing.parent = 0;
+    routing.depth = 0;
+    copy->routing = routing_format(&routing, &e->batch.arena);
+    copy->has_dests = routing_is_followed(&routing);
+    if (routing.n_steps == 0)
+        return E_OK;
+    const struct queue *q = queue_find(e, routing.steps[0].queue);
+
+    if (q == NULL)
+        return queue_unknown(e, routing.steps[0].queue, E_INVALID, refused);
+    copy->queue = q->id;
+    copy->step = routing.steps[0].number;
+    copy->options = route_options(&routing, &routing.steps[0], &e->batch.arena);
+    return E_OK;
+}

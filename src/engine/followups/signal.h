@@ -1,0 +1,34 @@
+/*
+ * Signals: durable counters that jobs wait for.
+ *
+ * Within the batch's transaction.
+ */
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "engine/op.h"
+#include "store/links/links.h"
+
+struct engine;
+
+MUST_CHECK enum err_code signal_run(struct engine *e, struct op *op, struct err *err);
+MUST_CHECK enum err_code signal_raise(struct engine *e, struct slice name, int64_t count,
+                                      int64_t *ret_level, struct err *err);
+
+/* The signal of that name, which is made if there is none. */
+MUST_CHECK enum err_code signal_get(struct engine *e, struct slice name, struct stored_signal *ret,
+                                    struct err *err);
+
+/* Looks at the jobs that wait for a signal, from the release's cursor on; *ret_left: not at all of
+ * them.  A job that another server has locked is not passed over: it would lose its turn. */
+MUST_CHECK enum err_code signal_wake_waiters(struct engine *e, struct stored_release *r,
+                                             size_t *room, bool *ret_left, struct err *err);
+
+/* Passes on the signals that the batch has raised; looks at its new jobs that wait for signals
+ * only. */
+MUST_CHECK enum err_code signals_settle(struct engine *e, size_t *room, struct err *err);

@@ -1,0 +1,214 @@
+/*
+ * Publications: a job for each target, in as many commits as it takes.
+ *
+ * Ids and queues of all jobs are fixed by the commit that decides; it makes as many of them as belong into it.  The
+ * others are one durable row, worked off by the commits that follow: each makes the next jobs and moves the row's place, so
+ * that a crash changes nothing about who gets what.  What the jobs carry is stored once, under the row's id.
+ */
+/* SPDX-License-Identifier: MIT */
+#include "engine/followups/spread.h"
+
+#include "engine/batch/transaction.h"
+#include "engine/followups/chain.h"
+#include "engine/followups/join.h"
+#include "engine/followups/topic.h"
+#include "engine/jobs/keys.h"
+#include "engine/jobs/submit.h"
+#include "engine/state.h"
+#include "store/links/fanout.h"
+
+void fanout_put_off(struct engine *e, int64_t id)
+{
+    if (e->batch.followups.fanouts_from == 0)
+        e->batch.followups.fanouts_from = id;
+    e->followups.has_fanouts = true;
+    e->followups.fanouts_at = 0;
+}
+
+bool fanout_is_for_later(const struct engine *e, int64_t id)
+{
+    return id == 0 ||
+           (e->batch.followups.fanouts_from != 0 && id >= e->batch.followups.fanouts_from);
+}
+
+/* ---- making jobs ---- */
+
+/* Takes the keys of the next n, if it was published under one: *ret_all says whether all were free. */
+static enum err_code take_keys(struct engine *e, const struct stored_spread *s, size_t n,
+                               bool *ret_all, struct err *err)
+{
+    *ret_all = true;
+    if (s->key.size == 0)
+        return E_OK;
+    if (keys_open(e, err) != E_OK)
+        return err->code;
+    for (size_t i = s->place; i < s->place + n; i++) {
+        const struct queue *q = map_find(&e->queues.by_id, s->targets[i].queue);
+
+        if (q != NULL)
+            keys_want(e, topic_key(e, s->key, q), s->targets[i].job, s->content);
+    }
+    if (keys_take(e, err) != E_OK)
+        return err->code;
+    for (size_t i = 0; i < e->batch.keys.entries.count; i++)
+        *ret_all = *ret_all && e->batch.keys.entries.items[i]->taken;
+    return E_OK;
+}
+
+/* Whoever has taken its key meanwhile keeps it: the job was promised, and is made without. */
+static enum err_code make_published(struct engine *e, const struct stored_spread *s, struct plan *p,
+                                    struct err *err)
+{
+    struct submit_item item = {.queue = slice_of(p->queue->name),
+                               .params = s->params,
+                               .body = s->body,
+                               .labels = s->labels,
+                               .priority = s->priority,
+                               .content = s->content,
+                               .routing = s->routing,
+                               .key = topic_key(e, s->key, p->queue)};
+
+    if (item.key.size > 0 && keys_get(e, item.key)->who.job != p->id)
+        item.key = slice_make(NULL, 0);
+    return submit_create(e, &item, p, err);
+}
+
+static enum err_code make_chained(struct engine *e, const struct stored_spread *s, struct plan *p,
+                                  struct err *err)
+{
+    struct routing routing;
+
+    routing_parse(s->routing, &e->batch.arena, &routing);
+    struct chain_source source = {.params = s->params,
+                                  .labels = s->labels,
+                                  .job = routing.parent,
+                                  .depth = routing.depth,
+                                  .topic = routing.topic,
+                                  .priority = s->priority};
+
+    return chain_make(e, &source, p, err);
+}
+
+/* The next n.  A queue stays as long as it is a target. */
+static enum err_code make_some(struct engine *e, struct stored_spread *s, size_t n, int64_t shared,
+                               struct err *err)
+{
+    if (engine_write(e, err) != E_OK)
+        return err->code;
+    for (; n > 0; n--, s->place++) {
+        const struct spread_target *t = &s->targets[s->place];
+        struct plan p = {.queue = map_find(&e->queues.by_id, t->queue),
+                         .id = t->job,
+                         .shared = shared};
+
+        if (p.queue == NULL)
+            return store_job_damaged(e->store, t->job, "the queue it belongs to is gone", err);
+        if ((s->chained ? make_chained(e, s, &p, err) : make_published(e, s, &p, err)) != E_OK)
+            return err->code;
+    }
+    return E_OK;
+}
+
+/* Under a key the deciding commit makes the first job at least, however full it is: its key is the one place where two
+ * servers meet that publish under the same key at once. */
+static size_t part_now(const struct engine *e, const struct stored_spread *s)
+{
+    size_t now = fanout_part(&e->batch.followups.fanout, &e->followups.fanout_max, s->n_targets,
+                             s->labels.size);
+
+    return now == 0 && s->key.size > 0 ? 1 : now;
+}
+
+enum err_code spread_make(struct engine *e, struct stored_spread *s, bool *ret_lost,
+                          struct err *err)
+{
+    size_t now = part_now(e, s);
+    bool all = true;
+
+    s->id = s->targets[0].job;
+    s->place = 0;
+    if (take_keys(e, s, now, &all, err) != E_OK)
+        return err->code;
+    *ret_lost = !all;
+    if (*ret_lost)
+        return keys_return(e, err);
+    fanout_use(&e->batch.followups.fanout, now,
+               s->params.size + s->body.size + now * s->labels.size);
+    if (now == s->n_targets)
+        return make_some(e, s, now, 0, err);
+    struct stored_spread rest = *s;
+
+    rest.place = now;
+    fanout_put_off(e, s->id);
+    if (engine_write(e, err) != E_OK || store_spread_add(e->store, &rest, err) != E_OK)
+        return err->code;
+    return make_some(e, s, now, s->id, err);
+}
+
+/* ---- working off ---- */
+
+/* The first that can be read and is not passed over. */
+static enum err_code next(struct engine *e, struct stored_spread *ret, struct err *err)
+{
+    ret->id = 0;
+    while (store_spread_next(e->store, ret->id, &e->batch.arena, ret, err) != E_OK ||
+           (ret->id != 0 && fanout_is_skipped(e, ret->id))) {
+        if (err->code != E_OK && (!err->bad_row || !fanout_is_skipped(e, ret->id)))
+            return skip_damaged_fanout(e, "publication", ret->id, err);
+        *err = ERR_INIT;
+        e->followups.has_skipped_fanouts = true;
+    }
+    return E_OK;
+}
+
+static enum err_code go_on(struct engine *e, struct stored_spread *s, struct err *err)
+{
+    if (s->fired)
+        return join_go_on(e, s, err);
+    size_t left = s->n_targets - s->place;
+    size_t room = fanout_room(&e->batch.followups.fanout, s->labels.size);
+    size_t n = left < room ? left : room;
+    bool ignored;
+
+    if (take_keys(e, s, n, &ignored, err) != E_OK)
+        return err->code;
+    fanout_use(&e->batch.followups.fanout, n,
+               n * s->labels.size); /* what they share is stored already */
+    /* What they share goes with the row, unless they are written by then. */
+    if (make_some(e, s, n, s->id, err) != E_OK || submit_flush(e, err) != E_OK)
+        return err->code;
+    return store_spread_step(e->store, s, err);
+}
+
+enum err_code spread_work(struct engine *e, bool *ret_over, struct err *err)
+{
+    struct stored_spread s;
+
+    if (next(e, &s, err) != E_OK)
+        return err->code;
+    *ret_over = fanout_is_for_later(e, s.id);
+    if (*ret_over || go_on(e, &s, err) == E_OK)
+        return E_OK;
+    return skip_damaged_fanout(e, "publication", s.id, err);
+}
+
+/* ---- questions ---- */
+
+bool fanouts_may_exist(const struct engine *e)
+{
+    return e->shared.is_on || e->followups.has_fanouts || e->followups.has_skipped_fanouts;
+}
+
+enum err_code spread_of_key(struct engine *e, struct slice key, struct stored_spread *ret,
+                            struct err *err)
+{
+    *ret = (struct stored_spread){.id = 0};
+    return fanouts_may_exist(e) ? store_spread_of_key(e->store, key, &e->batch.arena, ret, err)
+                                : E_OK;
+}
+
+enum err_code spread_count(struct engine *e, const struct queue *q, int64_t *ret_n, struct err *err)
+{
+    *ret_n = 0;
+    return fanouts_may_exist(e) ? store_spread_count(e->store, q->id, ret_n, err) : E_OK;
+}
