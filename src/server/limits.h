@@ -75,7 +75,7 @@ enum {
 
 /* Total size of all jobs of one request. */
 enum { REQUEST_STEPS_MAX = 200000, REQUEST_CONDITIONS_MAX = 200000 };
-#define REQUEST_BILLS_MAX ((size_t)32 << 20)
+#define REQUEST_ROUTINGS_MAX ((size_t)32 << 20)
 
 /* ---- fields ---- */
 

@@ -163,12 +163,12 @@ static void check_routing(const struct submit_item *item)
     CLEANUP(arena) struct arena arena = ARENA_INIT;
     struct routing routing = {.n_steps = 0};
 
-    check_json(item->routing, JSON_T_OBJECT, "bill");
+    check_json(item->routing, JSON_T_OBJECT, "routing");
     check_json(item->step_params, JSON_T_OBJECT, "params of a step");
     if (item->routing.size > 0) {
         routing_parse(item->routing, &arena, &routing);
         if (!slice_equal(routing_format(&routing, &arena), item->routing))
-            fuzz_fail("a bill reads otherwise than it was written");
+            fuzz_fail("a routing reads otherwise than it was written");
     }
     const struct route_step *first = routing.n_steps > 0 ? route_first(&routing) : NULL;
 

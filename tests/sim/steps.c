@@ -18,7 +18,7 @@ static void say_items(const struct req *r, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct submit_item *item = &r->items[i];
 
-        printf("\n            %.*s %.*s step %d key %d redo %d bill %.*s", (int)item->queue.size,
+        printf("\n            %.*s %.*s step %d key %d redo %d routing %.*s", (int)item->queue.size,
                item->queue.data, (int)item->params.size, item->params.data, item->step,
                r->subs[i].key, item->redo, (int)item->routing.size, item->routing.data);
         for (size_t k = 0; k < item->n_after; k++)

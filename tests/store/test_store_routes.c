@@ -23,7 +23,7 @@ static int setup(void **state)
     return 0;
 }
 
-#define BILL "{\"steps\":[{\"number\":2,\"name\":\"m\",\"queue\":\"q\"}],\"parent\":\"x\"}"
+#define ROUTING "{\"steps\":[{\"number\":2,\"name\":\"m\",\"queue\":\"q\"}],\"parent\":\"x\"}"
 
 static struct job routed(int64_t id)
 {
@@ -37,7 +37,7 @@ static struct job routed(int64_t id)
                         .lost = 2,
                         .params = SLICE("{}"),
                         .options = SLICE("{\"timeout\":\"5s\"}"),
-                        .routing = SLICE(BILL),
+                        .routing = SLICE(ROUTING),
                         .assigned = SLICE("{\"a\":1}")};
 }
 
@@ -56,7 +56,7 @@ static void assert_routed(const struct job *j)
     assert_int_equal(j->failed_step, 1);
     assert_int_equal(j->attempts_before, 3);
     assert_int_equal(j->lost, 2);
-    assert_true(same(j->routing, BILL));
+    assert_true(same(j->routing, ROUTING));
     assert_true(same(j->assigned, "{\"a\":1}"));
 }
 
@@ -147,7 +147,7 @@ static void what_a_job_carries_of_its_route_changes_by_itself(void **state)
     struct job got = get_job(10);
 
     assert_true(same(got.options, "{\"timeout\":\"5s\"}"));
-    assert_true(same(got.routing, BILL));
+    assert_true(same(got.routing, ROUTING));
     assert_true(same(got.assigned, "{\"b\":2}"));
     assert_true(same(get_job(11).assigned, "{\"c\":2}")); /* it carried nothing before */
     begin();
@@ -155,7 +155,7 @@ static void what_a_job_carries_of_its_route_changes_by_itself(void **state)
     commit();
     got = get_job(10);
     assert_int_equal(got.options.size, 0);
-    assert_true(same(got.routing, BILL));
+    assert_true(same(got.routing, ROUTING));
     assert_int_equal(got.assigned.size, 0);
     assert_true(same(got.params, "{}"));
 }

@@ -143,7 +143,7 @@ void fanout_learn(struct engine *e)
     if (!e->batch.followups.works_off)
         return;
     /* Fewer rows do not make the round trips of a slow link any shorter. */
-    int64_t took_us = fanout_took_us(engine_clock(e).steady_at - e->clocks.given.steady_at,
+    int64_t took_us = fanout_took_us(engine_clock(e).steady_at - e->clocks.caller.steady_at,
                                      store_traffic(e->store).rounds - e->batch.rounds_before,
                                      e->shared.is_on ? store_round_us(e->store) : 0);
 

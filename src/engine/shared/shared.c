@@ -167,7 +167,7 @@ enum err_code shared_open(struct engine *e, struct err *err)
     ASSERT(e->config.member != NULL);
     e->shared.is_on = true;
     e->shared.news = BUF_INIT(STORE_NEWS_MAX);
-    e->shared.ready_news_at = e->shared.look_at = TIME_NEVER;
+    e->shared.ready_news_at = e->shared.recheck_at = TIME_NEVER;
     if (join(e, err) != E_OK)
         return err->code;
     /* While this server was away its workers could not be heard: their names stay theirs for a
@@ -349,7 +349,8 @@ static void heed(struct engine *e, const struct store_pulse *pulse)
     if (!pulse->ready)
         return;
     for (size_t i = 0; i < e->queues.count; i++)
-        ready_reset(&e->queues.items[i]->ready); /* who made them ready may have died ready_unannounced */
+        ready_reset(
+            &e->queues.items[i]->ready); /* who made them ready may have died ready_unannounced */
     e->waiting.grants_due = true;
 }
 

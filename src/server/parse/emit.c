@@ -4,7 +4,7 @@
 #include "base/json/json.h"
 #include "core/job/lease.h"
 #include "server/limits.h"
-#include "server/parse/bill.h"
+#include "server/parse/routing.h"
 
 static enum err_code read_jobs(struct object_read *r, const struct field *f, struct slice value)
 {

@@ -4,8 +4,8 @@
 #include "base/json/json.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
-#include "server/parse/bill.h"
 #include "server/parse/items.h"
+#include "server/parse/routing.h"
 #include "server/parse/submit.h"
 
 static enum err_code read_finish(struct object_read *r, const struct field *f, struct slice value)

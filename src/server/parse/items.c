@@ -7,8 +7,8 @@
 #include "core/job/lease.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
-#include "server/parse/bill.h"
 #include "server/parse/log.h"
+#include "server/parse/routing.h"
 #include "server/parse/submit.h"
 
 /* ---- finish ---- */

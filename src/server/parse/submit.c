@@ -5,7 +5,7 @@
 #include "base/text/utf8.h"
 #include "core/object/quote.h"
 #include "server/limits.h"
-#include "server/parse/bill.h"
+#include "server/parse/routing.h"
 
 /* ---- the key of the request ---- */
 

@@ -27,7 +27,7 @@ enum { HOT_COLUMNS = 6, ENDED_COLUMNS = 7, PAYLOAD_COLUMNS = 9 };
 
 /* Params and bodies from this size on are stored once for jobs that follow each other with the very
  * same bytes: those of one publication, or of one end that leads to several queues.  They have
- * bills. */
+ * routings. */
 enum { SHARED_MIN = 4096 };
 
 struct sharing {

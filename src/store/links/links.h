@@ -85,7 +85,7 @@ MUST_CHECK enum err_code store_jobs_await(struct store *s, const int64_t *ids, s
 
 struct stored_release {
     int64_t target;
-    int state;      /* enum job_state it ended in, or another event: engine/links/after.h */
+    int state;      /* enum job_state it ended in, or another event: engine/followups/after.h */
     int64_t cursor; /* waiters up to this id are done */
 };
 

@@ -1,6 +1,6 @@
 -- Routes, and what ties jobs together: waits, signals, joins.
 
--- What few jobs have: core/bill.h.
+-- What few jobs have: core/route/routing.h.
 ALTER TABLE payload ADD COLUMN bill TEXT COLLATE "C";     -- JSON
 ALTER TABLE payload ADD COLUMN assigned TEXT COLLATE "C"; -- JSON object: what its steps have set, merged
 
@@ -8,7 +8,7 @@ ALTER TABLE jobs ADD COLUMN awaited BIGINT NOT NULL DEFAULT 0; -- 1: others may 
 -- A claim makes a second version of every row: with room for it in the same page it costs a quarter less.
 ALTER TABLE jobs SET (fillfactor = 45);
 
--- Conditions that do not hold yet, a row each.  Their kinds are those of core/bill.h.
+-- Conditions that do not hold yet, a row each.  Their kinds are those of core/route/routing.h.
 CREATE TABLE waits (
     waiter BIGINT NOT NULL,     -- the job that waits
     seq BIGINT NOT NULL,

@@ -1,12 +1,12 @@
 -- Routes, and what ties jobs together: waits, signals, joins.
 
--- What few jobs have: core/bill.h.
+-- What few jobs have: core/route/routing.h.
 ALTER TABLE payload ADD COLUMN bill TEXT;       -- JSON
 ALTER TABLE payload ADD COLUMN assigned TEXT;   -- JSON object: what its steps have set, merged
 
 ALTER TABLE jobs ADD COLUMN awaited INTEGER NOT NULL DEFAULT 0; -- 1: others may wait for its end
 
--- Conditions that do not hold yet, a row each.  Their kinds are those of core/bill.h.
+-- Conditions that do not hold yet, a row each.  Their kinds are those of core/route/routing.h.
 CREATE TABLE waits (
     waiter INTEGER NOT NULL,    -- the job that waits
     seq INTEGER NOT NULL,

@@ -12,7 +12,7 @@ CREATE TABLE spreads (
     chained BIGINT NOT NULL,    -- 1: by the end of a job; 2: a join has fired, to the destinations in the bill
     priority BIGINT NOT NULL,
     labels TEXT COLLATE "C",    -- JSON object
-    bill TEXT COLLATE "C" NOT NULL, -- JSON, core/bill.h
+    bill TEXT COLLATE "C" NOT NULL, -- JSON, core/route/routing.h
     targets BYTEA NOT NULL,     -- queue and job, 8 bytes each, little endian
     place BIGINT NOT NULL       -- targets before this one have their jobs
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,

@@ -19,7 +19,7 @@ CREATE TABLE spreads (
     chained INTEGER NOT NULL,   -- 1: by the end of a job; 2: a join has fired, to the destinations in the bill
     priority INTEGER NOT NULL,
     labels TEXT,                -- JSON object
-    bill TEXT NOT NULL,         -- JSON, core/bill.h
+    bill TEXT NOT NULL,         -- JSON, core/route/routing.h
     targets BLOB NOT NULL,      -- queue and job, 8 bytes each, little endian
     place INTEGER NOT NULL      -- targets before this one have their jobs
 );

@@ -35,10 +35,11 @@ static struct routing route(const char *kinds)
     routing.steps = arena_array(&arena, routing.n_steps + 1, sizeof(*routing.steps));
     for (size_t i = 0; i < routing.n_steps; i++)
         routing.steps[i] = (struct route_step){.number = (int)i + 1,
-                                            .name = arena_copy(&arena, slice_make(kinds + i, 1)),
-                                            .queue = SLICE("q"),
-                                            .on_error = kinds[i] == 'c' ? STEP_CONTINUE : STEP_STOP,
-                                            .final = kinds[i] == 'f'};
+                                               .name = arena_copy(&arena, slice_make(kinds + i, 1)),
+                                               .queue = SLICE("q"),
+                                               .on_error = kinds[i] == 'c' ? STEP_CONTINUE
+                                                                           : STEP_STOP,
+                                               .final = kinds[i] == 'f'};
     return routing;
 }
 

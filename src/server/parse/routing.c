@@ -95,18 +95,18 @@ static enum err_code read_route(const struct routing_values *values, enum right 
 /* ---- all of it ---- */
 
 enum err_code parse_routing(const struct routing_values *values, const struct submit_source *source,
-                         struct arena *arena, struct submit_item *item, struct err *err)
+                            struct arena *arena, struct submit_item *item, struct err *err)
 {
     struct routing routing = {.parent = values->parent};
     struct after_cond *conds = NULL;
 
     if (read_route(values, source->right, arena, &routing, item, err) != E_OK)
         return err->code;
-    if (values->on_success.size > 0 &&
-        dest_list_canonical(values->on_success, "on_success", arena, &routing.on_success, err) != E_OK)
+    if (values->on_success.size > 0 && dest_list_canonical(values->on_success, "on_success", arena,
+                                                           &routing.on_success, err) != E_OK)
         return err->code;
-    if (values->on_failure.size > 0 &&
-        dest_list_canonical(values->on_failure, "on_failure", arena, &routing.on_failure, err) != E_OK)
+    if (values->on_failure.size > 0 && dest_list_canonical(values->on_failure, "on_failure", arena,
+                                                           &routing.on_failure, err) != E_OK)
         return err->code;
     if (values->after.size > 0 &&
         after_parse(values->after, arena, &conds, &item->n_after, err) != E_OK)

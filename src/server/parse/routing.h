@@ -41,8 +41,8 @@ struct routing_sum {
  * become those of the step it begins with, and so do queue, step and step_params. E_INVALID;
  * E_FORBIDDEN for a step's command; E_TOO_LARGE for a request with too much of all this. */
 MUST_CHECK enum err_code parse_routing(const struct routing_values *values,
-                                    const struct submit_source *source, struct arena *arena,
-                                    struct submit_item *item, struct err *err);
+                                       const struct submit_source *source, struct arena *arena,
+                                       struct submit_item *item, struct err *err);
 
 /*
  * Steps that a running job adds to its route: only checked. E_INVALID, E_FORBIDDEN, E_TOO_LARGE.
